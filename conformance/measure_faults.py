@@ -14,7 +14,6 @@ from mockllm.checking import Policy
 from mockllm.checking.resilience.cases import fault_cases
 from mockllm.conformance.commands import Setting
 from mockllm.conformance.fault_check import check_faults
-from mockllm.conformance.fault_outcomes import declared_policy
 from mockllm.conformance.fault_runner import FaultRunner
 from mockllm.conformance.measured import Measurement, fault_results
 from mockllm.conformance.request_log import LoggedRequest
@@ -35,7 +34,7 @@ def measure_faults(entry: Entry) -> Results:
     setting = Setting(tuple(entry.argv), ("--api", entry.api, "--http", "--faults"))
     longest = max(one.deadline for one in cases)
     with FaultRunner(entry.argv, entry.api, longest=longest, cwd=ROOT) as runner:
-        policy = declared_policy(runner.hello.resilience)
+        policy = runner.hello.resilience
         check = check_faults(runner, cases, policy, setting=setting)
         measurement = Measurement(
             entry.api,

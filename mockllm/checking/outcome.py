@@ -9,7 +9,16 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Final, Literal
 
-__all__ = ["NOT_KEPT", "Call", "NotKept", "Outcome", "Trouble", "Usage", "is_kept"]
+__all__ = [
+    "NOT_KEPT",
+    "Call",
+    "ErrorCause",
+    "NotKept",
+    "Outcome",
+    "Trouble",
+    "Usage",
+    "is_kept",
+]
 
 
 class NotKept(Enum):
@@ -28,6 +37,11 @@ contrast, is a value of the client, which is judged."""
 TroubleKind = Literal[
     "stream_error", "truncated", "malformed_arguments", "missing_id", "unknown_tool", "other"
 ]
+
+ErrorCause = Literal[
+    "overloaded", "rate_limit", "network", "protocol", "server", "timeout", "request"
+]
+"""What an error is about, by the client's own types or codes."""
 
 
 def is_kept(value: object) -> bool:
@@ -73,6 +87,9 @@ class Trouble:
         crash: whether it is an exception that points to a bug in the client (`KeyError`,
             `AttributeError`, ...) and not to a fault of the stream.
         raised: of an exception: the place that raised it, as `FILE:LINE in FUNCTION`.
+        type: the class of the exception, or the code of the error; "" where it is not known.
+        cause: what type or code say of the cause; None where they do not say it, NOT_KEPT where it
+            is not known what they say.
     """
 
     message: str
@@ -80,6 +97,8 @@ class Trouble:
     tool: int | None = None
     crash: bool = False
     raised: str = ""
+    type: str = ""
+    cause: ErrorCause | NotKept | None = NOT_KEPT
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +114,12 @@ class Outcome:
         model, response_id: the model and the id of the answer, as the stream has them.
         opaque: the values that a client has to send back unchanged, in any order: signatures of
             reasoning and of calls, redacted reasoning, encrypted reasoning.
+        partial: whether the outcome is marked as that of an answer that is not complete; None
+            where that is not known.
+        handed_on: everything that the client's user saw, after replacements; None: not known.
+        open_at_end: how many `tasks`, `threads`, `connections` are open after the client was
+            closed; None: not known.
+        answered: whether the client ended by itself before its deadline.
     """
 
     text: str = ""
@@ -108,6 +133,15 @@ class Outcome:
     model: str | NotKept | None = NOT_KEPT
     response_id: str | NotKept | None = NOT_KEPT
     opaque: tuple[str, ...] | NotKept | None = NOT_KEPT
+    partial: bool | None = None
+    handed_on: str | None = None
+    open_at_end: Mapping[str, int] | None = None
+    answered: bool = True
+
+    @property
+    def shown(self) -> str:
+        """What the client's user saw, as far as that is known."""
+        return self.text if self.handed_on is None else self.handed_on
 
     @classmethod
     def of(

@@ -20,7 +20,6 @@ from mockllm.conformance.case_names import name_of
 from mockllm.conformance.messages import (
     Answer,
     Hello,
-    InvalidMessageError,
     case_json,
     encode,
     parse,
@@ -29,6 +28,7 @@ from mockllm.conformance.messages import (
     read_hello,
     sent_id,
 )
+from mockllm.conformance.outcome_json import InvalidMessageError
 from mockllm.conformance.pool import Level, Progress, examined
 from mockllm.conformance.process import no_answer
 from mockllm.errors import UsageError

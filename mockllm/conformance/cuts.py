@@ -15,7 +15,8 @@ from mockllm.conformance.adapter_frames import AdapterFrames
 from mockllm.conformance.commands import Setting, check_command
 from mockllm.conformance.http_cases import HttpRunner
 from mockllm.conformance.measured import Measurement, json_value
-from mockllm.conformance.messages import Answer, as_json
+from mockllm.conformance.messages import Answer
+from mockllm.conformance.outcome_json import as_json
 from mockllm.conformance.pool import PipeRunner
 from mockllm.conformance.results import CaseResult, Results, Stream, Verdict
 
@@ -47,10 +48,7 @@ def _cut_answer(answer: Answer, frames: AdapterFrames, unsupported: frozenset[st
         unusable = f"{frame} raised an exception, which is in the runner and not in the client"
     # Of an exception, an answer has the error alone: nothing else was handed on.
     absent = frozenset[str]() if answer.outcome.errors else answer.absent
-    partial = answer.fault.partial is True
-    return CutAnswer(
-        answer.outcome, partial=partial, absent=absent | unsupported, unusable=unusable
-    )
+    return CutAnswer(answer.outcome, absent=absent | unsupported, unusable=unusable)
 
 
 def cut_results(

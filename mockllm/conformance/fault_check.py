@@ -14,7 +14,6 @@ from mockllm.checking.resilience.policy import ResiliencePolicy
 from mockllm.checking.rules import RESILIENCE, RULE_COSTS
 from mockllm.conformance.adapter_frames import AdapterFrames
 from mockllm.conformance.commands import Setting, check_command
-from mockllm.conformance.fault_outcomes import outcomes_of
 from mockllm.conformance.fault_runner import Played
 from mockllm.conformance.request_log import logged
 from mockllm.conformance.results import CaseResult, Play
@@ -173,7 +172,7 @@ class Judged:
             names = (rule for rule in played.case.rules if rule in rules)
             return cls(played, tuple(Finding(rule, "not judged", broken) for rule in names))
         found = judge(
-            played.case, played.exchanges, outcomes_of(played.answer, late=played.late), policy
+            played.case, played.exchanges, played.answer.outcomes(late=played.late), policy
         )
         return cls(played, tuple(one for one in found if one.rule in rules))
 
@@ -247,5 +246,5 @@ def _play_of(judged: Judged) -> Play:
         scenario=dump(case.scenario),
         faults=tuple(case.faults),
         log=logged(played.exchanges),
-        answer=played.answer.fault.raw or {"crash": played.answer.ended or played.answer.invalid},
+        answer=played.answer.raw or {"crash": played.answer.ended or played.answer.invalid},
     )

@@ -15,8 +15,8 @@ from mockllm.checking.outcome import CRASHES, Outcome
 from mockllm.checking.resilience.model import FaultCase
 from mockllm.conformance.fault_runner import END, PATIENCE, Played
 from mockllm.conformance.fault_sessions import FaultSession
-from mockllm.conformance.message_errors import InvalidMessageError
-from mockllm.conformance.messages import Answer, as_json, read_answer
+from mockllm.conformance.messages import Answer, read_answer
+from mockllm.conformance.outcome_json import InvalidMessageError, as_json
 from mockllm.conformance.process import no_answer
 from mockllm.errors import ProbeError
 from mockllm.server.thread import ServerThread

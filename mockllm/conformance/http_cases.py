@@ -21,10 +21,7 @@ from mockllm.conformance.http_sessions import (
     requests_usage,
     with_requests,
 )
-from mockllm.conformance.messages import (
-    Answer,
-    Hello,
-)
+from mockllm.conformance.messages import Answer, Hello
 from mockllm.conformance.pool import WINDOW, Progress, answered, check_api, examined, remarks
 from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread

@@ -12,14 +12,8 @@ from typing import Any, Protocol
 
 from mockllm.checking.outcome import Outcome
 from mockllm.conformance.child import end_process, spawn
-from mockllm.conformance.messages import (
-    Answer,
-    Hello,
-    InvalidMessageError,
-    parse,
-    question,
-    read_answer,
-)
+from mockllm.conformance.messages import Answer, Hello, parse, question, read_answer
+from mockllm.conformance.outcome_json import InvalidMessageError
 from mockllm.conformance.process import Job, RunnerProcess, no_answer
 from mockllm.conformance.results import Client
 from mockllm.errors import ProbeError

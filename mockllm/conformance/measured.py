@@ -20,7 +20,8 @@ from mockllm.conformance.commands import Setting, check_command, show_command
 from mockllm.conformance.costs import cost_of, group_of
 from mockllm.conformance.fault_check import FaultCheck
 from mockllm.conformance.judged_fields import fields_about, unjudged
-from mockllm.conformance.messages import Answer, Hello, answer_json, as_json
+from mockllm.conformance.messages import Answer, Hello, answer_json
+from mockllm.conformance.outcome_json import as_json
 from mockllm.conformance.results import CaseResult, QuirkInfo, Results, Stream
 from mockllm.quirks import find
 

@@ -23,13 +23,13 @@ from mockllm.conformance.child import Writer, spawn
 from mockllm.conformance.messages import (
     Answer,
     Hello,
-    InvalidMessageError,
     encode,
     parse,
     read_answer,
     read_hello,
     sent_id,
 )
+from mockllm.conformance.outcome_json import InvalidMessageError
 from mockllm.errors import ProbeError
 
 __all__ = ["START_LIMIT", "Job", "RunnerProcess", "no_answer"]

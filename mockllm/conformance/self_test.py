@@ -17,8 +17,6 @@ from mockllm.checking.cases.compile import plain_cases
 from mockllm.conformance.child import end_process, spawn
 from mockllm.conformance.http_sessions import ServedCase
 from mockllm.conformance.messages import (
-    FIELDS,
-    InvalidMessageError,
     case_json,
     encode,
     parse,
@@ -27,6 +25,7 @@ from mockllm.conformance.messages import (
     read_hello,
     sent_id,
 )
+from mockllm.conformance.outcome_json import FIELDS, InvalidMessageError
 from mockllm.conformance.process import START_LIMIT
 from mockllm.core.text import shorten
 from mockllm.quirks.samples import SAMPLES

@@ -14,7 +14,8 @@ from mockllm.checking.policy import Policy
 from mockllm.checking.reports.shrinking import shrink
 from mockllm.conformance.case_names import name_of
 from mockllm.conformance.measured import Runner, json_value, stream_of
-from mockllm.conformance.messages import answer_json, as_json
+from mockllm.conformance.messages import answer_json
+from mockllm.conformance.outcome_json import as_json
 from mockllm.conformance.results import Results, Smallest
 from mockllm.scenario.dump import dump
 

@@ -10,7 +10,7 @@ import pytest
 from mockllm.checking import Policy
 from mockllm.checking.cases.compile import case, cases
 from mockllm.conformance.case_files import FileRunner, write_cases
-from mockllm.conformance.messages import as_json
+from mockllm.conformance.outcome_json import as_json
 from mockllm.conformance.pool import PipeRunner
 from mockllm.conformance.self_test import self_test
 from mockllm.quirks.samples import CALL, SAMPLES

@@ -13,7 +13,7 @@ from typing import Literal
 
 from mockllm.checking.cases.build import case, case_name
 from mockllm.checking.cases.case import Case
-from mockllm.checking.cases.kept import kept, own
+from mockllm.checking.cases.compiled import kept, own
 from mockllm.checking.cases.quirked import Form, cuts, forms, in_events, samples
 from mockllm.checking.cases.scenarios import answer_size, single
 from mockllm.checking.cases.variation import PLAIN, Variation, draws, vary

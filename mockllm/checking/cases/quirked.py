@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from mockllm.checking.cases.build import changes
-from mockllm.checking.cases.kept import kept
+from mockllm.checking.cases.compiled import kept
 from mockllm.checking.cases.variation import PLAIN, Variation, draws
 from mockllm.quirks.base import Quirk, Variant
 from mockllm.quirks.samples import (

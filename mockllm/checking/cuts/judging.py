@@ -41,14 +41,12 @@ class CutAnswer:
     Args:
         outcome: after the end of its input.
         handed_on: the calls that it handed on before the end, as complete.
-        partial: whether the client marks the outcome as that of an answer that is not complete.
         absent: the fields of the outcome that the client has no place for.
         unusable: why the answer cannot be judged at all; "" if it can.
     """
 
     outcome: Outcome
     handed_on: tuple[Call, ...] = ()
-    partial: bool = False
     absent: frozenset[str] = frozenset()
     unusable: str = ""
 
@@ -111,7 +109,7 @@ def why_not_judged(rule: str, whole: Prefix, answer: CutAnswer) -> str:
 
 def _unreported(prefix: Prefix, answer: CutAnswer, whole_text: Any) -> Iterator[str]:
     outcome = answer.outcome
-    reported = answer.partial or any(not one.crash for one in outcome.errors)
+    reported = answer.outcome.partial or any(not one.crash for one in outcome.errors)
     if not reported and not outcome.errors:
         yield f"no error is reported; the client has {describe(outcome)}"
     elif not reported:
@@ -163,7 +161,7 @@ def _is_valid(call: Call, answer: CutAnswer) -> bool:
     """Whether a call looks like one to run: beside an error, one whose arguments are no object
     was kept for the record."""
     reported = bool(answer.outcome.errors)
-    return not answer.partial and (not reported or isinstance(call.arguments, dict))
+    return not answer.outcome.partial and (not reported or isinstance(call.arguments, dict))
 
 
 def _all_calls(answer: CutAnswer) -> tuple[Call, ...]:

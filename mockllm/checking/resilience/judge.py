@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
-from mockllm.checking.resilience.model import ClientOutcome, FaultCase, Finding
+from mockllm.checking.outcome import Outcome
+from mockllm.checking.resilience.model import FaultCase, Finding
 from mockllm.checking.resilience.outcomes import (
     call_not_executed,
     cause_named,
@@ -31,7 +32,7 @@ __all__ = ["judge"]
 def judge(
     case: FaultCase,
     exchanges: Sequence[Exchange],
-    outcomes: Sequence[ClientOutcome],
+    outcomes: Sequence[Outcome],
     policy: ResiliencePolicy,
 ) -> list[Finding]:
     """The findings of a case, one for each rule of it.
@@ -85,7 +86,7 @@ class _Play:
         self,
         case: FaultCase,
         exchanges: Sequence[Exchange],
-        outcomes: Sequence[ClientOutcome],
+        outcomes: Sequence[Outcome],
         policy: ResiliencePolicy,
     ) -> None:
         self.case, self.exchanges, self.outcomes = case, list(exchanges), list(outcomes)
@@ -105,9 +106,9 @@ def _retry_bounded(play: _Play) -> Iterator[Finding]:
         yield Finding(rule, "wrong", text)
     elif not play.last.answered:
         yield Finding(rule, "not judged", "the client had not answered by its deadline")
-    elif not play.last.failed and "cut-reported" in play.case.rules:
+    elif not play.last.errors and "cut-reported" in play.case.rules:
         yield Finding(rule, "not judged", "it reports no error, which cut-reported judges")
-    elif not play.last.failed:
+    elif not play.last.errors:
         yield Finding(rule, "wrong", f"no error after {count} requests that all failed")
     else:
         yield Finding(rule, "right")
@@ -212,7 +213,7 @@ def _stall(play: _Play) -> Iterator[Finding]:
         if play.idle_timeout < _SLOW:
             text = f"its idle timeout is {play.idle_timeout:g} s, too short for this stream"
             yield Finding(rule, "not judged", text)
-        elif gave_up and play.last.failed:
+        elif gave_up and play.last.errors:
             text = "it gave up a stream that had a word each 250 ms"
             yield Finding(rule, "wrong", f"{text}: {_first_error(play.last)}")
         elif not play.last.answered:
@@ -232,7 +233,7 @@ def _stall(play: _Play) -> Iterator[Finding]:
     elif not play.last.answered:
         text = f"it waits on after {play.case.deadline:g} s without a byte"
         yield Finding(rule, "wrong", f"{text}; its idle timeout is {play.idle_timeout:g} s")
-    elif not play.last.failed:
+    elif not play.last.errors:
         yield Finding(rule, "wrong", "it ends without an error, although the stream stalled")
     elif late := _waited_too_long(play):
         text = f"it waits for {late:.1f} s without a byte"
@@ -257,11 +258,8 @@ def _waited_too_long(play: _Play) -> float:
     return longest if longest > 2 * play.idle_timeout + 2 else 0.0
 
 
-def _first_error(outcome: ClientOutcome) -> str:
-    messages = [one.message for one in outcome.errors] or [
-        one.message for one in outcome.outcome.errors
-    ]
-    return messages[0][:120] if messages else ""
+def _first_error(outcome: Outcome) -> str:
+    return outcome.errors[0].message[:120] if outcome.errors else ""
 
 
 def _cancel(play: _Play) -> Iterator[Finding]:
@@ -296,7 +294,7 @@ def _recovers(play: _Play) -> Iterator[Finding]:
         yield Finding(rule, "wrong", "the request after the failure has no answer in time")
     else:
         error = _first_error(play.last)
-        text = f"the request after the failure gives {play.last.outcome.text[:80]!r}"
+        text = f"the request after the failure gives {play.last.text[:80]!r}"
         yield Finding(rule, "wrong", f"{text}: {error}" if error else text)
 
 
@@ -312,7 +310,7 @@ def _isolated(play: _Play) -> Iterator[Finding]:
 
 
 def _of_outcome(
-    judged: Callable[[FaultCase, ClientOutcome], Iterator[Finding]],
+    judged: Callable[[FaultCase, Outcome], Iterator[Finding]],
 ) -> Callable[[_Play], Iterator[Finding]]:
     return lambda play: judged(play.case, play.last)
 

@@ -6,7 +6,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from mockllm.checking.resilience.model import ClientOutcome, FaultCase, Finding
+from mockllm.checking.outcome import Outcome, is_kept
+from mockllm.checking.resilience.model import FaultCase, Finding
 
 __all__ = [
     "call_not_executed",
@@ -22,13 +23,18 @@ __all__ = [
 _NO_ANSWER = "the client had not answered by its deadline"
 
 
-def is_whole(case: FaultCase, outcome: ClientOutcome) -> bool:
+def is_whole(case: FaultCase, outcome: Outcome) -> bool:
     """Whether a client has the whole answer, and reports no error."""
     return (
-        not outcome.failed
-        and outcome.outcome.text == case.text
-        and [_value(one) for one in outcome.arguments] == [json.loads(one) for one in case.calls]
+        not outcome.errors
+        and outcome.text == case.text
+        and _arguments(outcome) == [json.loads(one) for one in case.calls]
     )
+
+
+def _arguments(outcome: Outcome) -> list[Any]:
+    """The arguments of the calls: values, or text that is not JSON."""
+    return [_value(call.arguments) for call in outcome.tool_calls]
 
 
 def _value(arguments: Any) -> Any:
@@ -44,12 +50,12 @@ def _is_cut_for_good(case: FaultCase) -> bool:
     return bool(case.faults)
 
 
-def cut_reported(case: FaultCase, outcome: ClientOutcome) -> Iterator[Finding]:
+def cut_reported(case: FaultCase, outcome: Outcome) -> Iterator[Finding]:
     """A stream that was cut is an error; a retry that succeeds needs none."""
     rule = "cut-reported"
     if not outcome.answered:
         yield Finding(rule, "not judged", _NO_ANSWER)
-    elif outcome.failed:
+    elif outcome.errors:
         if outcome.partial is False and outcome.shown:
             yield Finding(rule, "wrong", "it reports an error, and what came so far as complete")
         else:
@@ -60,20 +66,20 @@ def cut_reported(case: FaultCase, outcome: ClientOutcome) -> Iterator[Finding]:
         yield Finding(rule, "wrong", f"no error; it hands on {_shortened(outcome)}")
 
 
-def call_not_executed(case: FaultCase, outcome: ClientOutcome) -> Iterator[Finding]:
+def call_not_executed(case: FaultCase, outcome: Outcome) -> Iterator[Finding]:
     """A call of a stream that was cut is none, or is marked as partial."""
     rule = "cut-call-not-executed"
     calls = [json.loads(one) for one in case.calls]
-    handed = [_value(one) for one in outcome.arguments]
+    handed = _arguments(outcome)
     if not outcome.answered:
         yield Finding(rule, "not judged", _NO_ANSWER)
     elif (
         not handed
-        or (not _is_cut_for_good(case) and handed == calls and not outcome.failed)
-        or (outcome.failed and outcome.partial)
+        or (not _is_cut_for_good(case) and handed == calls and not outcome.errors)
+        or (outcome.errors and outcome.partial)
     ):
         yield Finding(rule, "right")
-    elif outcome.failed and outcome.partial is None:
+    elif outcome.errors and outcome.partial is None:
         reason = "it reports an error and calls, and does not say whether the calls are partial"
         yield Finding(rule, "not judged", reason)
     else:
@@ -81,22 +87,22 @@ def call_not_executed(case: FaultCase, outcome: ClientOutcome) -> Iterator[Findi
         yield Finding(rule, "wrong", f"it hands on a call with the arguments {listed}")
 
 
-def wrong_body(outcome: ClientOutcome) -> Iterator[Finding]:
+def wrong_body(outcome: Outcome) -> Iterator[Finding]:
     """An answer that is no stream of its API is an error."""
     rule = "wrong-body-reported"
     if not outcome.answered:
         yield Finding(rule, "not judged", _NO_ANSWER)
-    elif outcome.failed:
+    elif outcome.errors:
         yield Finding(rule, "right")
     else:
         yield Finding(rule, "wrong", f"no error; it hands on {_shortened(outcome)}")
 
 
-def nothing_twice(case: FaultCase, outcome: ClientOutcome) -> Iterator[Finding]:
+def nothing_twice(case: FaultCase, outcome: Outcome) -> Iterator[Finding]:
     """What the user saw has the beginning of the answer once."""
     rule = "no-duplicate-output"
     first = case.text.split()[0]  # is in the answer once
-    texts = {"its user saw": outcome.shown, "its text is": outcome.outcome.text}
+    texts = {"its user saw": outcome.shown, "its text is": outcome.text}
     twice = [f"{where} {text[:160]!r}" for where, text in texts.items() if text.count(first) > 1]
     other = [
         f"{where} {text[:160]!r}, which is no beginning of the answer"
@@ -113,56 +119,56 @@ def nothing_twice(case: FaultCase, outcome: ClientOutcome) -> Iterator[Finding]:
         yield Finding(rule, "right")
 
 
-def only_last_calls(case: FaultCase, outcome: ClientOutcome) -> Iterator[Finding]:
+def only_last_calls(case: FaultCase, outcome: Outcome) -> Iterator[Finding]:
     """There is no call that the last try does not have."""
     rule = "no-phantom-call"
     expected = [json.loads(one) for one in case.calls]
-    more = [one for one in map(_value, outcome.arguments) if one not in expected]
+    more = [one for one in _arguments(outcome) if one not in expected]
     if not outcome.answered:
         yield Finding(rule, "not judged", _NO_ANSWER)
-    elif outcome.failed:
+    elif outcome.errors:
         yield Finding(rule, "not judged", "it does not try again after output, and has an error")
-    elif more or len(outcome.arguments) > len(expected):
-        listed = ", ".join(json.dumps(one)[:80] for one in map(_value, outcome.arguments))
+    elif more or len(_arguments(outcome)) > len(expected):
+        listed = ", ".join(json.dumps(one)[:80] for one in _arguments(outcome))
         yield Finding(rule, "wrong", f"it hands on calls with the arguments {listed}")
     else:
         yield Finding(rule, "right")
 
 
-def cause_named(case: FaultCase, outcome: ClientOutcome) -> Iterator[Finding]:
+def cause_named(case: FaultCase, outcome: Outcome) -> Iterator[Finding]:
     """The kind of the error is that of the fault."""
     rule = "error-names-cause"
-    known = [one for one in outcome.errors if one.has_kind]
+    known = [one for one in outcome.errors if is_kept(one.cause)]
     if not outcome.answered:
         yield Finding(rule, "not judged", _NO_ANSWER)
-    elif not outcome.failed:
+    elif not outcome.errors:
         yield Finding(rule, "not judged", "it reports no error, which other rules judge")
     elif not known:
         yield Finding(rule, "not judged", "the runner does not say of which kind errors are")
-    elif any(one.kind in case.kinds for one in known):
+    elif any(one.cause in case.kinds for one in known):
         yield Finding(rule, "right")
     else:
         first = known[0]
         wanted = " or ".join(sorted(case.kinds))
-        text = f"{first.type or 'its error'} names {first.kind or 'no cause'}, not {wanted}"
+        text = f"{first.type or 'its error'} names {first.cause or 'no cause'}, not {wanted}"
         yield Finding(rule, "wrong", f"{text}: {first.message[:120]}")
 
 
-def nothing_left(outcome: ClientOutcome) -> Iterator[Finding]:
+def nothing_left(outcome: Outcome) -> Iterator[Finding]:
     """Nothing is open after the client was closed."""
     rule = "leaves-nothing"
     if not outcome.answered:
         yield Finding(rule, "not judged", _NO_ANSWER)
-    elif outcome.left is None:
+    elif outcome.open_at_end is None:
         yield Finding(rule, "not judged", "the runner does not say what is open at the end")
-    elif open_ := {name: number for name, number in outcome.left.items() if number}:
+    elif open_ := {name: number for name, number in outcome.open_at_end.items() if number}:
         listed = ", ".join(f"{number} {name}" for name, number in open_.items())
         yield Finding(rule, "wrong", f"{listed} open after the client was closed")
     else:
         yield Finding(rule, "right")
 
 
-def _shortened(outcome: ClientOutcome) -> str:
-    calls = len(outcome.outcome.tool_calls)
-    text = outcome.outcome.text
+def _shortened(outcome: Outcome) -> str:
+    calls = len(outcome.tool_calls)
+    text = outcome.text
     return f"{text[:80]!r}" + (f" and {calls} calls" if calls else "")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 __all__ = ["ResiliencePolicy"]
 
@@ -27,3 +29,19 @@ class ResiliencePolicy:
     longest_wait: float | None = None
     final_errors: frozenset[str] = frozenset()
     retries: bool = True
+
+    @classmethod
+    def declared(cls, settings: Mapping[str, Any]) -> ResiliencePolicy:
+        """The policy of a client that declares settings, as the first line of a runner has them.
+
+        `tries` of null, or of 1, says that the client does not retry.
+        """
+        tries, idle = settings.get("tries"), settings.get("idle_timeout")
+        return cls(
+            tries=tries,
+            idle_timeout=idle,
+            has_idle_timeout="idle_timeout" not in settings or idle is not None,
+            longest_wait=settings.get("longest_wait"),
+            final_errors=frozenset(settings.get("final_errors", ())),
+            retries="tries" not in settings or tries not in (None, 1),
+        )

@@ -14,7 +14,6 @@ from mockllm.cli.check.plan import Interruptible, Plan, chosen, measurement_of, 
 from mockllm.cli.terminal.progress import ProgressLine
 from mockllm.conformance.adapter_frames import AdapterFrames
 from mockllm.conformance.fault_check import check_faults
-from mockllm.conformance.fault_outcomes import declared_policy
 from mockllm.conformance.fault_runner import FaultRunner
 from mockllm.conformance.measured import fault_results
 from mockllm.conformance.results import Results
@@ -58,7 +57,7 @@ def _judge(
         jobs=options.jobs,
         per_case=options.per_case,
     ) as runner:
-        policy = declared_policy(runner.hello.resilience)
+        policy = runner.hello.resilience
         check = check_faults(
             runner,
             cases,

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from mockllm.checking.cases.compile import case_specs, cases
-from mockllm.checking.cases.kept import kept
+from mockllm.checking.cases.compiled import kept
 from mockllm.quirks import QUIRKS
 from mockllm.quirks.samples import CALL, LONG_TEXT, TEXT
 from mockllm.scenario.model import Scenario, TextPart

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from mockllm.checking.outcome import Call, Outcome
+from mockllm.checking.outcome import Call, Outcome, Trouble
 from mockllm.checking.resilience.cases import fault_cases
 from mockllm.checking.resilience.judge import judge
-from mockllm.checking.resilience.model import ClientOutcome, FaultCase, ReportedError
+from mockllm.checking.resilience.model import FaultCase
 from mockllm.checking.resilience.policy import ResiliencePolicy
 from mockllm.checking.rules import RESILIENCE
 from mockllm.protocols import PROTOCOLS
@@ -40,13 +40,12 @@ def requests(*waits: float, status: int = 200, **fields: Any) -> list[Exchange]:
     return found
 
 
-def outcome(text: str = "", *calls: str, error: str | None = None, **fields: Any) -> ClientOutcome:
+def outcome(text: str = "", *calls: str, error: str | None = None, **fields: Any) -> Outcome:
     """What a client hands on; `error` is the kind of its error."""
-    errors = () if error is None else (ReportedError("it broke", "BrokenError", error, True),)
+    errors = () if error is None else (Trouble("it broke", type="BrokenError", cause=error),)
     handed = tuple(Call("get_weather", json.loads(one)) for one in calls)
-    return ClientOutcome(
-        Outcome(text=text, tool_calls=handed), errors=errors, left=CLOSED, **fields
-    )
+    settings = {"open_at_end": CLOSED, "errors": errors, **fields}
+    return Outcome(text=text, tool_calls=handed, **settings)
 
 
 def verdict(rule: str, case: FaultCase, *judged: Any, policy: ResiliencePolicy = POLICY) -> str:
@@ -205,8 +204,13 @@ GONE = requests(client_gone=True)
         ("isolated", "beside-stall", (TWO, LATE, outcome(error="timeout")), "wrong"),
         ("isolated", "beside-stall", (TWO, LATE), "not judged"),
         ("leaves-nothing", "body-html", (ONE, outcome(error="protocol")), "right"),
-        ("leaves-nothing", "body-html", (ONE, replace(outcome(), left=None)), "not judged"),
-        ("leaves-nothing", "body-html", (ONE, replace(outcome(), left={"tasks": 1})), "wrong"),
+        ("leaves-nothing", "body-html", (ONE, replace(outcome(), open_at_end=None)), "not judged"),
+        (
+            "leaves-nothing",
+            "body-html",
+            (ONE, replace(outcome(), open_at_end={"tasks": 1})),
+            "wrong",
+        ),
     ],
 )
 def test_rules(rule: str, case: str, judged: tuple[Any, ...], expected: str) -> None:

@@ -14,7 +14,6 @@ from mockllm.checking.resilience.judge import judge
 from mockllm.checking.resilience.model import FaultCase, Finding
 from mockllm.checking.resilience.policy import ResiliencePolicy
 from mockllm.conformance.fault_functions import FunctionPlayer
-from mockllm.conformance.fault_outcomes import outcomes_of
 from mockllm.conformance.fault_sessions import fault_message
 from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread
@@ -101,7 +100,7 @@ class Client:
 
     def _findings(self, case: FaultCase) -> list[Finding]:
         played = self._player.play(case)
-        outcomes = outcomes_of(played.answer, late=played.late)
+        outcomes = played.answer.outcomes(late=played.late)
         return judge(case, played.exchanges, outcomes, POLICY)
 
     def _expected(self, findings: Iterable[Finding]) -> bool:

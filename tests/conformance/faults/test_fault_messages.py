@@ -3,11 +3,12 @@
 import jsonschema
 import pytest
 
+from mockllm.checking.outcome import NOT_KEPT
 from mockllm.checking.resilience.cases import fault_cases
-from mockllm.conformance.fault_outcomes import declared_policy, outcomes_of
+from mockllm.checking.resilience.policy import ResiliencePolicy
 from mockllm.conformance.fault_sessions import fault_message
-from mockllm.conformance.message_errors import InvalidMessageError
 from mockllm.conformance.messages import Answer, encode, parse, read_answer, read_hello
+from mockllm.conformance.outcome_json import InvalidMessageError
 from mockllm.conformance.schemas import runner_schema
 from mockllm.protocols import PROTOCOLS
 
@@ -37,25 +38,25 @@ def test_the_message_of_every_case_is_in_the_schema(api):
 
 def test_an_answer_says_what_the_client_did_with_a_fault():
     valid("answer").validate(ANSWER)
-    first, last = outcomes_of(read_answer(ANSWER), late=False)
-    assert first.outcome.text == "before"
-    assert (first.partial, first.handed_on, first.left) == (None, None, None)
-    assert (last.partial, last.handed_on, last.left["connections"]) == (True, "Once", 1)
-    assert [(one.type, one.kind, one.has_kind) for one in last.errors] == [
-        ("TimeoutError", "timeout", True),
-        ("", None, False),
+    first, last = read_answer(ANSWER).outcomes()
+    assert first.text == "before"
+    assert (first.partial, first.handed_on, first.open_at_end) == (None, None, None)
+    assert (last.partial, last.handed_on, last.open_at_end["connections"]) == (True, "Once", 1)
+    assert [(one.type, one.cause) for one in last.errors] == [
+        ("TimeoutError", "timeout"),
+        ("", NOT_KEPT),
     ]
 
 
 def test_an_answer_that_came_too_late_is_none():
     """What a client reports because its connection was broken off says nothing about the fault."""
-    (outcome,) = outcomes_of(read_answer(ANSWER), late=True)
+    (outcome,) = read_answer(ANSWER).outcomes(late=True)
     assert not outcome.answered
     assert not outcome.errors
 
 
 def test_a_runner_that_died_has_not_answered():
-    (outcome,) = outcomes_of(Answer(read_answer({}).outcome, ended="it died"), late=False)
+    (outcome,) = Answer(read_answer({}).outcome, ended="it died").outcomes()
     assert not outcome.answered
 
 
@@ -86,18 +87,18 @@ def test_a_hello_declares_what_cases_cannot_set():
     declared = {"tries": 2, "idle_timeout": None, "longest_wait": 60, "final_errors": ["quota"]}
     hello = {**HELLO, "resilience": declared}
     valid("hello").validate(hello)
-    policy = declared_policy(read_hello(hello).resilience)
+    policy = read_hello(hello).resilience
     assert (policy.tries, policy.retries, policy.longest_wait) == (2, True, 60)
     assert not policy.has_idle_timeout
     assert policy.final_errors == {"quota"}
 
 
 def test_a_hello_without_declarations_takes_the_settings_of_the_cases():
-    policy = declared_policy(read_hello(HELLO).resilience)
+    policy = read_hello(HELLO).resilience
     assert policy.has_idle_timeout
     assert policy.retries
     assert policy.tries is None
-    assert not declared_policy({"tries": None}).retries
+    assert not ResiliencePolicy.declared({"tries": None}).retries
 
 
 @pytest.mark.parametrize(
