@@ -29,7 +29,7 @@ from mockllm.protocols.records import Json
 from mockllm.protocols.routes import target_of
 from mockllm.replay.call import Call
 from mockllm.replay.player import Player
-from mockllm.replay.sessions.session import Exchange, Session
+from mockllm.replay.sessions.session import Session
 
 __all__ = ["PICTURE", "picture"]
 
@@ -139,13 +139,13 @@ def _recorded() -> Terminal:
     session = Session("demo")
 
     def post(protocol: WireProtocol, path: str, body: Json) -> Iterator[tuple[float, bytes]]:
-        exchange = Exchange("POST", path, {}, json.dumps(body).encode())
+        sent = json.dumps(body).encode()
         target = target_of(protocol, *path.partition("?")[::2])
         assert target is not None, f"no route of {protocol.name} matches {path}"
         slower = _SLOWER if protocol.name in _SHOWN else 0
         terminal.now += _PAUSE if slower else 0
         began = terminal.now
-        for piece in player.play(Call(protocol, target, {}, session, exchange)).chunks:
+        for piece in player.play(Call(protocol, target, {}, sent, session)).answer.chunks:
             at = piece.at / 1_000_000
             terminal.now = began + at * slower
             yield at, piece.data

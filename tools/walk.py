@@ -29,7 +29,7 @@ from mockllm.replay.call import Call
 from mockllm.replay.compilation.http_answer import HttpAnswer
 from mockllm.replay.loading import load
 from mockllm.replay.player import Player
-from mockllm.replay.sessions.session import Exchange, Session
+from mockllm.replay.sessions.session import Session
 from mockllm.scenario.shipped import shipped_scenarios
 from mockllm.tapes.captured import Captured
 
@@ -84,8 +84,7 @@ def main() -> None:
     body = json.dumps(sent).encode()
 
     def request() -> HttpAnswer:
-        exchange = Exchange("POST", protocol.client.path, {}, body)
-        return player.play(Call(protocol, NO_TARGET, {}, Session("walk"), exchange))
+        return player.play(Call(protocol, NO_TARGET, {}, body, Session("walk"))).answer
 
     def record() -> None:
         with tempfile.TemporaryDirectory() as folder:

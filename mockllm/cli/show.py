@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from mockllm.core.timed_bytes import Ending
     from mockllm.protocols.base import WireProtocol
     from mockllm.replay.compilation.http_answer import FaultNote, HttpAnswer
-    from mockllm.replay.compilation.tape_player import Played
+    from mockllm.replay.compilation.tape_player import RecordedAnswer
 
 __all__ = ["scenario_named", "scenario_names", "show"]
 
@@ -146,7 +146,7 @@ def _too_few(scenario: Scenario, turn: int) -> str:
     return f"scenario {scenario.name!r} has {count} turn{'s' * (count > 1)}, not {turn}"
 
 
-def _report_reply(played: Played) -> None:
+def _report_reply(played: RecordedAnswer) -> None:
     reason = "; ".join((played.why, *played.problems))
     click.echo(f"mockllm: the reply, not the recording ({reason})", err=True)
 

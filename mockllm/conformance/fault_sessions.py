@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mockllm.checking.resilience.model import FaultCase
@@ -76,7 +75,7 @@ class FaultSession:
 
     def _exchanges(self) -> list[Exchange]:
         found = self._thread.server.sessions.find(self._session)
-        return [] if found is None else [replace(one) for one in found.journal]
+        return [] if found is None else [entry.copy() for entry in found.journal]
 
 
 def fault_message(case: FaultCase, urls: Mapping[str, str]) -> dict[str, Any]:

@@ -29,10 +29,10 @@ from mockllm.protocols.decoding import decoded
 from mockllm.protocols.records import Json
 from mockllm.protocols.values import json_object
 from mockllm.redaction.find.credentials import header_is_secret
+from mockllm.replay.attempts import broken_answer, try_answer
 from mockllm.replay.client_requests import client_target, first_body, user_text
 from mockllm.replay.compilation.compiler import Replayer
 from mockllm.replay.compilation.http_answer import HttpAnswer, http_error_answer
-from mockllm.replay.tries import broken_answer, try_answer
 from mockllm.scenario.model import (
     Api,
     Fault,

@@ -13,11 +13,10 @@ from mockllm.errors import MockLLMError
 from mockllm.matching.index import SCENARIO_HEADER
 from mockllm.matching.routes import RouteRequest
 from mockllm.protocols.detection import Detected
-from mockllm.replay.call import Call
-from mockllm.replay.compilation.http_answer import HttpAnswer
+from mockllm.replay.call import Answered, Call
 from mockllm.replay.player import Player
-from mockllm.replay.routes import RouteCall
-from mockllm.replay.sessions.session import Exchange, Session
+from mockllm.replay.sessions.exchange import Exchange, Received
+from mockllm.replay.sessions.session import Session
 from mockllm.scenario.model import RouteSpec, Scenario, TextCondition
 from mockllm.tapes.captured import Captured
 from mockllm.tapes.conversion import detected, request_of
@@ -37,24 +36,24 @@ def not_found(
         session: of the requests before it.
     """
     found = detected(exchange)
-    parts = urlsplit(exchange.url)
     headers = {name: value for name, value in exchange.request_headers if name[:10] not in _OWN}
     if _plays_only_when_named(player, scenario, turn):
         headers[SCENARIO_HEADER] = scenario
-    path = f"{parts.path}?{parts.query}" if parts.query else parts.path
-    entry = Exchange(exchange.method, path, {}, exchange.request_body)
     try:
-        answer = _answer(player, exchange, found, headers, session, entry)
+        answered = _answer(player, exchange, found, headers, session)
     except MockLLMError as error:
         return f"its request is refused: {error}"
-    if answer is None:
+    if answered is None:
         return "no scenario answers its request"
-    if (entry.scenario, entry.turn) != (scenario, turn):
-        if entry.scenario is None:
-            return f"its request is refused: {'; '.join(entry.problems)}"
-        return f"turn {(entry.turn or 0) + 1} of {entry.scenario} answers its request"
-    if entry.recorded != "exact":
-        return f"its recording is not played: {entry.recorded or 'the turn has none'}"
+    played = answered.played
+    # Later requests may continue this answer by its id.
+    session.record(Exchange(Received(exchange.method, "", {}, exchange.request_body), played))
+    if (played.scenario, played.turn) != (scenario, turn):
+        if played.scenario is None:
+            return f"its request is refused: {'; '.join(played.problems)}"
+        return f"turn {(played.turn or 0) + 1} of {played.scenario} answers its request"
+    if played.recorded != "exact":
+        return f"its recording is not played: {played.recorded or 'the turn has none'}"
     return ""
 
 
@@ -72,13 +71,13 @@ def _answer(
     found: Detected,
     headers: dict[str, str],
     session: Session,
-    entry: Exchange,
-) -> HttpAnswer | None:
+) -> Answered | None:
     if found.protocol is not None:
-        return player.play(Call(found.protocol, found.target, headers, session, entry))
+        body = exchange.request_body
+        return player.play(Call(found.protocol, found.target, headers, body, session))
     parts = urlsplit(exchange.url)
     request = RouteRequest(exchange.method, parts.path, parts.query, headers, exchange.request_body)
-    return player.routes.play(RouteCall(request, session, entry))
+    return player.routes.play(request, session)
 
 
 def not_found_after_write(

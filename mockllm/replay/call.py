@@ -1,27 +1,22 @@
-"""One request to a `Player`, with the outcomes of reading its tapes. No I/O here."""
+"""What a `Player` takes and what it gives: a request, and its answer. Only data may live here."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 
-from mockllm.core.later import NotDoneError
+from mockllm.core.seeded import derive
 from mockllm.core.target import Target
+from mockllm.errors import NoMatchError, RequestError
 from mockllm.protocols.base import WireProtocol
-from mockllm.replay.sessions.session import Exchange, Session
+from mockllm.replay.compilation.http_answer import HttpAnswer, error_answer
+from mockllm.replay.sessions.exchange import NOTHING, Played
+from mockllm.replay.sessions.session import Session
 
-__all__ = ["Call", "TapeNotReadError", "read_tape"]
-
-_Read = TypeVar("_Read")
-
-
-TapeNotReadError = NotDoneError
-"""A tape must be read, or something computed, before a request can be answered; see there. Only a
-call with `tapes` raises it."""
+__all__ = ["Answered", "Call", "refused"]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Call:
     """One request to a `Player`.
 
@@ -30,41 +25,42 @@ class Call:
         target: path and query, parsed.
         headers: of the request, names in lower case.
         session: the one that the request belongs to.
-        exchange: the entry of the journal, with the body; the outcome is written into it.
         path: as it was sent, with the query; "" where nothing was sent.
-        tapes: the outcomes of reading tapes, and of other long work: functions that return what
-            was read, or raise. None where the player does the work itself when it needs it.
     """
 
     protocol: WireProtocol
     target: Target
     headers: Mapping[str, str]
+    body: bytes
     session: Session
-    exchange: Exchange
-    tapes: Mapping[Hashable, Callable[[], Any]] | None = None
     path: str = ""
 
-    def read(self, key: Hashable, read: Callable[[], _Read]) -> _Read:
-        """What `read` returns, called now or, where this call has `tapes`, before.
 
-        Raises:
-            TapeNotReadError: `tapes` has no outcome for this key.
-        """
-        return read_tape(self.tapes, key, read)
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """The answer to a request, and what a journal has of it."""
+
+    answer: HttpAnswer
+    played: Played
 
 
-def read_tape(
-    tapes: Mapping[Hashable, Callable[[], Any]] | None, key: Hashable, read: Callable[[], _Read]
-) -> _Read:
-    """What `read` returns, called now or, with `tapes`, before.
+def refused(
+    protocol: WireProtocol,
+    error: RequestError,
+    known: Played = NOTHING,
+    headers: Iterable[tuple[str, str]] = (),
+) -> Answered:
+    """The error answer to a refused request, in the shape of a protocol.
 
-    Raises:
-        TapeNotReadError: `tapes` has no outcome for this key.
+    Args:
+        known: what was found out about the request before.
+        headers: of the answer, besides those of the protocol.
     """
-    if tapes is None:
-        return read()
-    outcome = tapes.get(key)
-    if outcome is None:
-        raise TapeNotReadError(key, read)
-    result: _Read = outcome()
-    return result
+    answer = error_answer(protocol, error, derive("refused", error.message), headers=headers)
+    played = replace(
+        known,
+        outcome="unmatched" if isinstance(error, NoMatchError) else "invalid",
+        status=error.status,
+        problems=(error.message,),
+    )
+    return Answered(answer, played)

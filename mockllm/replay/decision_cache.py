@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mockllm.core.request import Request
 from mockllm.matching.select import Selection
-from mockllm.replay.compilation.http_answer import HttpAnswer
+from mockllm.replay.call import Answered
 from mockllm.scenario.model import Fault, TurnSpec
 
 __all__ = ["Decision", "RequestCache"]
@@ -15,15 +15,15 @@ __all__ = ["Decision", "RequestCache"]
 
 @dataclass(slots=True)
 class Decision:
-    """Which turn answers a request, and the answer once it was made.
+    """Which turn answers a request, and what it got once that was made.
 
     Args:
         spec: the turn, as the protocol of the request plays it.
         quirks: that the server and the request add to those of the turn.
         lasting: whether it depends on the request alone, not on the session.
-        recorded, problems: of the answer, as in `Exchange`.
         path: of the request, with its query.
         faults: those that the request asks for; the turn's own are in `spec`, too.
+        answered: kept here unless it is large.
     """
 
     request: Request
@@ -31,11 +31,9 @@ class Decision:
     spec: TurnSpec
     quirks: tuple[str, ...] = ()
     lasting: bool = True
-    answer: HttpAnswer | None = None
-    recorded: str = ""
-    problems: tuple[str, ...] = ()
     path: str = ""
     faults: tuple[Fault, ...] = ()
+    answered: Answered | None = None
 
 
 class RequestCache:

@@ -14,10 +14,10 @@ from mockllm.matching.select import Selection
 from mockllm.protocols.base import Lookup, Operation
 from mockllm.protocols.records import StoredAnswers
 from mockllm.replay.body import parse_object
-from mockllm.replay.call import Call
+from mockllm.replay.call import Answered, Call
 from mockllm.replay.compilation.compiler import Replayer
-from mockllm.replay.compilation.http_answer import CORS, HttpAnswer, json_answer
-from mockllm.replay.sessions.exchange import not_kept_whole
+from mockllm.replay.compilation.http_answer import CORS, json_answer
+from mockllm.replay.sessions.exchange import Played, not_kept_whole
 
 __all__ = ["Lookups"]
 
@@ -34,15 +34,15 @@ class Lookups:
         self._served = served
         self._replayer = replayer
 
-    def answer(self, call: Call, operation: Operation) -> HttpAnswer:
-        """The answer to an operation; its outcome is written into the exchange.
+    def answer(self, call: Call, operation: Operation) -> Answered:
+        """The answer to an operation.
 
         Raises:
             RequestError: the service would refuse the request.
         """
         body = call.protocol.lookups[operation](self._lookup(call, operation))
-        call.exchange.outcome, call.exchange.status = "played", 200
-        return json_answer(200, body, CORS)
+        played = Played("played", 200, api=call.protocol.name)
+        return Answered(json_answer(200, body, CORS), played)
 
     def _lookup(self, call: Call, operation: Operation) -> Lookup:
         stored = call.protocol.stored
@@ -50,8 +50,8 @@ class Lookups:
             return self._recalled(call, stored, operation)
         names, any_model = self._served.models()
         body: dict[str, Any] = {}
-        if operation == "count_tokens" or (operation == "create" and call.exchange.body.strip()):
-            body = parse_object(call.exchange.body)
+        if operation == "count_tokens" or (operation == "create" and call.body.strip()):
+            body = parse_object(call.body)
         number = call.session.requests_before if operation == "create" else 0
         return Lookup(call.target, names, any_model, body, number=number)
 

@@ -6,10 +6,9 @@ answer each time. When a recorded run is repeated, the second request must get t
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
 
 from mockllm.errors import MockLLMError, RequestError
 from mockllm.matching.index import ScenarioIndex
@@ -17,64 +16,68 @@ from mockllm.matching.select import select
 from mockllm.replay.call import Call
 from mockllm.replay.compilation.tape_player import load
 from mockllm.replay.decision_cache import Decision
-from mockllm.replay.player import Player
 from mockllm.scenario.model import Scenario
 from mockllm.scenario.precedence import is_recorded, match_key, precedence
 from mockllm.tapes.conversion import captured_of, detected, request_of
 
-__all__ = ["OrderedPlayer"]
+__all__ = ["RecordedOrder", "with_matches"]
+
+_Decide = Callable[[Call, bool], Decision]
 
 
-class OrderedPlayer(Player):
-    """A player that, of several recordings with an equal `match`, plays the first turn that the
-    session has not played yet. When all are played, it answers as `Player` does.
+class RecordedOrder:
+    """Chooses, of several recordings with an equal `match`, the first turn that the session has not
+    played yet. When all are played, the decision stays as it was.
 
     Args:
-        scenarios: a recording without a `match` gets that of the scenario that answers its first
-            request: that scenario existed before the recording was made.
-        options: as of `Player`.
+        decider: what decides about requests where one scenario is all there is.
     """
 
-    def __init__(self, scenarios: Iterable[Scenario], **options: Any) -> None:
-        super().__init__(_with_matches(tuple(scenarios)), **options)
-        self._options = options
+    def __init__(
+        self, scenarios: Iterable[Scenario], decider: Callable[[Scenario], _Decide]
+    ) -> None:
+        self._scenarios = tuple(scenarios)
+        self._decider = decider
 
     @cached_property
-    def _groups(self) -> dict[Hashable, tuple[Player, ...]]:
-        """By `match_key`, where several recordings have it: a player for each recording."""
+    def _groups(self) -> dict[Hashable, tuple[_Decide, ...]]:
+        """By `match_key`, where several recordings have it: what decides with each of them."""
         groups: dict[Hashable, list[Scenario]] = {}
-        for scenario in sorted(self.served.scenarios, key=precedence):
+        for scenario in sorted(self._scenarios, key=precedence):
             if scenario.route is None and scenario.match is not None and is_recorded(scenario):
                 groups.setdefault(match_key(scenario.match), []).append(scenario)
         return {
-            key: tuple(Player((one,), **self._options) for one in group)
-            for key, group in groups.items()
-            if len(group) > 1
+            key: tuple(map(self._decider, group)) for key, group in groups.items() if len(group) > 1
         }
 
-    def decide(self, call: Call, strict: bool) -> Decision:
-        decision = super().decide(call, strict)
+    def next_of(self, decision: Decision, call: Call, strict: bool) -> Decision:
+        """The decision for the next of the recordings that compete with the one of a decision."""
         match = decision.selection.scenario.match
         if decision.selection.continued or match is None:
             return decision
         group = self._groups.get(match_key(match), ())
-        for one in group:
+        for decide in group:
             try:
-                other = one.decide(call, strict)
+                other = decide(call, strict)
             except RequestError:
                 continue
-            if not call.session.taken(other.selection.scenario, other.selection.index):
+            if not call.session.is_played(other.selection.scenario, other.selection.index):
                 other.lasting = False
                 return other
         decision.lasting = decision.lasting and not group
         return decision
 
 
-def _with_matches(scenarios: tuple[Scenario, ...]) -> tuple[Scenario, ...]:
+def with_matches(scenarios: Iterable[Scenario]) -> tuple[Scenario, ...]:
+    """Scenarios whose recordings all have a `match`: one without gets that of the scenario that
+    answers its first request, which existed before the recording was made."""
+    scenarios = tuple(scenarios)
     served = ScenarioIndex(scenarios)
     return tuple(
-        _with_match(one, served) if one.match is None and is_recorded(one) else one
-        for one in scenarios
+        _with_match(scenario, served)
+        if scenario.match is None and is_recorded(scenario)
+        else scenario
+        for scenario in scenarios
     )
 
 

@@ -6,13 +6,12 @@ It sends nothing. The server, `mockllm show`, the checking kit and tests answer 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
-from mockllm.core.later import deferring
+from mockllm.core.later import later
 from mockllm.core.request import Request
-from mockllm.core.seeded import derive
 from mockllm.errors import NoMatchError, RequestError
 from mockllm.matching.index import ScenarioIndex, mint_token
 from mockllm.matching.naming import named_scenario, split_model
@@ -20,12 +19,14 @@ from mockllm.matching.positions import turn_at
 from mockllm.matching.request_validation import check_continuation, check_expectations
 from mockllm.matching.select import Selection, select
 from mockllm.protocols.base import Operation, WireProtocol
+from mockllm.replay.attempts import broken_answer, try_answer
 from mockllm.replay.auto.autoreply import lacks_content, sample_notes
 from mockllm.replay.body import parse_object
-from mockllm.replay.call import Call
+from mockllm.replay.call import Answered, Call, refused
 from mockllm.replay.compilation.compiler import Replayer
-from mockllm.replay.compilation.http_answer import HttpAnswer, error_answer, http_error_answer
+from mockllm.replay.compilation.http_answer import HttpAnswer, http_error_answer
 from mockllm.replay.decision_cache import Decision, RequestCache
+from mockllm.replay.faults.fault_plan import NO_PLAN, FaultPlan
 from mockllm.replay.lookups import Lookups
 from mockllm.replay.request_options import (
     FAULT_HEADER,
@@ -33,15 +34,16 @@ from mockllm.replay.request_options import (
     requested_faults,
     requested_quirks,
 )
-from mockllm.replay.sessions.session import Exchange, Session
-from mockllm.replay.tries import broken_answer, try_answer
-from mockllm.scenario.model import AutoPart, Fault, Http, Match, Scenario, TurnSpec
+from mockllm.replay.sessions.exchange import ExchangeOutcome, Played
+from mockllm.replay.sessions.session import Session
+from mockllm.scenario.model import AutoPart, Fault, Match, Scenario, TurnSpec
 
 if TYPE_CHECKING:
-    from mockllm.replay.compilation.tape_player import Recordings
+    from mockllm.replay.compilation.tape_player import RecordedAnswer, Recordings
+    from mockllm.replay.ordered import RecordedOrder
     from mockllm.replay.routes import RoutePlayer
 
-__all__ = ["FALLBACK", "QUIRK_HEADER", "Player"]
+__all__ = ["FALLBACK", "QUIRK_HEADER", "Deciding", "Player"]
 
 FALLBACK = Scenario(
     name="fallback-auto",
@@ -55,6 +57,28 @@ _MAX_KEPT = 128 * 1024
 """Larger answers, in bytes, are only in the cache of the replayer, which is bounded in bytes."""
 
 
+@dataclass(slots=True)
+class Deciding:
+    """What has been found out about a request so far."""
+
+    request: Request | None = None
+    selection: Selection | None = None
+
+    def played(self, api: str) -> Played:
+        """What a journal has of it."""
+        played = Played(api=api)
+        if self.request is not None:
+            played = replace(played, model=self.request.model, stream=self.request.stream)
+        if self.selection is not None:
+            played = replace(
+                played,
+                scenario=self.selection.scenario.name,
+                turn=self.selection.index,
+                position=self.selection.position,
+            )
+        return played
+
+
 class Player:
     """Answers requests with scenarios.
 
@@ -65,6 +89,9 @@ class Player:
         quirks: of every streamed answer, as in `wire.quirks`; requests may add others.
         named: the name of the scenario that answers every request that names none.
         speed: of the pauses of answers with faults; the faults' own pauses stay.
+        in_order: recordings of equal requests are played one after the other.
+        faults: which answers have which faults; an answer that has faults of its own keeps these
+            alone.
     """
 
     def __init__(
@@ -76,104 +103,175 @@ class Player:
         quirks: Iterable[str] = (),
         named: str | None = None,
         speed: float = 1.0,
+        in_order: bool = False,
+        faults: FaultPlan = NO_PLAN,
     ) -> None:
         self.speed = speed
+        self._order: RecordedOrder | None = None
+        if in_order:
+            from mockllm.replay.ordered import RecordedOrder, with_matches
+
+            scenarios = with_matches(_listed(scenarios))
+            self._order = RecordedOrder(scenarios, self._decider)
         self.served = (
             scenarios if isinstance(scenarios, ScenarioIndex) else ScenarioIndex(scenarios)
         )
         if fallback and not self.served.fallbacks:
             self.served = ScenarioIndex((*self.served.scenarios, FALLBACK))
-        self.strict = strict
+        self.strict, self.fallback = strict, fallback
         self.named = named
         self.no_match: Callable[[Call, NoMatchError], Decision] | None = None
         """Decides about requests that no scenario answers; None: they are refused."""
         self._quirks = tuple(quirks)
+        self._faults = faults
         self._replayer = Replayer()
         self.lookups = Lookups(self.served, self._replayer)
         self._cache = RequestCache()
         self._headers = (*self.served.headers, QUIRK_HEADER, FAULT_HEADER)
 
-    def play(self, call: Call) -> HttpAnswer:
-        """The answer to a request; its outcome is written into its exchange.
+    def play(self, call: Call) -> Answered:
+        """The answer to a request.
 
         Raises:
-            TapeNotReadError: only for a call with `tapes`.
+            NotDoneError: within `mockllm.core.later.deferring`: something must be read first.
         """
+        deciding = Deciding()
         try:
-            if call.tapes is None:
-                return self._play(call)
-            with deferring(call.tapes):
-                return self._play(call)
+            answered = self._play(call, deciding)
         except RequestError as error:
-            unmatched = isinstance(error, NoMatchError)
-            return self.refuse(call.protocol, error, call.exchange, unmatched=unmatched)
+            answered = refused(call.protocol, error, deciding.played(call.protocol.name))
+        return self._with_drawn_faults(call, answered) if self._faults.choices else answered
 
-    def refuse(
-        self,
-        protocol: WireProtocol,
-        error: RequestError,
-        exchange: Exchange,
-        *,
-        unmatched: bool = False,
-        headers: Iterable[tuple[str, str]] = (),
-    ) -> HttpAnswer:
-        """The error answer to a refused request; the refusal is written into the exchange."""
-        exchange.outcome = "unmatched" if unmatched else "invalid"
-        exchange.status = error.status
-        exchange.problems = (error.message,)
-        return error_answer(protocol, error, derive("refused", error.message), headers=headers)
+    def _with_drawn_faults(self, call: Call, answered: Answered) -> Answered:
+        faults = self._faults.draw(call.session.name, call.session.requests_before + 1)
+        if not faults or answered.answer.fault or answered.played.outcome not in _PLAYED:
+            return answered
+        from mockllm.replay.faults.broken_answer import break_answered
 
-    def _play(self, call: Call) -> HttpAnswer:
-        protocol, session, exchange = call.protocol, call.session, call.exchange
-        decision = self._decision(call)
-        request, selection = decision.request, decision.selection
-        scenario, position = selection.scenario, selection.position
-        _record_selection(exchange, request, selection)
-        answer = decision.answer
-        # Before anything is counted: `TapeNotReadError` starts the call again.
-        tries = self._recorded_tries(decision, call) if decision.spec.attempts else ()
+        scenario = self.served.by_name.get(answered.played.scenario or "")
+        return break_answered(call, answered, faults, scenario, self.speed)
+
+    def _play(self, call: Call, deciding: Deciding) -> Answered:
+        decision = self._decision(call, deciding)
+        deciding.request, deciding.selection = decision.request, decision.selection
+        spec, session = decision.spec, call.session
+        # Before anything is counted: `NotDoneError` starts the call again.
+        recorded = None if decision.answered is not None else self._recorded(decision, call)
+        attempt = 1
+        if spec.attempts:
+            tries = self._recorded_tries(decision, call)
+            selection = decision.selection
+            attempt += session.attempt(selection.scenario, selection.position, len(spec.attempts))
+            if attempt <= len(spec.attempts):
+                return self._play_try(call, decision, attempt, tries[attempt - 1])
+        return self._play_turn(call, decision, attempt, recorded)
+
+    def _play_try(
+        self, call: Call, decision: Decision, attempt: int, recorded: HttpAnswer | None
+    ) -> Answered:
+        """What a try before the one that succeeds gets: an error, or an answer of its own."""
+        protocol, failure = call.protocol, decision.spec.attempts[attempt - 1]
+        if recorded is not None:
+            answered = self._answered(call, decision, recorded, "error", recorded="exact")
+            return replace(answered, played=replace(answered.played, attempt=attempt))
+        answer, faults = try_answer(
+            self._replayer,
+            decision.selection,
+            decision.request,
+            protocol,
+            decision.spec,
+            failure,
+            attempt,
+            decision.quirks,
+        )
+        answer = self._broken(answer, faults + decision.faults, decision, protocol)
+        answered = self._answered(call, decision, answer, "error", failure.retry_after)
+        notes = sample_notes(decision.request) if _is_auto(decision.spec) else ()
+        return replace(answered, played=replace(answered.played, attempt=attempt, problems=notes))
+
+    def _play_turn(
+        self, call: Call, decision: Decision, attempt: int, recorded: RecordedAnswer | None
+    ) -> Answered:
+        session, selection, spec = call.session, decision.selection, decision.spec
+        repeated = False
+        if selection.scenario.turns[selection.index].recorded is not None:
+            repeated = session.repeats(selection.scenario, selection.index)
+        session.note_played(selection.scenario, selection.index)
+        answered = decision.answered
+        if answered is None:
+            answered = self._make(call, decision, attempt, recorded)
+            varies = spec.http is not None and bool(spec.attempts)
+            if answered.answer.size <= _MAX_KEPT and not varies:
+                decision.answered = answered
+        if attempt > 1 or repeated:
+            played = replace(answered.played, attempt=attempt, repeated=repeated)
+            answered = replace(answered, played=played)
+        id, conversation = answered.answer.id, decision.request.conversation
+        if id is not None and conversation is not None:
+            session.keep_conversation(conversation, id.partition("_")[2])
+        return answered
+
+    def _make(
+        self, call: Call, decision: Decision, attempt: int, recorded: RecordedAnswer | None
+    ) -> Answered:
+        """The answer of a turn: its recording, or one that is made from what is written."""
+        protocol, selection, request = call.protocol, decision.selection, decision.request
+        why, problems = ("", ()) if recorded is None else (recorded.why, recorded.problems)
+        answer = None if recorded is None else recorded.answer
+        failure, wait = decision.spec.http, None
+        quirks: tuple[str, ...] = ()
+        if answer is None and _is_auto(decision.spec):
+            problems = sample_notes(request)
+        if answer is None and failure is not None:
+            answer = http_error_answer(protocol, failure, selection, attempt)
+            wait = failure.retry_after
+        elif request.stream and why != "exact":
+            quirks = decision.quirks
         if answer is None:
-            answer = self._recorded(decision, call)
-        auto = answer is None and _is_auto(decision.spec)
-        if auto:
-            decision.problems = sample_notes(request)
-        failure = decision.spec.http
-        if decision.spec.attempts:
-            tried = session.attempt(scenario, position, len(decision.spec.attempts))
-            exchange.attempt = tried + 1
-            if tried < len(decision.spec.attempts):
-                failure = decision.spec.attempts[tried]
-        if failure is decision.spec.http:
-            if scenario.turns[selection.index].recorded is not None:
-                exchange.repeated = session.repeats(scenario, selection.index)
-            session.note_played(scenario, selection.index)
-        exchange.outcome = "played" if failure is None else "error"
-        if failure is not None and failure is not decision.spec.http:
-            answer = tries[exchange.attempt - 1]
-            if answer is None:
-                answer = self._tried(decision, failure, call)
-                if auto:
-                    exchange.problems = decision.problems
-            else:
-                exchange.recorded = "exact"
-        else:
-            answer = self._answer(decision, answer, protocol, exchange)
-        exchange.status, exchange.complete = answer.status, not answer.closes_connection
-        if answer.id is not None:
-            stored = protocol.stored
-            if stored is None or stored.is_stored(request.body):
-                session.keep_answer(answer.id, exchange)
-            if request.conversation is not None:
-                session.keep_conversation(request.conversation, answer.id.partition("_")[2])
-        return answer
+            answer = self._replayer.answer(selection, request, protocol, decision.quirks)
+        answer = self._broken(answer, decision.spec.fault, decision, protocol)
+        outcome: ExchangeOutcome = "played" if failure is None else "error"
+        answered = self._answered(call, decision, answer, outcome, wait, recorded=why)
+        return replace(answered, played=replace(answered.played, problems=problems, quirks=quirks))
 
-    def _decision(self, call: Call) -> Decision:
+    def _answered(
+        self,
+        call: Call,
+        decision: Decision,
+        answer: HttpAnswer,
+        outcome: ExchangeOutcome,
+        wait: int | None = None,
+        recorded: str = "",
+    ) -> Answered:
+        """An answer with what a journal has of it.
+
+        Args:
+            wait: how long it says to wait, in microseconds.
+        """
+        request, selection, stored = decision.request, decision.selection, call.protocol.stored
+        is_kept = stored is None or stored.is_stored(request.body)
+        played = Played(
+            outcome=outcome,
+            status=answer.status,
+            api=call.protocol.name,
+            model=request.model,
+            stream=request.stream,
+            scenario=selection.scenario.name,
+            turn=selection.index,
+            position=selection.position,
+            recorded=recorded,
+            retry_after=None if wait is None else wait / 1_000_000,
+            answer_id=answer.id if is_kept else None,
+        )
+        return Answered(answer, played)
+
+    def _decision(self, call: Call, deciding: Deciding) -> Decision:
         """The decision for a request: the one that is kept of an equal request, or a new one."""
         headers = map(call.headers.get, self._headers)
-        key = (call.protocol.name, call.exchange.body, *call.target.key, *headers)
+        key = (call.protocol.name, call.body, *call.target.key, *headers)
         if (decision := self._cache.get(key)) is None:
             try:
-                decision = self.decide(call, self.strict)
+                decision = self.decide(call, self.strict, deciding)
             except NoMatchError as error:
                 if self.no_match is None:
                     raise
@@ -183,53 +281,6 @@ class Player:
             if decision.lasting:
                 self._cache.keep(key, decision)
         return decision
-
-    def _answer(
-        self,
-        decision: Decision,
-        answer: HttpAnswer | None,
-        protocol: WireProtocol,
-        exchange: Exchange,
-    ) -> HttpAnswer:
-        """The answer of a turn.
-
-        Args:
-            answer: the kept or recorded one; None: it is compiled from the reply.
-        """
-        if answer is None and decision.spec.http is not None:
-            exchange.recorded, exchange.problems = decision.recorded, decision.problems
-            failure = decision.spec.http
-            if failure.retry_after is not None:
-                exchange.retry_after = failure.retry_after / 1_000_000
-            error = http_error_answer(protocol, failure, decision.selection, exchange.attempt)
-            return self._broken(error, decision.spec.fault, decision, protocol)
-        if answer is None:
-            answer = self._replayer.answer(
-                decision.selection, decision.request, protocol, decision.quirks
-            )
-            answer = self._broken(answer, decision.spec.fault, decision, protocol)
-        if answer.size <= _MAX_KEPT:
-            decision.answer = answer
-        exchange.recorded, exchange.problems = decision.recorded, decision.problems
-        if decision.request.stream and decision.recorded != "exact":
-            exchange.quirks = decision.quirks
-        return answer
-
-    def _tried(self, decision: Decision, failure: Http, call: Call) -> HttpAnswer:
-        """What an earlier try gets: an error, or an answer of its own."""
-        if failure.retry_after is not None:
-            call.exchange.retry_after = failure.retry_after / 1_000_000
-        answer, faults = try_answer(
-            self._replayer,
-            decision.selection,
-            decision.request,
-            call.protocol,
-            decision.spec,
-            failure,
-            call.exchange.attempt,
-            decision.quirks,
-        )
-        return self._broken(answer, faults + decision.faults, decision, call.protocol)
 
     def _broken(
         self,
@@ -248,23 +299,19 @@ class Player:
             speed=self.speed,
         )
 
-    def _recorded(self, decision: Decision, call: Call) -> HttpAnswer | None:
+    def _recorded(self, decision: Decision, call: Call) -> RecordedAnswer | None:
+        """The recording of a turn, or why it is not played; None for a turn without one."""
         selection = decision.selection
         turn = selection.scenario.turns[selection.index]
         if turn.recorded is None:
             return None
-        played = self.recordings.play(
+        return self.recordings.play(
             selection.scenario.name,
             turn,
             call.protocol,
             stream=decision.request.stream,
             quirks=bool(decision.quirks),
-            read=call.read,
         )
-        decision.recorded, decision.problems = played.why, played.problems
-        if played.answer is None:
-            return None
-        return self._broken(played.answer, decision.spec.fault, decision, call.protocol)
 
     def _recorded_tries(self, decision: Decision, call: Call) -> tuple[HttpAnswer | None, ...]:
         """The recorded answers of the tries before a turn; None for one without a recording."""
@@ -275,16 +322,15 @@ class Player:
                 name,
                 # As it was recorded: with the fields of its service at the turn.
                 TurnSpec(
-                    http=replace(one, recorded=None, extra=()),
-                    extra=one.extra,
-                    recorded=one.recorded,
+                    http=replace(failure, recorded=None, extra=()),
+                    extra=failure.extra,
+                    recorded=failure.recorded,
                 ),
                 call.protocol,
                 stream=stream,
-                broken=one.status < 400,
-                read=call.read,
+                broken=failure.status < 400,
             ).answer
-            for one in decision.spec.attempts
+            for failure in decision.spec.attempts
         )
 
     @cached_property
@@ -302,18 +348,37 @@ class Player:
 
         return RoutePlayer(self.served.scenarios, self.named)
 
-    def decide(self, call: Call, strict: bool) -> Decision:
+    def _decider(self, scenario: Scenario) -> Callable[[Call, bool], Decision]:
+        """What decides about requests where one scenario is all there is."""
+        player = Player(
+            (scenario,),
+            strict=self.strict,
+            fallback=self.fallback,
+            quirks=self._quirks,
+            named=self.named,
+        )
+        return lambda call, strict: player.decide(call, strict, Deciding())
+
+    def decide(self, call: Call, strict: bool, deciding: Deciding) -> Decision:
         """The decision for a request: which turn answers it.
 
         Args:
             strict: whether a request that the API refuses is refused.
+            deciding: gets what is found out on the way, also where the request is refused.
 
         Raises:
             RequestError: no scenario answers the request, or it is refused.
         """
-        protocol, session, exchange = call.protocol, call.session, call.exchange
-        request = protocol.parse(parse_object(exchange.body), call.target, strict)
-        exchange.model, exchange.stream = request.model, request.stream
+        decision = self._decide(call, strict, deciding)
+        if self._order is not None:
+            decision = self._order.next_of(decision, call, strict)
+            deciding.request, deciding.selection = decision.request, decision.selection
+        return decision
+
+    def _decide(self, call: Call, strict: bool, deciding: Deciding) -> Decision:
+        protocol, session = call.protocol, call.session
+        request = protocol.parse(parse_object(call.body), call.target, strict)
+        deciding.request = request
         if request.conversation is not None and request.previous is None:
             previous = session.conversation(request.conversation)
             request = replace(request, previous=previous)
@@ -334,7 +399,7 @@ class Player:
             unplayed = session.next_unplayed(selection.same_request)
             selection = selection.with_turn(*(unplayed or selection.same_request[-1]))
             lasting = False
-        _record_selection(exchange, request, selection)
+        deciding.request, deciding.selection = request, selection
         if selection.continued and strict:
             check_continuation(selection, request, protocol)
         spec = turn_at(selection.scenario, selection.position, protocol.name)
@@ -362,7 +427,7 @@ class Player:
         if not self.strict:
             raise refusal
         try:
-            decision = self.decide(replace(call, exchange=replace(call.exchange)), False)
+            decision = self.decide(call, False, Deciding())
         except RequestError:
             raise refusal from None
         recorded = decision.selection.scenario.turns[decision.selection.index].recorded
@@ -371,19 +436,19 @@ class Player:
         from mockllm.replay.accepted_upstream import accepted_request, same_refusal
 
         read = partial(accepted_request, recorded, call.protocol)
-        found = call.read(("request", recorded, call.protocol.name), read)
-        if found is None:
+        accepted = later(("request", recorded, call.protocol.name), read)
+        if accepted is None:
             raise refusal
         recorded_call = replace(
             call,
-            target=found.target,
+            target=accepted.target,
+            body=accepted.body,
             session=Session(call.session.name),
-            exchange=Exchange("POST", call.exchange.path, {}, found.body),
         )
         try:
-            self.decide(recorded_call, True)
-        except RequestError as refused:
-            if same_refusal(refused, refusal):
+            self.decide(recorded_call, True, Deciding())
+        except RequestError as refused_again:
+            if same_refusal(refused_again, refusal):
                 return decision
         raise refusal
 
@@ -397,12 +462,16 @@ class Player:
         scenario = self.served.by_name.get(known.scenario or "")
         return id if scenario is None else mint_token(scenario, known.position)
 
-    def look_up(self, call: Call, operation: Operation) -> HttpAnswer:
+    def look_up(self, call: Call, operation: Operation) -> Answered:
         """The answer to an operation besides `generate`."""
         try:
             return self.lookups.answer(call, operation)
         except RequestError as error:
-            return self.refuse(call.protocol, error, call.exchange)
+            return refused(call.protocol, error, Played(api=call.protocol.name))
+
+
+_PLAYED = ("played", "error")
+"""The outcomes of answers that faults of a plan strike."""
 
 
 def _is_auto(spec: TurnSpec) -> bool:
@@ -411,7 +480,5 @@ def _is_auto(spec: TurnSpec) -> bool:
     return AutoPart() in spec.reply or any(AutoPart() in reply for reply in replies)
 
 
-def _record_selection(exchange: Exchange, request: Request, selection: Selection) -> None:
-    exchange.model, exchange.stream = request.model, request.stream
-    exchange.scenario = selection.scenario.name
-    exchange.turn, exchange.position = selection.index, selection.position
+def _listed(scenarios: Iterable[Scenario] | ScenarioIndex) -> Iterable[Scenario]:
+    return scenarios.scenarios if isinstance(scenarios, ScenarioIndex) else scenarios

@@ -7,29 +7,28 @@ its `answer`. Files are read where the caller of `play` decides, as tapes are.
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from cachetools import LRUCache
 
-from mockllm.core.later import deferring
+from mockllm.core.later import later
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import Problem, ScenarioError
 from mockllm.matching.index import SCENARIO_HEADER
 from mockllm.matching.routes import RouteIndex, RouteRequest
 from mockllm.protocols.base import dumps
-from mockllm.replay.call import read_tape
+from mockllm.replay.call import Answered
 from mockllm.replay.compilation.byte_cache import byte_bounded
 from mockllm.replay.compilation.http_answer import CORS, HttpAnswer, bytes_answer
 from mockllm.replay.compilation.tape_player import Recordings
-from mockllm.replay.sessions.session import Exchange, Session
+from mockllm.replay.sessions.exchange import Played
+from mockllm.replay.sessions.session import Session
 from mockllm.scenario.model import RouteAnswer, Scenario, TurnSpec
 from mockllm.scenario.reading.files import MAX_BODY
 
-__all__ = ["RouteCall", "RoutePlayer", "route_answer"]
+__all__ = ["RoutePlayer", "route_answer"]
 
 _NO_BODY = (204, 304)
 _MAX_KEPT = 64 * 1024 * 1024
@@ -65,22 +64,6 @@ _FILE_TYPES = {
 differs from machine to machine."""
 
 
-@dataclass(slots=True)
-class RouteCall:
-    """One request to a `RoutePlayer`.
-
-    Args:
-        session: the one that the request belongs to.
-        exchange: the entry of the journal; the outcome is written into it.
-        tapes: as of `mockllm.replay.call.Call`.
-    """
-
-    request: RouteRequest
-    session: Session
-    exchange: Exchange
-    tapes: Mapping[Hashable, Callable[[], Any]] | None = None
-
-
 class RoutePlayer:
     """Answers requests with the scenarios that have a route.
 
@@ -97,48 +80,44 @@ class RoutePlayer:
             _MAX_KEPT, lambda answer: 2 * len(answer.encoded)
         )
 
-    def play(self, call: RouteCall) -> HttpAnswer | None:
-        """The answer to a request, with its outcome in the exchange; None where no scenario
-        answers.
+    def play(self, request: RouteRequest, session: Session) -> Answered | None:
+        """The answer to a request; None where no scenario answers.
 
         Raises:
             NoMatchError: several authored scenarios answer equally well.
             ScenarioError: the file with the body of the answer cannot be read.
-            TapeNotReadError: only for a call with `tapes`.
+            NotDoneError: within `mockllm.core.later.deferring`: something must be read first.
         """
-        request, session, exchange = call.request, call.session, call.exchange
         named = request.headers.get(SCENARIO_HEADER) or self._named
-        with deferring(call.tapes):
-            turns = self.index.select(request, named)
+        turns = self.index.select(request, named)
         if not turns:
             return None
         unplayed = session.next_unplayed(turns)
         scenario, index = unplayed or turns[-1]
         turn = scenario.turns[index]
-        answer = self._answer(scenario, index, turn, call)
-        exchange.scenario, exchange.turn, exchange.position = scenario.name, index, index
-        exchange.model = request.model or None
-        exchange.repeated = unplayed is None and turn.recorded is not None
-        exchange.outcome = "played" if answer.status < 400 else "error"
-        exchange.status, exchange.complete = answer.status, not answer.closes_connection
+        recorded = self._recordings.play_route(scenario.name, turn)
+        answer = recorded.answer or self._answer(scenario, index, turn)
         session.note_played(scenario, index)
-        return answer
+        played = Played(
+            outcome="played" if answer.status < 400 else "error",
+            status=answer.status,
+            problems=recorded.problems,
+            model=request.model or None,
+            scenario=scenario.name,
+            turn=index,
+            position=index,
+            recorded=recorded.why,
+            repeated=unplayed is None and turn.recorded is not None,
+        )
+        return Answered(answer, played)
 
-    def _answer(
-        self, scenario: Scenario, index: int, turn: TurnSpec, call: RouteCall
-    ) -> HttpAnswer:
-        read = partial(read_tape, call.tapes)
-        if turn.recorded is not None:
-            played = self._recordings.play_route(scenario.name, turn, read)
-            call.exchange.recorded, call.exchange.problems = played.why, played.problems
-            if played.answer is not None:
-                return played.answer
+    def _answer(self, scenario: Scenario, index: int, turn: TurnSpec) -> HttpAnswer:
         key = scenario.name, index
         answer = self._kept.get(key)
         if answer is None:
             content = None
             if turn.answer is not None and turn.answer.kind == "file":
-                content = read(("file", *key), partial(_content, turn.answer))
+                content = later(("file", *key), partial(_content, turn.answer))
             answer = route_answer(turn, content)
             self._kept[key] = answer
         return answer

@@ -12,14 +12,14 @@ from mockllm.errors import UsageError
 from mockllm.matching.positions import turn_at, turn_index
 from mockllm.matching.select import Selection
 from mockllm.protocols.base import WireProtocol
+from mockllm.replay.attempts import broken_answer, try_answer
 from mockllm.replay.client_requests import client_target, first_body, user_text
 from mockllm.replay.compilation.compiler import Replayer
 from mockllm.replay.compilation.http_answer import HttpAnswer, http_error_answer
-from mockllm.replay.tries import broken_answer, try_answer
 from mockllm.scenario.model import Scenario, TurnSpec
 
 if TYPE_CHECKING:
-    from mockllm.replay.compilation.tape_player import Played
+    from mockllm.replay.compilation.tape_player import RecordedAnswer
 
 __all__ = ["turn_answer", "usual_request"]
 
@@ -46,7 +46,7 @@ def turn_answer(
     *,
     attempt: int | None = None,
     quirks: tuple[str, ...] = (),
-    on_reply: Callable[[Played], None] = lambda _: None,
+    on_reply: Callable[[RecordedAnswer], None] = lambda _: None,
 ) -> HttpAnswer:
     """The answer of a turn.
 
@@ -88,7 +88,7 @@ def _recorded(
     protocol: WireProtocol,
     stream: bool,
     quirks: bool,
-    on_reply: Callable[[Played], None],
+    on_reply: Callable[[RecordedAnswer], None],
 ) -> HttpAnswer | None:
     """The recorded answer of a turn; None where the reply is played."""
     from mockllm.replay.compilation.tape_player import Recordings

@@ -6,42 +6,42 @@ Nothing here knows a protocol.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING
 
-from aiohttp import web
-
-from mockllm.errors import NoMatchError, RequestError
+from mockllm.core.target import Target
+from mockllm.errors import RequestError, ScenarioError
 from mockllm.matching.routes import RouteRequest
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
-from mockllm.replay.call import Call, TapeNotReadError
+from mockllm.replay.call import Answered, Call, refused
 from mockllm.replay.compilation.http_answer import HttpAnswer, in_list
 from mockllm.replay.faults.fault_plan import FaultPlan
-from mockllm.replay.kinds import make_player
 from mockllm.replay.player import Player
-from mockllm.replay.sessions.session import Exchange, Session
+from mockllm.replay.sessions.exchange import Played
+from mockllm.replay.sessions.session import Session
+from mockllm.replay.sessions.shared_session import SharedSession, StateAwayError
 from mockllm.scenario.model import Scenario
+from mockllm.server.arrival import Arrival
 from mockllm.server.control.routes import gone
 from mockllm.server.control.session_setup import SessionSetups
-from mockllm.server.http.body_reading import arrived, closes, read_body
-from mockllm.server.http.request_target import split_target
+from mockllm.server.deferred_work import DeferredWork
+from mockllm.server.http.body_reading import closes
 from mockllm.server.options import ServerOptions
 from mockllm.server.routing.path_templates import path_routes
 from mockllm.server.routing.plain_routes import PlainRoutes
 from mockllm.server.routing.routes import Endpoint, Routes
-from mockllm.server.tape_reads import NO_TAPES, TapeReads
 
 if TYPE_CHECKING:
     from mockllm.matching.index import ScenarioIndex
     from mockllm.server.options import RecordOptions
     from mockllm.server.recording.proxy import Proxy
     from mockllm.server.recording.recorded_lines import RecordedLines
+    from mockllm.server.state.shared_answers import SharedAnswers
 
-__all__ = ["Answers", "Forward"]
-
-_Answer = TypeVar("_Answer")
+__all__ = ["Answers", "Chosen", "Forward"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +50,21 @@ class Forward:
 
     proxy: Proxy
     protocol: WireProtocol
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What answers a request.
+
+    Args:
+        target: of a request for an answer, as its path and query give it.
+        close: whether the connection has to be closed afterwards.
+    """
+
+    answer: HttpAnswer | Forward
+    played: Played
+    target: Target | None = None
+    close: bool = False
 
 
 class Answers:
@@ -66,7 +81,6 @@ class Answers:
         streaming: set[asyncio.Task[object]],
     ) -> None:
         self.options = options
-        self._streaming = streaming
         self._scenarios = tuple(scenarios)
         self.player = self._player(self._scenarios)
         self.proxy: Proxy | None = None
@@ -74,8 +88,10 @@ class Answers:
         """What the recorder reported, for the live page; None where nothing is recorded."""
         self.assigned = SessionSetups(self._player)
         self.routes = Routes(PROTOCOLS.values(), path_routes(PROTOCOLS, options.paths))
-        self._tape_reads = TapeReads()
-        self.plain = PlainRoutes(self.routes, self._tape_reads, fallback=options.fallback)
+        self._streaming = streaming
+        self._deferred = DeferredWork(streaming)
+        self.plain = PlainRoutes(self.routes, fallback=options.fallback)
+        self._shared: SharedAnswers | None = None
 
     def _player(
         self,
@@ -93,7 +109,7 @@ class Answers:
             faults: None: those of the server.
         """
         options = self.options
-        return make_player(
+        return Player(
             scenarios,
             strict=options.strict,
             fallback=options.fallback,
@@ -101,8 +117,13 @@ class Answers:
             named=named,
             speed=options.speed,
             in_order=in_order,
-            plan=options.faults if faults is None else faults,
+            faults=options.faults if faults is None else faults,
         )
+
+    def share(self, shared: SharedAnswers) -> None:
+        """Plays with state that other processes share."""
+        self._shared = shared
+        self._deferred = DeferredWork(self._streaming, shared.carry_out)
 
     def reload(self, scenarios: Iterable[Scenario]) -> None:
         """Serves other scenarios from the next request on."""
@@ -148,131 +169,138 @@ class Answers:
         own = self.assigned.find(session)
         return self.player if own is None else self.assigned.player(own, self.player)
 
-    def refusal(self, target: str, error: RequestError, exchange: Exchange) -> HttpAnswer:
-        """The error answer in the form of the API that has the path of a target."""
-        shape = self.routes.nearest(target.partition("?")[0])
-        return self.player.refuse(shape, error, exchange)
+    def refusal(self, path: str, error: RequestError, known: Played | None = None) -> Answered:
+        """The error answer in the form of the API that has a path."""
+        return refused(self.routes.nearest(path), error, known or Played())
 
-    async def answer(
-        self,
-        request: web.BaseRequest,
-        target: str,
-        headers: Mapping[str, str],
-        session: Session,
-        exchange: Exchange,
-    ) -> tuple[HttpAnswer | Forward, bool]:
-        """The answer, and whether the connection has to be closed after it.
+    def found(self, arrival: Arrival) -> tuple[str | None, Target | None]:
+        """The API of a request, and for a request for an answer what its path and query say."""
+        endpoint = self.routes.find(arrival.method, arrival.path, arrival.headers)
+        if endpoint is None:
+            return None, None
+        return endpoint.protocol.name, _target(arrival, endpoint)
 
-        Args:
-            target: path and query, without the session prefix.
-        """
-        path, query = split_target(target)
+    async def answer(self, arrival: Arrival, session: Session) -> Chosen:
+        """What answers a request."""
+        shared = self._shared
+        if shared is None or not isinstance(session, SharedSession):
+            return await self._answer(arrival, session)
+        try:
+            await shared.refresh(session.name)
+            chosen = await self._answer(arrival, session)
+            await shared.keep(session)
+        except RequestError as error:
+            session.begin()
+            answered = self.refusal(arrival.path, error)
+            if isinstance(error, StateAwayError):
+                answered = replace(answered, played=replace(answered.played, outcome="error"))
+                shared.failed()
+            return _chosen(answered)
+        return chosen
+
+    async def _answer(self, arrival: Arrival, session: Session) -> Chosen:
         player, proxy = self.player, self.proxy
         own = self.assigned.find(session.name)
         if own is not None:
             player = self.assigned.player(own, player)
             proxy = own.proxy or (None if own.is_alone else proxy)
             if own.gone:
-                refusal = gone(session.name)
-                return player.refuse(self.routes.nearest(path), refusal, exchange), False
-        endpoint = self.routes.find(request.method, path, headers)
+                return _chosen(self.refusal(arrival.path, gone(session.name)))
+        endpoint = self.routes.find(arrival.method, arrival.path, arrival.headers)
         forwards_all = proxy is not None and proxy.forwards_all
-        routed = not forwards_all and self.plain.has(player, request.method, path, endpoint)
-        if proxy is not None and not routed:
-            try:
-                forward = self._passing(proxy, path, headers, endpoint, session)
-            except RequestError as error:
-                return player.refuse(self.routes.nearest(path), error, exchange), False
-            if forward is not None:
-                return forward, False
-        if endpoint is None or routed:
-            plain = await self._answer_plain(
-                request, path, headers, session, exchange, player, proxy, endpoint
-            )
-            if plain is not None:
-                return plain
-            assert endpoint is not None
-        protocol, place = endpoint.protocol, endpoint.target
-        exchange.api = protocol.name
-        if endpoint.operation == "generate":
-            exchange.target = place
-        if query:
-            place = replace(place, query=query)
+        routed = not forwards_all and self.plain.has(player, arrival.method, arrival.path, endpoint)
         try:
-            if not routed:  # or it is read
-                exchange.body = exchange.body or (
-                    arrived(request, self.options.max_body) or await self.body(request, headers)
-                )
-            if proxy is not None and proxy.forwards_all:
-                return Forward(proxy, protocol), False
-            if protocol.guard is not None and self.options.strict:
-                protocol.guard(headers, place)
+            if proxy is not None and not routed:
+                forward = await self._passing(proxy, arrival, endpoint, session)
+                if forward is not None:
+                    return forward
+            if endpoint is None or routed:
+                plain = await self._answer_plain(arrival, session, player, proxy, endpoint)
+                if plain is not None:
+                    return plain
+                assert endpoint is not None
+        except StateAwayError:
+            raise
         except RequestError as error:
-            return player.refuse(protocol, error, exchange), closes(error)
-        call = Call(protocol, place, headers, session, exchange, NO_TAPES, request.raw_path)
+            shape = self.routes.nearest(arrival.path) if endpoint is None else endpoint.protocol
+            return _chosen(refused(shape, error), close=closes(error))
+        return await self._answer_call(arrival, session, player, proxy, endpoint)
+
+    async def _answer_call(
+        self,
+        arrival: Arrival,
+        session: Session,
+        player: Player,
+        proxy: Proxy | None,
+        endpoint: Endpoint,
+    ) -> Chosen:
+        """What answers a request for a path of an API."""
+        protocol, target = endpoint.protocol, _target(arrival, endpoint)
+        place = endpoint.target
+        if arrival.query:
+            place = replace(place, query=arrival.query)
+        known = Played(api=protocol.name)
+        try:
+            body = await self.body(arrival)
+            if proxy is not None and proxy.forwards_all:
+                return Chosen(Forward(proxy, protocol), known, target)
+            if protocol.guard is not None and self.options.strict:
+                protocol.guard(arrival.headers, place)
+        except RequestError as error:
+            return _chosen(refused(protocol, error, known), target, closes(error))
+        call = Call(protocol, place, arrival.headers, body, session, arrival.request.raw_path)
         if endpoint.operation == "generate":
-            try:
-                answer = player.play(call)
-            except TapeNotReadError as missing:
-                answer = await self._finished(self._tape_reads.play(player, call, missing))
-            made = answer.status >= 400 and exchange.recorded != "exact"
-            if made and protocol.lists_errors and protocol.lists_errors(place):
-                answer = in_list(answer)
-            refused = exchange.outcome in ("unmatched", "invalid")
-            if refused and proxy is not None and proxy.serves(protocol):
-                return Forward(proxy, protocol), False
-            return answer, False
-        return player.look_up(call, endpoint.operation), False
+            answered = await self._deferred.play(player, session, partial(player.play, call))
+        else:
+            look_up = partial(player.look_up, call, endpoint.operation)
+            return _chosen(await self._deferred.play(player, session, look_up))
+        answer, played = answered.answer, answered.played
+        is_refused = played.outcome in ("unmatched", "invalid")
+        if is_refused and proxy is not None and proxy.serves(protocol):
+            return Chosen(Forward(proxy, protocol), played, target)
+        made = answer.status >= 400 and played.recorded != "exact"
+        if made and protocol.lists_errors and protocol.lists_errors(place):
+            answer = in_list(answer)
+        return Chosen(answer, played, target)
 
     async def _answer_plain(
         self,
-        request: web.BaseRequest,
-        path: str,
-        headers: Mapping[str, str],
+        arrival: Arrival,
         session: Session,
-        exchange: Exchange,
         player: Player,
         proxy: Proxy | None,
         endpoint: Endpoint | None,
-    ) -> tuple[HttpAnswer | Forward, bool] | None:
-        """As `_answer`, for a route that is no path of an API, or that scenarios may answer. None
-        where the endpoint of the path answers; the body is read then."""
-        shape = self.routes.nearest(path) if endpoint is None else endpoint.protocol
-        try:
-            exchange.body = exchange.body or await self.body(request, headers)
-            query = request.raw_path.partition("?")[2]
-            sent = RouteRequest(request.method, path, query, headers, exchange.body)
-            answer = await self._finished(self.plain.play(player, sent, session, exchange))
-            forward = None
-            if answer is None and proxy is not None:
-                forward = self._passing(proxy, path, headers, endpoint, session)
-        except RequestError as error:
-            unmatched = isinstance(error, NoMatchError)
-            refusal = player.refuse(shape, error, exchange, unmatched=unmatched)
-            return refusal, closes(error)
-        if answer is None and forward is None and endpoint is not None:
-            return None
-        return answer or forward or self.plain.unanswered(player, sent, exchange), False
+    ) -> Chosen | None:
+        """What answers a route that is no path of an API, or that scenarios may answer. None where
+        the endpoint of the path answers.
 
-    async def _finished(self, playing: Awaitable[_Answer]) -> _Answer:
-        """An answer for which a tape or a file may be read; a server that stops waits for it."""
-        task = asyncio.current_task()
-        assert task is not None
-        self._streaming.add(task)
+        Raises:
+            RequestError: several scenarios answer equally well, or the file with the body of the
+                answer cannot be read.
+        """
+        body = await self.body(arrival)
+        query = arrival.request.raw_path.partition("?")[2]
+        sent = RouteRequest(arrival.method, arrival.path, query, arrival.headers, body)
+        play = partial(player.routes.play, sent, session)
         try:
-            return await playing
-        finally:
-            self._streaming.discard(task)
+            answered = await self._deferred.play(player.routes, session, play)
+        except ScenarioError as error:
+            raise RequestError(f"The answer cannot be read: {error}", status=500) from None
+        if answered is not None:
+            return _chosen(self.plain.without_faults(answered, arrival.headers))
+        forward = None
+        if proxy is not None:
+            forward = await self._passing(proxy, arrival, endpoint, session)
+        if forward is not None or endpoint is not None:
+            return forward
+        return _chosen(
+            self.plain.without_faults(self.plain.unanswered(player, sent), arrival.headers)
+        )
 
-    def _passing(
-        self,
-        proxy: Proxy,
-        path: str,
-        headers: Mapping[str, str],
-        endpoint: Endpoint | None,
-        session: Session,
-    ) -> Forward | None:
-        """Whether a service answers what calls no model: look-ups, and paths not known here.
+    async def _passing(
+        self, proxy: Proxy, arrival: Arrival, endpoint: Endpoint | None, session: Session
+    ) -> Chosen | None:
+        """A service that answers what calls no model: look-ups, and paths not known here.
 
         Raises:
             RequestError: no one service is meant by the path and the headers.
@@ -281,29 +309,28 @@ class Answers:
             protocol = endpoint.protocol
             stored = protocol.stored
             id = endpoint.target.segments.get(stored.segment, "") if stored is not None else ""
-            if endpoint.operation == "generate" or session.answer(id) is not None:
+            if endpoint.operation == "generate":
+                return None
+            known = await self._deferred.play(self, session, partial(session.answer, id))
+            if known is not None:
                 return None
             if proxy.serves(protocol):
-                return Forward(proxy, protocol)
-        service = proxy.service_for(path, headers)
-        return None if service is None else Forward(proxy, service)
+                return Chosen(Forward(proxy, protocol), Played(api=protocol.name))
+        service = proxy.service_for(arrival.path, arrival.headers)
+        return None if service is None else Chosen(Forward(proxy, service), Played())
 
-    async def body(self, request: web.BaseRequest, headers: Mapping[str, str]) -> bytes:
-        limit = self.options.max_body
-        error = RequestError(
-            f"The request body is larger than {limit} bytes. Send less, or serve with a larger "
-            "--max-body.",
-            status=413,
-            code="request_too_large",
-        )
-        if int(headers.get("content-length", "0")) > limit:
-            raise error
-        if headers.get("expect", "").lower() == "100-continue" and request.transport is not None:
-            request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-        try:
-            body = await read_body(request, limit, self.options.patience)
-        except web.HTTPRequestEntityTooLarge:
-            raise error from None
-        if len(body) > limit:
-            raise error
-        return body
+    async def body(self, arrival: Arrival) -> bytes:
+        """The body of a request.
+
+        Raises:
+            RequestError: it is too large, or cannot be read.
+        """
+        return await arrival.read(self.options.max_body, self.options.patience)
+
+
+def _chosen(answered: Answered, target: Target | None = None, close: bool = False) -> Chosen:
+    return Chosen(answered.answer, answered.played, target, close)
+
+
+def _target(arrival: Arrival, endpoint: Endpoint) -> Target | None:
+    return endpoint.target if endpoint.operation == "generate" else None

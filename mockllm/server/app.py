@@ -1,6 +1,6 @@
 """The server's life: it binds, listens and stops.
 
-Only what listening needs is imported here; `handler`, with the protocols and all the rest, comes
+Only what listening needs is imported here; `parts`, with the protocols and all the rest, comes
 in when the server listens already, or when something asks for it.
 """
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mockllm.protocols.base import WireProtocol
     from mockllm.replay.player import Player
     from mockllm.replay.sessions.session import Sessions
-    from mockllm.server.handler import Handler
+    from mockllm.server.parts import ServerParts
 
 __all__ = ["MockServer"]
 
@@ -56,15 +56,15 @@ class MockServer:
         return Sessions()
 
     @cached_property
-    def _handler(self) -> Handler:
-        from mockllm.server.handler import Handler
+    def _parts(self) -> ServerParts:
+        from mockllm.server.parts import make_parts
 
-        return Handler(self._scenarios, self.options, self.sessions)
+        return make_parts(self._scenarios, self.options, self.sessions)
 
     @property
     def player(self) -> Player:
         """What decides about answers; another one after each reload."""
-        return self._handler.answers.player
+        return self._parts.answers.player
 
     @property
     def has_pauses(self) -> bool:
@@ -90,7 +90,7 @@ class MockServer:
     @property
     def ready_checks(self) -> list[Callable[[], Awaitable[str | None]]]:
         """What `/_mockllm/ready` depends on: each returns why the server is not ready, or None."""
-        return self._handler.readiness.checks
+        return self._parts.readiness.checks
 
     @property
     def elsewhere(self) -> tuple[str, ...]:
@@ -100,12 +100,12 @@ class MockServer:
 
     def reload(self, scenarios: Iterable[Scenario]) -> None:
         """Serves other scenarios from the next request on; sessions go on."""
-        self._handler.answers.reload(scenarios)
-        self._handler.ui.reloaded(())
+        self._parts.answers.reload(scenarios)
+        self._parts.view.reloaded(())
 
     def note_problems(self, problems: Sequence[Problem]) -> None:
         """Notes why changed files are not served; the live page shows it."""
-        self._handler.ui.reloaded(problems)
+        self._parts.view.reloaded(problems)
 
     def assign(
         self,
@@ -138,7 +138,7 @@ class MockServer:
             ScenarioError: what is in the folder of `record` cannot be loaded.
             UsageError: a fault is wrong.
         """
-        self._handler.assigned.assign(
+        self._parts.answers.assigned.assign(
             session,
             scenarios,
             named=named,
@@ -151,20 +151,20 @@ class MockServer:
     async def end_recording(self, session: str) -> None:
         """Asks no service any more in a session. What it recorded is on the disk afterwards, of
         streams that are still open what came so far."""
-        await self._handler.assigned.end_recording(session)
+        await self._parts.answers.assigned.end_recording(session)
 
     def forget(self, session: str) -> None:
         """Forgets a session: its journal, and the scenarios that were assigned to it."""
-        self._handler.assigned.release(session)
+        self._parts.answers.assigned.release(session)
         self.sessions.delete(session)
 
     def break_off(self, session: str) -> None:
         """Ends the connections on which an answer of a session is not over. To be called in the
         event loop."""
-        found = self.sessions.find(session)
-        if found is None or self._server is None:
+        known = self.sessions.find(session)
+        if known is None or self._server is None:
             return
-        ports = {one.connection for one in found.journal if one.in_use}
+        ports = {entry.connection for entry in known.journal if entry.in_use}
         for connection in tuple(self._server.connections):
             transport = connection.transport
             if transport is not None and transport.get_extra_info("peername")[1] in ports:
@@ -172,7 +172,7 @@ class MockServer:
 
     def player_of(self, session: str) -> Player:
         """What decides about the answers in a session."""
-        return self._handler.answers.player_of(session)
+        return self._parts.answers.player_of(session)
 
     async def start(self) -> None:
         """Binds and listens; `url` is known afterwards.
@@ -182,9 +182,9 @@ class MockServer:
             UsageError: a path or an origin of the options is wrong.
         """
         if self.options.paths or self.options.allowed_origins:
-            _ = self._handler  # it checks them
+            _ = self._parts  # which checks them
         if self.options.record is not None:
-            self._handler.answers.start_recording(self.options.record)
+            self._parts.answers.start_recording(self.options.record)
         if self.options.state:
             await self._share()
         faults = self.options.faults
@@ -195,7 +195,7 @@ class MockServer:
             waits=faults.waits,
             malformed=self._malformed,
             patience=self.options.patience,
-            gave_up=lambda: self._handler.gave_up(),
+            gave_up=lambda: self._parts.handler.gave_up(),
         )
         self._runner = web.ServerRunner(self._server, shutdown_timeout=_CLEAN_UP)
         await self._runner.setup()
@@ -222,16 +222,13 @@ class MockServer:
             UsageError: the store cannot be used.
         """
         from mockllm.errors import UsageError
-        from mockllm.server.state.shared_state import SharedState, store_of
         from mockllm.server.state.store import StoreError
 
-        notice = self.options.notice
-        state = SharedState(store_of(self.options.state), notice or (lambda _: None))
+        assert self._parts.state is not None
         try:
-            await state.open()
+            await self._parts.state.open()
         except StoreError as error:
             raise UsageError(f"--state: {error}") from None
-        self._handler.share(state)
 
     async def stop(self) -> None:
         """Stops listening, lets open streams go on for `grace` seconds, then cuts them."""
@@ -241,32 +238,32 @@ class MockServer:
         for site in list(runner.sites):
             await site.stop()
         take_no_more_requests(self._server)
-        self._handler.readiness.stopping = True
-        self._handler.ui.close()
+        self._parts.readiness.stopping = True
+        self._parts.view.close()
         try:
             await self._grace()
         finally:
-            self._handler.cutting = True
-        for task in tuple(self._handler.streaming):
+            self._parts.handler.cutting = True
+        for task in tuple(self._parts.streaming):
             task.cancel()
         await runner.cleanup()
-        if "_handler" in vars(self):
-            await self._handler.answers.close()
-            if self._handler.shared is not None:
-                self.lost = await self._handler.shared.state.close()
+        if "_parts" in vars(self):
+            await self._parts.answers.close()
+            if self._parts.state is not None:
+                self.lost = await self._parts.state.close()
 
     async def _grace(self) -> None:
         """Lets open streams go on for a time."""
-        streaming = set(self._handler.streaming)
+        streaming = set(self._parts.streaming)
         if streaming:
             await asyncio.wait(streaming, timeout=self.options.grace)
 
     def _malformed(self, data: bytes, error: BaseException) -> web.Response:
-        return self._handler.malformed(data, error)
+        return self._parts.handler.malformed(data, error)
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         try:
-            return await self._handler.handle(request)
+            return await self._parts.handler.handle(request)
         except ConnectionResetError:
             # A client that leaves is nothing to log as an error of the server, as aiohttp would.
             raise asyncio.CancelledError from None

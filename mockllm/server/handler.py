@@ -8,46 +8,38 @@ from __future__ import annotations
 
 import asyncio
 import time
-from array import array
-from collections.abc import Awaitable, Iterable, Mapping
-from functools import lru_cache, partial
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from functools import partial
 
 from aiohttp import web
 
-from mockllm.core.text import readable_header
 from mockllm.errors import RequestError
-from mockllm.protocols import PROTOCOLS
-from mockllm.redaction.masks import masked_headers, masked_messages, masked_url
+from mockllm.redaction.masks import masked_messages, masked_url
+from mockllm.replay.call import Answered
 from mockllm.replay.compilation.http_answer import HttpAnswer, json_answer, without_body
-from mockllm.replay.sessions.exchange import Exchange, PassedAnswer
-from mockllm.replay.sessions.session import Sessions
+from mockllm.replay.sessions.exchange import (
+    NOTHING,
+    Exchange,
+    Played,
+    Received,
+    Sent,
+)
+from mockllm.replay.sessions.session import Session, Sessions
 from mockllm.replay.sessions.shared_session import SharedSession
-from mockllm.scenario.model import Scenario
-from mockllm.server.answers import Answers, Forward
-from mockllm.server.control.access import ControlAccess
-from mockllm.server.control.metrics import Snapshot, make_metrics
-from mockllm.server.control.responses import ControlAnswers
-from mockllm.server.control.routes import Control
+from mockllm.server.answers import Answers, Chosen, Forward
+from mockllm.server.arrival import Arrival
+from mockllm.server.control.metrics import NoMetrics
 from mockllm.server.control.server_requests import About
 from mockllm.server.control.server_view import ServerView
+from mockllm.server.failures import failure, too_deep
 from mockllm.server.http.body_reading import brief, is_malformed, silent
 from mockllm.server.http.delivery import CLOSE, deliver, write_at_once
 from mockllm.server.http.pacing import Pacer
-from mockllm.server.http.request_target import (
-    check_session,
-    first_line,
-    origin_form,
-    session_of,
-    split_target,
-)
+from mockllm.server.http.request_target import check_session, first_line
 from mockllm.server.http.sending import break_off
-from mockllm.server.last_resort import failure, note_failure, too_deep
 from mockllm.server.options import ServerOptions
-
-if TYPE_CHECKING:
-    from mockllm.server.state.shared_answers import SharedAnswers
-    from mockllm.server.state.shared_state import SharedState
+from mockllm.server.state.shared_answers import SharedAnswers
 
 __all__ = ["Handler"]
 
@@ -55,76 +47,41 @@ DEFAULT = "default"
 """The session of requests that name none, or none that can be."""
 
 
-@lru_cache(maxsize=256)
-def _read_headers(
-    raw: tuple[tuple[bytes, bytes], ...],
-) -> tuple[Mapping[str, str], Mapping[str, str]]:
-    """The headers of a request, their names in lower case, and the same with secrets masked.
-
-    Clients repeat their headers. Both results are shared: nothing may change them.
-    """
-    headers = {name.decode("latin-1").lower(): readable_header(value) for name, value in raw}
-    return headers, masked_headers(headers)
-
-
-def _port(request: web.BaseRequest) -> int:
-    """The port of the client."""
-    transport = request.transport
-    peer = None if transport is None else transport.get_extra_info("peername")
-    return 0 if peer is None else int(peer[1])
-
-
 class Handler:
-    """Answers the requests of one server."""
+    """Answers the requests of one server.
+
+    Args:
+        answers: decides who answers.
+        sessions: of this process.
+        shared: the sessions that other processes share, in place of `sessions`; None: there are
+            none.
+        about: answers requests about the server.
+        view: of the server, for its page.
+        streaming: gets the tasks of the answers that take time.
+    """
 
     def __init__(
-        self, scenarios: Iterable[Scenario], options: ServerOptions, sessions: Sessions
+        self,
+        options: ServerOptions,
+        answers: Answers,
+        sessions: Sessions,
+        shared: SharedAnswers | None,
+        about: About,
+        view: ServerView,
+        metrics: NoMetrics,
+        streaming: set[asyncio.Task[object]],
     ) -> None:
-        self.options = options
-        self.sessions = sessions
-        self.streaming: set[asyncio.Task[object]] = set()
+        self._options, self._answers, self._sessions = options, answers, sessions
+        self._shared, self._about, self._view, self._metrics = shared, about, view, metrics
+        self._streaming = streaming
+        self._pacer = Pacer(metrics.late if metrics.counts else None)
         self.cutting = False
         """Whether the server stops, and ends the answers that are still open."""
-        self.metrics = make_metrics()
-        self._pacer = Pacer(self.metrics.late if self.metrics.counts else None)
-        self.answers = Answers(scenarios, options, self.streaming)
-        self.assigned = self.answers.assigned
-        sessions.on_evicted = self.assigned.evict
-        control = Control(sessions, self.assigned, PROTOCOLS, self.answers.player_of, options.paths)
-        access = ControlAccess(options.host, options.allowed_hosts, options.allowed_origins)
-        self.ui = ServerView(self.answers, sessions, options.page)
-        self._control = ControlAnswers(control, access, self._figures, self.ui)
-        self.readiness = self._control.readiness
-        self.shared: SharedAnswers | None = None
-        self._about = About(self._control, self.answers)
-
-    def _figures(self) -> Snapshot:
-        return self.metrics.snapshot(len(self.streaming), self.sessions.dropped)
-
-    def share(self, state: SharedState) -> None:
-        """Keeps sessions in a store that other processes use, too."""
-        from mockllm.server.state.shared_answers import SharedAnswers
-        from mockllm.server.state.shared_control import SharedControl
-
-        self.shared = SharedAnswers(
-            state,
-            self.assigned,
-            lambda: self.answers.player,
-            self.answers.refusal,
-            self.metrics.store_failed,
-        )
-        self.ui.shared = SharedControl(self.shared, self.assigned)
-        self._control.control.shared = self.ui.shared
-        self.readiness.checks.append(state.problem)
-        state.figures = self._figures
-        self._control.gather = state.all_figures
 
     def gave_up(self) -> None:
         """Notes a request whose head did not arrive whole; nothing is known of its session."""
-        error = silent("head", self.options.patience)
-        exchange = Exchange("", "", {}, b"", at=time.time(), clock=time.perf_counter())
-        exchange.problems = (error.message,)
-        self._record(exchange)
+        error = silent("head", self._options.patience)
+        self._note_lost("", "", Played(problems=(error.message,)))
 
     def malformed(self, data: bytes, error: BaseException) -> web.Response:
         """The answer to bytes that are no HTTP request, in the form of the API whose path they
@@ -135,66 +92,63 @@ class Handler:
             error: what is wrong with them, or any error that nothing else has caught.
         """
         method, target = first_line(data)
-        exchange = Exchange(
-            method, masked_url(target), {}, b"", at=time.time(), clock=time.perf_counter()
-        )
         if is_malformed(error):
-            refused = RequestError(f"This is no HTTP request: {brief(error)}.", code="malformed")
-            answer = self.answers.refusal(target, refused, exchange)
+            refusal = RequestError(f"This is no HTTP request: {brief(error)}.", code="malformed")
         else:
-            refused = failure(error)
-            answer = self.answers.refusal(target, refused, exchange)
-            exchange.problems = ()
-            note_failure(exchange, refused)
-        exchange.bytes_sent = answer.size
-        self._record(exchange)
+            refusal = failure(error)
+        answered = self._answers.refusal(target.partition("?")[0], refusal)
+        answer, played = answered.answer, answered.played
+        if refusal.status >= 500:
+            played = replace(played, outcome="failed")
+        self._note_lost(method, target, played, answer.size)
         return web.Response(
             status=answer.status, body=b"".join(answer.data), headers=dict(answer.headers)
         )
 
-    def _record(self, exchange: Exchange) -> None:
+    def _note_lost(self, method: str, target: str, played: Played, size: int = 0) -> None:
         """Notes a request whose session is not known, and which is over."""
-        if self.shared is None:
-            self.sessions.record(self.sessions.get(DEFAULT), exchange)
-        else:
-            self.shared.record(SharedSession(DEFAULT), exchange)
-            self.shared.end(exchange)
-        self.metrics.answered(exchange, {})
+        clock = time.perf_counter()
+        received = Received(method, masked_url(target), {}, b"", time.time(), clock)
+        sent = Sent(clock, bytes=size, complete=played.outcome != "failed")
+        self._note_over(Exchange(received, played, sent))
+
+    def _note_over(self, exchange: Exchange) -> None:
+        """Notes a request that is over in the journal of the default session."""
+        self._record(self._session(DEFAULT), exchange)
+        if self._shared is not None:
+            self._shared.end(exchange)
+        self._metrics.answered(exchange, {})
         self._log(exchange)
+
+    def _session(self, name: str) -> Session:
+        return self._sessions.get(name) if self._shared is None else SharedSession(name)
+
+    def _record(self, session: Session, exchange: Exchange) -> None:
+        if self._shared is not None and isinstance(session, SharedSession):
+            self._shared.record(session, exchange)
+        else:
+            self._sessions.record(session, exchange)
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answers a request, in full, and notes it in its session's journal."""
-        began = time.perf_counter()
-        target, (headers, masked) = request.raw_path, _read_headers(request.raw_headers)
-        if not target.startswith("/"):
-            target, headers = origin_form(target, headers)
-            masked = masked_headers(headers)
-        session_name, target = session_of(target, headers)
-        exchange = Exchange(
-            request.method,
-            masked_url(target),
-            masked,
-            b"",
-            at=time.time(),
-            clock=began,
-            in_use=True,
-            connection=_port(request),
-        )
-        if self._about.may_answer(request.method, split_target(target)[0]):
-            shown = self._about.answer(request, target, session_name, headers, exchange)
+        arrival = Arrival(request)
+        if self._about.may_answer(arrival.method, arrival.path):
+            sent = Sent(arrival.clock)
+            shown = self._about.answer(arrival, sent)
             if shown is not None:
-                return await self._shown(request, exchange, shown)
-        refusal = None
-        if session_name != DEFAULT:
-            try:
-                check_session(session_name)
-            except RequestError as error:
-                refusal = self.answers.refusal(target, error, exchange)
-                session_name = DEFAULT
-        return await self._play(request, target, headers, session_name, exchange, refusal)
+                return await self._show(arrival, sent, shown)
+        name = arrival.session
+        if name == DEFAULT:
+            return await self._play(arrival, self._session(DEFAULT), self._choose)
+        try:
+            check_session(name)
+        except RequestError as error:
+            refusal = self._answers.refusal(arrival.path, error)
+            return await self._play(arrival, self._session(DEFAULT), partial(_already, refusal))
+        return await self._play(arrival, self._session(name), self._choose)
 
-    async def _shown(
-        self, request: web.BaseRequest, exchange: Exchange, shown: Awaitable[web.StreamResponse]
+    async def _show(
+        self, arrival: Arrival, sent: Sent, shown: Awaitable[web.StreamResponse]
     ) -> web.StreamResponse:
         """The answer to a request about the server, which stands in no journal unless it fails."""
         try:
@@ -202,127 +156,120 @@ class Handler:
         except ConnectionResetError:
             raise
         except Exception as error:  # noqa: BLE001 - of mockllm itself: it is said
-            refused = failure(error)
-            note_failure(exchange, refused)
-            self._record(exchange)
-            if exchange.bytes_sent:
-                await break_off(request, "closed")
+            refusal = failure(error)
+            is_begun = sent.bytes > 0
+            sent.fail(refusal.message, refusal.status)
+            self._note_over(Exchange(arrival.received(), NOTHING, sent))
+            if is_begun:
+                await break_off(arrival.request, "closed")
                 return CLOSE
-            answer = json_answer(refused.status, {"error": {"message": refused.message}})
-            return await deliver(request, answer, exchange, close=True)
+            answer = json_answer(refusal.status, {"error": {"message": refusal.message}})
+            return await deliver(arrival.request, answer, sent, close=True)
 
-    async def _play(
-        self,
-        request: web.BaseRequest,
-        target: str,
-        headers: Mapping[str, str],
-        session_name: str,
-        exchange: Exchange,
-        refusal: HttpAnswer | None,
-    ) -> web.StreamResponse:
-        """Sends what answers a request; it stands in the journal of its session.
-
-        Args:
-            refusal: the answer, if it is known already.
-        """
-        answer: HttpAnswer | Forward
-        shared = self.shared
-        session = self.sessions.get(session_name) if shared is None else SharedSession(session_name)
-        close = False
+    async def _choose(self, arrival: Arrival, session: Session) -> Chosen:
+        """What answers a request, also where mockllm itself fails."""
         try:
-            if refusal is not None:
-                answer = refusal
-            elif isinstance(session, SharedSession) and shared is not None:
-                playing = partial(self.answers.answer, request, target, headers, session, exchange)
-                answer, close = await shared.answer(session, exchange, target, playing)
-            else:
-                answer, close = await self.answers.answer(
-                    request, target, headers, session, exchange
-                )
+            return await self._answers.answer(arrival, session)
         except ConnectionResetError:
             raise
         except Exception as error:  # noqa: BLE001 - of mockllm itself: it is said and counted
-            refused = too_deep(error, exchange.body) or failure(error)
-            answer, close = self.answers.refusal(target, refused, exchange), True
-            if refused.status >= 500:
-                exchange.problems = ()
-                note_failure(exchange, refused)
-        if request.method == "HEAD" and isinstance(answer, HttpAnswer):
+            refusal = too_deep(error, arrival.body) or failure(error)
+            api, target = self._answers.found(arrival)
+            answered = self._answers.refusal(arrival.path, refusal, Played(api=api))
+            played = answered.played
+            if refusal.status >= 500:
+                played = replace(played, outcome="failed")
+            return Chosen(answered.answer, played, target, close=True)
+
+    async def _play(
+        self,
+        arrival: Arrival,
+        session: Session,
+        choose: Callable[[Arrival, Session], Awaitable[Chosen]],
+    ) -> web.StreamResponse:
+        """Sends what answers a request; it stands in the journal of its session."""
+        chosen = await choose(arrival, session)
+        answer, played = chosen.answer, chosen.played
+        if arrival.method == "HEAD" and isinstance(answer, HttpAnswer):
             answer = without_body(answer)
-        if exchange.problems:  # they quote headers and the path
-            exchange.problems = masked_messages(exchange.problems, headers, target)
-        if isinstance(session, SharedSession) and shared is not None:
-            shared.record(session, exchange)
-        else:
-            self.sessions.record(session, exchange)
-        if self.ui.sent is not None and isinstance(answer, HttpAnswer):
-            self.ui.sent.add(exchange, answer)
-        if not close and isinstance(answer, HttpAnswer):
-            response = write_at_once(request, answer, exchange, self.options)
+        if played.problems:  # they quote headers and the path
+            masked = masked_messages(played.problems, arrival.headers, arrival.target)
+            played = replace(played, problems=masked)
+        sent = Sent(arrival.clock, complete=played.outcome != "failed")
+        exchange = Exchange(arrival.received(chosen.target), played, sent, in_use=True)
+        self._record(session, exchange)
+        if isinstance(answer, Forward):
+            return await self._send(arrival, exchange, answer, close=chosen.close)
+        if self._view.sent is not None:
+            self._view.sent.add(exchange, answer)
+        if not chosen.close:
+            response = write_at_once(arrival.request, answer, sent, self._options)
             if response is not None:
                 self._end(exchange)
                 return response
-        return await self._send(request, target, exchange, answer, close=close)
+        return await self._send(arrival, exchange, answer, close=chosen.close)
 
     async def _send(
-        self,
-        request: web.BaseRequest,
-        target: str,
-        exchange: Exchange,
-        answer: HttpAnswer | Forward,
-        *,
-        close: bool,
+        self, arrival: Arrival, exchange: Exchange, answer: HttpAnswer | Forward, *, close: bool
     ) -> web.StreamResponse:
         """Sends an answer, and notes in the exchange how that ended."""
         task = asyncio.current_task()
         assert task is not None
+        request, sent = arrival.request, exchange.sent
         if isinstance(answer, Forward) or answer.takes_time:
-            self.streaming.add(task)
-        if self.ui.sent is not None:
-            exchange.left = array("d")
-            exchange.passed = PassedAnswer() if isinstance(answer, Forward) else None
-        if self.ui.watch is not None:
-            self.ui.watch(exchange)
+            self._streaming.add(task)
+        if self._view.sent is not None:
+            sent.note_marks()
+        if self._view.watch is not None:
+            self._view.watch(exchange)
         try:
             if isinstance(answer, Forward):
-                return await answer.proxy.forward(request, target, answer.protocol, exchange)
+                if self._view.sent is not None:
+                    exchange.keep_passed()
+                return await answer.proxy.forward(
+                    request, arrival.target, answer.protocol, exchange
+                )
             return await deliver(
                 request,
                 answer,
-                exchange,
-                speed=self.options.speed,
-                by_event=self.options.flush == "event",
+                sent,
+                speed=self._options.speed,
+                by_event=self._options.flush == "event",
                 close=close,
-                stalled=partial(self.streaming.discard, task),
+                stalled=partial(self._streaming.discard, task),
                 pacer=self._pacer,
             )
         except asyncio.CancelledError:
-            exchange.client_gone = True
+            sent.leave()
             raise
         except ConnectionResetError:
             raise
         except Exception as error:  # noqa: BLE001 - of mockllm itself, in the middle of an answer
-            note_failure(exchange, failure(error))
+            refusal = failure(error)
+            sent.fail(refusal.message, refusal.status)
             await break_off(request, "closed")
             return CLOSE
         finally:
-            self.streaming.discard(task)
-            if self.cutting and exchange.client_gone:
-                exchange.client_gone, exchange.stopped = False, True
+            self._streaming.discard(task)
             self._end(exchange)
 
     def _end(self, exchange: Exchange) -> None:
         """Notes that the answer to a request is over."""
-        exchange.duration = time.perf_counter() - exchange.clock
+        exchange.sent.finish(time.perf_counter(), stopping=self.cutting)
         exchange.settle()
-        self.metrics.answered(exchange, self.answers.player.served.by_name)
-        if self.shared is not None:
-            self.shared.end(exchange)
+        self._metrics.answered(exchange, self._answers.player.served.by_name)
+        if self._shared is not None:
+            self._shared.end(exchange)
         self._log(exchange)
 
     def _log(self, exchange: Exchange) -> None:
         """Reports a request that is over."""
-        if self.options.log is not None:
-            self.options.log(exchange)
-        if self.ui.watch is not None:
-            self.ui.watch(exchange)
+        if self._options.log is not None:
+            self._options.log(exchange)
+        if self._view.watch is not None:
+            self._view.watch(exchange)
+
+
+async def _already(refusal: Answered, arrival: Arrival, session: Session) -> Chosen:
+    """What answers a request that is refused before its session is known."""
+    return Chosen(refusal.answer, refusal.played)

@@ -16,7 +16,7 @@ from aiohttp import HttpVersion10, web
 
 from mockllm.errors import RequestError
 from mockllm.replay.compilation.http_answer import bytes_answer, chunk
-from mockllm.replay.sessions.exchange import Exchange
+from mockllm.replay.sessions.exchange import Exchange, Sent
 from mockllm.server.http.delivery import CLOSE
 from mockllm.server.http.sending import send
 from mockllm.ui.rows import dumps, key_of, row
@@ -197,7 +197,7 @@ class Live:
     # Pages
 
     async def serve(
-        self, request: web.BaseRequest, fields: dict[str, str], host: str, exchange: Exchange
+        self, request: web.BaseRequest, fields: dict[str, str], host: str, sent: Sent
     ) -> web.StreamResponse:
         """Sends events to a page until it is closed, or the server stops.
 
@@ -216,11 +216,11 @@ class Live:
         elif self._polling is None:
             self._polling = asyncio.create_task(self._poll())
         try:
-            await send(request, begin, exchange)
+            await send(request, begin, sent)
             async for data in self._events(page, host):
-                await send(request, chunk(data) if framed else data, exchange)
+                await send(request, chunk(data) if framed else data, sent)
             if framed:
-                await send(request, answer.last_chunk, exchange)
+                await send(request, answer.last_chunk, sent)
         finally:
             self._pages.discard(page)
             if not self._pages:

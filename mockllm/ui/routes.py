@@ -15,7 +15,7 @@ from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import MockLLMError, Problem, RequestError, UsageError
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.compilation.http_answer import HttpAnswer, bytes_answer
-from mockllm.replay.sessions.exchange import Exchange
+from mockllm.replay.sessions.exchange import Exchange, Sent
 from mockllm.replay.sessions.session import Session
 from mockllm.replay.turn_answer import turn_answer, usual_request
 from mockllm.scenario.model import Scenario
@@ -87,7 +87,7 @@ class LivePage:
     async def respond(
         self,
         request: web.BaseRequest,
-        exchange: Exchange,
+        sent: Sent,
         target: str,
         headers: Mapping[str, str],
         fields: Mapping[str, str],
@@ -107,11 +107,11 @@ class LivePage:
         if request.method not in ("GET", "HEAD"):
             raise RequestError(f"{PREFIX} is only read: send GET.", status=405)
         if steps == ["events"]:
-            return await self.live.serve(request, dict(fields), headers.get("host", ""), exchange)
+            return await self.live.serve(request, dict(fields), headers.get("host", ""), sent)
         found = await self._read(steps, query, headers.get("host", ""))
         if found is None:
-            return await deliver(request, file_answer("/".join(steps), headers), exchange)
-        return await deliver(request, _json_answer(found, fields), exchange)
+            return await deliver(request, file_answer("/".join(steps), headers), sent)
+        return await deliver(request, _json_answer(found, fields), sent)
 
     async def _read(
         self, steps: list[str], query: Mapping[str, str], host: str

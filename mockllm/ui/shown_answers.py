@@ -16,7 +16,7 @@ from mockllm.replay.sessions.exchange import Exchange, PassedAnswer
 from mockllm.replay.turn_answer import turn_answer
 from mockllm.scenario.model import Scenario
 from mockllm.server.control.sent_answers import KEEPS, SentAnswers
-from mockllm.ui.stream_json import Sent, left_of
+from mockllm.ui.stream_json import SentAnswer, left_of
 
 __all__ = ["made_sent", "sent_of"]
 
@@ -28,7 +28,7 @@ _MOST_COMPARED = 2000
 
 def sent_of(
     exchange: Exchange, kept: SentAnswers | None, scenario: Scenario | None, speed: float
-) -> tuple[Sent | None, str]:
+) -> tuple[SentAnswer | None, str]:
     """The answer to a request; None, and why.
 
     Args:
@@ -47,7 +47,7 @@ def sent_of(
     if exchange.body_size is not None:
         return None, "The answer cannot be made again: its request was too large to be kept whole."
     try:
-        answer = _made_again(exchange, scenario)
+        answer = _made_again(exchange, scenario, exchange.quirks)
     except MockLLMError as error:
         return None, f"The answer cannot be made again: {error}"
     note = (
@@ -58,13 +58,13 @@ def sent_of(
     return replace(sent, fault=exchange.fault, struck_after=exchange.struck_after), ""
 
 
-def made_sent(answer: HttpAnswer, speed: float, note: str = "") -> Sent:
+def made_sent(answer: HttpAnswer, speed: float, note: str = "") -> SentAnswer:
     """An answer that was not sent, but compiled.
 
     Args:
         speed: of its pauses.
     """
-    return Sent(
+    return SentAnswer(
         status=answer.status,
         headers=answer.headers,
         parts=list(zip(_due(answer, speed), answer.data, strict=True)),
@@ -87,13 +87,15 @@ def _due(answer: HttpAnswer, speed: float) -> list[int]:
     return [round(at / speed) for at in answer.times]
 
 
-def _sent(exchange: Exchange, answer: HttpAnswer, scenario: Scenario | None, speed: float) -> Sent:
-    at_once = not exchange.left and not exchange.in_use and not exchange.broken_off
+def _sent(
+    exchange: Exchange, answer: HttpAnswer, scenario: Scenario | None, speed: float
+) -> SentAnswer:
+    at_once = not exchange.marks and not exchange.in_use and not exchange.broken_off
     all_at = round(exchange.duration * 1_000_000) if at_once else None
     short = exchange.bytes_sent < answer.size and not exchange.in_use
     return replace(
         made_sent(answer, speed),
-        left=list(left_of(answer.data, exchange.left or (), all_at=all_at)),
+        left=list(left_of(answer.data, exchange.marks or (), all_at=all_at)),
         source="sent",
         note="The answer is still being sent." if exchange.in_use else "",
         fault=exchange.fault,
@@ -103,7 +105,7 @@ def _sent(exchange: Exchange, answer: HttpAnswer, scenario: Scenario | None, spe
     )
 
 
-def _passed(exchange: Exchange, passed: PassedAnswer) -> Sent:
+def _passed(exchange: Exchange, passed: PassedAnswer) -> SentAnswer:
     """What a service answered."""
     chunks, note = tuple(passed.chunks), ""
     coding = next((value for name, value in passed.headers if name == "content-encoding"), "")
@@ -116,7 +118,7 @@ def _passed(exchange: Exchange, passed: PassedAnswer) -> Sent:
     if passed.left_out:
         note += f"{passed.left_out:,} more bytes came, and are not kept here. "
     kind = next((value for name, value in passed.headers if name == "content-type"), "")
-    return Sent(
+    return SentAnswer(
         status=passed.status,
         headers=passed.headers,
         parts=[(None, chunk.data) for chunk in chunks],
@@ -131,7 +133,7 @@ def _passed(exchange: Exchange, passed: PassedAnswer) -> Sent:
     )
 
 
-def _made_again(exchange: Exchange, scenario: Scenario) -> HttpAnswer:
+def _made_again(exchange: Exchange, scenario: Scenario, quirks: tuple[str, ...]) -> HttpAnswer:
     """The answer of the turn that answered an exchange.
 
     Raises:
@@ -147,7 +149,7 @@ def _made_again(exchange: Exchange, scenario: Scenario) -> HttpAnswer:
         protocol,
         replace(request, stream=exchange.stream),
         attempt=exchange.attempt,
-        quirks=exchange.quirks,
+        quirks=quirks,
     )
 
 
@@ -187,7 +189,7 @@ def _plain(exchange: Exchange, scenario: Scenario) -> HttpAnswer | None:
     )
     plain = replace(scenario, turns=turns)
     try:
-        return _made_again(replace(exchange, quirks=()), plain)
+        return _made_again(exchange, plain, ())
     except RequestError:
         return None
 

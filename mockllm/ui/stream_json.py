@@ -20,7 +20,7 @@ from mockllm.errors import MockLLMError
 from mockllm.framing.sse import SSEDecoder
 from mockllm.protocols.base import WireProtocol
 
-__all__ = ["Sent", "stream_json"]
+__all__ = ["SentAnswer", "stream_json"]
 
 _MOST_PARTS = 20_000
 _MOST_BYTES = 20 * 1024 * 1024
@@ -29,7 +29,7 @@ _LONGEST = 200_000
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class SentAnswer:
     """An answer as it was sent, or would be.
 
     Args:
@@ -60,7 +60,7 @@ class Sent:
     quirks: Mapping[int, str] | None = None
 
 
-def stream_json(sent: Sent, protocol: WireProtocol | None) -> dict[str, Any]:
+def stream_json(sent: SentAnswer, protocol: WireProtocol | None) -> dict[str, Any]:
     """The JSON of the stream view.
 
     Args:
@@ -224,7 +224,7 @@ def _summary(event: ev.Event) -> str:
 # The sum
 
 
-def _sum(sent: Sent, protocol: WireProtocol | None, reading: _Reading) -> dict[str, Any]:
+def _sum(sent: SentAnswer, protocol: WireProtocol | None, reading: _Reading) -> dict[str, Any]:
     turn = reading.turn() if sent.streamed else _body_turn(sent, protocol, reading)
     turn = Turn() if turn is None else turn
     usage = turn.usage
@@ -239,7 +239,7 @@ def _sum(sent: Sent, protocol: WireProtocol | None, reading: _Reading) -> dict[s
     }
 
 
-def _body_turn(sent: Sent, protocol: WireProtocol | None, reading: _Reading) -> Turn | None:
+def _body_turn(sent: SentAnswer, protocol: WireProtocol | None, reading: _Reading) -> Turn | None:
     """The turn of an answer that is not streamed; None where it has none."""
     if protocol is None or sent.status >= 300:
         return None

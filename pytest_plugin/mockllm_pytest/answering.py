@@ -18,7 +18,7 @@ from mockllm.replay.auto.schema_sample import UnsatisfiableError, sample
 from mockllm.replay.body import parse_object
 from mockllm.replay.call import Call
 from mockllm.replay.decision_cache import Decision
-from mockllm.replay.player import Player
+from mockllm.replay.player import Deciding, Player
 from mockllm.scenario.model import Match, Scenario
 from mockllm_pytest.replies import is_inline
 
@@ -108,7 +108,7 @@ class NoMatchRule:
         if error.code == "no_turn" and any(map(is_inline, self._player.served.by_name)):
             message = f"{error.message}\nFor a further turn: mockllm_session.reply(...)"
             raise NoMatchError(message, status=404, code="no_turn")
-        request = call.protocol.parse(parse_object(call.exchange.body), call.target, False)
+        request = call.protocol.parse(parse_object(call.body), call.target, False)
         names_one = named_scenario(self._player.served, request, call.headers)
         if error.code != "no_scenario" or names_one:
             raise error
@@ -119,7 +119,7 @@ class NoMatchRule:
             and _holds(lone, request, call.headers)
         ):
             named = replace(call, headers={**call.headers, SCENARIO_HEADER: lone.name})
-            return self._player.decide(named, self._player.strict)
+            return self._player.decide(named, self._player.strict, Deciding())
         raise NoMatchError(self._message(request, call.headers), status=404, code="no_scenario")
 
     def _message(self, request: Request, headers: Mapping[str, str]) -> str:

@@ -11,7 +11,6 @@ from typing import Any
 
 from mockllm.checking.conversations.invariants import CONVERSATION_INVARIANTS
 from mockllm.checking.conversations.judge import Verification, verify
-from mockllm.replay.sessions.exchange import MISSED
 from mockllm.replay.sessions.session import Session
 from mockllm.scenario.model import Scenario
 from mockllm_pytest.exchanges import format_exchanges
@@ -147,7 +146,7 @@ def _mistakes(
             message = f"request {number} was not passed on: {'; '.join(exchange.problems)}"
             yield _Mistake(number, message, "unmatched")
     for number in found.missed_faults:
-        problem = next(one for one in exchanges[number].problems if one.startswith(MISSED))
+        problem = f"a fault did not strike: {exchanges[number].fault_missed}"
         yield _Mistake(number, f"request {number}: {problem}", "unplayed")
     yield from _unplayed(session, scenarios, required, found)
 

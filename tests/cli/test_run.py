@@ -8,7 +8,7 @@ import pytest
 from mockllm.cli.terminal.verdict import judge
 from mockllm.core.target import NO_TARGET
 from mockllm.replay.loading import loads
-from mockllm.replay.sessions.session import Exchange, Session
+from mockllm.replay.sessions.session import Session
 from mockllm.replay.sessions.shortened_bodies import MAX_BODY
 from tests.checking.conversations.bad_clients import (
     ENDLESS,
@@ -19,6 +19,7 @@ from tests.checking.conversations.bad_clients import (
     other_arguments,
 )
 from tests.cli.conftest import HELLO
+from tests.entries import amend, journal_entry
 
 SENDS_EACH = """
 import os, sys, urllib.request, urllib.error
@@ -152,7 +153,9 @@ def test_unplayed_turns_are_reported_for_each_session():
 def test_a_mistake_of_mockllm_is_never_good():
     """A request on which mockllm failed is bad under all rules, and the line says why."""
     session = Session("default")
-    failed = Exchange("POST", "/v1/responses", {}, b"", outcome="failed", problems=("KeyError",))
+    failed = journal_entry(
+        "POST", "/v1/responses", {}, b"", outcome="failed", problems=("KeyError",)
+    )
     session.record(failed)
     verdict = judge([failed], [session], {}, leave_out=frozenset(), allow_unplayed=True)
     assert not verdict.good
@@ -164,7 +167,7 @@ def test_a_mistake_of_mockllm_is_never_good():
 
 def test_a_long_list_is_cut_short():
     """Of many bad requests the first twenty are printed, with the number of the rest."""
-    bad = Exchange("POST", "/v1/responses", {}, b"", outcome="invalid", problems=("why",))
+    bad = journal_entry("POST", "/v1/responses", {}, b"", outcome="invalid", problems=("why",))
     lines = judge([bad] * 25, [], {}).lines
     assert lines[0] == "mockllm: 25 requests: 25 refused"
     assert lines[-1] == "  ... and 5 more"
@@ -251,9 +254,9 @@ def test_a_session_that_cannot_be_judged_is_reported():
         Session("l"),
     )
     for _ in range(4):
-        full.record(Exchange("POST", "/v1/responses", {}, b"{}", outcome="played"))
-    image = Exchange("POST", "/v1/responses", {}, b"[" + b"1," * MAX_BODY, target=NO_TARGET)
-    image.outcome = "played"
+        full.record(journal_entry("POST", "/v1/responses", {}, b"{}", outcome="played"))
+    image = journal_entry("POST", "/v1/responses", {}, b"[" + b"1," * MAX_BODY, target=NO_TARGET)
+    amend(image, outcome="played")
     large.record(image)
     image.settle()
     verdict = judge([], [back, full, large], {}, evicted=["gone"])
@@ -269,7 +272,7 @@ def test_a_session_that_cannot_be_judged_is_reported():
 
 def test_http_errors_of_scenarios_are_no_failure():
     """An HTTP error of a scenario is no failure."""
-    error = Exchange("POST", "/v1/responses", {}, b"", outcome="error", status=429)
+    error = journal_entry("POST", "/v1/responses", {}, b"", outcome="error", status=429)
     (scenario,) = loads(HELLO)
     assert judge([error], [], {"hello": scenario}).good
 

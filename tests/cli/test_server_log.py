@@ -5,7 +5,7 @@ from contextlib import contextmanager
 
 from mockllm.cli.serving.server_log import ServerLog
 from mockllm.cli.terminal.line_output import LineOutput
-from mockllm.replay.sessions.session import Exchange
+from tests.entries import journal_entry
 
 ADVICE = "Change its match, add a scenario, or start the server with --fallback auto."
 
@@ -22,7 +22,7 @@ def log():
 
 
 def refused(problem, **values):
-    return Exchange("POST", "/v1/x", {}, b"", status=404, problems=(problem,), **values)
+    return journal_entry("POST", "/v1/x", {}, b"", status=404, problems=(problem,), **values)
 
 
 def test_a_refusal_keeps_its_advice():
@@ -41,11 +41,13 @@ def test_a_refusal_keeps_its_advice():
 def test_who_ended_a_stream():
     """The log says whether the client left, or the server stopped."""
     with log() as (report, written):
-        one = Exchange("POST", "/v1/x", {}, b"", bytes_sent=12, outcome="played", scenario="one")
-        one.client_gone = True
+        one = journal_entry(
+            "POST", "/v1/x", {}, b"", bytes_sent=12, outcome="played", scenario="one"
+        )
+        one.sent.leave()
         report.exchange(one)
         assert "the client left after 12 bytes" in written()
-        one.client_gone, one.stopped = False, True
+        one.sent.finish(0.0, stopping=True)
         report.exchange(one)
         assert "the server stopped after 12 bytes" in written()
 

@@ -8,8 +8,8 @@ import pytest
 from mockllm.errors import ScenarioError
 from mockllm.matching.routes import RouteRequest
 from mockllm.replay.loading import loads
-from mockllm.replay.routes import RouteCall, RoutePlayer
-from mockllm.replay.sessions.session import Exchange, Session
+from mockllm.replay.routes import RoutePlayer
+from mockllm.replay.sessions.session import Session
 from mockllm.tapes.load import load_tape
 from tests.cases import for_all
 
@@ -79,8 +79,7 @@ def test_the_routes_on_the_page_answer():
         path = scenario.route.path.replace("{id}", "f1")
         query = "after=file-20&limit=5"
         request = RouteRequest(scenario.route.method, path, query, {}, upload)
-        exchange = Exchange(request.method, path, {}, upload)
-        answer = player.play(RouteCall(request, Session("page"), exchange))
-        assert answer.status == scenario.turns[0].answer.status
-        assert exchange.scenario == scenario.name
+        answered = player.play(request, Session("page"))
+        assert answered.answer.status == scenario.turns[0].answer.status
+        assert answered.played.scenario == scenario.name
     assert len(scenarios) >= 4

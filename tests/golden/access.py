@@ -50,7 +50,8 @@ from mockllm.replay.compilation.compiler import Replayer
 from mockllm.replay.compilation.http_answer import HttpAnswer, http_error_answer
 from mockllm.replay.compilation.resolve import resolve, turn_at
 from mockllm.replay.player import QUIRK_HEADER, Player
-from mockllm.replay.sessions.session import Exchange, Session
+from mockllm.replay.sessions.exchange import Exchange, Received
+from mockllm.replay.sessions.session import Session
 from mockllm.scenario.model import AutoPart, Scenario
 from mockllm.scenario.shipped import shipped_scenarios
 from mockllm.tapes.conversion import detected
@@ -190,11 +191,11 @@ class PlayerSession:
     def send(self, body: bytes, model: str = MODEL, **headers: str) -> tuple[Exchange, bytes]:
         """The exchange of a body, and the answer to it."""
         protocol = PROTOCOLS[self.api]
-        exchange = Exchange("POST", protocol.client.path, {}, body, self.api)
         target = client_target(protocol, model)
-        answer = self.player.play(Call(protocol, target, headers, self.session, exchange))
+        answered = self.player.play(Call(protocol, target, headers, body, self.session))
+        exchange = Exchange(Received("POST", protocol.client.path, {}, body), answered.played)
         self.session.record(exchange)
-        return exchange, as_bytes(answer)
+        return exchange, as_bytes(answered.answer)
 
 
 def conversation(scenario: Scenario, api: str) -> Iterator[tuple[str, bytes]]:

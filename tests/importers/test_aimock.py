@@ -11,7 +11,7 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.replay.call import Call
 from mockllm.replay.loading import loads
 from mockllm.replay.player import Player
-from mockllm.replay.sessions.session import Exchange, Session
+from mockllm.replay.sessions.session import Session
 from mockllm.scenario.dump import dump
 from mockllm.scenario.model import Match, ResultCondition, TextCondition
 
@@ -45,9 +45,9 @@ def skipped(drafts):
 def answer(scenario, messages, **body):
     """What the scenario answers over Chat Completions."""
     request = {"model": "m", "messages": messages, **body}
-    exchange = Exchange("POST", "/v1/chat/completions", {}, json.dumps(request).encode())
+    body = json.dumps(request).encode()
     player = Player([scenario])
-    found = player.play(Call(PROTOCOLS["chat"], NO_TARGET, {}, Session("default"), exchange))
+    found = player.play(Call(PROTOCOLS["chat"], NO_TARGET, {}, body, Session("default"))).answer
     return found.status, json.loads(b"".join(found.data))
 
 

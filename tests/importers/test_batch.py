@@ -18,8 +18,8 @@ from mockllm.recording.finding import not_found
 from mockllm.recording.store.folder import Folder
 from mockllm.replay.loading import load
 from mockllm.replay.player import Player
-from mockllm.replay.routes import RouteCall
-from mockllm.replay.sessions.session import Exchange, Session
+from mockllm.replay.sessions.exchange import Played
+from mockllm.replay.sessions.session import Session
 from mockllm.scenario.model import Scenario
 from mockllm.tapes.captured import Captured
 from tests.recording.exchanging import (
@@ -310,11 +310,11 @@ def test_an_edited_body_of_a_route_is_played(tmp_path: Path, out: Path) -> None:
     imported(out, cassette(tmp_path / "a.yaml", one))
     session = Session("s")
 
-    def played() -> Exchange:
-        entry = Exchange("POST", "/v1/embeddings", {}, one.request_body)
+    def played() -> Played:
         request = RouteRequest("POST", "/v1/embeddings", "", {}, one.request_body)
-        assert Player(load(out)).routes.play(RouteCall(request, session, entry)) is not None
-        return entry
+        answered = Player(load(out)).routes.play(request, session)
+        assert answered is not None
+        return answered.played
 
     assert played().recorded == "exact"
     (out / "a.1.json").write_text('{"data": "y"}')

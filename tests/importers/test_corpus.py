@@ -14,9 +14,10 @@ from mockllm.recording.finding import recorded_before
 from mockllm.recording.store.folder import Folder
 from mockllm.replay.call import Call
 from mockllm.replay.player import Player
-from mockllm.replay.sessions.session import Exchange, Session
+from mockllm.replay.sessions.session import Session
 from mockllm.tapes.conversion import detected
 from tests.cases import for_all
+from tests.entries import played_entry
 from tests.importers.corpus import needs_corpus, recorded_files, title
 from tools.accumulators import BREAKS, CLIENT_CALLS
 from tools.sdks import playing
@@ -86,17 +87,11 @@ def replayed(player, one, session=None):
     session = session or Session("default")
     found = detected(one)
     headers = dict(one.request_headers)
-    exchange = Exchange(
-        one.method,
-        one.path,
-        headers,
-        one.request_body,
-        api=found.protocol.name,
-        target=found.target,
-    )
+    call = Call(found.protocol, found.target, headers, one.request_body, session)
+    answered = player.play(call)
+    exchange = played_entry(answered.played, one.request_body)
     session.record(exchange)
-    answer = player.play(Call(found.protocol, found.target, headers, session, exchange))
-    return answer, exchange
+    return answered.answer, exchange
 
 
 @every_exchange

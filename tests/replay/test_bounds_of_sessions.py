@@ -5,13 +5,11 @@ from __future__ import annotations
 import pytest
 
 from mockllm.core.request import Request
-from mockllm.core.target import NO_TARGET
 from mockllm.matching.select import Selection
-from mockllm.protocols import PROTOCOLS
-from mockllm.replay.call import Call, TapeNotReadError
 from mockllm.replay.decision_cache import Decision, RequestCache
 from mockllm.replay.sessions.session import Exchange, Session, Sessions
 from mockllm.scenario.model import Scenario, TextPart, TurnSpec
+from tests.entries import journal_entry
 
 TURN = TurnSpec(reply=(TextPart("x"),))
 SCENARIO = Scenario("s", (TURN, TURN))
@@ -19,12 +17,12 @@ SCENARIO = Scenario("s", (TURN, TURN))
 
 def exchange(size: int = 0) -> Exchange:
     """An exchange that counts as so many bytes beyond the usual."""
-    return Exchange("POST", "/", {}, b"x" * size)
+    return journal_entry("POST", "/", {}, b"x" * size)
 
 
 def test_the_size_of_an_exchange() -> None:
     """1 KiB, its body and its problems."""
-    one = Exchange("POST", "/", {}, b"abc", problems=("four", "six666"))
+    one = journal_entry("POST", "/", {}, b"abc", problems=("four", "six666"))
     assert one.size == 1024 + 3 + 10
 
 
@@ -61,10 +59,8 @@ def test_a_session_has_bounds_by_itself() -> None:
 def test_a_later_answer_with_the_same_id_stays() -> None:
     """The older exchange leaves the journal; the answer is that of the newer one."""
     session = Session("s", max_exchanges=2)
-    first, second = exchange(), exchange()
+    first, second = journal_entry(answer_id="resp_1"), journal_entry(answer_id="resp_1")
     for one in (first, second):
-        session.keep_answer("resp_1", one)
-        assert one.answer_id == "resp_1"
         session.record(one)
     assert session.answer("resp_1") is second
     session.record(exchange())
@@ -176,26 +172,4 @@ def test_what_is_kept_by_itself() -> None:
     """A thousand and twenty-four decisions, keys of 64 KiB."""
     assert (RequestCache._MAX_DECISIONS, RequestCache._MAX_KEY) == (1024, 64 * 1024)
     new = decision()
-    assert (new.quirks, new.lasting, new.answer) == ((), True, None)
-    assert (new.recorded, new.problems) == ("", ())
-
-
-def test_tapes_are_read_now_or_were_read_before() -> None:
-    """A call without outcomes reads by itself; one with outcomes raises for what it lacks."""
-
-    def broken() -> str:
-        raise OSError("no such tape")
-
-    call = Call(PROTOCOLS["chat"], NO_TARGET, {}, Session("s"), exchange())
-    assert call.read("key", lambda: "now") == "now"
-    call.tapes = {"key": lambda: "before", "bad": broken}
-    assert call.read("key", lambda: "now") == "before"
-    with pytest.raises(OSError, match="no such tape"):
-        call.read("bad", lambda: "now")
-    with pytest.raises(TapeNotReadError) as caught:
-        call.read("other", lambda: "now")
-    assert (caught.value.key, caught.value.read(), caught.value.args) == (
-        "other",
-        "now",
-        ("other",),
-    )
+    assert (new.quirks, new.lasting, new.answered) == ((), True, None)

@@ -13,11 +13,13 @@ from mockllm.matching.index import mint_token
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay import player as module
 from mockllm.replay.body import parse_object
-from mockllm.replay.call import Call
+from mockllm.replay.call import Answered, Call, refused
 from mockllm.replay.compilation.http_answer import HttpAnswer
 from mockllm.replay.loading import loads
 from mockllm.replay.player import FALLBACK, Player
-from mockllm.replay.sessions.session import Exchange, Session
+from mockllm.replay.sessions.exchange import Played
+from mockllm.replay.sessions.session import Session
+from tests.entries import amend, played_entry
 
 SCENARIOS = """
 scenario: hello
@@ -57,11 +59,10 @@ class Client:
     def __init__(self, text: str = SCENARIOS, **options: Any) -> None:
         self.player = Player(loads(text), **options)
         self.session = Session("s")
-        self.exchange = Exchange("POST", "/", {}, b"")
+        self.exchange = played_entry(Played())
 
     def call(self, body: bytes, api: str, target: Target, **headers: str) -> Call:
-        self.exchange = Exchange("POST", "/", {}, body)
-        return Call(PROTOCOLS[api], target, headers, self.session, self.exchange)
+        return Call(PROTOCOLS[api], target, headers, body, self.session)
 
     def send(
         self,
@@ -75,7 +76,15 @@ class Client:
             "messages": [{"role": "user", "content": user}]
         }  # fmt: skip
         body = json.dumps({"model": "gpt-4o", **sent, **fields}).encode()
-        return self.player.play(self.call(body, api, NO_TARGET, **(headers or {})))
+        return self.play(self.call(body, api, NO_TARGET, **(headers or {})))
+
+    def play(self, call: Call) -> HttpAnswer:
+        return self.note(self.player.play(call), call.body)
+
+    def note(self, answered: Answered, body: bytes) -> HttpAnswer:
+        self.exchange = played_entry(answered.played, body)
+        self.session.record(self.exchange)
+        return answered.answer
 
     def text(self, user: str, **fields: Any) -> str:
         return text_of(self.send(user, **fields))
@@ -120,7 +129,7 @@ def test_the_journal_of_a_refusal() -> None:
     assert client.facts("outcome", "status", "scenario") == ("invalid", 400, "picky")
     assert client.exchange.problems == (text_of(answer),)
     assert client.session.played == {}
-    answer = client.player.play(client.call(b"{", "chat", NO_TARGET))
+    answer = client.play(client.call(b"{", "chat", NO_TARGET))
     assert client.facts("outcome", "status", "model") == ("invalid", 400, None)
 
 
@@ -130,11 +139,10 @@ def test_refusals_have_an_id_of_their_message() -> None:
     ids = [dict(client.send(user).headers)["x-request-id"] for user in ("a", "a", "b")]
     assert ids[0] == ids[1] != ids[2]
     error = RequestError("x", status=405)
-    refused = client.player.refuse(
-        PROTOCOLS["chat"], error, client.exchange, headers=[("allow", "GET")]
-    )
-    assert dict(refused.headers)["allow"] == "GET"
-    assert client.facts("outcome", "status", "problems") == ("invalid", 405, ("x",))
+    answered = refused(PROTOCOLS["chat"], error, headers=[("allow", "GET")])
+    played = answered.played
+    assert dict(answered.answer.headers)["allow"] == "GET"
+    assert (played.outcome, played.status, played.problems) == ("invalid", 405, ("x",))
 
 
 def test_attempts_fail_in_their_order() -> None:
@@ -189,7 +197,7 @@ def test_a_large_answer_is_kept_by_the_replayer_alone(monkeypatch: pytest.Monkey
         other = Client()
         answer = other.send("hello")
         (decision,) = other.player._cache._decisions.values()
-        assert (decision.answer is answer) == kept
+        assert (decision.answered is not None) == kept
         assert other.send("hello") is answer
 
 
@@ -234,10 +242,10 @@ def test_the_fallback_refuses_what_no_service_accepts(api: str) -> None:
     call = client.call(
         json.dumps(BROKEN[api]).encode(), api, target if api == "gemini" else NO_TARGET
     )
-    assert client.player.play(call).status in (400, 422)
+    assert client.play(call).status in (400, 422)
     own = Client("scenario: own\nmatch: any\nturns: [{reply: {text: Mine.}}]", strict=False)
-    call = own.call(call.exchange.body, api, call.target)
-    assert own.player.play(call).status == 200
+    call = own.call(call.body, api, call.target)
+    assert own.play(call).status == 200
 
 
 def test_the_fallback_answers_odd_requests_without_validation() -> None:
@@ -253,7 +261,7 @@ def test_a_scenario_that_answers_all_requests() -> None:
     body = {"threadId": "t", "runId": "r", "messages": [], "tools": [], "state": {}}
     sent = json.dumps({**body, "context": [], "forwardedProps": {}}).encode()
     target = Target({"scenario": "hello"})
-    client.player.play(client.call(sent, "agui", target))
+    client.play(client.call(sent, "agui", target))
     assert client.exchange.scenario == "hello"
 
 
@@ -339,7 +347,8 @@ def look_up(
     client: Client, operation: str, id: str, *, body: bytes = b"", api: str = "responses"
 ) -> HttpAnswer:
     target = Target({"response_id": id} if id else {})
-    return client.player.look_up(client.call(body, api, target), operation)  # type: ignore[arg-type]
+    call = client.call(body, api, target)
+    return client.note(client.player.look_up(call, operation), body)  # type: ignore[arg-type]
 
 
 def test_looking_up_an_answer() -> None:
@@ -372,9 +381,9 @@ def test_an_answer_of_a_scenario_that_is_gone() -> None:
     assert client.player.lookups.recall(call, first.id) is None
     shorter = "scenario: hello\nturns: [{reply: {text: x}}]"
     client.player = Player(loads(shorter))
-    client.session._answers[first.id].position = 1
+    amend(client.session._answers[first.id], position=1)
     assert client.player.lookups.recall(call, first.id) is None
-    client.session._answers[first.id].position = None
+    amend(client.session._answers[first.id], position=None)
     assert client.player.lookups.recall(call, first.id) is None
 
 

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from mockllm.replay.sessions.dropped_entries import Dropped
 from mockllm.replay.sessions.session import Exchange, Session, Sessions
 from mockllm.replay.sessions.shortened_bodies import MAX_BODY
+from tests.entries import journal_entry
 
 
 def exchange(body: bytes = b"{}", **fields) -> Exchange:
-    return Exchange("POST", "/", {"accept": "*/*"}, body, **fields)
+    return journal_entry("POST", "/", {"accept": "*/*"}, body, **fields)
 
 
 def test_a_dropped_entry_keeps_its_body():
@@ -40,7 +41,7 @@ def test_an_entry_that_is_still_answered_keeps_its_body_until_the_end():
     dropped, one = Dropped(10**6), exchange(b"x" * 5000, in_use=True)
     dropped.add(one)
     assert (len(one.body), one.headers) == (5000, {"accept": "*/*"})
-    one.client_gone = True
+    one.sent.leave()
     one.settle()
     assert (one.body, one.headers) == (b"", {})
     (kept,) = dropped.exchanges()

@@ -13,8 +13,8 @@ from mockllm.core.timed_bytes import TimedBytes
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.call import Call
 from mockllm.replay.loading import load, loads
-from mockllm.replay.ordered import OrderedPlayer
-from mockllm.replay.sessions.session import Exchange, Session
+from mockllm.replay.player import Player
+from mockllm.replay.sessions.session import Session
 from mockllm.scenario.dump import dump
 from mockllm.scenario.model import Scenario
 from mockllm.tapes.dump import dump_tape
@@ -40,7 +40,7 @@ class Client:
     """A client of a player, in a session."""
 
     def __init__(self, *scenarios: Scenario, **options: Any) -> None:
-        self.player = OrderedPlayer(scenarios, **options)
+        self.player = Player(scenarios, in_order=True, **options)
         self.session = Session("s")
 
     def __call__(self, *texts: str, **headers: str) -> str:
@@ -48,10 +48,9 @@ class Client:
         roles = ("user", "assistant")
         messages = [{"role": roles[n % 2], "content": text} for n, text in enumerate(texts)]
         body = json.dumps({"model": "m", "messages": messages}).encode()
-        exchange = Exchange("POST", "/", {}, body)
         named = {name.replace("_", "-"): value for name, value in headers.items()}
-        call = Call(PROTOCOLS["chat"], NO_TARGET, named, self.session, exchange)
-        answer = json.loads(self.player.play(call).data[0])
+        call = Call(PROTOCOLS["chat"], NO_TARGET, named, body, self.session)
+        answer = json.loads(self.player.play(call).answer.data[0])
         if "error" in answer:
             return str(answer["error"]["code"])
         return str(answer["choices"][0]["message"]["content"])
@@ -89,7 +88,6 @@ def test_what_competes_with_nothing_is_played_as_always() -> None:
     client = Client(*recorded("hello"), other)
     assert [client("hello"), client("hello"), client("else")] == ["hello one"] * 2 + ["Other"]
     assert len(client.player._cache._decisions) == 2
-    assert client.player._groups == {}
 
 
 def test_decisions_that_depend_on_the_session_are_not_kept() -> None:
@@ -117,10 +115,15 @@ def test_a_shorter_recording_is_passed_over() -> None:
 
 def test_options_hold_for_each_recording() -> None:
     """A strict player is strict with all of them."""
-    client = Client(*recorded("hello", "hello-2"), strict=False)
-    assert all(not one.strict for group in client.player._groups.values() for one in group)
-    assert client.player._groups
-    assert not client.player.strict
+    for strict, status in ((False, 200), (True, 400)):
+        client = Client(*recorded("hello", "hello-2"), strict=strict)
+        odd = {"model": "m", "temperature": 9, "messages": [{"role": "user", "content": "hello"}]}
+        body = json.dumps(odd).encode()
+        for name in ("hello", "hello-2"):
+            call = Call(PROTOCOLS["chat"], NO_TARGET, {}, body, client.session)
+            answered = client.player.play(call)
+            assert answered.answer.status == status
+            assert answered.played.scenario == (None if strict else name)
 
 
 # Recordings without a match

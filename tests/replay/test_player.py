@@ -9,7 +9,8 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.replay.call import Call
 from mockllm.replay.loading import loads
 from mockllm.replay.player import Player
-from mockllm.replay.sessions.session import Exchange, Session
+from mockllm.replay.sessions.session import Session
+from tests.entries import played_entry
 
 NUMBERS = """
 scenario: numbers
@@ -37,18 +38,16 @@ class Caller:
 
     def __call__(self, body, api="responses", headers=None):
         body = json.dumps(body).encode()
-        exchange = Exchange("POST", "/", {}, body)
-        call = Call(PROTOCOLS[api], NO_TARGET, headers or {}, self.session, exchange)
-        answer = self.player.play(call)
-        self.session.record(exchange)
-        self.exchange = exchange
+        call = Call(PROTOCOLS[api], NO_TARGET, headers or {}, body, self.session)
+        answered = self.player.play(call)
+        answer, self.exchange = answered.answer, played_entry(answered.played, body)
+        self.session.record(self.exchange)
         return json.loads(answer.chunks[0].data) if answer.chunks else None
 
     def look_up(self, operation, id, **query):
-        exchange = Exchange("GET", "/", {}, b"")
         target = Target({"response_id": id}, query=query)
-        call = Call(PROTOCOLS["responses"], target, {}, self.session, exchange)
-        answer = self.player.look_up(call, operation)
+        call = Call(PROTOCOLS["responses"], target, {}, b"", self.session)
+        answer = self.player.look_up(call, operation).answer
         return answer.status, json.loads(answer.chunks[0].data)
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from mockllm.core.later import NotDoneError, deferring
 from mockllm.core.target import Target
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import RequestError, ScenarioError
@@ -19,7 +21,7 @@ from mockllm.replay.accepted_upstream import (
     accepted_request,
     same_refusal,
 )
-from mockllm.replay.compilation.tape_player import Played, Recordings, answer, check
+from mockllm.replay.compilation.tape_player import RecordedAnswer, Recordings, answer, check
 from mockllm.replay.loading import loads
 from mockllm.scenario.model import Recorded, TurnSpec
 from mockllm.tapes.dump import dump_tape
@@ -52,7 +54,7 @@ def record(tmp_path: Path) -> Callable[..., TurnSpec]:
 
 def played(
     turn: TurnSpec, api: str = "chat", *, stream: bool = True, quirks: bool = False
-) -> Played:
+) -> RecordedAnswer:
     return Recordings().play("s", turn, PROTOCOLS[api], stream=stream, quirks=quirks)
 
 
@@ -68,14 +70,14 @@ def test_a_recording_is_played(record: Callable[..., TurnSpec]) -> None:
 
 def test_why_a_recording_is_not_played(record: Callable[..., TurnSpec]) -> None:
     """One reason each, the first that holds, and no answer."""
-    assert played(TURN) == Played(None, "", ())
+    assert played(TURN) == RecordedAnswer(None, "", ())
     stream, body = record(STREAM), record(BODY, name="s.2.jsonl")
     edited = record(STREAM, edited=True, name="s.3.jsonl")
-    assert played(stream, "gemini") == Played(None, "other api")
-    assert played(stream, stream=False) == Played(None, "not streamed")
-    assert played(body, "responses") == Played(None, "streamed")
-    assert played(edited) == Played(None, "edited")
-    assert played(stream, quirks=True) == Played(None, "quirks")
+    assert played(stream, "gemini") == RecordedAnswer(None, "other api")
+    assert played(stream, stream=False) == RecordedAnswer(None, "not streamed")
+    assert played(body, "responses") == RecordedAnswer(None, "streamed")
+    assert played(edited) == RecordedAnswer(None, "edited")
+    assert played(stream, quirks=True) == RecordedAnswer(None, "quirks")
     assert played(edited, "gemini", stream=False, quirks=True).why == "other api"
     assert played(edited, stream=False, quirks=True).why == "not streamed"
     assert played(edited, quirks=True).why == "edited"
@@ -95,17 +97,25 @@ def test_a_recording_that_cannot_be_read(record: Callable[..., TurnSpec], tmp_pa
 
 
 def test_a_tape_is_read_once(record: Callable[..., TurnSpec]) -> None:
-    """It is kept by scenario and file; `read` is called for what is not kept."""
+    """It is kept by scenario and file; what is not kept is read later, if the caller defers it."""
     turn, recordings, keys = record(STREAM), Recordings(), []
-
-    def read(key: object, now: Callable[[], object]) -> object:
-        keys.append(key)
-        return now()
-
     for scenario in ("s", "s", "other"):
-        found = recordings.play(scenario, turn, PROTOCOLS["chat"], stream=True, read=read)  # type: ignore[arg-type]
-        assert found.why == "exact"
+        keys += read_for(recordings, scenario, turn)
     assert keys == [("s", "s.1.jsonl"), ("other", "s.1.jsonl")]
+
+
+def read_for(recordings: Recordings, scenario: str, turn: TurnSpec) -> list[object]:
+    """What has to be read before a turn is played."""
+    outcomes: dict[Hashable, Callable[[], object]] = {}
+    while True:
+        try:
+            with deferring(outcomes):
+                assert recordings.play(scenario, turn, PROTOCOLS["chat"], stream=True).answer
+        except NotDoneError as missing:
+            content = missing.read()
+            outcomes[missing.key] = partial(lambda value: value, content)
+        else:
+            return list(outcomes)
 
 
 def test_tapes_that_do_not_fit_are_read_again(record: Callable[..., TurnSpec]) -> None:
@@ -113,15 +123,8 @@ def test_tapes_that_do_not_fit_are_read_again(record: Callable[..., TurnSpec]) -
     turns = [record(STREAM, name=f"s.{n}.jsonl") for n in range(2)]
     size = len(answer(STREAM).encoded)
     for max_bytes, reads in ((4 * size, 2), (4 * size - 1, 4)):
-        recordings, keys = Recordings(max_bytes=max_bytes), []
-
-        def read(key: object, now: Callable[[], object], keys: list[object] = keys) -> object:
-            keys.append(key)
-            return now()
-
-        for turn in turns * 2:
-            recordings.play("s", turn, PROTOCOLS["chat"], stream=True, read=read)  # type: ignore[arg-type]
-        assert len(keys) == reads
+        recordings = Recordings(max_bytes=max_bytes)
+        assert sum(len(read_for(recordings, "s", turn)) for turn in turns * 2) == reads
     assert Recordings()._kept.maxsize == 128 * 1024 * 1024
 
 

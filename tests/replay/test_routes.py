@@ -7,19 +7,21 @@ from pathlib import Path
 
 import pytest
 
+from mockllm.core.later import NotDoneError, deferring
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import ScenarioError
 from mockllm.matching.fingerprint import route_digest
 from mockllm.matching.routes import RouteRequest
-from mockllm.replay.call import TapeNotReadError
 from mockllm.replay.compilation.http_answer import HttpAnswer
 from mockllm.replay.loading import load, loads
-from mockllm.replay.routes import RouteCall, RoutePlayer, route_answer
-from mockllm.replay.sessions.session import Exchange, Session
+from mockllm.replay.routes import RoutePlayer, route_answer
+from mockllm.replay.sessions.exchange import Played
+from mockllm.replay.sessions.session import Session
 from mockllm.scenario.dump import dump
 from mockllm.scenario.model import Recorded, Scenario
 from mockllm.tapes.dump import dump_tape
 from mockllm.tapes.model import RecordedRequest, Tape, digest
+from tests.entries import played_entry
 
 BUSY = """
 scenario: busy
@@ -36,17 +38,17 @@ class Client:
     def __init__(self, *scenarios: Scenario) -> None:
         self.player = RoutePlayer(scenarios)
         self.session = Session("default")
-        self.exchange = Exchange("", "", {}, b"")
+        self.exchange = played_entry(Played())
 
     def send(self, line: str, body: bytes = b"", **headers: str) -> HttpAnswer:
         """The answer to a request `METHOD /path?query`."""
         method, _, target = line.partition(" ")
         path, _, query = target.partition("?")
-        self.exchange = Exchange(method, target, {}, body)
         request = RouteRequest(method, path, query, headers, body)
-        answer = self.player.play(RouteCall(request, self.session, self.exchange))
-        assert answer is not None
-        return answer
+        answered = self.player.play(request, self.session)
+        assert answered is not None
+        self.exchange = played_entry(answered.played, body, method)
+        return answered.answer
 
 
 def body(answer: HttpAnswer) -> bytes:
@@ -112,20 +114,20 @@ def test_an_answer_may_be_late() -> None:
 
 
 def test_a_file_is_read_where_the_caller_decides(tmp_path: Path) -> None:
-    """A call with `tapes` gets the function that reads the file, and the answer afterwards."""
+    """Who defers work gets the function that reads the file, and the answer afterwards."""
     text = "scenario: a\nroute: GET /speech\nturns: [{answer: {file: a.mp3}}]"
     (tmp_path / "a.yaml").write_text(text)
     (tmp_path / "a.mp3").write_bytes(b"\0\1")
     player = RoutePlayer(load(tmp_path))
-    session, exchange = Session("s"), Exchange("GET", "/speech", {}, b"")
-    call = RouteCall(RouteRequest("GET", "/speech", "", {}), session, exchange, {})
-    with pytest.raises(TapeNotReadError) as missing:
-        player.play(call)
+    session, request = Session("s"), RouteRequest("GET", "/speech", "", {})
+    with pytest.raises(NotDoneError) as missing, deferring({}):
+        player.play(request, session)
     assert session.played == {}
     content = missing.value.read()
-    call.tapes = {missing.value.key: lambda: content}
-    answer = player.play(call)
-    assert answer is not None
+    with deferring({missing.value.key: lambda: content}):
+        answered = player.play(request, session)
+    assert answered is not None
+    answer = answered.answer
     assert body(answer) == b"\0\1"
     assert ("content-type", "audio/mpeg") in answer.headers
 

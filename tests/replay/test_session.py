@@ -1,14 +1,15 @@
 """Sessions keep attempts and exchanges, within bounds."""
 
-from mockllm.replay.sessions.session import Exchange, Session, Sessions
+from mockllm.replay.sessions.session import Session, Sessions
 from mockllm.scenario.model import Scenario, TextPart, TurnSpec
+from tests.entries import journal_entry
 
 TURN = TurnSpec(reply=(TextPart("x"),))
 SCENARIO = Scenario("s", (TURN, TURN, TURN))
 
 
-def exchange(body=b"{}"):
-    return Exchange("POST", "/v1/chat/completions", {}, body)
+def exchange(body=b"{}", **fields):
+    return journal_entry("POST", "/v1/chat/completions", {}, body, **fields)
 
 
 def test_attempts_count_up_and_begin_anew_after_success():
@@ -48,15 +49,13 @@ def test_the_journal_is_bounded_in_bytes():
 def test_an_answer_is_known_while_its_exchange_is_in_the_journal():
     """An answer cannot be looked up after its exchange was dropped."""
     session = Session("s", max_exchanges=2)
-    first = exchange()
-    session.keep_answer("resp_1", first)
+    first = exchange(answer_id="resp_1")
     session.record(first)
     assert session.answer("resp_1") is first
     session.record(exchange())
     session.record(exchange())
     assert session.answer("resp_1") is None
-    second = exchange()
-    session.keep_answer("resp_2", second)
+    second = exchange(answer_id="resp_2")
     session.record(second)
     assert session.drop_answer("resp_2")
     assert not session.drop_answer("resp_2")

@@ -17,11 +17,12 @@ from hypothesis import strategies as st
 
 from mockllm import ServerOptions, ServerThread
 from mockllm.checking.conversations.judge import verify
+from mockllm.core.later import NotDoneError, deferring
 from mockllm.core.target import NO_TARGET, Target
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import ScenarioError
 from mockllm.protocols import PROTOCOLS
-from mockllm.replay.call import Call, TapeNotReadError
+from mockllm.replay.call import Answered, Call
 from mockllm.replay.compilation.http_answer import HttpAnswer, chunk
 from mockllm.replay.compilation.tape_player import answer as recorded_answer
 from mockllm.replay.loading import load, loads
@@ -32,6 +33,7 @@ from mockllm.scenario.model import Recorded, Scenario
 from mockllm.tapes.dump import dump_tape
 from mockllm.tapes.model import RecordedRequest, Tape, digest
 from tests.cases import for_all
+from tests.entries import played_entry
 from tests.server.test_server import http_chunks
 from tests.timeouts import GIVE_UP
 
@@ -112,22 +114,24 @@ class Client:
     def __call__(
         self, body: dict[str, Any], api: str = "chat", **headers: str
     ) -> tuple[HttpAnswer, Exchange]:
-        exchange = Exchange("POST", "/", {}, json.dumps(body).encode(), api=api, target=NO_TARGET)
+        sent = json.dumps(body).encode()
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         tapes = None if self.tapes is None else dict(self.tapes)
-        call = Call(PROTOCOLS[api], NO_TARGET, named, self.session, exchange, tapes)
-        answer: HttpAnswer | None = None
-        while answer is None:
+        call = Call(PROTOCOLS[api], NO_TARGET, named, sent, self.session)
+        answered: Answered | None = None
+        while answered is None:
             session, read = repr(self.session), len(tapes or ())
             try:
-                answer = self.player.play(call)
-            except TapeNotReadError as missing:
+                with deferring(tapes):
+                    answered = self.player.play(call)
+            except NotDoneError as missing:
                 assert tapes is not None, "a player that may read tapes reads them"
                 tapes[missing.key] = outcome_of(missing.read)
                 assert len(tapes) > read, "no tape is needed twice"
                 assert repr(self.session) == session, "nothing was counted or noted"
+        exchange = played_entry(answered.played, sent, target=NO_TARGET)
         self.session.record(exchange)
-        return answer, exchange
+        return answered.answer, exchange
 
 
 def outcome_of(read: Callable[[], object]) -> Callable[[], object]:
@@ -359,10 +363,9 @@ def test_a_recorded_response_can_be_continued(folder: Folder) -> None:
     assert (answer.data, exchange.recorded) == ((data,), "exact")
     answer, exchange = client(then, "responses")
     assert (exchange.scenario, exchange.turn) == ("greeting", 1)
-    looked = Exchange("GET", "/", {}, b"")
     target = Target({"response_id": "resp_of_the_service"})
-    call = Call(PROTOCOLS["responses"], target, {}, client.session, looked)
-    found = client.player.look_up(call, "response")
+    call = Call(PROTOCOLS["responses"], target, {}, b"", client.session)
+    found = client.player.look_up(call, "response").answer
     assert json.loads(found.data[0])["id"] == "resp_of_the_service"
 
 

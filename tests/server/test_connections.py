@@ -15,7 +15,7 @@ from aiohttp.test_utils import make_mocked_request
 
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.replay.compilation.http_answer import HttpAnswer, bytes_answer
-from mockllm.replay.sessions.session import Exchange
+from mockllm.replay.sessions.exchange import Exchange, Sent
 from mockllm.server.http.delivery import CLOSE, deliver
 from mockllm.server.http.sending import send
 from tests.conftest import Served
@@ -110,11 +110,11 @@ def test_a_client_that_leaves_ends_its_stream(serve: Callable[..., Served]) -> N
         _, rest = head_of(sock)
         while b"first" not in rest:
             rest += sock.recv(65536)
-        assert len(served.server._handler.streaming) == 1
+        assert len(served.server._parts.streaming) == 1
     exchange = ended.get(timeout=GIVE_UP)
     assert (exchange.client_gone, exchange.ended) == (True, None)
     assert exchange.bytes_sent > 0
-    assert not served.server._handler.streaming
+    assert not served.server._parts.streaming
 
 
 @pytest.mark.parametrize("ending", ["eof", "closed", "reset"])
@@ -159,8 +159,8 @@ class Transport(asyncio.Transport):
         return self.closing
 
 
-def exchange() -> Exchange:
-    return Exchange("POST", PATH, {}, b"")
+def sent() -> Sent:
+    return Sent()
 
 
 def answer(*times: int) -> HttpAnswer:
@@ -171,20 +171,20 @@ def answer(*times: int) -> HttpAnswer:
 @pytest.mark.parametrize("times", [(0, 0), (0, 600_000_000)])
 def test_nothing_is_written_to_a_client_that_has_left(times: tuple[int, ...]) -> None:
     """An answer to a client that is gone is not sent, and the exchange has `client_gone`."""
-    transport, one = Transport(closing=True), exchange()
+    transport, one = Transport(closing=True), sent()
 
     async def run() -> object:
         request = make_mocked_request("POST", PATH, transport=transport)
         return await deliver(request, answer(*times), one)
 
     assert asyncio.run(run()) is CLOSE
-    assert (transport.written, one.client_gone, one.bytes_sent) == (b"", True, 0)
+    assert (transport.written, one.client_gone, one.bytes) == (b"", True, 0)
     assert one.ended is None
 
 
 def test_a_part_for_a_client_that_has_left_ends_the_answer() -> None:
     """Without a connection the next part raises, so that the stream does not go on."""
-    transport, one = Transport(), exchange()
+    transport, one = Transport(), sent()
 
     async def run() -> None:
         request = make_mocked_request("POST", PATH, transport=transport)

@@ -15,7 +15,7 @@ from mockllm.core.timed_bytes import TimedBytes
 from mockllm.quirks.base import Quirk, Variant
 from mockllm.quirks.samples import TEXT
 from mockllm.replay.compilation.http_answer import chunk
-from mockllm.replay.sessions.session import Exchange
+from mockllm.replay.sessions.exchange import Sent
 from mockllm.server.http.delivery import deliver
 from tests.quirks.playing import play
 from tests.server.test_server import chat, http_chunks
@@ -247,7 +247,7 @@ def written(answer):
 
     async def run():
         request = make_mocked_request("POST", PATH, transport=transport)
-        await deliver(request, answer, Exchange("POST", PATH, {}, b"", at=0))
+        await deliver(request, answer, Sent())
 
     asyncio.run(run())
     return transport.writes

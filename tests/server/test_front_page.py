@@ -157,7 +157,7 @@ def test_a_server_that_stops_is_not_ready():
         probe = threads.submit(httpx.get, f"{thread.url}/_mockllm/ready", timeout=GIVE_UP)
         assert begun.wait(GIVE_UP)
         stopping = threads.submit(thread.wait, thread.server.stop)
-        while not thread.ask(lambda: thread.server._handler.readiness.stopping):
+        while not thread.ask(lambda: thread.server._parts.readiness.stopping):
             pass
         go_on.set()
         answer = probe.result(GIVE_UP)

@@ -12,12 +12,11 @@ from mockllm.errors import RequestError
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.environment import client_environment
 from mockllm.replay.loading import loads
-from mockllm.replay.sessions.session import Sessions
 from mockllm.scenario.dump import dump
 from mockllm.scenario.reading import nodes
 from mockllm.scenario.reading.values import scalar
+from mockllm.server.answers import Answers
 from mockllm.server.control.session_requests import read_session_request
-from mockllm.server.handler import Handler
 from mockllm.server.options import RecordOptions
 from tests.scenario.strategies import scenarios
 
@@ -312,7 +311,7 @@ def test_an_evicted_session_is_not_answered_by_the_server(serve):
 def test_the_scenarios_of_all_sessions_are_bounded(serve):
     """Sessions that are too large together are refused until one is deleted."""
     served = serve(SERVED)
-    served.server._handler.assigned._max_bytes = 1000
+    served.server._parts.answers.assigned._max_bytes = 1000
     create(served, session="large", scenarios={**OWN, "description": "x" * 800})
     refused(served, {"scenarios": {**OWN, "description": "x" * 200}}, 507)
     served.http.delete("/_mockllm/sessions/large")
@@ -356,10 +355,10 @@ def test_the_prefix_of_a_session_holds_for_control_routes(serve):
 
 def test_a_quirk_session_shares_the_index_of_the_server():
     """A session with nothing but quirks does not index ten thousand scenarios again."""
-    handler = Handler(loads(SERVED), ServerOptions(), Sessions())
+    answers = Answers(loads(SERVED), ServerOptions(), set())
     request = read_session_request(b'{"quirks": ["sse-crlf"]}', dict)
-    player = handler.assigned.make_player(request, handler.answers.player)
-    assert player.served is handler.answers.player.served
+    player = answers.assigned.make_player(request, answers.player)
+    assert player.served is answers.player.served
 
 
 # Objects and YAML

@@ -7,8 +7,9 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from mockllm.replay.sessions.session import Exchange, Session
+from mockllm.replay.sessions.session import Session
 from mockllm.server.control.journal_pages import JournalPage, journal_parts
+from tests.entries import journal_entry
 from tests.timeouts import GIVE_UP
 
 HELLO = """
@@ -39,7 +40,7 @@ def numbers(found):
 def session_with(count, **bounds):
     session = Session("default", **bounds)
     for number in range(count):
-        session.record(Exchange("POST", "/", {}, b"%d" % number))
+        session.record(journal_entry("POST", "/", {}, b"%d" % number))
     return session
 
 
@@ -120,7 +121,7 @@ def test_it_is_made_entry_by_entry():
         parts = journal_parts([session], JournalPage())
         first = [await anext(parts), await anext(parts)]
         for number in range(2):
-            session.record(Exchange("POST", "/", {}, b"later %d" % number))
+            session.record(journal_entry("POST", "/", {}, b"later %d" % number))
         return b"".join([*first, *[part async for part in parts]])
 
     found = json.loads(asyncio.run(read()))

@@ -6,9 +6,9 @@ import sys
 import pytest
 
 from mockllm.protocols import PROTOCOLS
-from mockllm.replay.sessions.exchange import Exchange
 from mockllm.replay.sessions.session import Sessions
 from mockllm.server.control.metrics import LATENESS, Metrics, NoMetrics, Snapshot, render
+from tests.entries import journal_entry
 from tests.timeouts import GIVE_UP
 
 SCENARIOS = """
@@ -126,7 +126,7 @@ def test_dropped_entries_are_counted():
     """Entries that leave a journal, and those of an evicted session, are counted for ever."""
     sessions = Sessions(max_sessions=1)
     for _ in range(1003):
-        sessions.record(sessions.get("one"), Exchange("POST", "/", {}, b""))
+        sessions.record(sessions.get("one"), journal_entry("POST", "/", {}, b""))
     assert sessions.dropped == 3
     sessions.get("two")
     assert sessions.dropped == 1003
@@ -147,7 +147,7 @@ def test_the_number_of_series_is_bounded():
     metrics = Metrics()
     names = {f"s{n}": None for n in range(5000)}
     for name in names:
-        one = Exchange("POST", "/", {}, b"", api="chat", scenario=name, outcome="played")
+        one = journal_entry("POST", "/", {}, b"", api="chat", scenario=name, outcome="played")
         metrics.answered(one, names)
     found = metrics.snapshot(0, 0).requests
     assert len(found) == 2001
@@ -161,7 +161,7 @@ def test_figures_of_processes_add_up():
     metrics.late(-0.001)
     metrics.late(1000)
     metrics.store_failed()
-    metrics.answered(Exchange("POST", "/", {}, b"", api="chat"), {})
+    metrics.answered(journal_entry("POST", "/", {}, b"", api="chat"), {})
     one = metrics.snapshot(2, 5)
     total = Snapshot.from_json(one.as_json())
     assert total == one
@@ -180,7 +180,7 @@ def test_nothing_is_counted_without_the_extra():
     metrics = NoMetrics()
     metrics.late(1.0)
     metrics.store_failed()
-    metrics.answered(Exchange("POST", "/", {}, b""), {})
+    metrics.answered(journal_entry("POST", "/", {}, b""), {})
     assert metrics.snapshot(1, 2) == Snapshot(open_streams=1, dropped=2)
 
 
@@ -193,7 +193,7 @@ from mockllm.server.control.metrics import NO_METRICS
 with ServerThread(loads(sys.argv[1])) as thread:
     answer = httpx.get(thread.url + "/_mockllm/metrics")
     print(answer.status_code, answer.json()["error"]["message"])
-    assert thread.server._handler.metrics is NO_METRICS
+    assert thread.server._parts.handler._metrics is NO_METRICS
 """
 
 

@@ -17,11 +17,11 @@ from mockllm import loads
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.replay.compilation.http_answer import HttpAnswer, bytes_answer
 from mockllm.replay.pauses import has_pauses
-from mockllm.replay.sessions.exchange import Exchange
-from mockllm.server.http.arrival import age
+from mockllm.replay.sessions.exchange import Sent
 from mockllm.server.http.delivery import deliver
 from mockllm.server.http.pacing import Paced, Pacer
 from mockllm.server.http.sending import WATER
+from mockllm.server.http.socket_age import age
 from tests.cases import for_all
 from tests.server.recording.recorded_server import PATH
 from tests.timeouts import GIVE_UP
@@ -50,8 +50,8 @@ class Transport(asyncio.Transport):
         return self.closing
 
 
-def exchange() -> Exchange:
-    return Exchange("POST", PATH, {}, b"", clock=time.perf_counter())
+def sent() -> Sent:
+    return Sent(time.perf_counter())
 
 
 def answer(*times: int, data: bytes = b"data: x\n\n", segmented: bool = False) -> HttpAnswer:
@@ -67,7 +67,7 @@ def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
     return asyncio.run(bounded())
 
 
-async def delivered(one: HttpAnswer, to: Transport, entry: Exchange, pacer: Pacer) -> None:
+async def delivered(one: HttpAnswer, to: Transport, entry: Sent, pacer: Pacer) -> None:
     await deliver(make_mocked_request("POST", PATH, transport=to), one, entry, pacer=pacer)
 
 
@@ -75,7 +75,7 @@ def paced(one: HttpAnswer, *, separate: bool = False) -> Paced:
     return Paced(one.encoded, one.ends, one.times, one.data, separate=separate)
 
 
-async def late(one: Paced, to: Transport, entry: Exchange, pacer: Pacer, by: float) -> None:
+async def late(one: Paced, to: Transport, entry: Sent, pacer: Pacer, by: float) -> None:
     """Plays an answer whose request came some seconds ago."""
     request = make_mocked_request("POST", PATH, transport=to)
     await pacer.play(request, one, entry, time.monotonic() - by)
@@ -84,7 +84,7 @@ async def late(one: Paced, to: Transport, entry: Exchange, pacer: Pacer, by: flo
 def test_no_part_is_written_before_its_time() -> None:
     """Each part has a write of its own, when it is due and not before; the last one has the end of
     the body with it."""
-    to, entry, one = Transport(), exchange(), answer(0, 5_000, 10_000, 10_000)
+    to, entry, one = Transport(), sent(), answer(0, 5_000, 10_000, 10_000)
     began = time.monotonic()
     run(delivered(one, to, entry, Pacer()))
     assert b"".join(to.writes) == one.encoded
@@ -92,14 +92,14 @@ def test_no_part_is_written_before_its_time() -> None:
     for end, at, due in zip(one.ends[:3], (0, 1, 2), (0, 0.005, 0.010), strict=True):
         first = next(n for n, written in enumerate(ends) if written >= end)
         assert to.times[first] - began >= due, at
-    assert entry.bytes_sent == one.size
+    assert entry.bytes == one.size
     assert entry.ended is not None
     assert entry.ended >= 0.010
 
 
 def test_what_is_due_at_once_is_one_write() -> None:
     """An answer that is late catches up with one write, whatever was due meanwhile."""
-    to, entry, one = Transport(), exchange(), answer(0, 1_000, 2_000, HOUR)
+    to, entry, one = Transport(), sent(), answer(0, 1_000, 2_000, HOUR)
 
     async def play() -> None:
         pacer = Pacer()
@@ -107,16 +107,16 @@ def test_what_is_due_at_once_is_one_write() -> None:
 
     run(play())
     assert to.writes == [one.encoded[: one.ends[-1]]]
-    assert entry.bytes_sent == one.size
+    assert entry.bytes == one.size
 
 
 def test_separate_parts_are_separate_writes() -> None:
     """Segments are never put together, also where they are late."""
     to, one = Transport(), answer(0, 1_000, 2_000, segmented=True)
-    run(late(paced(one, separate=True), to, exchange(), Pacer(), by=1))
+    run(late(paced(one, separate=True), to, sent(), Pacer(), by=1))
     assert len(to.writes) == 3
     to = Transport()
-    run(delivered(one, to, exchange(), Pacer()))
+    run(delivered(one, to, sent(), Pacer()))
     assert len(to.writes) == 1 + 3 + 1  # with the head and the last chunk
     assert b"".join(to.writes) == one.encoded
 
@@ -124,7 +124,7 @@ def test_separate_parts_are_separate_writes() -> None:
 def test_a_late_answer_is_written_in_bounded_parts() -> None:
     """What a client did not read yet takes bounded memory, however late its answer is."""
     to, one = Transport(), answer(*range(1, 41), data=b"x" * 10_000)
-    run(late(paced(one), to, exchange(), Pacer(), by=1))
+    run(late(paced(one), to, sent(), Pacer(), by=1))
     assert len(to.writes) > 4
     assert max(map(len, to.writes)) <= WATER
     assert b"".join(to.writes) == one.encoded[: one.ends[-1]]
@@ -138,7 +138,7 @@ def test_many_answers_at_once_are_all_whole() -> None:
     async def play() -> None:
         pacer = Pacer()
         playing = zip(ones, targets, strict=True)
-        await asyncio.gather(*(delivered(one, to, exchange(), pacer) for one, to in playing))
+        await asyncio.gather(*(delivered(one, to, sent(), pacer) for one, to in playing))
 
     run(play())
     for one, to in zip(ones, targets, strict=True):
@@ -147,21 +147,21 @@ def test_many_answers_at_once_are_all_whole() -> None:
 
 def test_a_client_that_left_ends_its_answer_only() -> None:
     """Its task gets the error, the exchange reports it, and the others go on."""
-    gone, stays, entry, one = Transport(), Transport(), exchange(), answer(0, 5_000)
+    gone, stays, entry, one = Transport(), Transport(), sent(), answer(0, 5_000)
 
     async def play() -> Any:
         pacer = Pacer()
         first = asyncio.create_task(delivered(one, gone, entry, pacer))
         await asyncio.sleep(0)
         gone.closing = True
-        second = delivered(one, stays, exchange(), pacer)
+        second = delivered(one, stays, sent(), pacer)
         return await asyncio.gather(first, second, return_exceptions=True)
 
     left, other = run(play())
     assert isinstance(left, ConnectionResetError)
     assert other is None
     assert entry.client_gone
-    assert entry.bytes_sent == len(one.data[0])
+    assert entry.bytes == len(one.data[0])
     assert entry.ended is None
     assert b"".join(stays.writes) == one.encoded
 
@@ -172,13 +172,13 @@ def test_an_answer_that_is_cancelled_is_not_written() -> None:
 
     async def play() -> None:
         pacer = Pacer()
-        task = asyncio.create_task(delivered(one, to, exchange(), pacer))
+        task = asyncio.create_task(delivered(one, to, sent(), pacer))
         await asyncio.sleep(0)
         written = len(to.writes)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        await delivered(answer(8_000), Transport(), exchange(), pacer)
+        await delivered(answer(8_000), Transport(), sent(), pacer)
         assert len(to.writes) == written
 
     run(play())
@@ -197,8 +197,8 @@ def test_an_error_of_one_connection_is_that_of_its_task() -> None:
     async def play() -> Any:
         pacer = Pacer()
         return await asyncio.gather(
-            delivered(broken, Broken(), exchange(), pacer),
-            delivered(one, to, exchange(), pacer),
+            delivered(broken, Broken(), sent(), pacer),
+            delivered(one, to, sent(), pacer),
             return_exceptions=True,
         )
 
@@ -212,7 +212,7 @@ def test_the_lateness_of_each_part_is_reported() -> None:
     """With the seconds after its own time, also where several are one write."""
     found: list[tuple[float, int]] = []
     pacer = Pacer(lambda seconds, parts: found.append((seconds, parts)))
-    run(late(paced(answer(0, 1_000_000)), Transport(), exchange(), pacer, by=2))
+    run(late(paced(answer(0, 1_000_000)), Transport(), sent(), pacer, by=2))
     (first, one), (second, other) = found
     assert (one, other) == (1, 1)
     assert first >= 2
@@ -224,12 +224,12 @@ def test_a_scheduler_serves_one_loop_after_the_other() -> None:
     pacer, to, one = Pacer(), Transport(), answer(0, 2_000)
 
     async def leave() -> None:
-        task = asyncio.create_task(delivered(answer(0, HOUR), Transport(), exchange(), pacer))
+        task = asyncio.create_task(delivered(answer(0, HOUR), Transport(), sent(), pacer))
         await asyncio.sleep(0)
         task.cancel()
 
     run(leave())
-    run(delivered(one, to, exchange(), pacer))
+    run(delivered(one, to, sent(), pacer))
     assert b"".join(to.writes) == one.encoded
 
 
@@ -259,7 +259,7 @@ def test_an_answer_does_not_start_before_the_one_before_it_is_over() -> None:
 
     async def play() -> None:
         pacer, to = Pacer(), Transport()
-        await delivered(answer(0, 2_000), to, exchange(), pacer)
+        await delivered(answer(0, 2_000), to, sent(), pacer)
         over = time.monotonic()
         request = make_mocked_request("POST", PATH, transport=to)
         assert pacer.start_of(request) >= to.times[-1]

@@ -11,21 +11,23 @@ import json
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 
 import httpx
 import pytest
 
 from mockllm import ServerOptions, ServerThread
+from mockllm.core.later import NotDoneError, deferring
 from mockllm.core.target import NO_TARGET
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.protocols import PROTOCOLS
-from mockllm.replay.call import Call, TapeNotReadError
+from mockllm.replay.call import Call
 from mockllm.replay.loading import load, loads
 from mockllm.replay.player import Player
-from mockllm.replay.sessions.session import Exchange, Session
+from mockllm.replay.sessions.session import Session
 from mockllm.scenario.dump import dump
 from mockllm.scenario.model import Recorded
-from mockllm.server.tape_reads import NO_TAPES, TapeReads
+from mockllm.server.deferred_work import DeferredWork
 from mockllm.tapes.dump import dump_tape
 from mockllm.tapes.model import RecordedRequest, Tape, digest
 from tests.timeouts import GIVE_UP
@@ -142,7 +144,7 @@ def test_a_server_that_stops_answers_requests_that_wait_for_tapes(piped):
     with ThreadPoolExecutor(2) as pool, ServerThread(piped.scenarios, options) as server:
         first = pool.submit(post, server.url, request("hello"))
         with piped.opened() as pipe:
-            assert len(server.server._handler.streaming) == 1
+            assert len(server.server._parts.streaming) == 1
             stopping = pool.submit(server.wait, server.server.stop)
             with contextlib.suppress(httpx.ConnectError):  # it does not listen any more
                 while not stopping.done():
@@ -160,15 +162,17 @@ class Waiting:
 
     def __init__(self, piped):
         self.player = Player(piped.scenarios)
-        self.reads = TapeReads()
+        self.deferred = DeferredWork(set())
         self.session = Session("s")
 
     async def play(self, body):
-        exchange = Exchange("POST", PATH, {}, json.dumps(body).encode())
-        call = Call(PROTOCOLS["chat"], NO_TARGET, {}, self.session, exchange, NO_TAPES)
-        with pytest.raises(TapeNotReadError) as missing:
+        sent = json.dumps(body).encode()
+        call = Call(PROTOCOLS["chat"], NO_TARGET, {}, sent, self.session)
+        with pytest.raises(NotDoneError), deferring({}):
             self.player.play(call)
-        return await self.reads.play(self.player, call, missing.value), exchange
+        play = partial(self.player.play, call)
+        answered = await self.deferred.play(self.player, self.session, play)
+        return answered.answer, answered.played
 
 
 def run(piped, test):
@@ -232,14 +236,14 @@ def test_a_broken_tape_without_a_client_is_no_error_of_the_loop(piped):
         loop.set_exception_handler(lambda _, context: problems.append(context))
         waiting = Waiting(piped)
         (gone,) = await begun(waiting.play(request("hello")))
-        readings = list(waiting.reads._running.values())
+        readings = list(waiting.deferred._running.values())
         gone.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await gone
         await asyncio.to_thread(piped.write, b"{}\n")
         await asyncio.wait(readings)
         await begun()
-        assert not waiting.reads._running
+        assert not waiting.deferred._running
         readings.clear()
         gc.collect()  # the loop reports exceptions that were never retrieved
         assert problems == []

@@ -14,10 +14,10 @@ import pytest
 from mockllm import ServerOptions, ServerThread, loads
 from mockllm.errors import Problem
 from mockllm.protocols import PROTOCOLS
-from mockllm.replay.sessions.exchange import Exchange
 from mockllm.ui.live import Live, Sources, _Page
 from mockllm.ui.opening import live_page
 from tests.conftest import Served
+from tests.entries import journal_entry
 from tests.timeouts import GIVE_UP
 from tests.ui.reading import HOSTILE, page
 
@@ -153,7 +153,7 @@ def test_requests_that_come_too_fast_are_counted() -> None:
         opened = _Page()
         live._pages.add(opened)
         for number in range(1, 501):
-            live.changed(Exchange("POST", "/", {}, b"", session="s", number=number))
+            live.changed(journal_entry("POST", "/", {}, b"", session="s", number=number))
         live._send_rows()
         live.close()
         return opened.take()

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from mockllm.core.visible_bytes import plain_lines, visible_lines
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.compilation.http_answer import bytes_answer
-from mockllm.replay.sessions.exchange import Exchange
 from mockllm.server.control.sent_answers import KEEPS, SentAnswers
-from mockllm.ui.stream_json import Sent, left_of, stream_json
+from mockllm.ui.stream_json import SentAnswer, left_of, stream_json
 from tests.conftest import Served
+from tests.entries import journal_entry
 from tests.ui.test_events import KEYS, ask
 
 SCENARIOS = """\
@@ -235,7 +235,7 @@ def test_each_part_left_with_the_write_that_completed_it(
 @given(st.lists(st.binary(min_size=1, max_size=60), max_size=8), st.sampled_from([*PROTOCOLS]))
 def test_any_bytes_have_a_view(parts: list[bytes], api: str) -> None:
     """Bytes that are no stream at all are shown, with what is wrong with them."""
-    sent = Sent(200, (), [(0, one) for one in parts], [], True)
+    sent = SentAnswer(200, (), [(0, one) for one in parts], [], True)
     found = stream_json(sent, PROTOCOLS[api])
     json.dumps(found)
     assert [part["size"] for part in found["parts"]] == list(map(len, parts))
@@ -244,7 +244,7 @@ def test_any_bytes_have_a_view(parts: list[bytes], api: str) -> None:
 def test_the_kept_answers_are_bounded() -> None:
     kept = SentAnswers()
     answer = bytes_answer(200, (), [], streamed=True)
-    exchanges = [Exchange("POST", "/", {}, b"", duration=n / 8) for n in range(KEEPS + 10)]
+    exchanges = [journal_entry("POST", "/", {}, b"", duration=n / 8) for n in range(KEEPS + 10)]
     for one in exchanges:
         kept.add(one, answer)
     assert kept.find(exchanges[9]) is None

@@ -24,7 +24,7 @@ from mockllm.checking.resilience.retries import (
     useless_repeats,
     waits,
 )
-from mockllm.replay.sessions.exchange import MISSED, Exchange
+from mockllm.replay.sessions.exchange import Exchange
 
 __all__ = ["judge"]
 
@@ -65,8 +65,8 @@ def _not_played(case: FaultCase, exchanges: Sequence[Exchange]) -> str:
         return f"no request of the client was answered ({first.outcome}{problem})"
     if not _breaks(case) or any(one.struck is not None for one in answered):
         return ""
-    missed = [text for one in answered for text in one.problems if text.startswith(MISSED)]
-    return missed[0] if missed else f"{MISSED}the client left before"
+    missed = [exchange.fault_missed for exchange in answered if exchange.fault_missed]
+    return f"a fault did not strike: {missed[0] if missed else 'the client left before'}"
 
 
 def _breaks(case: FaultCase) -> bool:

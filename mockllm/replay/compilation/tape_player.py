@@ -7,7 +7,7 @@ caller of `play` decides in which thread tapes are read.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Literal
 from cachetools import LRUCache
 
 from mockllm.core.events import Start
+from mockllm.core.later import later
 from mockllm.core.timed_bytes import Ending
 from mockllm.errors import MockLLMError, Problem, ScenarioError
 from mockllm.framing.content_coding import decompressed
@@ -30,7 +31,7 @@ from mockllm.tapes.conversion import captured_of
 from mockllm.tapes.load import load_head, load_tape
 from mockllm.tapes.model import Tape, digest
 
-__all__ = ["Played", "Recordings", "Why", "answer", "check", "load"]
+__all__ = ["RecordedAnswer", "Recordings", "Why", "answer", "check", "load"]
 
 Why = Literal[
     "", "exact", "edited", "other api", "not streamed", "streamed", "quirks", "unreadable"
@@ -44,7 +45,7 @@ stream, or the other way round (`streamed`); it has `quirks`; the tape is `unrea
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class RecordedAnswer:
     """The recorded answer, or None with the reason why it is not played."""
 
     answer: HttpAnswer | None
@@ -68,11 +69,6 @@ class _Recording:
 
 
 _Key = tuple[str, str]
-_Read = Callable[[_Key, Callable[[], _Recording]], _Recording]
-
-
-def _read_now(key: _Key, read: Callable[[], _Recording]) -> _Recording:
-    return read()
 
 
 class Recordings:
@@ -93,8 +89,7 @@ class Recordings:
         stream: bool,
         quirks: bool = False,
         broken: bool = False,
-        read: _Read = _read_now,
-    ) -> Played:
+    ) -> RecordedAnswer:
         """The recorded answer of a turn to a request.
 
         Args:
@@ -103,53 +98,54 @@ class Recordings:
             stream: whether the request asks for a stream.
             quirks: whether the request has quirks, which the recording does not have.
             broken: whether it is an earlier try that was broken off, which has no neutral form.
-            read: as `Call.read`; called where the tape is not kept.
 
         Raises:
-            TapeNotReadError: by `read`.
+            NotDoneError: as of `mockllm.core.later.later`, where the tape is not kept.
         """
         if turn.recorded is None:
-            return Played(None, "")
+            return RecordedAnswer(None, "")
         try:
-            recording = self._recording(scenario, turn, turn.recorded, read)
+            recording = self._recording(scenario, turn, turn.recorded)
         except (OSError, MockLLMError) as error:
-            return Played(None, "unreadable", (str(error),))
+            return RecordedAnswer(None, "unreadable", (str(error),))
         if recording.api != protocol.name:
-            return Played(None, "other api")
+            return RecordedAnswer(None, "other api")
         if recording.streamed != stream:
-            return Played(None, "not streamed" if recording.streamed else "streamed")
+            return RecordedAnswer(None, "not streamed" if recording.streamed else "streamed")
         if not recording.untouched and not broken:
-            return Played(None, "edited")
+            return RecordedAnswer(None, "edited")
         if stream and quirks:
-            return Played(None, "quirks")
-        return Played(recording.answer, "exact")
+            return RecordedAnswer(None, "quirks")
+        return RecordedAnswer(recording.answer, "exact")
 
-    def play_route(self, scenario: str, turn: TurnSpec, read: _Read = _read_now) -> Played:
+    def play_route(self, scenario: str, turn: TurnSpec) -> RecordedAnswer:
         """The recorded answer of a turn of a route that calls no model.
 
         Args:
-            scenario, turn, read: as of `play`.
+            scenario, turn: as of `play`.
 
         Raises:
-            TapeNotReadError: by `read`.
+            NotDoneError: as of `play`.
         """
         if turn.recorded is None:
-            return Played(None, "")
+            return RecordedAnswer(None, "")
         try:
-            recording = self._recording(scenario, turn, turn.recorded, read)
+            recording = self._recording(scenario, turn, turn.recorded)
         except (OSError, MockLLMError) as error:
-            return Played(None, "unreadable", (str(error),))
+            return RecordedAnswer(None, "unreadable", (str(error),))
         if recording.api:
-            return Played(None, "other api")
-        return Played(recording.answer, "exact") if recording.untouched else Played(None, "edited")
+            return RecordedAnswer(None, "other api")
+        return (
+            RecordedAnswer(recording.answer, "exact")
+            if recording.untouched
+            else RecordedAnswer(None, "edited")
+        )
 
-    def _recording(
-        self, scenario: str, turn: TurnSpec, recorded: Recorded, read: _Read
-    ) -> _Recording:
+    def _recording(self, scenario: str, turn: TurnSpec, recorded: Recorded) -> _Recording:
         key = (scenario, recorded.file)
         kept = self._kept.get(key)
         if kept is None:
-            kept = read(key, partial(_recording, recorded, turn))
+            kept = later(key, partial(_recording, recorded, turn))
             self._kept[key] = kept
         return kept
 

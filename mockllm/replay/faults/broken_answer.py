@@ -8,16 +8,18 @@ from dataclasses import replace
 from mockllm.core.request import Request
 from mockllm.core.seeded import derive
 from mockllm.core.timed_bytes import TimedBytes
-from mockllm.errors import MockLLMError
+from mockllm.errors import MockLLMError, RequestError
 from mockllm.faults.breaking import REDIRECTED, break_answer
 from mockllm.faults.transmission import NO_CALLS, Circumstances, Transmission
 from mockllm.matching.positions import planned_calls
 from mockllm.protocols.base import Reply, WireProtocol
+from mockllm.replay.body import parse_object
+from mockllm.replay.call import Answered, Call
 from mockllm.replay.compilation.http_answer import FaultNote, HttpAnswer, bytes_answer
 from mockllm.scenario.fault_model import Fault, faults_text
 from mockllm.scenario.model import Scenario
 
-__all__ = ["broken", "call_names", "circumstances", "is_redirected", "note_of"]
+__all__ = ["break_answered", "broken", "call_names", "circumstances", "is_redirected", "note_of"]
 
 
 def circumstances(
@@ -85,6 +87,32 @@ def broken(
         length=changed.length,
     )
     return note_of(plain, changed, faults)
+
+
+def break_answered(
+    call: Call,
+    answered: Answered,
+    faults: tuple[Fault, ...],
+    scenario: Scenario | None,
+    speed: float,
+) -> Answered:
+    """What a call got, with faults of a plan.
+
+    Args:
+        scenario: that answered.
+        speed: as of `broken`.
+    """
+    protocol, position = call.protocol, answered.played.position
+    try:
+        request = protocol.parse(parse_object(call.body), call.target, False)
+    except RequestError:
+        request = None
+    names: Mapping[str, str] = {}
+    if scenario is not None and position is not None:
+        names = call_names(scenario, position, protocol)
+    around = circumstances(protocol, request, call.path, call_names=names)
+    answer = broken(answered.answer, faults, around, speed)
+    return Answered(answer, replace(answered.played, status=answer.status))
 
 
 def note_of(answer: HttpAnswer, changed: Transmission, faults: tuple[Fault, ...]) -> HttpAnswer:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import zlib
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from mockllm.replay.sessions.exchange import Exchange
 from mockllm.replay.sessions.shortened_bodies import shortened_body
@@ -133,7 +133,7 @@ class Dropped:
     def exchanges(self) -> Iterator[Exchange]:
         """The entries, with their bodies."""
         for entry in tuple(self._entries):
-            yield replace(entry.exchange, body=entry.body.whole())
+            yield entry.exchange.copy(entry.body.whole())
 
     def outcomes(self) -> Counter[str]:
         """How many entries have each outcome, those that were forgotten included."""

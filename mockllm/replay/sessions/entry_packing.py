@@ -7,13 +7,13 @@ It packs an entry once more when its answer is over; the later one counts.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from operator import attrgetter
 from typing import Any
 
 from mockllm.core.target import Target
-from mockllm.replay.sessions.exchange import Exchange
+from mockllm.replay.sessions.exchange import Exchange, Played, Received, Sent
 from mockllm.replay.sessions.session import Session
 
 __all__ = ["ENDED_EARLY", "Stored", "pack", "restore", "unpack"]
@@ -21,22 +21,9 @@ __all__ = ["ENDED_EARLY", "Stored", "pack", "restore", "unpack"]
 ENDED_EARLY = "The server process that sent this answer ended before the answer did."
 """The problem of an entry whose process is gone."""
 
-_APART = frozenset(
-    (
-        "session",
-        "number",
-        "charged",
-        "dropped",
-        "headers",
-        "body",
-        "target",
-        "at",
-        "left",
-        "passed",
-    )
-)
-_FIELDS = tuple(one.name for one in fields(Exchange) if one.name not in _APART)
-_values = attrgetter(*_FIELDS)
+_PLAYED = tuple(one.name for one in fields(Played))
+_SENT = tuple(one.name for one in fields(Sent) if one.name not in ("clock", "marks"))
+_played, _sent = attrgetter(*_PLAYED), attrgetter(*_SENT)
 _dumps = json.JSONEncoder(separators=(",", ":")).encode
 
 _Key = tuple[str, int]
@@ -81,11 +68,14 @@ def pack(exchanges: Sequence[tuple[int, Exchange]], process: str = "", ahead: fl
         where = (
             None if target is None else (dict(target.segments), target.method, dict(target.query))
         )
-        entries.append((number, one.at + ahead, head, body, where, *_values(one)))
+        received = (one.method, one.path, head, body, one.at + ahead, one.connection, where)
+        own = (one.in_use, one.body_size)
+        entries.append((number, received, own, _played(one.played), _sent(one.sent)))
     return _dumps(
         {
             "by": process,
-            "fields": _FIELDS,
+            "played": _PLAYED,
+            "sent": _SENT,
             "headers": list(heads),
             "bodies": [body.decode("utf-8", "surrogateescape") for body in bodies],
             "entries": entries,
@@ -96,22 +86,32 @@ def pack(exchanges: Sequence[tuple[int, Exchange]], process: str = "", ahead: fl
 def unpack(packed: bytes) -> Iterator[tuple[_Key, Exchange]]:
     """The exchanges, each with the process that wrote it and its number there."""
     value = json.loads(packed)
-    process, names = value["by"], value["fields"]
     bodies = [body.encode("utf-8", "surrogateescape") for body in value["bodies"]]
-    for number, at, head, body, where, *rest in value["entries"]:
-        values: dict[str, Any] = dict(zip(names, rest, strict=True))
-        for name in ("problems", "quirks"):
-            values[name] = tuple(values[name])
-        yield (
-            (process, number),
-            Exchange(
-                headers=dict(map(tuple, value["headers"][head])),
-                body=bodies[body],
-                at=at,
-                target=None if where is None else Target(*where),
-                **values,
+    heads = [dict(map(tuple, headers)) for headers in value["headers"]]
+    for number, received, (in_use, body_size), played, sent in value["entries"]:
+        method, path, head, body, at, connection, where = received
+        # One clock for all processes.
+        exchange = Exchange(
+            Received(
+                method,
+                path,
+                heads[head],
+                bodies[body],
+                at,
+                at,
+                connection,
+                None if where is None else Target(*where),
             ),
+            Played(**_tuples(zip(value["played"], played, strict=True))),
+            Sent(at, **_tuples(zip(value["sent"], sent, strict=True))),
+            in_use=in_use,
+            body_size=body_size,
         )
+        yield (value["by"], number), exchange
+
+
+def _tuples(values: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    return {name: tuple(value) if type(value) is list else value for name, value in values}
 
 
 def restore(
@@ -136,18 +136,15 @@ def restore(
         latest.update(unpack(packed))
     for by, exchange in latest.items():
         if exchange.in_use and by[0] in stored.gone:
-            exchange.in_use, exchange.complete = False, False
-            exchange.problems += (ENDED_EARLY,)
+            exchange.sent.report(ENDED_EARLY)
+            exchange.settle()
     turns: set[tuple[str | None, int | None]] = set()
     for exchange in sorted(latest.values(), key=lambda one: one.at):
         turn = (exchange.scenario, exchange.turn)
         if exchange.recorded and exchange.attempt == 1:
-            exchange.repeated = turn in turns
+            exchange.note_repeat(turn in turns)
         turns.add(turn)
-        exchange.clock = exchange.at  # of one clock for all processes
         record(session, exchange)
-        if exchange.answer_id is not None:
-            session.keep_answer(exchange.answer_id, exchange)
     for scenario, index in stored.played:
         session.note_played_turn(scenario, index)
     return session

@@ -1,11 +1,15 @@
-"""One request to the server and its outcome: the entry of a journal. No clock is read here."""
+"""The entry of a journal: a request as it was received, what was played, and what was sent.
+
+Each part is made by the place that knows it, and none is changed from outside. No clock is read
+here.
+"""
 
 from __future__ import annotations
 
 import base64
 from array import array
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from mockllm.core.target import Target
@@ -13,31 +17,246 @@ from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import RequestError
 from mockllm.replay.sessions.shortened_bodies import MAX_BODY, shortened_body
 
-__all__ = ["MISSED", "Exchange", "PassedAnswer", "not_kept_whole"]
-
-MISSED = "a fault did not strike: "
-"""The beginning of the problem that an exchange has whose fault did not strike."""
+__all__ = [
+    "NOTHING",
+    "Exchange",
+    "ExchangeOutcome",
+    "PassedAnswer",
+    "Played",
+    "Received",
+    "Sent",
+    "not_kept_whole",
+]
 
 ExchangeOutcome = Literal[
     "played", "unmatched", "invalid", "error", "forwarded", "unknown route", "failed"
 ]
 
-
-_INTERNAL = frozenset(
-    (
-        "body",
-        "answer_id",
-        "clock",
-        "target",
-        "complete",
-        "in_use",
-        "dropped",
-        "charged",
-        "left",
-        "passed",
-    )
+_SHOWN = (
+    "method",
+    "path",
+    "headers",
+    "api",
+    "session",
+    "number",
+    "at",
+    "model",
+    "scenario",
+    "turn",
+    "position",
+    "attempt",
+    "stream",
+    "outcome",
+    "status",
+    "problems",
+    "bytes_sent",
+    "client_gone",
+    "stopped",
+    "duration",
+    "ended",
+    "quirks",
+    "fault",
+    "struck",
+    "struck_after",
+    "retry_after",
+    "connection",
+    "recorded",
+    "repeated",
 )
-"""The fields that no journal shows."""
+"""The fields of an entry in JSON, besides its body."""
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """A request, as a journal shows it.
+
+    Args:
+        path: with its query, without the prefix of a session; secrets are masked.
+        headers: credentials are masked.
+        body: as received.
+        at: when it arrived, in seconds since 1970.
+        clock: the same moment, in seconds of a monotonic clock: for the order of exchanges, not for
+            the time of day.
+        connection: the client's port, by which its open connections can be told apart; 0 where it
+            is not known.
+        target: of a request for an answer, as its path and query give it; None for others.
+    """
+
+    method: str
+    path: str
+    headers: Mapping[str, str]
+    body: bytes = b""
+    at: float = 0.0
+    clock: float = 0.0
+    connection: int = 0
+    target: Target | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """Which answer a request gets, and why.
+
+    Args:
+        outcome: `played`; `unmatched` (no scenario answers); `invalid` (refused by the rules of
+            the API or the turn's `request` conditions); `error` (an HTTP error of the scenario);
+            `forwarded` (the real service answers); `unknown route` (no API and no scenario has
+            it); `failed` (mockllm could not answer, because of a mistake of its own).
+        turn: the index of the turn that answered; `position` as in
+            `mockllm.matching.select.Selection`.
+        attempt: the number of the attempt at the turn, from 1.
+        quirks: of the stream, besides those of the scenario: the server's and the request's.
+        recorded: whether the recording of the turn was played (`exact`) or why not, as in
+            `mockllm.replay.compilation.tape_player.Why`; "" for a turn without a recording.
+        repeated: whether every recording of this very request had been played in the session
+            before, so that the last one was played again.
+        retry_after: how long the answer says to wait before the next try, in seconds; None where
+            it does not say it.
+        missed: why a fault that the request asks for cannot strike; "" where it can.
+        answer_id: by which the answer can be looked up later; None where it cannot.
+    """
+
+    outcome: ExchangeOutcome = "invalid"
+    status: int = 0
+    problems: tuple[str, ...] = ()
+    api: str | None = None
+    model: str | None = None
+    stream: bool = False
+    scenario: str | None = None
+    turn: int | None = None
+    position: int | None = None
+    attempt: int = 1
+    quirks: tuple[str, ...] = ()
+    recorded: str = ""
+    repeated: bool = False
+    retry_after: float | None = None
+    missed: str = ""
+    answer_id: str | None = None
+
+
+NOTHING = Played()
+"""Of a request of which nothing is known."""
+
+
+@dataclass(slots=True)
+class Sent:
+    """What was sent of an answer, and how that ended. Whoever writes reports it here.
+
+    Args:
+        clock: when the request arrived, in seconds of `time.perf_counter`; so are all `now`.
+        marks: after each write of an answer that takes time: the bytes of the body that were
+            written, and when that was, in seconds after the start of the answer. None: not noted.
+        status: where it is not that of what was played.
+        bytes: of the body, without HTTP chunk framing.
+        ended: when the last pause of the answer was over and the rest was written, in seconds
+            after the request's arrival; 0 for an answer without pauses. None until then, and
+            where the client went away, or the server stopped, earlier.
+        client_gone: whether the client went away before the answer was complete.
+        stopped: whether the server stopped before the answer was complete.
+        duration: in seconds, from the request's arrival to the answer's end.
+        complete: whether the answer ends properly, rather than with a broken connection.
+        failed: whether mockllm itself failed while it sent.
+        fault: what breaks on the way of the answer, as it is written; "" for nothing.
+        struck: when it struck, in seconds after the request's arrival; None: it did not.
+        struck_after: the bytes of the body that were sent before.
+        missed: why it does not strike; "" where it does.
+        retry_after: where it is not that of what was played.
+        problems: that came up while it was sent.
+    """
+
+    clock: float = 0.0
+    marks: array[float] | None = None
+    status: int | None = None
+    bytes: int = 0
+    ended: float | None = None
+    client_gone: bool = False
+    stopped: bool = False
+    duration: float = 0.0
+    complete: bool = True
+    failed: bool = False
+    fault: str = ""
+    struck: float | None = None
+    struck_after: int | None = None
+    missed: str = ""
+    retry_after: float | None = None
+    problems: tuple[str, ...] = ()
+
+    def note_marks(self) -> None:
+        """From now on each write leaves a mark."""
+        self.marks = array("d")
+
+    def at_once(self, size: int) -> None:
+        """The whole answer went out in one write."""
+        self.ended, self.bytes = 0.0, size
+
+    def end_at_once(self) -> None:
+        """The answer has no pauses."""
+        self.ended = 0.0
+
+    def hold(self, size: int) -> None:
+        """So many bytes of the body are in a piece that breaks off: they count before they go."""
+        self.bytes += size
+
+    def wrote(self, size: int, now: float) -> None:
+        """So many bytes of the body went out in one write."""
+        self.bytes += size
+        if self.marks is not None:
+            self.marks.extend((self.bytes, now - self.clock))
+
+    def end_pauses(self, now: float) -> None:
+        """The last pause is over, and the rest was written."""
+        self.ended = now - self.clock
+
+    def leave(self) -> None:
+        """The client is gone."""
+        self.client_gone = True
+
+    def break_off(self) -> None:
+        """The answer ends with a broken connection."""
+        self.complete = False
+
+    def break_with(self, fault: str, status: int | None, retry_after: float | None = None) -> None:
+        """The answer is sent with a fault.
+
+        Args:
+            fault: as it is written.
+            status: of the answer with it; 0 for one without a head.
+        """
+        self.fault, self.status, self.retry_after = fault, status, retry_after
+        self.ended = None
+
+    def miss(self, reason: str) -> None:
+        """The fault does not strike."""
+        self.missed = reason
+
+    def strike(self, now: float) -> None:
+        """The fault strikes, if it has not yet."""
+        self.complete = False
+        if self.struck is None:
+            self.struck, self.struck_after = now - self.clock, self.bytes
+
+    def pass_on(self, status: int) -> None:
+        """The answer of a service is passed on."""
+        self.status = status
+
+    def report(self, problem: str) -> None:
+        """The answer is not what it should be; it breaks off."""
+        self.problems += (problem,)
+        self.complete = False
+
+    def fail(self, problem: str, status: int) -> None:
+        """A mistake in mockllm itself ends the answer."""
+        self.failed, self.status = True, status
+        self.report(problem)
+
+    def finish(self, now: float, *, stopping: bool = False) -> None:
+        """The answer is over.
+
+        Args:
+            stopping: whether the server stops, so that an answer which is not whole was cut by it.
+        """
+        self.duration = now - self.clock
+        if stopping and self.client_gone:
+            self.client_gone, self.stopped = False, True
 
 
 @dataclass(slots=True)
@@ -65,7 +284,6 @@ class PassedAnswer:
         self.chunks.append(chunk)
 
 
-@dataclass(slots=True)
 class Exchange:
     """One request to the server and its outcome: an entry of the journal.
 
@@ -74,93 +292,202 @@ class Exchange:
 
     Args:
         session: the name of its session; `number` counts from 1 within it.
-        headers: as received, credentials masked.
-        body: as received.
-        turn: the index of the turn that answered; `position` as in
-            `mockllm.matching.select.Selection`.
-        attempt: the number of the attempt at the turn, from 1.
-        outcome: `played`; `unmatched` (no scenario answers); `invalid` (refused by the rules of
-            the API or the turn's `request` conditions); `error` (an HTTP error of the scenario);
-            `forwarded` (the real service answers); `unknown route` (no API and no scenario has
-            it); `failed` (mockllm could not answer, because of a mistake of its own).
-        bytes_sent: of the answer's body, without HTTP chunk framing.
-        client_gone: whether the client went away before the answer was complete.
-        stopped: whether the server stopped before the answer was complete.
-        duration: in seconds, from the request's arrival to the answer's end.
-        ended: when the last pause of the answer was over and the rest was written, in seconds
-            after the request's arrival; 0 for an answer without pauses. None until then, and
-            where the client went away, or the server stopped, earlier.
-        clock: when the request arrived, in seconds of a monotonic clock: for the order of
-            exchanges, not for the time of day.
-        fault: what broke on the way of the answer, as it is written; "" for nothing.
-        struck: when it struck, in seconds after the request's arrival; None: it did not.
-        struck_after: the bytes of the body that were sent before.
-        retry_after: how long the answer says to wait before the next try, in seconds; None where
-            it does not say it.
-        connection: the client's port, by which its open connections can be told apart; 0 where it
-            is not known.
-        quirks: of the stream, besides those of the scenario: the server's and the request's.
-        recorded: whether the recording of the turn was played (`exact`) or why not, as in
-            `mockllm.replay.compilation.tape_player.Why`; "" for a turn without a recording.
-        repeated: whether every recording of this very request had been played in the session
-            before, so that the last one was played again.
-        target: of a request for an answer, as its path and query give it; None for others.
-        complete: whether the answer ends properly, rather than with a broken connection.
+        in_use: whether the server still works with it, and needs its whole body.
         body_size: the full size of a body that was shortened, in bytes; None for one that is kept
             as received.
-        in_use: whether the server still works with it, and needs its whole body.
-        dropped: whether it has left the journal of its session.
-        charged: the memory that its journal counts for it, in bytes.
-        left: of an answer that takes time, after each write: the bytes of the body that were
-            written, and when that was, in seconds after the start of the answer. None: not noted.
         passed: what a service answered; None where nothing was forwarded, or it is not kept.
     """
 
-    method: str
-    path: str
-    headers: Mapping[str, str]
-    body: bytes
-    api: str | None = None
-    session: str = ""
-    number: int = 0
-    at: float = 0.0
-    model: str | None = None
-    scenario: str | None = None
-    turn: int | None = None
-    position: int | None = None
-    attempt: int = 1
-    stream: bool = False
-    outcome: ExchangeOutcome = "invalid"
-    status: int = 0
-    problems: tuple[str, ...] = ()
-    bytes_sent: int = 0
-    client_gone: bool = False
-    stopped: bool = False
-    duration: float = 0.0
-    ended: float | None = None
-    quirks: tuple[str, ...] = ()
-    fault: str = ""
-    struck: float | None = None
-    struck_after: int | None = None
-    retry_after: float | None = None
-    connection: int = 0
-    recorded: str = ""
-    repeated: bool = False
-    answer_id: str | None = None
-    clock: float = 0.0
-    target: Target | None = None
-    complete: bool = True
-    body_size: int | None = None
-    in_use: bool = False
-    dropped: bool = False
-    charged: int = 0
-    left: array[float] | None = None
-    passed: PassedAnswer | None = None
+    __slots__ = (
+        "_dropped",
+        "body_size",
+        "charged",
+        "in_use",
+        "number",
+        "passed",
+        "played",
+        "received",
+        "sent",
+        "session",
+    )
+
+    def __init__(
+        self,
+        received: Received,
+        played: Played = NOTHING,
+        sent: Sent | None = None,
+        *,
+        session: str = "",
+        number: int = 0,
+        in_use: bool = False,
+        body_size: int | None = None,
+        passed: PassedAnswer | None = None,
+    ) -> None:
+        self.received = received
+        self.played = played
+        self.sent = sent or Sent(received.clock)
+        self.session = session
+        self.number = number
+        self.in_use = in_use
+        self.body_size = body_size
+        self.passed = passed
+        self.charged = 0
+        """The memory that its journal counts for it, in bytes."""
+        self._dropped = False
+
+    # What it has of its request
 
     @property
-    def size(self) -> int:
-        """An estimate of the memory that a journal needs for it, in bytes."""
-        return 1024 + min(len(self.body), MAX_BODY) + sum(map(len, self.problems))
+    def method(self) -> str:
+        """As in `Received`; and so are the next ones."""
+        return self.received.method
+
+    @property
+    def path(self) -> str:
+        return self.received.path
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        return self.received.headers
+
+    @property
+    def body(self) -> bytes:
+        return self.received.body
+
+    @property
+    def at(self) -> float:
+        return self.received.at
+
+    @property
+    def clock(self) -> float:
+        return self.received.clock
+
+    @property
+    def connection(self) -> int:
+        return self.received.connection
+
+    @property
+    def target(self) -> Target | None:
+        return self.received.target
+
+    # What was played
+
+    @property
+    def api(self) -> str | None:
+        """As in `Played`; and so are the next ones."""
+        return self.played.api
+
+    @property
+    def model(self) -> str | None:
+        return self.played.model
+
+    @property
+    def stream(self) -> bool:
+        return self.played.stream
+
+    @property
+    def scenario(self) -> str | None:
+        return self.played.scenario
+
+    @property
+    def turn(self) -> int | None:
+        return self.played.turn
+
+    @property
+    def position(self) -> int | None:
+        return self.played.position
+
+    @property
+    def attempt(self) -> int:
+        return self.played.attempt
+
+    @property
+    def quirks(self) -> tuple[str, ...]:
+        return self.played.quirks
+
+    @property
+    def recorded(self) -> str:
+        return self.played.recorded
+
+    @property
+    def repeated(self) -> bool:
+        return self.played.repeated
+
+    @property
+    def answer_id(self) -> str | None:
+        return self.played.answer_id
+
+    # What was sent of it
+
+    @property
+    def bytes_sent(self) -> int:
+        """As in `Sent`; and so are the next ones."""
+        return self.sent.bytes
+
+    @property
+    def marks(self) -> array[float] | None:
+        return self.sent.marks
+
+    @property
+    def ended(self) -> float | None:
+        return self.sent.ended
+
+    @property
+    def client_gone(self) -> bool:
+        return self.sent.client_gone
+
+    @property
+    def stopped(self) -> bool:
+        return self.sent.stopped
+
+    @property
+    def duration(self) -> float:
+        return self.sent.duration
+
+    @property
+    def complete(self) -> bool:
+        return self.sent.complete
+
+    @property
+    def fault(self) -> str:
+        return self.sent.fault
+
+    @property
+    def struck(self) -> float | None:
+        return self.sent.struck
+
+    @property
+    def struck_after(self) -> int | None:
+        return self.sent.struck_after
+
+    # Of both
+
+    @property
+    def outcome(self) -> ExchangeOutcome:
+        """As in `Played`; `failed` also where mockllm failed while it sent the answer."""
+        return "failed" if self.sent.failed else self.played.outcome
+
+    @property
+    def status(self) -> int:
+        """Of the answer; 0 where none was sent."""
+        return self.played.status if self.sent.status is None else self.sent.status
+
+    @property
+    def retry_after(self) -> float | None:
+        """How long the answer says to wait before the next try, in seconds; None where it does not
+        say it."""
+        own = self.sent.retry_after
+        return self.played.retry_after if own is None else own
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What was wrong, for people."""
+        missed = tuple(
+            f"a fault did not strike: {reason}"
+            for reason in (self.played.missed, self.sent.missed)
+            if reason
+        )
+        return self.played.problems + missed + self.sent.problems
 
     @property
     def broken_off(self) -> bool:
@@ -168,45 +495,89 @@ class Exchange:
         return self.client_gone or self.stopped
 
     @property
-    def fault_missed(self) -> bool:
-        """Whether it was to have a fault that did not strike."""
-        return any(problem.startswith(MISSED) for problem in self.problems)
+    def fault_missed(self) -> str:
+        """Why a fault that it was to have did not strike; "" where none was to, or it did."""
+        return self.played.missed or self.sent.missed
+
+    @property
+    def size(self) -> int:
+        """An estimate of the memory that a journal needs for it, in bytes."""
+        return 1024 + min(len(self.body), MAX_BODY) + sum(map(len, self.problems))
+
+    # Its life
+
+    def enter(self, session: str, number: int) -> None:
+        """Enters the journal of a session."""
+        self.session, self.number, self.charged = session, number, self.size
+
+    def keep_passed(self) -> None:
+        """What a service answers is kept as it passes."""
+        self.passed = PassedAnswer()
+
+    def forward(self, played: Played, body: bytes | None = None) -> None:
+        """A service answers instead: what that came to, and what of the request's body was read
+        on its way."""
+        self.played = played
+        if body is not None:
+            self.received = replace(self.received, body=body)
+
+    def note_repeat(self, repeated: bool) -> None:
+        """Notes whether its recording was played before, where its process could not know it."""
+        self.played = replace(self.played, repeated=repeated)
 
     def settle(self) -> None:
         """Gives up what only the server needed, once the answer is over."""
         self.in_use = False
-        if self.dropped:
+        if self._dropped:
             self._clear()
-        else:
-            self._shorten()
+        elif len(self.body) > MAX_BODY:
+            self._shorten(shortened_body(self.body))
 
     def drop(self) -> None:
         """Gives up headers and body, since the entry has left the journal."""
-        self.dropped = True
+        self._dropped = True
         if not self.in_use:
             self._clear()
 
     def _clear(self) -> None:
-        self._note_size()
-        self.headers, self.body = {}, b""
-        self.left = self.passed = None
+        self._shorten(b"")
+        self.received = replace(self.received, headers={})
+        self.passed = None
+        self.sent = replace(self.sent, marks=None)
 
-    def _shorten(self) -> None:
-        self._note_size()
-        self.body = shortened_body(self.body)
-
-    def _note_size(self) -> None:
+    def _shorten(self, body: bytes) -> None:
         if len(self.body) > MAX_BODY:
             self.body_size = len(self.body)
+        self.received = replace(self.received, body=body)
+
+    @property
+    def dropped(self) -> bool:
+        """Whether it has left the journal of its session."""
+        return self._dropped
+
+    def copy(self, body: bytes | None = None) -> Exchange:
+        """The entry as it is now.
+
+        Args:
+            body: in place of its own; None: its own.
+        """
+        received = self.received if body is None else replace(self.received, body=body)
+        return Exchange(
+            received,
+            self.played,
+            replace(self.sent),
+            session=self.session,
+            number=self.number,
+            in_use=self.in_use,
+            body_size=self.body_size,
+        )
 
     def as_json(self) -> dict[str, Any]:
         """As the control route shows it; a body that is not UTF-8 is in `body_base64`, and
         only a shortened one has `body_size`."""
-        entry = {
-            name: getattr(self, name) for name in self.__dataclass_fields__ if name not in _INTERNAL
-        }
-        if self.body_size is None:
-            del entry["body_size"]
+        entry = {name: getattr(self, name) for name in _SHOWN}
+        if self.body_size is not None:
+            entry["body_size"] = self.body_size
         try:
             entry["body"] = self.body.decode()
         except UnicodeDecodeError:

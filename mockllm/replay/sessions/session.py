@@ -54,13 +54,14 @@ class Session:
         self._dropped = Dropped(self.max_dropped)
 
     def record(self, exchange: Exchange) -> None:
-        """Adds an exchange to the journal; the session's bounds hold afterwards."""
+        """Adds an exchange to the journal; the session's bounds hold afterwards. As long as it is
+        there, its answer can be looked up by its id."""
         self.count += 1
-        exchange.session = self.name
-        exchange.number = self.count
-        exchange.charged = exchange.size
+        exchange.enter(self.name, self.count)
         self.journal.append(exchange)
         self.size += exchange.charged
+        if exchange.answer_id is not None:
+            self._answers[exchange.answer_id] = exchange
         while self.journal and (
             len(self.journal) > self.max_exchanges
             or (self.size > self.max_bytes and len(self.journal) > 1)
@@ -138,7 +139,7 @@ class Session:
             None,
         )
 
-    def taken(self, scenario: Scenario, index: int) -> bool:
+    def is_played(self, scenario: Scenario, index: int) -> bool:
         """Whether a turn was played, or is about to be."""
         return index in self.played.get(scenario.name, ())
 
@@ -167,11 +168,6 @@ class Session:
         """
         self._dropped.add_forgotten(outcomes)
         self.count += sum(outcomes.values())
-
-    def keep_answer(self, id: str, exchange: Exchange) -> None:
-        """Keeps an answer for look-up by its id, as long as its exchange is in the journal."""
-        exchange.answer_id = id
-        self._answers[id] = exchange
 
     def answer(self, id: str) -> Exchange | None:
         """The latest exchange whose answer has this id; None where it is not kept."""

@@ -115,19 +115,17 @@ class SharedSession(Session):
     Args:
         known: the outcomes of the operations that were carried out for this request.
         noted: the turns that this request played.
-        kept: the id of the answer that can be looked up later; None for none.
         tokens: the conversations that went on, by id, with their tokens.
         deleted: the ids of answers that are deleted.
     """
 
-    __slots__ = ("deleted", "kept", "known", "noted", "tokens")
+    __slots__ = ("deleted", "known", "noted", "tokens")
 
     def __init__(self, name: str) -> None:
         # One is made for each request; it has no journal and no counters of its own.
         self.name = name
         self.known: dict[StateOperation, Any] = {}
         self.noted: list[Turn]
-        self.kept: str | None
         self.tokens: dict[str, str]
         self.deleted: list[str]
         self.begin()
@@ -144,7 +142,7 @@ class SharedSession(Session):
 
     def begin(self) -> None:
         """Forgets what an earlier play of the same request noted, but not the outcomes."""
-        self.noted, self.kept, self.tokens, self.deleted = [], None, {}, []
+        self.noted, self.tokens, self.deleted = [], {}, []
 
     def _outcome(self, operation: StateOperation) -> Any:
         try:
@@ -168,7 +166,7 @@ class SharedSession(Session):
         place: int | None = self._outcome(Claim(tuple((one.name, at) for one, at in listed)))
         return None if place is None else listed[place]
 
-    def taken(self, scenario: Scenario, index: int) -> bool:
+    def is_played(self, scenario: Scenario, index: int) -> bool:
         return self._outcome(Claim(((scenario.name, index),))) is None
 
     def repeats(self, scenario: Scenario, index: int) -> bool:
@@ -179,9 +177,6 @@ class SharedSession(Session):
     def requests_before(self) -> int:
         number: int = self._outcome(Number())
         return number
-
-    def keep_answer(self, id: str, exchange: Exchange) -> None:
-        exchange.answer_id = self.kept = id
 
     def answer(self, id: str) -> Exchange | None:
         found: Exchange | None = self._outcome(FindAnswer(id))

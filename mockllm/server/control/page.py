@@ -11,7 +11,7 @@ from typing import Protocol
 
 from aiohttp import web
 
-from mockllm.replay.sessions.exchange import Exchange
+from mockllm.replay.sessions.exchange import Sent
 
 __all__ = ["Page"]
 
@@ -22,7 +22,7 @@ class Page(Protocol):
     async def respond(
         self,
         request: web.BaseRequest,
-        exchange: Exchange,
+        sent: Sent,
         target: str,
         headers: Mapping[str, str],
         fields: Mapping[str, str],

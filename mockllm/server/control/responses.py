@@ -16,7 +16,7 @@ from mockllm.replay.compilation.http_answer import (
     without_body,
 )
 from mockllm.replay.player import Player
-from mockllm.replay.sessions.exchange import Exchange
+from mockllm.replay.sessions.exchange import Sent
 from mockllm.server.control.access import ControlAccess
 from mockllm.server.control.metrics import Snapshot, render
 from mockllm.server.control.routes import CONTROL_PREFIX, Control
@@ -64,7 +64,7 @@ class ControlAnswers:
     async def respond(
         self,
         request: web.BaseRequest,
-        exchange: Exchange,
+        sent: Sent,
         player: Player,
         target: str,
         headers: Mapping[str, str],
@@ -74,7 +74,7 @@ class ControlAnswers:
         """Sends the answer to a request.
 
         Args:
-            exchange: of the request; it stands in no journal.
+            sent: of the answer, which stands in no journal.
             player, headers, session: as of `Control.handle`.
             target: path and query, without the session prefix.
         """
@@ -87,27 +87,27 @@ class ControlAnswers:
                 answer = await self._open(path, player, headers, own)
                 if method == "HEAD":
                     answer = without_body(answer)
-                return await deliver(request, answer, exchange)
+                return await deliver(request, answer, sent)
             self._access.check(headers)
             preflight = self._access.preflight(headers) if method == "OPTIONS" else None
             if preflight is not None:
-                return await deliver(request, json_answer(200, {}, preflight), exchange)
+                return await deliver(request, json_answer(200, {}, preflight), sent)
             if path == _PAGE or path.startswith(f"{_PAGE}/"):
-                return await self._live_page(request, exchange, target, headers, own)
+                return await self._live_page(request, sent, target, headers, own)
             status, value = await self.control.handle(
                 player, method, target, headers, body, session
             )
         except RequestError as error:
             refusal = json_answer(error.status, _error(error), own)
-            return await deliver(request, refusal, exchange, close=closes(error))
+            return await deliver(request, refusal, sent, close=closes(error))
         if isinstance(value, dict):
-            return await deliver(request, json_answer(status, value, own), exchange)
-        return await deliver_parts(request, own, value, exchange)
+            return await deliver(request, json_answer(status, value, own), sent)
+        return await deliver_parts(request, own, value, sent)
 
     async def _live_page(
         self,
         request: web.BaseRequest,
-        exchange: Exchange,
+        sent: Sent,
         target: str,
         headers: Mapping[str, str],
         own: Mapping[str, str],
@@ -117,7 +117,7 @@ class ControlAnswers:
             raise RequestError(
                 "This server has no live page; `mockllm serve` has one without --no-ui.", status=404
             )
-        return await page.respond(request, exchange, target, headers, own)
+        return await page.respond(request, sent, target, headers, own)
 
     async def _open(
         self, path: str, player: Player, headers: Mapping[str, str], own: dict[str, str]

@@ -9,8 +9,9 @@ from aiohttp import web
 
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.compilation.http_answer import json_answer, without_body
-from mockllm.replay.sessions.exchange import Exchange
+from mockllm.replay.sessions.exchange import Sent
 from mockllm.server.answers import Answers
+from mockllm.server.arrival import Arrival
 from mockllm.server.control.access import preflight_headers
 from mockllm.server.control.front_page import front_page, wants_page
 from mockllm.server.control.responses import ControlAnswers
@@ -39,40 +40,32 @@ class About:
 
     def answer(
         self,
-        request: web.BaseRequest,
-        target: str,
-        session: str,
-        headers: Mapping[str, str],
-        exchange: Exchange,
+        arrival: Arrival,
+        sent: Sent,
     ) -> Awaitable[web.StreamResponse] | None:
-        """What answers a request about the server itself; None for all others.
-
-        Args:
-            target: without the prefix of a session.
-        """
-        path = target.partition("?")[0]
+        """What answers a request about the server itself; None for all others."""
+        request, headers, target = arrival.request, arrival.headers, arrival.target
+        path, session = arrival.path, arrival.session
         named = request.raw_path.endswith(f"/s/{session}{target}")
         if path.startswith(CONTROL_PREFIX):
             return self._control.respond(
                 request,
-                exchange,
+                sent,
                 self._answers.player,
                 target,
                 headers,
                 session if named or SESSION_HEADER in headers else None,
-                partial(self._answers.body, request, headers),
+                partial(self._answers.body, arrival),
             )
         if request.method == "OPTIONS":
             preflight = json_answer(200, {}, preflight_headers(headers))
-            return deliver(request, preflight, exchange)
+            return deliver(request, preflight, sent)
         if path == "/" and self._shows_front_page(request.method, session, headers):
             count = len(self._answers.player_of(session).served.scenarios)
             root = f"/s/{session}" if named else ""
             ui = self._answers.options.page is not None
             page = front_page(request, headers, root, PROTOCOLS, count, ui=ui)
-            return deliver(
-                request, without_body(page) if request.method == "HEAD" else page, exchange
-            )
+            return deliver(request, without_body(page) if request.method == "HEAD" else page, sent)
         return None
 
     def _shows_front_page(self, method: str, session: str, headers: Mapping[str, str]) -> bool:

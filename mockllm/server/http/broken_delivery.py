@@ -13,7 +13,7 @@ from aiohttp import HttpVersion10, web
 
 from mockllm.core.timed_bytes import Ending, TimedBytes
 from mockllm.replay.compilation.http_answer import FaultNote, HttpAnswer, chunk, stated_wait
-from mockllm.replay.sessions.exchange import MISSED, Exchange
+from mockllm.replay.sessions.exchange import Sent
 from mockllm.server.http.aiohttp_internals import written_response
 from mockllm.server.http.connection_faults import close_at_next_request
 from mockllm.server.http.pacing import Paced, Pacer
@@ -29,13 +29,13 @@ async def deliver_broken(
     request: web.BaseRequest,
     answer: HttpAnswer,
     note: FaultNote,
-    exchange: Exchange,
+    sent: Sent,
     *,
     keep_alive: bool,
     stalled: Callable[[], None],
     pacer: Pacer,
 ) -> web.StreamResponse:
-    """Sends an answer with a fault, and notes in the exchange when it struck.
+    """Sends an answer with a fault, and notes in `sent` when it struck.
 
     Args:
         note: the faults of the answer.
@@ -43,8 +43,8 @@ async def deliver_broken(
         stalled: called when nothing more will come of an answer that stays open.
         pacer: writes the parts.
     """
-    _note(answer, note, exchange)
-    sending = _Sending(request, answer, note, exchange, pacer)
+    _note(answer, note, sent)
+    sending = _Sending(request, answer, note, sent, pacer)
     await sending.head(close=not keep_alive)
     await sending.body()
     ending = answer.ending
@@ -55,30 +55,27 @@ async def deliver_broken(
         await _end(request, sending, ending)
         return _CLOSE
     if sending.framed:
-        await send(request, answer.last_chunk, exchange)
+        await send(request, answer.last_chunk, sent)
     stays = keep_alive and request.version > HttpVersion10
     if note.idle_closed and stays:
         close_at_next_request(request, sending.struck)
     elif note.idle_closed:
-        exchange.problems += (f"{MISSED}the connection ends with the answer",)
+        sent.miss("the connection ends with the answer")
     return _KEEP_ALIVE if stays else _CLOSE
 
 
-def _note(answer: HttpAnswer, note: FaultNote, exchange: Exchange) -> None:
-    exchange.fault = note.text
-    exchange.ended = None
+def _note(answer: HttpAnswer, note: FaultNote, sent: Sent) -> None:
     wait = note.retry_at / 1_000_000 if note.retry_at is not None else stated_wait(answer.headers)
-    exchange.retry_after = wait if wait is not None else exchange.retry_after
-    exchange.status = answer.status if note.has_head else 0
+    sent.break_with(note.text, answer.status if note.has_head else 0, wait)
     if note.struck is not None:
-        exchange.complete = False
+        sent.break_off()
     if note.missed:
-        exchange.problems += (f"{MISSED}{note.missed}",)
+        sent.miss(note.missed)
 
 
 async def _end(request: web.BaseRequest, sending: _Sending, ending: Ending) -> None:
     if ending == "chunk" and sending.framed:
-        await send(request, broken_chunk(sending.last), sending.exchange)
+        await send(request, broken_chunk(sending.last), sending.sent)
         await break_off(request, "closed")
     else:
         await break_off(request, "closed" if ending == "chunk" else ending)
@@ -92,11 +89,11 @@ class _Sending:
         request: web.BaseRequest,
         answer: HttpAnswer,
         note: FaultNote,
-        exchange: Exchange,
+        sent: Sent,
         pacer: Pacer,
     ) -> None:
         self._request, self._answer, self._note = request, answer, note
-        self.exchange = exchange
+        self.sent = sent
         self._http_1_0 = request.version <= HttpVersion10
         self._pacer = pacer
         self._start = pacer.start_of(request)
@@ -122,12 +119,12 @@ class _Sending:
         self._head = answer.head(http_1_0=self._http_1_0, close=leaves, more=more)
         waits = bool(answer.times) and answer.times[0] > note.head_at and answer.streamed
         if answer.streamed or waits or not answer.data:
-            await send(self._request, self._head, self.exchange)
+            await send(self._request, self._head, self.sent)
             self._head = b""
 
     async def body(self) -> None:
         """Sends the parts at their times, and waits until the ending is due."""
-        note, answer, exchange = self._note, self._answer, self.exchange
+        note, answer, sent = self._note, self._answer, self.sent
         parts = list(answer.chunks)
         broken = answer.ending == "chunk" and self.framed and parts
         if broken:
@@ -135,11 +132,11 @@ class _Sending:
         await self._send(parts)
         if broken:
             await self._until(answer.times[-1])
-        exchange.bytes_sent += len(self.last)
+        sent.hold(len(self.last))
         self._check()
         await self._until(note.end_at)
         if answer.ending != "open":
-            exchange.ended = time.perf_counter() - exchange.clock
+            sent.end_pauses(time.perf_counter())
 
     async def _send(self, parts: list[TimedBytes]) -> None:
         """Sends parts at their times, and notes where the fault strikes before one of them."""
@@ -156,18 +153,15 @@ class _Sending:
             times, bodies = zip(*((part.at, part.data) for part in parts[some]), strict=True)
             paced = Paced(data, ends, times, bodies, separate=True, final=False)
             self._head = b""
-            await self._pacer.play(self._request, paced, self.exchange, self._start)
+            await self._pacer.play(self._request, paced, self.sent, self._start)
 
     def struck(self) -> None:
         """Notes that the fault strikes now."""
-        exchange = self.exchange
-        if exchange.struck is None:
-            exchange.struck = time.perf_counter() - exchange.clock
-            exchange.struck_after = exchange.bytes_sent
+        self.sent.strike(time.perf_counter())
 
     def _check(self) -> None:
         struck = self._note.struck
-        if struck is not None and self.exchange.bytes_sent >= struck:
+        if struck is not None and self.sent.bytes >= struck:
             self.struck()
 
     async def _until(self, at: int) -> None:

@@ -14,7 +14,7 @@ from time import perf_counter
 from aiohttp import HttpVersion10, web
 
 from mockllm.replay.compilation.http_answer import HttpAnswer, chunk
-from mockllm.replay.sessions.session import Exchange
+from mockllm.replay.sessions.exchange import Sent
 from mockllm.server.http.aiohttp_internals import written_response
 from mockllm.server.http.broken_delivery import deliver_broken
 from mockllm.server.http.pacing import Paced, Pacer
@@ -32,7 +32,7 @@ def _nothing() -> None:
 
 
 def write_at_once(
-    request: web.BaseRequest, answer: HttpAnswer, exchange: Exchange, options: ServerOptions
+    request: web.BaseRequest, answer: HttpAnswer, sent: Sent, options: ServerOptions
 ) -> web.StreamResponse | None:
     """Sends an answer that needs one write and no wait, as nearly all do that have no pauses; None
     where it may need more, and nothing was sent.
@@ -56,15 +56,14 @@ def write_at_once(
     if len(encoded) > WATER:
         return None
     transport.write(encoded)
-    exchange.ended = 0.0
-    exchange.bytes_sent = answer.size
+    sent.at_once(answer.size)
     return KEEP_ALIVE
 
 
 async def deliver(
     request: web.BaseRequest,
     answer: HttpAnswer,
-    exchange: Exchange,
+    sent: Sent,
     *,
     speed: float = 1.0,
     by_event: bool = False,
@@ -72,7 +71,7 @@ async def deliver(
     stalled: Callable[[], None] = _nothing,
     pacer: Pacer | None = None,
 ) -> web.StreamResponse:
-    """Sends an answer, and notes in the exchange how much of it was sent.
+    """Sends an answer, and notes in `sent` how much of it was sent.
 
     Args:
         speed: of timed answers; 0 removes the pauses.
@@ -85,11 +84,13 @@ async def deliver(
     http_1_0 = request.version <= HttpVersion10
     transport = request.transport
     if transport is None or transport.is_closing():
-        exchange.client_gone = True
+        sent.leave()
         return CLOSE
     timed = answer.timed and speed > 0
+    if answer.closes_connection:
+        sent.break_off()
     if not timed:
-        exchange.ended = 0.0
+        sent.end_at_once()
     # A server that is about to fail does not announce it: no `connection: close` in the head.
     if not timed and not by_event and not answer.segmented and not answer.closes_connection:
         if keep_alive and not http_1_0:
@@ -98,24 +99,24 @@ async def deliver(
             transport.write(
                 answer.head(http_1_0=http_1_0, close=not keep_alive) + _body(answer, http_1_0)
             )
-        exchange.bytes_sent = answer.size
+        sent.at_once(answer.size)
         if transport.get_write_buffer_size() > WATER:
-            await drained(request, exchange)
+            await drained(request, sent)
         return KEEP_ALIVE if keep_alive and not http_1_0 else CLOSE
     if answer.fault is not None:
         return await deliver_broken(
             request,
             answer,
             answer.fault,
-            exchange,
+            sent,
             keep_alive=keep_alive,
             stalled=stalled,
             pacer=pacer or Pacer(),
         )
     if timed:
-        await _pace(request, answer, exchange, pacer or Pacer(), speed, by_event, keep_alive)
+        await _pace(request, answer, sent, pacer or Pacer(), speed, by_event, keep_alive)
     else:
-        await _send_parts(request, answer, exchange, keep_alive)
+        await _send_parts(request, answer, sent, keep_alive)
     if answer.closes_connection:
         if answer.ending == "open":
             stalled()
@@ -126,27 +127,25 @@ async def deliver(
 
 
 async def _send_parts(
-    request: web.BaseRequest, answer: HttpAnswer, exchange: Exchange, keep_alive: bool
+    request: web.BaseRequest, answer: HttpAnswer, sent: Sent, keep_alive: bool
 ) -> None:
     """Sends an answer without pauses, each part of its body in a write of its own."""
     http_1_0 = request.version <= HttpVersion10
     head = answer.head(http_1_0=http_1_0, close=not keep_alive)
     framed = answer.streamed and not http_1_0
     if answer.streamed:
-        await send(request, head, exchange)
+        await send(request, head, sent)
         head = b""
     frames = _framed(answer) if framed else answer.data
     for data, frame in zip(answer.data, frames, strict=True):
-        await send(request, head + frame, exchange)
+        await send(request, head + frame, sent)
         head = b""
-        exchange.bytes_sent += len(data)
-        if exchange.left is not None:
-            exchange.left.extend((exchange.bytes_sent, perf_counter() - exchange.clock))
+        sent.wrote(len(data), perf_counter())
         await asyncio.sleep(0)  # the loop sends it before the next is written
     if head:  # of an answer that breaks off before its body
-        await send(request, head, exchange)
+        await send(request, head, sent)
     if framed and not answer.closes_connection:
-        await send(request, answer.last_chunk, exchange)
+        await send(request, answer.last_chunk, sent)
 
 
 def _body(answer: HttpAnswer, http_1_0: bool) -> bytes:
@@ -166,7 +165,7 @@ def _framed(answer: HttpAnswer) -> Sequence[bytes]:
 async def _pace(
     request: web.BaseRequest,
     answer: HttpAnswer,
-    exchange: Exchange,
+    sent: Sent,
     pacer: Pacer,
     speed: float,
     by_event: bool,
@@ -190,8 +189,8 @@ async def _pace(
     start, begin = pacer.start_of(request), 0
     if answer.streamed and (separate or pacer.waits(start, answer.times[0], speed)):
         begin = data.index(b"\r\n\r\n") + 4
-        await send(request, data[:begin], exchange)
+        await send(request, data[:begin], sent)
     paced = Paced(data, ends, answer.times, answer.data, begin, separate)
-    await pacer.play(request, paced, exchange, start, speed)
+    await pacer.play(request, paced, sent, start, speed)
     if complete and separate:
-        await send(request, answer.last_chunk, exchange)
+        await send(request, answer.last_chunk, sent)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
+from time import perf_counter
 
 from aiohttp import HttpVersion10, web
 
 from mockllm.replay.compilation.http_answer import HttpAnswer, bytes_answer, chunk
-from mockllm.replay.sessions.exchange import Exchange
+from mockllm.replay.sessions.exchange import Sent
 from mockllm.server.http.delivery import CLOSE, KEEP_ALIVE
 from mockllm.server.http.sending import send
 
@@ -22,7 +23,7 @@ async def deliver_parts(
     request: web.BaseRequest,
     headers: Mapping[str, str],
     parts: AsyncIterator[bytes],
-    exchange: Exchange,
+    sent: Sent,
 ) -> web.StreamResponse:
     """Sends a JSON body in HTTP chunks. It waits while the client reads slowly, and lets other
     requests go on after each part.
@@ -30,7 +31,7 @@ async def deliver_parts(
     Args:
         headers: of the answer, besides its type and its framing.
         parts: of the body; where making one fails, the connection ends without the last chunk.
-        exchange: its `bytes_sent` is 0 as long as nothing was sent at all.
+        sent: its `bytes` are 0 as long as nothing was sent at all.
     """
     http_1_0 = request.version <= HttpVersion10
     close = http_1_0 or not request.keep_alive
@@ -41,8 +42,8 @@ async def deliver_parts(
     async def write(data: bytes) -> None:
         nonlocal begin
         written, begin = begin, b""
-        exchange.bytes_sent += len(data)
-        await send(request, written + (data if http_1_0 else chunk(data)), exchange)
+        sent.wrote(len(data), perf_counter())
+        await send(request, written + (data if http_1_0 else chunk(data)), sent)
 
     pending = bytearray()
     async for part in parts:
@@ -55,5 +56,5 @@ async def deliver_parts(
     if pending:
         await write(bytes(pending))
     if not http_1_0:
-        await send(request, head.last_chunk, exchange)
+        await send(request, head.last_chunk, sent)
     return CLOSE if close else KEEP_ALIVE

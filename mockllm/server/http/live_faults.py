@@ -20,7 +20,7 @@ from mockllm.faults.live import End, LiveFault, Pause, Step, Struck, is_live
 from mockllm.faults.transmission import Circumstances, Transmission
 from mockllm.replay.compilation.http_answer import LAST_CHUNK, HttpAnswer, bytes_answer, chunk
 from mockllm.replay.faults.broken_answer import note_of
-from mockllm.replay.sessions.exchange import MISSED, Exchange
+from mockllm.replay.sessions.exchange import Sent
 from mockllm.scenario.fault_model import Fault, faults_text
 from mockllm.server.http.delivery import CLOSE, KEEP_ALIVE, deliver
 from mockllm.server.http.sending import break_off, broken_chunk, send
@@ -37,7 +37,7 @@ async def pass_broken(
     request: web.BaseRequest,
     upstream: Upstream,
     copy: AnswerCopy,
-    exchange: Exchange,
+    sent: Sent,
     faults: tuple[Fault, ...],
     around: Circumstances,
     head: Callable[[bool], bytes],
@@ -55,21 +55,20 @@ async def pass_broken(
     Raises:
         ConnectionResetError: the client is gone.
     """
-    exchange.fault, exchange.status = faults_text(faults), upstream.response.status
+    sent.break_with(faults_text(faults), upstream.response.status)
     arriving = _Arriving(upstream, copy)
     reading: asyncio.Task[object] = asyncio.create_task(arriving.read())
     passing.add(reading)
     reading.add_done_callback(passing.discard)
     try:
         if upstream.response.headers.get("Content-Length") is None and is_live(faults):
-            live = _Live(request, arriving, exchange, LiveFault(faults[0], around))
+            live = _Live(request, arriving, sent, LiveFault(faults[0], around))
             return await live.pass_on(head)
         parts = await arriving.whole()
         answer = _whole(upstream, parts, arriving.failure, faults, around)
         if arriving.failure is not None:
-            exchange.complete = False
-            exchange.problems += (str(arriving.failure),)
-        return await deliver(request, answer, exchange)
+            sent.report(str(arriving.failure))
+        return await deliver(request, answer, sent)
     finally:
         arriving.leave()
 
@@ -185,18 +184,18 @@ class _Live:
         self,
         request: web.BaseRequest,
         arriving: _Arriving,
-        exchange: Exchange,
+        sent: Sent,
         fault: LiveFault,
     ) -> None:
         self._request, self._arriving = request, arriving
-        self._exchange, self._fault = exchange, fault
+        self._sent, self._fault = sent, fault
         self._framed = request.version > HttpVersion10
         self._loop = asyncio.get_running_loop()
         self._begin = self._loop.time()
 
     async def pass_on(self, head: Callable[[bool], bytes]) -> web.StreamResponse:
         """Sends the answer until the fault ends it, or to its end."""
-        await send(self._request, head(self._framed), self._exchange)
+        await send(self._request, head(self._framed), self._sent)
         ending: Ending | None = None
         async for steps in self._steps():
             ending = await self._do(steps)
@@ -204,11 +203,10 @@ class _Live:
                 break
         failure = self._arriving.failure
         if ending is None and failure is not None:
-            self._exchange.complete = False
-            self._exchange.problems += (str(failure),)
+            self._sent.report(str(failure))
             ending = failure.how or "closed"
         if self._fault.missed:
-            self._exchange.problems += (f"{MISSED}{self._fault.missed}",)
+            self._sent.miss(self._fault.missed)
         return await self._end(ending or "complete")
 
     async def _steps(self) -> AsyncIterator[Iterator[Step]]:
@@ -225,17 +223,15 @@ class _Live:
         yield self._fault.close()
 
     async def _do(self, steps: Iterator[Step]) -> Ending | None:
-        exchange = self._exchange
         for step in steps:
             match step:
                 case bytes():
-                    await send(self._request, chunk(step) if self._framed else step, exchange)
-                    exchange.bytes_sent += len(step)
+                    await send(self._request, chunk(step) if self._framed else step, self._sent)
+                    self._sent.wrote(len(step), time.perf_counter())
                 case Pause(time=pause):
                     await asyncio.sleep(pause / 1_000_000)
                 case Struck():
-                    exchange.struck = time.perf_counter() - exchange.clock
-                    exchange.struck_after, exchange.complete = exchange.bytes_sent, False
+                    self._sent.strike(time.perf_counter())
                 case End(ending=ending):
                     return ending
         return None
@@ -245,11 +241,11 @@ class _Live:
             await asyncio.Event().wait()  # the handler is cancelled when the client leaves
         if ending != "complete":
             if ending == "chunk" and self._framed:
-                await send(self._request, broken_chunk(), self._exchange)
+                await send(self._request, broken_chunk(), self._sent)
             await break_off(self._request, "closed" if ending == "chunk" else ending)
             return CLOSE
         if self._framed:
-            await send(self._request, LAST_CHUNK, self._exchange)
-        self._exchange.ended = time.perf_counter() - self._exchange.clock
+            await send(self._request, LAST_CHUNK, self._sent)
+        self._sent.end_pauses(time.perf_counter())
         stays = self._request.keep_alive and self._framed
         return KEEP_ALIVE if stays else CLOSE

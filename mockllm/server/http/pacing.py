@@ -17,9 +17,9 @@ from weakref import WeakKeyDictionary
 
 from aiohttp import web
 
-from mockllm.replay.sessions.exchange import Exchange
-from mockllm.server.http.arrival import age
+from mockllm.replay.sessions.exchange import Sent
 from mockllm.server.http.sending import WATER, drained
+from mockllm.server.http.socket_age import age
 
 __all__ = ["Paced", "Pacer"]
 
@@ -47,7 +47,7 @@ class Paced:
         parts: the bytes of the body in each part, without framing.
         begin: where the first part begins; what is before it was written.
         separate: whether each part is a write of its own, also where several are due.
-        final: whether the answer is over with the last part, which the exchange notes.
+        final: whether the answer is over with the last part, which is noted.
     """
 
     data: bytes
@@ -62,14 +62,14 @@ class Paced:
 class _Stream:
     """An answer while it is written."""
 
-    __slots__ = ("begin", "done", "exchange", "index", "last", "paced", "rate", "start", "to")
+    __slots__ = ("begin", "done", "index", "last", "paced", "rate", "sent", "start", "to")
 
     def __init__(
-        self, to: asyncio.Transport, paced: Paced, exchange: Exchange, start: float, rate: float
+        self, to: asyncio.Transport, paced: Paced, sent: Sent, start: float, rate: float
     ) -> None:
         self.to = to
         self.paced = paced
-        self.exchange = exchange
+        self.sent = sent
         self.start, self.rate = start, rate
         self.index, self.begin = 0, paced.begin
         self.last = paced.times[-1] if paced.final else None
@@ -123,11 +123,11 @@ class Pacer:
         self,
         request: web.BaseRequest,
         paced: Paced,
-        exchange: Exchange,
+        sent: Sent,
         start: float,
         speed: float = 1.0,
     ) -> None:
-        """Writes all parts, each at its time, and notes in the exchange how much was sent.
+        """Writes all parts, each at its time, and notes in `sent` how much was sent.
 
         Where the client reads slowly, only its own parts wait.
 
@@ -136,15 +136,15 @@ class Pacer:
             speed: of the times.
 
         Raises:
-            ConnectionError: the client is gone; the exchange says so.
+            ConnectionError: the client is gone; `sent` says so.
         """
         transport = request.transport
         if transport is None:
-            raise _gone(exchange)
+            raise _gone(sent)
         loop = asyncio.get_running_loop()
         if loop is not self._loop:
             self._begin(loop)
-        stream = _Stream(transport, paced, exchange, start, speed * 1_000_000)
+        stream = _Stream(transport, paced, sent, start, speed * 1_000_000)
         count = len(paced.times)
         try:
             while stream.index < count:
@@ -156,7 +156,7 @@ class Pacer:
                     self._plan(stream)
                 await stream.done
                 if transport.get_write_buffer_size() > WATER:
-                    await drained(request, exchange)
+                    await drained(request, sent)
         finally:
             if stream.index < count:  # it may stand in the plan for long
                 stream.paced = _NOTHING
@@ -233,25 +233,24 @@ class Pacer:
 
     def _write_due(self, stream: _Stream, now: float) -> bool:
         """Writes what is due; returns whether the task is to go on."""
-        to, paced, index = stream.to, stream.paced, stream.index
+        to, paced, index, sent = stream.to, stream.paced, stream.index, stream.sent
         if to.is_closing():
-            raise _gone(stream.exchange)
+            raise _gone(sent)
         times, passed = paced.times, (now - stream.start) * stream.rate
         count = len(times)
         if self._late is not None:
             self._late((passed - times[index]) / stream.rate, 1)
-        stream.exchange.bytes_sent += len(paced.parts[index])
+        size = len(paced.parts[index])
         index += 1
         if index < count and times[index] <= passed and not paced.separate:
-            index = self._all_due(stream, passed)
+            first, index = index, self._all_due(stream, passed)
+            size += sum(map(len, paced.parts[first:index]))
         end = paced.ends[index - 1]
         to.write(paced.data[stream.begin : end])
         stream.begin, stream.index = end, index
-        if (left := stream.exchange.left) is not None:
-            left.append(stream.exchange.bytes_sent)
-            left.append(now - stream.start)
-        if times[index - 1] == stream.last and stream.exchange.ended is None:
-            stream.exchange.ended = perf_counter() - stream.exchange.clock
+        sent.wrote(size, now - stream.start + sent.clock)
+        if times[index - 1] == stream.last and sent.ended is None:
+            sent.end_pauses(perf_counter())
         if index == count or to.get_write_buffer_size() > WATER:
             return True
         if times[index] > passed:
@@ -263,14 +262,13 @@ class Pacer:
         return False
 
     def _all_due(self, stream: _Stream, passed: float) -> int:
-        """Counts the parts that are due after so many microseconds and go out with the first in
-        one write; returns where they end."""
+        """Where the parts end that are due after so many microseconds and go out with the first in
+        one write."""
         paced, index = stream.paced, stream.index + 1
         times, ends, bound = paced.times, paced.ends, stream.begin + WATER
         while index < len(times) and times[index] <= passed and ends[index] <= bound:
             if self._late is not None:
                 self._late((passed - times[index]) / stream.rate, 1)
-            stream.exchange.bytes_sent += len(paced.parts[index])
             index += 1
         return index
 
@@ -278,6 +276,6 @@ class Pacer:
 _NOTHING = Paced(b"", (0,), (0,), (b"",))
 
 
-def _gone(exchange: Exchange) -> ConnectionResetError:
-    exchange.client_gone = True
+def _gone(sent: Sent) -> ConnectionResetError:
+    sent.leave()
     return ConnectionResetError("the client closed the connection")

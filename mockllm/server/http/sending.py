@@ -10,7 +10,7 @@ import sys
 from aiohttp import web
 
 from mockllm.core.timed_bytes import Ending
-from mockllm.replay.sessions.session import Exchange
+from mockllm.replay.sessions.exchange import Sent
 from mockllm.server.http.aiohttp_internals import drain
 
 if sys.platform == "linux":
@@ -67,29 +67,29 @@ def _unacknowledged(descriptor: int) -> int:
     return count
 
 
-async def send(request: web.BaseRequest, data: bytes, exchange: Exchange) -> None:
+async def send(request: web.BaseRequest, data: bytes, sent: Sent) -> None:
     """Writes bytes of an answer; waits while the client reads more slowly.
 
     Raises:
-        ConnectionResetError: the client is gone; the exchange says so.
+        ConnectionResetError: the client is gone; `sent` says so.
     """
     transport = request.transport
     if transport is None or transport.is_closing():
-        exchange.client_gone = True
+        sent.leave()
         raise ConnectionResetError("the client closed the connection")
     transport.write(data)
     if transport.get_write_buffer_size() > WATER:
-        await drained(request, exchange)
+        await drained(request, sent)
 
 
-async def drained(request: web.BaseRequest, exchange: Exchange) -> None:
+async def drained(request: web.BaseRequest, sent: Sent) -> None:
     """Waits while the client reads more slowly.
 
     Raises:
-        ConnectionError: the client is gone; the exchange says so.
+        ConnectionError: the client is gone; `sent` says so.
     """
     try:
         await drain(request)
     except ConnectionError:
-        exchange.client_gone = True
+        sent.leave()
         raise

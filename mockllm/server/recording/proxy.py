@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Container, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from aiohttp import HttpVersion10, web
@@ -24,7 +25,7 @@ from mockllm.replay.body import parse_object
 from mockllm.replay.compilation.http_answer import CORS, LAST_CHUNK, chunk, error_answer
 from mockllm.replay.faults.fault_plan import NO_PLAN, FaultPlan
 from mockllm.replay.request_options import FAULT_HEADER, requested_faults
-from mockllm.replay.sessions.session import Exchange
+from mockllm.replay.sessions.exchange import Exchange, Played
 from mockllm.scenario.fault_model import Fault
 from mockllm.server.http.delivery import CLOSE, KEEP_ALIVE, deliver
 from mockllm.server.http.sending import break_off, broken_chunk, send
@@ -149,8 +150,9 @@ class Proxy:
         protocol: WireProtocol,
         exchange: Exchange,
     ) -> web.StreamResponse:
-        exchange.api, exchange.outcome, exchange.problems = protocol.name, "forwarded", ()
-        exchange.scenario = exchange.turn = exchange.position = None
+        before = exchange.played
+        played = Played("forwarded", api=protocol.name, model=before.model, stream=before.stream)
+        exchange.forward(played)
         if not self.serves(protocol):
             return await self._refuse(request, protocol, exchange, self._missing(protocol))
         if request.headers.get("Upgrade", "").lower() == "websocket":
@@ -171,7 +173,7 @@ class Proxy:
         except RequestError as error:
             return await self._refuse(request, protocol, exchange, error.message, 408, error.code)
         if upload is not None and isinstance(body, bytes):
-            exchange.body = body
+            exchange.forward(played, body)
         if recorder is not None:
             await recorder.room()
         try:
@@ -192,9 +194,9 @@ class Proxy:
             await self._pass_on(request, upstream, copy, exchange)
         except UpstreamError as error:
             copy.cut = cut_of(error)
-            exchange.complete, exchange.problems = False, (str(error),)
+            exchange.sent.report(str(error))
             if error.how == "chunk" and request.version > HttpVersion10:
-                await send(request, broken_chunk(), exchange)
+                await send(request, broken_chunk(), exchange.sent)
             await break_off(request, "reset" if error.how == "reset" else "closed")
         finally:
             upstream.close()
@@ -230,7 +232,7 @@ class Proxy:
 
         around = circumstances(protocol, _parsed(protocol, exchange), request.raw_path)
         return await pass_broken(
-            request, upstream, copy, exchange, faults, around, head, self._passing
+            request, upstream, copy, exchange.sent, faults, around, head, self._passing
         )
 
     def _missing(self, protocol: WireProtocol) -> str:
@@ -258,10 +260,11 @@ class Proxy:
         code: str | None = "upstream_unreachable",
     ) -> web.StreamResponse:
         error = RequestError(message, status=status, code=code)
-        exchange.outcome, exchange.status, exchange.problems = "error", status, (message,)
+        played = replace(exchange.played, outcome="error", status=status, problems=(message,))
+        exchange.forward(played)
         answer = error_answer(protocol, error, derive("upstream", message))
         close = status == 501 or not request.content.at_eof()
-        return await deliver(request, answer, exchange, close=close)
+        return await deliver(request, answer, exchange.sent, close=close)
 
     async def _pass_on(
         self, request: web.BaseRequest, upstream: Upstream, copy: AnswerCopy, exchange: Exchange
@@ -273,7 +276,8 @@ class Proxy:
             ConnectionResetError: the client is gone.
         """
         response = upstream.response
-        exchange.status = response.status
+        sent = exchange.sent
+        sent.pass_on(response.status)
         old = request.version <= HttpVersion10
         empty = request.method == "HEAD" or response.status in _NO_BODY
         length = response.headers.get("Content-Length")
@@ -285,20 +289,20 @@ class Proxy:
             close=old or not request.keep_alive,
             for_page="Origin" in request.headers,
         )
-        await send(request, head, exchange)
+        await send(request, head, sent)
         async for data in upstream.chunks():
             copy.add(data)
             if remaining is not None:
                 remaining -= len(data)
                 if remaining <= 0:
                     copy.finish()
-            await send(request, chunk(data) if framed else data, exchange)
-            exchange.bytes_sent += len(data)
+            await send(request, chunk(data) if framed else data, sent)
+            sent.wrote(len(data), time.perf_counter())
             copy.passed_on()
         copy.finish()
         if framed:
-            await send(request, _last_chunk(upstream.trailers), exchange)
-        exchange.ended = time.perf_counter() - exchange.clock
+            await send(request, _last_chunk(upstream.trailers), sent)
+        sent.end_pauses(time.perf_counter())
 
 
 def _parsed(protocol: WireProtocol, exchange: Exchange) -> Request | None:

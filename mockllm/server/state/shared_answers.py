@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Callable
 
-from mockllm.errors import RequestError
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.player import Player
 from mockllm.replay.sessions.entry_packing import unpack
@@ -14,23 +12,16 @@ from mockllm.replay.sessions.shared_session import (
     FindAnswer,
     FindConversation,
     SharedSession,
-    StateAwayError,
-    StateNotReadError,
     StateOperation,
 )
 from mockllm.server.control.session_setup import SessionSetups
 from mockllm.server.state.shared_setups import SharedSetups
 from mockllm.server.state.shared_state import SharedState, needing
 
-if TYPE_CHECKING:
-    from mockllm.replay.compilation.http_answer import HttpAnswer
-
 __all__ = ["DEFAULT", "SharedAnswers"]
 
 DEFAULT = "default"
 """The session of requests that name none. It has no setup of its own."""
-
-_Answer = TypeVar("_Answer")
 
 
 class SharedAnswers:
@@ -39,7 +30,6 @@ class SharedAnswers:
     Args:
         setups: of this process.
         served: the player of the server, at any time.
-        refuse: the error answer to a request for a path.
         failed: called when a request is refused because the store is away.
     """
 
@@ -48,54 +38,19 @@ class SharedAnswers:
         state: SharedState,
         setups: SessionSetups,
         served: Callable[[], Player],
-        refuse: Callable[[str, RequestError, Exchange], HttpAnswer],
         failed: Callable[[], None],
     ) -> None:
         self.state = state
         self.setups = SharedSetups(state, setups)
         self._served = served
-        self._refuse = refuse
-        self._failed = failed
-
-    async def answer(
-        self,
-        session: SharedSession,
-        exchange: Exchange,
-        path: str,
-        answering: Callable[[], Awaitable[tuple[_Answer, bool]]],
-    ) -> tuple[_Answer | HttpAnswer, bool]:
-        """What `answering` returns once everything that it needs of the store is there.
-
-        Args:
-            path: of the request, also with its query, for the shape of an error.
-        """
-        try:
-            await self.refresh(session.name)
-            while True:
-                session.begin()
-                exchange.problems = ()
-                try:
-                    answer = await answering()
-                except StateNotReadError as missing:
-                    await self._read(session, missing.operation)
-                else:
-                    break
-            await self._keep(session)
-        except RequestError as error:
-            session.begin()
-            refusal = self._refuse(path, error, exchange)
-            if isinstance(error, StateAwayError):
-                exchange.outcome = "error"
-                self._failed()
-            return refusal, False
-        return answer
+        self.failed = failed
 
     async def refresh(self, session: str) -> None:
         """Sets a session up as the store has it; see `SharedSetups.refresh`."""
         if session != DEFAULT:
             await self.setups.refresh(session, self._served())
 
-    async def _read(self, session: SharedSession, operation: StateOperation) -> None:
+    async def carry_out(self, session: SharedSession, operation: StateOperation) -> None:
         """Carries out an operation that a session needs; its outcome is there afterwards."""
         with needing(operation):
             outcome = await self.state.store.perform(session.name, operation)
@@ -107,7 +62,7 @@ class SharedAnswers:
             outcome = _answer_of(outcome, operation.id)
         session.known[operation] = outcome
 
-    async def _keep(self, session: SharedSession) -> None:
+    async def keep(self, session: SharedSession) -> None:
         """Keeps what the next request may need, before this one is answered."""
         unused = session.unused
         if session.tokens or session.deleted or unused:
@@ -115,10 +70,10 @@ class SharedAnswers:
                 await self.state.store.keep(session.name, session.tokens, session.deleted, unused)
 
     def record(self, session: SharedSession, exchange: Exchange) -> None:
-        """Takes an exchange into the journal."""
-        exchange.session = session.name
+        """Takes an exchange into the journal; its number is known when the session is restored."""
+        exchange.enter(session.name, 0)
         protocol = PROTOCOLS.get(exchange.api or "")
-        has_answer = session.kept is not None and bool(protocol and protocol.stored)
+        has_answer = exchange.answer_id is not None and bool(protocol and protocol.stored)
         self.state.journal.add(session.name, exchange, tuple(session.noted), has_answer=has_answer)
 
     def end(self, exchange: Exchange) -> None:

@@ -16,7 +16,8 @@ from mockllm.replay.client_requests import client_target
 from mockllm.replay.compilation.resolve import resolve
 from mockllm.replay.loading import loads
 from mockllm.replay.player import Player
-from mockllm.replay.sessions.session import Exchange, Session
+from mockllm.replay.sessions.exchange import Exchange, Received, Sent
+from mockllm.replay.sessions.session import Session
 from mockllm.scenario.model import Scenario
 from tests.checking.conversations.request_bodies import (
     MODELS,
@@ -28,6 +29,7 @@ from tests.checking.conversations.request_bodies import (
     result,
     results_of_responses,
 )
+from tests.entries import amend
 
 TWO = """
 scenario: two
@@ -148,21 +150,13 @@ class Conversation:
     def send(self, given: dict, **fields) -> Exchange:
         protocol = PROTOCOLS[self.api]
         target = client_target(protocol, MODELS.get(self.api, "mock"))
-        exchange = Exchange(
-            "POST",
-            protocol.client.path,
-            {},
-            json.dumps(given).encode(),
-            self.api,
-            clock=next(self._clock),
-        )
-        exchange.target = target
-        self.player.play(Call(protocol, target, {}, self.session, exchange))
+        data, clock = json.dumps(given).encode(), next(self._clock)
+        answered = self.player.play(Call(protocol, target, {}, data, self.session))
+        received = Received("POST", protocol.client.path, {}, data, clock=clock, target=target)
+        sent = Sent(clock, complete=not answered.answer.closes_connection)
+        exchange = Exchange(received, answered.played, sent)
         self.session.record(exchange)
-        exchange.ended = 0.0
-        for name, value in fields.items():
-            setattr(exchange, name, value)
-        return exchange
+        return amend(exchange, **{"ended": 0.0, **fields})
 
     def verify(self, **options) -> Verification:
         return verify(self.session, self.player.served.by_name, **options)

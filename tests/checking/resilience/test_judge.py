@@ -20,6 +20,7 @@ from mockllm.replay.sessions.exchange import Exchange
 from mockllm.scenario.check import check
 from mockllm.scenario.reading.faults import parse_faults
 from tests.cases import for_all
+from tests.entries import amend, journal_entry
 
 CASES = {case.name.partition("/")[2]: case for case in fault_cases("chat")}
 CLOSED = {"tasks": 0, "threads": 0, "connections": 0}
@@ -31,10 +32,8 @@ def requests(*waits: float, status: int = 200, **fields: Any) -> list[Exchange]:
     found, at = [], 100.0
     for number, wait in enumerate((0.0, *waits), 1):
         at += wait
-        one = Exchange("POST", "/v1/chat/completions", {}, b"{}", number=number, status=status)
-        one.clock, one.duration, one.outcome, one.struck = at, 0.1, "played", 0.0
-        for name, value in fields.items():
-            setattr(one, name, value)
+        one = journal_entry("POST", "/v1/chat/completions", {}, b"{}", number=number, status=status)
+        amend(one, **{"clock": at, "duration": 0.1, "outcome": "played", "struck": 0.0, **fields})
         at += 0.1
         found.append(one)
     return found
@@ -245,7 +244,7 @@ def test_tries_are_the_same_request() -> None:
     assert verdict("retry-same", case, ONE, done) == "not applicable"
     for changes in ({"body": b"[]"}, {"path": "/v2"}, {"headers": {"idempotency-key": "b"}}):
         first, second = requests(0.5, headers={"idempotency-key": "a"})
-        assert verdict("retry-same", case, [first, replace(second, **changes)], done) == "wrong"
+        assert verdict("retry-same", case, [first, amend(second, **changes)], done) == "wrong"
 
 
 def test_what_a_client_declares_counts() -> None:

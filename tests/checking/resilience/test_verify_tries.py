@@ -8,8 +8,8 @@ from mockllm.checking.conversations.judge import Verification, verify
 from mockllm.checking.conversations.judged import JudgedSession
 from mockllm.checking.conversations.retries import RETRY_RULES
 from mockllm.checking.conversations.session_history import SessionHistory
-from mockllm.replay.sessions.exchange import Exchange
 from mockllm.server.thread import ServerThread
+from tests.entries import journal_entry
 from tests.faults.playing import connect, receive, request_bytes, served
 
 TRIES = """
@@ -93,8 +93,9 @@ def test_waits_that_do_not_grow(waits: tuple[float, ...], broken: bool) -> None:
     journal, at = [], 10.0
     for number, wait in enumerate((0.0, *waits), 1):
         at += wait
-        one = Exchange("POST", "/v1", {}, b"{}", "chat", number=number, outcome="error", status=503)
-        one.clock = at
+        one = journal_entry(
+            "POST", "/v1", {}, b"{}", "chat", number=number, outcome="error", status=503, clock=at
+        )
         journal.append(one)
     record = JudgedSession(tuple(journal), SessionHistory((), {}), 50, [])
     assert bool(list(RETRY_RULES["backoff-grows"](record))) == broken

@@ -22,9 +22,9 @@ from mockllm.conformance.messages import Answer, read_answer
 from mockllm.conformance.results import rule_verdict
 from mockllm.conformance.results_file import read_results
 from mockllm.errors import ProbeError
-from mockllm.replay.sessions.exchange import Exchange
 from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread
+from tests.entries import journal_entry
 from tests.timeouts import GIVE_UP
 
 HERE = Path(__file__).parent
@@ -141,7 +141,7 @@ def test_no_further_case_is_played_after_an_interruption(server):
 )
 def test_a_broken_runner_says_nothing_about_its_client(answer, reason):
     """No rule is kept or broken then."""
-    played = Played(CASES["cut-in-text-close"], answer, (Exchange("POST", "/", {}, b""),))
+    played = Played(CASES["cut-in-text-close"], answer, (journal_entry("POST", "/", {}, b""),))
     adapter = AdapterFrames("mine.py", ())
     found = Judged.of(played, ResiliencePolicy(), ["cut-reported", "recovers"], adapter).findings
     assert [(one.rule, one.verdict) for one in found] == [("cut-reported", "not judged")]

@@ -17,7 +17,7 @@ from mockllm.recording.store.folder import Folder
 from mockllm.replay.call import Call
 from mockllm.replay.loading import load
 from mockllm.replay.player import Player
-from mockllm.replay.sessions.session import Exchange, Session
+from mockllm.replay.sessions.session import Session
 from mockllm.tapes.model import digest
 from tests.recording.exchanging import answer, failure, model, timed, user
 
@@ -173,9 +173,9 @@ def test_an_earlier_try_with_fields_of_its_service_is_exact(path):
     assert player.served.scenarios[0].turns[0].attempts[0].extra
     played = []
     for _ in range(2):
-        entry = Exchange("POST", "/v1/chat/completions", {}, failed.request_body)
-        answered = player.play(Call(PROTOCOLS["chat"], NO_TARGET, {}, session, entry))
-        played.append((answered, entry.recorded))
+        call = Call(PROTOCOLS["chat"], NO_TARGET, {}, failed.request_body, session)
+        answered = player.play(call)
+        played.append((answered.answer, answered.played.recorded))
     (tried, how), (_, then) = played
     assert (how, then) == ("exact", "exact")
     assert (tried.status, b"".join(tried.data)) == (429, body)

@@ -14,7 +14,6 @@ import pytest
 
 from mockllm.errors import UsageError
 from mockllm.replay.sessions.entry_packing import Stored, pack, restore
-from mockllm.replay.sessions.exchange import Exchange
 from mockllm.replay.sessions.shared_session import Claim, FindAnswer
 from mockllm.server.app import MockServer
 from mockllm.server.options import ServerOptions
@@ -24,6 +23,7 @@ from mockllm.server.state.redis_store import RedisStore
 from mockllm.server.state.sqlite_store import SqliteStore
 from mockllm.server.state.store import Batch, Names, Setup, StateStore, StoreError
 from mockllm.server.thread import ServerThread
+from tests.entries import journal_entry
 from tests.server.shared_state.replicas import redis_server
 from tests.timeouts import GIVE_UP
 
@@ -69,7 +69,7 @@ async def append(store: StateStore, *batches: Batch) -> None:
 def write(session: str, number: int, **fields: Any) -> Batch:
     """An entry of some 1,000 bytes, or of more."""
     body = b"x" * fields.pop("size", 200)
-    exchange = Exchange("POST", "/", {}, body, at=_LATER + number, outcome="played")
+    exchange = journal_entry("POST", "/", {}, body, at=_LATER + number, outcome="played")
     entries = pack([(number, exchange)], "p")
     return Batch(session, _LATER + number, entries, {"played": 1}, **fields)
 

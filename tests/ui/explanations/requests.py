@@ -16,7 +16,7 @@ from mockllm.protocols.base import WireProtocol
 from mockllm.replay.call import Call
 from mockllm.replay.client_requests import client_target
 from mockllm.replay.player import Player
-from mockllm.replay.sessions.exchange import Exchange
+from mockllm.replay.sessions.exchange import Exchange, Received
 from mockllm.replay.sessions.session import Session
 from tests.sixth_protocol.echo import PROTOCOL as ECHO
 
@@ -97,10 +97,10 @@ def played(
     """The exchange of a request that a player answers."""
     target = client_target(protocol, model)
     data = json.dumps(body).encode()
-    exchange = Exchange("POST", protocol.client.path_of(model), dict(headers or {}), data)
-    exchange.api, exchange.target = protocol.name, target
-    player.play(Call(protocol, target, exchange.headers, Session("test"), exchange))
-    return exchange
+    named = dict(headers or {})
+    answered = player.play(Call(protocol, target, named, data, Session("test")))
+    received = Received("POST", protocol.client.path_of(model), named, data, target=target)
+    return Exchange(received, answered.played)
 
 
 def request_of(protocol: WireProtocol, model: str, body: Mapping[str, Any]) -> Request:

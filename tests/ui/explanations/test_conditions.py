@@ -17,6 +17,7 @@ from mockllm.replay.player import Player
 from mockllm.scenario.model import AutoPart, Match, Scenario, TextCondition, TextPart, ToolPart
 from mockllm.scenario.model import TurnSpec as Turn
 from mockllm.ui.explanation import explanation_json
+from tests.entries import journal_entry
 from tests.ui.explanations.requests import APIS, bodies, known, names, played, request_of
 
 words = st.sampled_from(["a", "b", "ab", "- a: b", "x", "Say"])
@@ -186,7 +187,6 @@ def test_a_body_that_was_shortened_gets_no_skeleton():
 
 
 def test_conditions_of_a_route_are_judged():
-    from mockllm.replay.sessions.exchange import Exchange
 
     player = Player(
         loads(
@@ -194,7 +194,7 @@ def test_conditions_of_a_route_are_judged():
             "turns: [{answer: {json: []}}]\n"
         )
     )
-    exchange = Exchange("GET", "/v1/files?limit=3", {}, b"", outcome="unmatched", status=404)
+    exchange = journal_entry("GET", "/v1/files?limit=3", {}, b"", outcome="unmatched", status=404)
     (nearest,) = explanation_json(player, exchange)["nearest"]
     (one,) = nearest["conditions"]
     assert (one["path"], one["met"], one["expected"], one["actual"]) == (
@@ -229,6 +229,7 @@ def test_a_body_may_be_nested_as_deeply_as_it_can_be_read():
             nested = "[" * depth + "]" * depth
             exchange = played(protocol, "m", protocol.client.first_request("m", "hi"), player)
             assert exchange.outcome == "unmatched"
-            exchange.body = exchange.body[:-1] + f', "deep": {nested}, "x": {nested}}}'.encode()
+            body = exchange.body[:-1] + f', "deep": {nested}, "x": {nested}}}'.encode()
+            exchange = exchange.copy(body)
             assert json.dumps(explanation_json(player, exchange))
             assert json.dumps(conversation_json("chat", exchange))

@@ -14,16 +14,22 @@ from mockllm.core.request import OfferedTool
 from mockllm.core.turn import ToolCall
 from mockllm.replay.client_requests import client_target
 from mockllm.replay.loading import loads
-from mockllm.replay.sessions.exchange import Exchange
 from mockllm.ui.conversation import conversation_json
 from mockllm.ui.findings import findings_json
+from tests.entries import journal_entry
 from tests.timeouts import GIVE_UP
 from tests.ui.explanations.requests import APIS, HOSTILE, bodies, known
 
 
 def conversation(protocol, model, body):
-    exchange = Exchange("POST", protocol.client.path_of(model), {}, json.dumps(body).encode())
-    exchange.api, exchange.target = protocol.name, client_target(protocol, model)
+    exchange = journal_entry(
+        "POST",
+        protocol.client.path_of(model),
+        {},
+        json.dumps(body).encode(),
+        protocol.name,
+        target=client_target(protocol, model),
+    )
     found = conversation_json(protocol.name, exchange)
     json.dumps(found)
     return found
@@ -99,7 +105,7 @@ def test_what_is_no_text_is_named():
 
 def test_what_is_no_request_has_no_conversation():
     for api, body in (("chat", b"{"), ("chat", b""), ("none", b"{}"), ("", b"x")):
-        exchange = Exchange("POST", "/", {}, body, api=api)
+        exchange = journal_entry("POST", "/", {}, body, api=api)
         assert conversation_json(api, exchange) is None
 
 

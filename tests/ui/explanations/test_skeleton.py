@@ -12,6 +12,7 @@ from mockllm.matching.index import SCENARIO_HEADER
 from mockllm.replay.loading import loads
 from mockllm.replay.player import Player
 from mockllm.ui.explanation import explanation_json
+from tests.entries import journal_entry
 from tests.ui.explanations.requests import APIS, HOSTILE, bodies, known, played
 
 OTHERS = """\
@@ -132,9 +133,8 @@ def test_two_scenarios_that_match_equally_well_give_one_that_matches_better():
 )
 def test_a_route_that_nothing_answers_gets_a_scenario(method, path):
     from mockllm.matching.routes import RouteRequest
-    from mockllm.replay.sessions.exchange import Exchange
 
-    exchange = Exchange(method, path, {}, b"{}", outcome="unknown route", status=404)
+    exchange = journal_entry(method, path, {}, b"{}", outcome="unknown route", status=404)
     found = explanation_json(Player(loads(OTHERS)), exchange)
     assert found is not None
     assert found["kind"] == "unknown route"

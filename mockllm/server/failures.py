@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from mockllm.errors import RequestError
-from mockllm.replay.sessions.exchange import Exchange
 
-__all__ = ["failure", "note_failure", "too_deep"]
+__all__ = ["failure", "too_deep"]
 
 _ROOT = Path(__file__).resolve().parent.parent
 
@@ -48,14 +47,6 @@ def _levels(body: bytes) -> int:
         elif byte in b"]}":
             level -= 1
     return deepest
-
-
-def note_failure(exchange: Exchange, error: RequestError) -> None:
-    """Writes a failure into an exchange."""
-    exchange.outcome = "failed"
-    exchange.status = error.status
-    exchange.complete = False
-    exchange.problems += (error.message,)
 
 
 def _described(error: BaseException) -> str:

@@ -1,0 +1,96 @@
+"""The parts of a server, each given what it works with. Imported when the server listens already,
+for it needs nearly everything.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mockllm.protocols import PROTOCOLS
+from mockllm.replay.sessions.session import Sessions
+from mockllm.scenario.model import Scenario
+from mockllm.server.answers import Answers
+from mockllm.server.control.access import ControlAccess
+from mockllm.server.control.metrics import NoMetrics, Snapshot, make_metrics
+from mockllm.server.control.responses import ControlAnswers
+from mockllm.server.control.routes import Control
+from mockllm.server.control.server_requests import About
+from mockllm.server.control.server_view import ServerView
+from mockllm.server.handler import Handler
+from mockllm.server.options import ServerOptions
+from mockllm.server.readiness import Readiness
+
+if TYPE_CHECKING:
+    from mockllm.server.state.shared_answers import SharedAnswers
+    from mockllm.server.state.shared_state import SharedState
+
+__all__ = ["ServerParts", "make_parts"]
+
+
+@dataclass(frozen=True, slots=True)
+class ServerParts:
+    """The parts of one server.
+
+    Args:
+        streaming: the tasks of answers that take time; a server that stops waits for them.
+        state: what other processes share; None: nothing is shared.
+    """
+
+    handler: Handler
+    answers: Answers
+    readiness: Readiness
+    view: ServerView
+    streaming: set[asyncio.Task[object]]
+    state: SharedState | None
+
+
+def make_parts(
+    scenarios: Iterable[Scenario], options: ServerOptions, sessions: Sessions
+) -> ServerParts:
+    """The parts of a server.
+
+    Raises:
+        UsageError: a path, an origin or the state store of the options is wrong.
+    """
+    streaming: set[asyncio.Task[object]] = set()
+    metrics = make_metrics()
+
+    def figures() -> Snapshot:
+        return metrics.snapshot(len(streaming), sessions.dropped)
+
+    answers = Answers(scenarios, options, streaming)
+    sessions.on_evicted = answers.assigned.evict
+    shared = _shared(answers, options, metrics) if options.state else None
+    control = Control(sessions, answers.assigned, PROTOCOLS, answers.player_of, options.paths)
+    access = ControlAccess(options.host, options.allowed_hosts, options.allowed_origins)
+    view = ServerView(answers, sessions, options.page)
+    routes = ControlAnswers(control, access, figures, view)
+    if shared is not None:
+        from mockllm.server.state.shared_control import SharedControl
+
+        answers.share(shared)
+        control.shared = view.shared = SharedControl(shared, answers.assigned)
+        shared.state.figures = figures
+        routes.readiness.checks.append(shared.state.problem)
+        routes.gather = shared.state.all_figures
+    about = About(routes, answers)
+    handler = Handler(options, answers, sessions, shared, about, view, metrics, streaming)
+    state = None if shared is None else shared.state
+    return ServerParts(handler, answers, routes.readiness, view, streaming, state)
+
+
+def _shared(answers: Answers, options: ServerOptions, metrics: NoMetrics) -> SharedAnswers:
+    """Sessions in a store that other processes use, too."""
+    from mockllm.server.state.shared_answers import SharedAnswers
+    from mockllm.server.state.shared_state import SharedState, store_of
+
+    notice = options.notice or (lambda _: None)
+    return SharedAnswers(
+        SharedState(store_of(options.state), notice),
+        answers.assigned,
+        lambda: answers.player,
+        metrics.store_failed,
+    )
