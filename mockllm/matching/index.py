@@ -6,7 +6,6 @@ regular expressions and globs are tried one by one.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -23,8 +22,6 @@ SCENARIO_HEADER = "x-mockllm-scenario"
 
 _NGRAM = 8
 """Characters of an n-gram."""
-_SPACE = re.compile(r"\s").finditer
-_END = re.Match.end
 _CACHED_TEXTS = 2048
 _CACHED_LENGTH = 4096
 _FEW = 16
@@ -45,35 +42,23 @@ def _digest(scenario: Scenario) -> str:
     return derive(scenario.name, "scenario", length=16, hex=True)
 
 
+_Table = dict[str, list[tuple[str, int]]]
+
+
 class _SubstringIndex:
     """Finds which of many needles occur in a text: a prefilter by n-grams, then a search.
 
-    Each needle is filed under one key, a part of it that every text with the needle has:
-
-    1. a whole word inside of the needle, or else
-    2. an n-gram of `_NGRAM` characters right after white space in the needle, or else
-    3. any n-gram of the needle (the whole needle, if it is shorter than `_NGRAM`).
-
-    Of the possible keys of a kind, the one that is in the fewest needles is used. A text is split
-    into keys of the same kinds, and only the needles under these keys are searched in it. Words
-    are the cheapest keys to look up, n-grams at every character the most expensive.
+    Each needle is filed under the n-gram of it that is in the fewest needles; every text with the
+    needle has it. Only the needles under n-grams of a text are searched in it.
     """
 
     def __init__(self, needles: Sequence[tuple[str, int]]) -> None:
         self._needles = needles
-        kinds = (_inner_words, _word_ngrams, _ngrams)
-        counts: Counter[str] = Counter()
-        for needle, _ in needles:
-            counts.update({key for kind in kinds for key in kind(needle)})
-        tables: tuple[_Table, ...] = ({}, {}, {})
+        counts = Counter(gram for needle, _ in needles for gram in set(_ngrams(needle)))
+        self._by_ngram: _Table = {}
         for needle, index in needles:
-            for kind, table in zip(kinds, tables, strict=True):
-                keys = kind(needle)
-                if keys:
-                    rarest = min(keys, key=counts.__getitem__)
-                    table.setdefault(rarest, []).append((needle, index))
-                    break
-        self._by_word, self._by_word_ngram, self._by_ngram = tables
+            rarest = min(_ngrams(needle), key=counts.__getitem__)
+            self._by_ngram.setdefault(rarest, []).append((needle, index))
         self._sizes = sorted({len(key) for key in self._by_ngram})
 
     def search(self, text: str) -> list[int]:
@@ -82,36 +67,19 @@ class _SubstringIndex:
         if len(text) * (1 + len(self._sizes)) > 2 * len(self._needles):
             return [index for needle, index in self._needles if needle in text]
         indices: list[int] = []
-        if self._by_word:
-            indices += _occurring(self._by_word, set(text.split()), text)
-        if self._by_word_ngram:
-            indices += _occurring(self._by_word_ngram, set(_word_ngrams(text)), text)
         for size in self._sizes:
-            keys = {text[at : at + size] for at in range(len(text) - size + 1)}
-            indices += _occurring(self._by_ngram, keys, text)
+            grams = {text[at : at + size] for at in range(len(text) - size + 1)}
+            indices += [
+                index
+                for gram in self._by_ngram.keys() & grams
+                for needle, index in self._by_ngram[gram]
+                if needle in text
+            ]
         return indices
 
 
-_Table = dict[str, list[tuple[str, int]]]
-
-
-def _occurring(table: _Table, keys: set[str], text: str) -> list[int]:
-    """The indices of the needles under some keys that occur in a text."""
-    return [index for key in table.keys() & keys for needle, index in table[key] if needle in text]
-
-
-def _inner_words(needle: str) -> list[str]:
-    """The words with white space on both sides: whole words of any text with this needle."""
-    return needle.split()[1:-1]
-
-
-def _word_ngrams(text: str) -> list[str]:
-    """The n-grams that begin right after white space."""
-    last = len(text) - _NGRAM
-    return [text[at : at + _NGRAM] for at in map(_END, _SPACE(text)) if at <= last]
-
-
 def _ngrams(needle: str) -> list[str]:
+    """The n-grams of a needle; the whole of it where it is shorter than one."""
     size = min(_NGRAM, len(needle))
     return [needle[at : at + size] for at in range(len(needle) - size + 1)]
 
