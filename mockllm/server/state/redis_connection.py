@@ -107,7 +107,7 @@ class RedisConnection:
         """What a script returns that must not be carried out twice.
 
         Args:
-            script: one of `redis_scripts`, registered with the client.
+            script: one of `lua`, registered with the client.
         """
         token = self.key("once", uuid.uuid4().hex)
         return await self.run(lambda: script(keys=[token], args=[self.prefix, *args]))

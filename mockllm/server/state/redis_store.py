@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from importlib.resources import files
 from typing import Any
 
 from mockllm.replay.sessions.entry_packing import Stored
@@ -23,7 +24,6 @@ from mockllm.replay.sessions.shared_session import (
     StateOperation,
     Turn,
 )
-from mockllm.server.state import redis_scripts
 from mockllm.server.state.redis_connection import RedisConnection
 from mockllm.server.state.redis_processes import RedisProcesses
 from mockllm.server.state.store import (
@@ -38,6 +38,17 @@ from mockllm.server.state.store import (
 )
 
 __all__ = ["RedisStore"]
+
+_PARTS = ("journal", "played", "attempts", "answers", "conversations", "forgotten", "about")
+"""The keys of a session, without its setup."""
+
+_SCRIPTS = ("append", "attempt", "claim", "create", "forget", "number")
+"""What the server does in one step: files in `lua`."""
+
+
+def _script(name: str) -> str:
+    folder = files("mockllm.server.state") / "lua"
+    return "".join((folder / f"{part}.lua").read_text("utf-8") for part in ("common", name))
 
 
 class RedisStore:
@@ -54,10 +65,7 @@ class RedisStore:
         self._connection = RedisConnection(url)
         self._processes = RedisProcesses(self._connection)
         self._redis = self._connection.redis
-        self._scripts = {
-            name: self._redis.register_script(getattr(redis_scripts, name))
-            for name in ("APPEND", "ATTEMPT", "CLAIM", "CREATE", "FORGET", "NUMBER")
-        }
+        self._scripts = {name: self._redis.register_script(_script(name)) for name in _SCRIPTS}
 
     @property
     def clock_offset(self) -> float:
@@ -98,13 +106,13 @@ class RedisStore:
                 token = await self._connection.run(lambda: self._redis.hget(key, id))
                 return None if token is None else token.decode()
             case Attempt(turn, failures):
-                return int(await self._run("ATTEMPT", session, turn_key(turn), failures))
+                return int(await self._run("attempt", session, turn_key(turn), failures))
             case Claim(turns):
                 keys = map(turn_key, turns)
-                place = int(await self._run("CLAIM", session, self._connection.now, *keys))
+                place = int(await self._run("claim", session, self._connection.now, *keys))
                 return None if place < 0 else place
             case Number():
-                return int(await self._run("NUMBER", session))
+                return int(await self._run("number", session))
 
     async def _find_answer(self, session: str, id: str) -> bytes | None:
         run, journal = self._connection.run, self._key(session, "journal")
@@ -150,10 +158,9 @@ class RedisStore:
             for batch in batches
         ]
         entries = [batch.entries for batch in batches]
-        ttl = self._connection.ttl
-        return Totals(
-            *json.loads(await self._run("APPEND", "", ttl, json.dumps(described), *entries))
-        )
+        parts, ttl = json.dumps([*_PARTS, "setup"]), self._connection.ttl
+        totals = await self._run("append", "", ttl, parts, json.dumps(described), *entries)
+        return Totals(*json.loads(totals))
 
     def _drop_expired(self, pipe: Any) -> None:
         """Removes the names of the sessions whose keys have expired, from all lists."""
@@ -174,7 +181,7 @@ class RedisStore:
         return {name.decode(): int(known.get(name, 0)) for name in names}
 
     async def forget_oldest(self, session: str) -> int:
-        return int(await self._run("FORGET", session))
+        return int(await self._run("forget", session))
 
     async def evict(self, session: str) -> None:
         evicted = self._key("evicted")
@@ -228,7 +235,7 @@ class RedisStore:
     async def create(self, session: str, setup: Setup | None) -> bool:
         version, body = ("", b"") if setup is None else (setup.version, setup.body)
         ttl, now = self._connection.ttl, self._connection.now
-        return bool(int(await self._run("CREATE", session, now, ttl, version, body)))
+        return bool(int(await self._run("create", session, now, ttl, version, body)))
 
     async def delete(self, session: str) -> None:
         def fill(pipe: Any) -> None:
@@ -252,7 +259,7 @@ class RedisStore:
 
     def _remove(self, pipe: Any, session: str) -> None:
         """Deletes what is known of a session, but not its setup."""
-        pipe.delete(*(self._key(session, part) for part in redis_scripts.PARTS))
+        pipe.delete(*(self._key(session, part) for part in _PARTS))
         for names in ("sessions", "sizes"):
             pipe.zrem(self._key(names), session)
 

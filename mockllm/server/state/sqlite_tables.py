@@ -7,6 +7,7 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.resources import files
 from typing import Any
 
 from mockllm.replay.sessions.entry_packing import Stored
@@ -31,30 +32,6 @@ from mockllm.server.state.store import (
 )
 
 __all__ = ["SqliteTables"]
-
-_SCHEMA = """
-PRAGMA journal_mode = WAL;
-PRAGMA synchronous = OFF; -- a machine that fails loses it all anyway
-PRAGMA foreign_keys = ON;
-CREATE TABLE IF NOT EXISTS sessions (
-    name TEXT PRIMARY KEY, used REAL, begun REAL, bytes INTEGER DEFAULT 0);
-CREATE INDEX IF NOT EXISTS sessions_by_use ON sessions (used, bytes);
-CREATE TABLE IF NOT EXISTS batches (
-    id INTEGER PRIMARY KEY, session TEXT REFERENCES sessions ON DELETE CASCADE,
-    entries BLOB, outcomes TEXT);
-CREATE INDEX IF NOT EXISTS batches_by_session ON batches (session, id);
-CREATE TABLE IF NOT EXISTS facts (
-    id INTEGER PRIMARY KEY, session TEXT REFERENCES sessions ON DELETE CASCADE,
-    kind TEXT, key TEXT, value, UNIQUE (session, kind, key));
-CREATE TABLE IF NOT EXISTS setups (
-    session TEXT PRIMARY KEY REFERENCES sessions ON DELETE CASCADE, version TEXT, body BLOB);
-CREATE TABLE IF NOT EXISTS evicted (name TEXT PRIMARY KEY, at REAL, had_setup INTEGER);
-CREATE INDEX IF NOT EXISTS evicted_by_time ON evicted (at);
-CREATE TABLE IF NOT EXISTS processes (name TEXT PRIMARY KEY, pid INTEGER, port INTEGER, ended REAL,
-    written INTEGER DEFAULT 0);
-"""
-"""`facts` of a session are its attempts, played turns, conversations with their tokens, answers
-with their batches, outcomes of forgotten requests, and the number of requests: see `kind`."""
 
 _USE = """
 INSERT INTO sessions (name, used, begun) VALUES (?1, ?2, ?2)
@@ -105,7 +82,8 @@ class SqliteTables:
         self, database: sqlite3.Connection, accepted_by: Callable[[str], int | None]
     ) -> None:
         self._db, self._accepted_by = database, accepted_by
-        database.executescript(_SCHEMA)
+        schema = files("mockllm.server.state") / "schema.sql"
+        database.executescript(schema.read_text("utf-8"))
 
     def _all(self, query: str, *values: object) -> list[tuple[Any, ...]]:
         """All rows."""
