@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from difflib import get_close_matches
-from typing import Literal
+from typing import Any, Literal
 
 from mockllm.scenario import model as m
 from mockllm.scenario.reading.conditions import header_value, headers
@@ -97,9 +97,9 @@ def check_route(scenario: m.Scenario) -> Iterator[tuple[KeyPath, str]]:
     names = _NAME.findall(scenario.route.path)
     for name in sorted({name for name in names if names.count(name) > 1}):
         yield ("route",), f"has {{{name}}} twice; each segment needs a name of its own"
-    for key in _not_of_routes(scenario):
+    for key in _given(scenario, m.Scenario("", ()), _OF_SCENARIOS):
         yield (key,), "has no meaning with a 'route', which calls no model; remove it"
-    for key in _not_of_matches(scenario.match):
+    for key in _given(scenario.match or m.Match(), m.Match(), _OF_MATCHES):
         yield (
             ("match", key),
             (
@@ -120,27 +120,33 @@ def _check_conversation(scenario: m.Scenario) -> Iterator[tuple[KeyPath, str]]:
             yield ("turns", index, "answer"), message
 
 
-def _not_of_routes(scenario: m.Scenario) -> Iterator[str]:
-    given = {
-        "apis": scenario.apis,
-        "tools": scenario.tools,
-        "seed": scenario.seed is not None,
-        "defaults": scenario.defaults != m.Defaults(),
-        "then": scenario.restart,
-        "ids": scenario.any_ids,
-    }
-    return (key for key, value in given.items() if value)
+# The keys that need a conversation, and the fields of the model that have them.
+_OF_SCENARIOS = {
+    "apis": "apis",
+    "tools": "tools",
+    "seed": "seed",
+    "defaults": "defaults",
+    "then": "restart",
+    "ids": "any_ids",
+}
+_OF_MATCHES = {"user": "user", "system": "system", "tools": "tools", "stream": "stream"}
+_OF_TURNS = {
+    "request": "request",
+    "finish": "finish",
+    "finish_raw": "finish_raw",
+    "usage": "usage",
+    "attempts": "attempts",
+    "wire": "wire",
+    "expect": "expect",
+    "when": "variants",
+    "extra": "extra",
+    "fault": "fault",
+}
 
 
-def _not_of_matches(match: m.Match | None) -> Iterator[str]:
-    if match is not None:
-        given = {
-            "user": match.user is not None,
-            "system": match.system is not None,
-            "tools": match.tools,
-            "stream": match.stream is not None,
-        }
-        yield from (key for key, value in given.items() if value)
+def _given(written: Any, empty: Any, names: dict[str, str]) -> Iterator[str]:
+    """The keys whose fields differ from those of an empty scenario, match or turn."""
+    return (key for key, name in names.items() if getattr(written, name) != getattr(empty, name))
 
 
 def _check_turn(path: KeyPath, turn: m.TurnSpec) -> Iterator[tuple[KeyPath, str]]:
@@ -149,7 +155,7 @@ def _check_turn(path: KeyPath, turn: m.TurnSpec) -> Iterator[tuple[KeyPath, str]
     if turn.http is not None and turn.answer is None:
         message = f"must be an 'answer: {{status: {turn.http.status}}}': a route has no API"
         yield (*path, "http"), message
-    for key in _not_of_turns(turn):
+    for key in _given(turn, m.TurnSpec(), _OF_TURNS):
         yield (*path, key), "has no meaning in a turn of a route; remove it"
     if turn.repeat:
         yield (*path, "repeat"), "is not needed: the last turn of a route repeats"
@@ -157,22 +163,6 @@ def _check_turn(path: KeyPath, turn: m.TurnSpec) -> Iterator[tuple[KeyPath, str]
         yield (*path, "timing"), "of a route has no key but ttft: its answer is not a stream"
     if turn.answer is not None:
         yield from _check_answer((*path, "answer"), turn.answer)
-
-
-def _not_of_turns(turn: m.TurnSpec) -> Iterator[str]:
-    given = {
-        "request": turn.request is not None,
-        "finish": turn.finish is not None,
-        "finish_raw": turn.finish_raw is not None,
-        "usage": turn.usage is not None,
-        "attempts": turn.attempts,
-        "wire": turn.wire is not None,
-        "expect": turn.expect is not None,
-        "when": turn.variants,
-        "extra": turn.extra,
-        "fault": turn.fault,
-    }
-    return (key for key, value in given.items() if value)
 
 
 def _check_answer(path: KeyPath, answer: m.RouteAnswer) -> Iterator[tuple[KeyPath, str]]:
