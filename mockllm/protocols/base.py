@@ -23,7 +23,7 @@ from mockllm.core.target import NO_TARGET, Target
 from mockllm.core.turn import TokenUsage, Turn
 from mockllm.errors import RequestError
 from mockllm.protocols.records import (
-    Client,
+    ClientRequests,
     Detection,
     Environment,
     FallbackRoute,
@@ -242,7 +242,7 @@ class WireProtocol:
     error_headers: Callable[[str, RequestError, float | None], dict[str, str]]
     headers: Callable[[Reply, bool], dict[str, str]]
     project: Callable[[Turn], Turn]
-    client: Client
+    client: ClientRequests
     detect: Detection
     events: StreamEvents
     normalize: Normalisation

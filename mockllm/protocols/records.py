@@ -19,7 +19,7 @@ from mockllm.core.turn import ToolCall, Turn
 from mockllm.errors import RequestError
 
 __all__ = [
-    "Client",
+    "ClientRequests",
     "Detection",
     "Environment",
     "FallbackRoute",
@@ -38,7 +38,7 @@ Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Client:
+class ClientRequests:
     """The requests of one API's clients, and where they are sent.
 
     Most APIs are stateless: a continuation has the whole history. Responses names the earlier

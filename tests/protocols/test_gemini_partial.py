@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mockllm.core.frame import Frame
 from mockllm.core.turn import Opaque, ToolCall
-from mockllm.protocols.gemini.partial import Writer, cut, parse_path
+from mockllm.protocols.gemini.partial import ArgumentsWriter, cut, parse_path
 from tests.cases import for_all
 from tests.protocols.test_gemini_decoder import STOP, call, chunk, read
 from tests.strategies import json_values, texts
@@ -114,7 +114,7 @@ def test_cut_and_writer_are_inverse(arguments: Json, count: int) -> None:
     """Arguments that were cut are written again, in at most as many groups as requested."""
     groups = cut(arguments, count)
     assert len(groups) <= count
-    writer = Writer()
+    writer = ArgumentsWriter()
     text = "".join(writer.add(part) or "" for group in groups for part in group) + writer.end()
     if groups:
         assert json.loads(text) == arguments

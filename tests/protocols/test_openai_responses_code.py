@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockllm.protocols.openai_responses.code import code_deltas, code_of, code_text
+from mockllm.protocols.openai_responses.item_fields import code_deltas, code_of, code_text
 from tests import strategies
 from tests.protocols.projections.openai_responses import canonical
 

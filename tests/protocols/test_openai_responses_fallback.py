@@ -9,7 +9,7 @@ from openai.types.responses import CompactedResponse
 
 from mockllm.core.target import NO_TARGET
 from mockllm.errors import RequestError
-from mockllm.protocols.openai_responses.fallback import FALLBACK_ROUTES
+from mockllm.protocols.openai_responses.routes import FALLBACK_ROUTES
 from tests.protocols.strict import problems
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from mockllm.core.request import OfferedTool
 from mockllm.core.turn import ToolCall
-from mockllm.protocols.records import Client, Json
+from mockllm.protocols.records import ClientRequests, Json
 from mockllm.protocols.values import function_tool
 
 __all__ = ["CLIENT"]
@@ -55,7 +55,7 @@ def _next_run(body: Json) -> str:
     return f"run_{int(body['runId'].removeprefix('run_')) + 1}"
 
 
-CLIENT = Client(
+CLIENT = ClientRequests(
     first_request=_first_request,
     tools=_tools,
     continuation=_continuation,

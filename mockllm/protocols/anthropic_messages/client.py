@@ -14,7 +14,7 @@ from mockllm.core.request import OfferedTool, Request
 from mockllm.core.text import display
 from mockllm.core.turn import Opaque, Reasoning, ToolCall, Turn
 from mockllm.protocols.anthropic_messages.blocks import signature_of
-from mockllm.protocols.records import Client, Json
+from mockllm.protocols.records import ClientRequests, Json
 from mockllm.protocols.values import tool_schema
 
 __all__ = ["CLIENT"]
@@ -100,7 +100,7 @@ def _next_message(body: Json, answer: str, text: str, user: str) -> Json:
     return {**body, "messages": [*body["messages"], *more]}
 
 
-CLIENT = Client(
+CLIENT = ClientRequests(
     first_request=_first_request,
     tools=_tools,
     continuation=_continuation,

@@ -15,7 +15,7 @@ from mockllm.core.request import OfferedTool, Request
 from mockllm.core.text import display
 from mockllm.core.turn import ToolCall, Turn
 from mockllm.protocols.gemini.fields import signature_of
-from mockllm.protocols.records import Client, Json
+from mockllm.protocols.records import ClientRequests, Json
 from mockllm.protocols.values import function_tool
 
 __all__ = ["CLIENT"]
@@ -123,7 +123,7 @@ def _next_message(body: Json, answer: str, text: str, user: str) -> Json:
     return {**body, "contents": [*body["contents"], *more]}
 
 
-CLIENT = Client(
+CLIENT = ClientRequests(
     first_request=_first_request,
     tools=_tools,
     continuation=_continuation,

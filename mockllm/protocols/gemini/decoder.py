@@ -32,13 +32,13 @@ from mockllm.protocols.gemini.fields import (
     wire,
 )
 from mockllm.protocols.gemini.grounding import cites_of, merged
-from mockllm.protocols.gemini.partial import Writer
+from mockllm.protocols.gemini.partial import ArgumentsWriter
 from mockllm.protocols.gemini.runs import Runs
 from mockllm.protocols.gemini.server_tools import (
     CALLS,
     RESULTS,
-    Call,
-    Result,
+    CallPart,
+    ResultPart,
     read_call,
     read_result,
 )
@@ -60,7 +60,7 @@ class _Call:
     """The call whose arguments are not complete yet."""
 
     part: int
-    writer: Writer = field(default_factory=Writer)
+    writer: ArgumentsWriter = field(default_factory=ArgumentsWriter)
 
 
 class Decoder:
@@ -210,7 +210,7 @@ class Decoder:
 
     # Tools of the service
 
-    def _server_call(self, call: Call) -> Iterable[ev.Event]:
+    def _server_call(self, call: CallPart) -> Iterable[ev.Event]:
         yield from self._runs.end()
         key = self._runs.key()
         self._server = call.id, key
@@ -218,7 +218,7 @@ class Decoder:
         if call.input:
             yield ev.ToolArgs(key, call.input)
 
-    def _server_result(self, result: Result) -> Iterable[ev.Event]:
+    def _server_result(self, result: ResultPart) -> Iterable[ev.Event]:
         if self._server == (result.id, self._runs.last):
             key = self._runs.last
         else:

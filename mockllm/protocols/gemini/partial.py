@@ -14,7 +14,7 @@ from typing import Any
 
 from mockllm.protocols.gemini.fields import NO_JSON, compact, json_value
 
-__all__ = ["Writer", "cut", "parse_path"]
+__all__ = ["ArgumentsWriter", "cut", "parse_path"]
 
 _Step = str | int
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
@@ -134,7 +134,7 @@ class _Container:
         return f"{comma}{compact(step)}:"
 
 
-class Writer:
+class ArgumentsWriter:
     """Writes the JSON text of arguments while their `partialArgs` arrive, in document order."""
 
     def __init__(self) -> None:

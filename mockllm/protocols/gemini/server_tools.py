@@ -22,8 +22,8 @@ from mockllm.protocols.values import mapping, string
 __all__ = [
     "CALLS",
     "RESULTS",
-    "Call",
-    "Result",
+    "CallPart",
+    "ResultPart",
     "call_part",
     "read_call",
     "read_result",
@@ -49,7 +49,7 @@ _KINDS = {type: kind for kind, type in _TYPES.items()}
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class CallPart:
     """A call as its part has it; `input` is JSON text, "" for none."""
 
     id: str
@@ -59,7 +59,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class ResultPart:
     """A result as its part has it; `output` is JSON text, `name` the name of the field."""
 
     id: str
@@ -71,28 +71,28 @@ class Result:
 # Parts to neutral parts
 
 
-def read_call(part: _Value) -> Call | None:
+def read_call(part: _Value) -> CallPart | None:
     """The call in a part; None where it has none."""
     code, tool = part.get("executableCode"), part.get("toolCall")
     if isinstance(code, Mapping):
         own = {name: value for name, value in code.items() if name != "id"}
-        return Call(string(code.get("id")), _CODE, "", compact(own))
+        return CallPart(string(code.get("id")), _CODE, "", compact(own))
     if isinstance(tool, Mapping):
         kind, name = _kind(tool)
         arguments = tool.get("args")
-        return Call(string(tool.get("id")), kind, name, compact(arguments) if arguments else "")
+        return CallPart(string(tool.get("id")), kind, name, compact(arguments) if arguments else "")
     return None
 
 
-def read_result(part: _Value) -> Result | None:
+def read_result(part: _Value) -> ResultPart | None:
     """The result in a part; None where it has none."""
     code, tool = part.get("codeExecutionResult"), part.get("toolResponse")
     if isinstance(code, Mapping):
         own = {name: value for name, value in code.items() if name != "id"}
-        return Result(string(code.get("id")), _CODE, "codeExecutionResult", compact(own))
+        return ResultPart(string(code.get("id")), _CODE, "codeExecutionResult", compact(own))
     if isinstance(tool, Mapping):
         output = compact(mapping(tool.get("response")))
-        return Result(string(tool.get("id")), _kind(tool)[0], "toolResponse", output)
+        return ResultPart(string(tool.get("id")), _kind(tool)[0], "toolResponse", output)
     return None
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from mockllm.core.request import OfferedTool
 from mockllm.core.turn import ToolCall
-from mockllm.protocols.records import Client, Json
+from mockllm.protocols.records import ClientRequests, Json
 from mockllm.protocols.values import function_tool
 
 __all__ = ["CLIENT"]
@@ -50,7 +50,7 @@ def _may_lack_call_ids(body: Mapping[str, Any]) -> bool:
     return "functions" in body
 
 
-CLIENT = Client(
+CLIENT = ClientRequests(
     first_request=_first_request,
     tools=_tools,
     continuation=_continuation,

@@ -14,7 +14,7 @@ from mockllm.core.request import OfferedTool, Request
 from mockllm.core.text import display
 from mockllm.core.turn import Reasoning, ToolCall, Turn
 from mockllm.protocols.openai_responses.parts import CALLS
-from mockllm.protocols.records import Client, Json
+from mockllm.protocols.records import ClientRequests, Json
 from mockllm.protocols.values import function_tool
 
 __all__ = ["CLIENT"]
@@ -102,7 +102,7 @@ def _hosted_results(body: Mapping[str, Any]) -> frozenset[str]:
     )
 
 
-CLIENT = Client(
+CLIENT = ClientRequests(
     first_request=_first_request,
     tools=_tools,
     continuation=_continuation,

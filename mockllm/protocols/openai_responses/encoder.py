@@ -16,7 +16,7 @@ from mockllm.core.frame import Frame
 from mockllm.core.turn import Part, Reasoning, Refusal, ServerTool, Text, ToolCall, Turn
 from mockllm.protocols.base import Reply, derive
 from mockllm.protocols.openai_responses.citations import annotations_of, ends
-from mockllm.protocols.openai_responses.code import code_deltas
+from mockllm.protocols.openai_responses.item_fields import code_deltas
 from mockllm.protocols.openai_responses.layout import bare, lay_out, opening
 from mockllm.protocols.openai_responses.objects import (
     API,

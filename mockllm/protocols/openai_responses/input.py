@@ -10,14 +10,13 @@ from typing import Any, Literal
 
 from mockllm.core.request import CallEcho, Message
 from mockllm.errors import RequestError
-from mockllm.protocols.base import derive, dumps
+from mockllm.protocols.base import dumps
 from mockllm.protocols.openai_common import text_of
 from mockllm.protocols.openai_refusals import bad_value, invalid_type, missing
 from mockllm.protocols.openai_responses.objects import item_of
-from mockllm.protocols.openai_responses.server_tools import SERVER_TOOLS
 from mockllm.protocols.values import mapping, string
 
-__all__ = ["check_pairs", "deleted", "input_items", "messages"]
+__all__ = ["CALLS", "RESULTS", "check_pairs", "item_kind", "messages"]
 
 _Item = Mapping[str, Any]
 
@@ -53,7 +52,7 @@ def messages(value: object, strict: bool) -> list[Message]:
     return out
 
 
-def _kind(item: _Item) -> str:
+def item_kind(item: _Item) -> str:
     """The type of an item. The service lets clients omit it in messages and references."""
     kind = item.get("type")
     if isinstance(kind, str):
@@ -64,7 +63,7 @@ def _kind(item: _Item) -> str:
 
 
 def _message_of(item: _Item, i: int, strict: bool) -> Message:
-    kind = _kind(item)
+    kind = item_kind(item)
     reader = _READERS.get(kind)
     if reader is not None:
         return reader(item, f"input[{i}]", strict)
@@ -124,7 +123,7 @@ def _check_parts(parts: list[Any], assistant: bool, where: str) -> None:
 
 
 def _call(item: _Item, where: str, strict: bool) -> Message:
-    arguments = "input" if _kind(item) == "custom_tool_call" else "arguments"
+    arguments = "input" if item_kind(item) == "custom_tool_call" else "arguments"
     fields = (_field(item, name, where, strict) for name in ("call_id", "name", arguments))
     return Message("assistant", calls=(CallEcho(*fields),))
 
@@ -164,8 +163,8 @@ _READERS: dict[str, Callable[[_Item, str, bool], Message]] = {
     "item_reference": _reference,
     "program_output": lambda item, where, strict: Message("assistant"),
 }
-_CALLS = {"function_call": "function call", "custom_tool_call": "custom tool call"}
-_RESULTS = {f"{kind}_output": title for kind, title in _CALLS.items()}
+CALLS = {"function_call": "function call", "custom_tool_call": "custom tool call"}
+RESULTS = {f"{kind}_output": title for kind, title in CALLS.items()}
 
 
 def check_pairs(body: Mapping[str, Any]) -> None:
@@ -184,98 +183,19 @@ def check_pairs(body: Mapping[str, Any]) -> None:
     answered: set[str] = set()
     elsewhere = bool(body.get("previous_response_id") or body.get("conversation"))
     for i, item in enumerate(value):
-        kind = _kind(item)
-        if kind in _CALLS:
-            calls[item["call_id"]] = _CALLS[kind]
+        kind = item_kind(item)
+        if kind in CALLS:
+            calls[item["call_id"]] = CALLS[kind]
         elif kind == "item_reference":
             elsewhere = True
-        elif kind in _RESULTS:
+        elif kind in RESULTS:
             id = item["call_id"]
             answered.add(id)
             if id not in calls and not elsewhere:
                 raise RequestError(
-                    f"No tool call found for {_RESULTS[kind]} output with call_id {id}.",
+                    f"No tool call found for {RESULTS[kind]} output with call_id {id}.",
                     param=f"input[{i}].call_id",
                 )
     for id, title in calls.items():
         if id not in answered:
             raise RequestError(f"No tool output found for {title} {id}.", param="input")
-
-
-# Lookups
-
-
-def input_items(
-    body: Mapping[str, Any],
-    token: str,
-    *,
-    order: str = "desc",
-    limit: int = 20,
-    after: str | None = None,
-) -> dict[str, Any]:
-    """The body of `GET /v1/responses/{id}/input_items`.
-
-    Args:
-        body: the request of the response with this token.
-        order: `desc`, newest first, which is the service's default, or `asc`.
-        limit: how many items to list at most.
-        after: the id of the item before the first one to list.
-    """
-    value = body.get("input")
-    if isinstance(value, str):
-        value = [{"role": "user", "content": value}]
-    items = value if isinstance(value, list) else []
-    stored = [_stored(dict(x), i, token) for i, x in enumerate(items) if isinstance(x, Mapping)]
-    if order != "asc":
-        stored.reverse()
-    ids = [item["id"] for item in stored]
-    start = ids.index(after) + 1 if after in ids else 0
-    page = stored[start : start + limit]
-    return {
-        "object": "list",
-        "data": page,
-        "first_id": page[0]["id"] if page else None,
-        "has_more": start + limit < len(stored),
-        "last_id": page[-1]["id"] if page else None,
-    }
-
-
-_PREFIXES = {"message": "msg", "function_call": "fc", "function_call_output": "fco"}
-_PREFIXES |= {"reasoning": "rs", "custom_tool_call": "ctc", "custom_tool_call_output": "ctco"}
-
-
-def _stored(item: dict[str, Any], i: int, token: str) -> dict[str, Any]:
-    """An item of the input in the form in which the service stores it."""
-    kind = _kind(item)
-    digits = derive(token, "input", i, length=50, hex=True)
-    prefix = SERVER_TOOLS[kind].prefix if kind in SERVER_TOOLS else _PREFIXES.get(kind, "item")
-    id = string(item.get("id")) or f"{prefix}_{digits}"
-    if kind == "message":
-        assistant = item.get("role") == "assistant"
-        content = [_stored_part(part, assistant) for part in _parts(item.get("content"))]
-        role = item.get("role")
-        return {"id": id, "type": kind, "status": "completed", "content": content, "role": role}
-    status = {"status": "completed"} if kind in _CALLS or kind in _RESULTS else {}
-    return {"id": id, "type": kind, **status, **{k: v for k, v in item.items() if k != "id"}}
-
-
-def _parts(content: object) -> list[Any]:
-    if isinstance(content, list):
-        return [{"text": part} if isinstance(part, str) else part for part in content]
-    return [{"text": string(content)}]
-
-
-def _stored_part(part: object, assistant: bool) -> dict[str, Any]:
-    given = dict(mapping(part))
-    if assistant:
-        if given.get("type") == "refusal":
-            return given
-        return {"type": "output_text", "annotations": [], "logprobs": [], **given}
-    if given.get("type") == "input_image":
-        return {"detail": "auto", **given}
-    return {"type": "input_text", **given}
-
-
-def deleted(response_id: str) -> dict[str, Any]:
-    """The body of `DELETE /v1/responses/{id}`."""
-    return {"id": response_id, "object": "response", "deleted": True}

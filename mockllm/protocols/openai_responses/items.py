@@ -13,7 +13,7 @@ from typing import Any
 from mockllm.core import events as ev
 from mockllm.protocols.base import dumps
 from mockllm.protocols.openai_responses.citations import ANNOTATIONS, citation
-from mockllm.protocols.openai_responses.code import END, code_text, escaped, opened
+from mockllm.protocols.openai_responses.item_fields import END, code_text, escaped, opened
 from mockllm.protocols.openai_responses.objects import own_id
 from mockllm.protocols.openai_responses.parts import (
     CALLS,

@@ -19,14 +19,14 @@ from mockllm.protocols.openai_responses.objects import API, INCOMPLETE, content,
 from mockllm.protocols.openai_responses.server_tools import SERVER_TOOLS, encodable, item_type
 from mockllm.protocols.values import json_object
 
-__all__ = ["Item", "Layout", "Position", "bare", "lay_out", "opening", "own_ids", "sequence"]
+__all__ = ["Layout", "OutputItem", "Position", "bare", "lay_out", "opening", "own_ids", "sequence"]
 
 _PREFIXES = {"message": "msg", "function_call": "fc", "custom_tool_call": "ctc", "reasoning": "rs"}
 _PREFIXES |= {type: tool.prefix for type, tool in SERVER_TOOLS.items()}
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class OutputItem:
     """One output item: its type, its parts by their indexes, and its finished JSON form."""
 
     id: str
@@ -41,7 +41,7 @@ class Position:
     """The position of a part: its item, its number there, and its index among the contents (or
     the summaries) of the item."""
 
-    item: Item
+    item: OutputItem
     number: int
     index: int
 
@@ -107,7 +107,7 @@ def lay_out(turn: Turn, reply: Reply) -> Layout:
     return Layout(positions, output)
 
 
-def _positions(turn: Turn, item: Item) -> dict[int, Position]:
+def _positions(turn: Turn, item: OutputItem) -> dict[int, Position]:
     summaries = sum(_is_summary(turn.parts[i]) for i in item.parts)
     positions = {}
     for number, i in enumerate(item.parts):
@@ -191,7 +191,9 @@ def own_ids(turn: Turn) -> Mapping[str, int]:
     return ids
 
 
-def _item(turn: Turn, reply: Reply, group: _Group, status: str, own: Mapping[str, int]) -> Item:
+def _item(
+    turn: Turn, reply: Reply, group: _Group, status: str, own: Mapping[str, int]
+) -> OutputItem:
     number = f"{reply.token}{group.output_index:04x}"
     id = f"{_PREFIXES[group.kind]}_{number}"
     parts = [turn.parts[i] for i in group.parts]
@@ -217,7 +219,7 @@ def _item(turn: Turn, reply: Reply, group: _Group, status: str, own: Mapping[str
             value["status"] = status
             value["content"] = [content(part) for part in parts]
             value["role"] = "assistant"
-    return Item(id, group.output_index, group.kind, tuple(group.parts), value)
+    return OutputItem(id, group.output_index, group.kind, tuple(group.parts), value)
 
 
 def _server_tool_fields(
@@ -259,7 +261,7 @@ _EMPTY = {"content": [], "summary": [], "arguments": "", "input": ""}
 _IDENTITY = ("id", "type", "status")
 
 
-def opening(item: Item) -> dict[str, Any]:
+def opening(item: OutputItem) -> dict[str, Any]:
     """The item in `response.output_item.added`: in progress and empty."""
     tool = SERVER_TOOLS.get(item.kind)
     empty = {**(_EMPTY if tool is None else tool.opening), "status": "in_progress"}

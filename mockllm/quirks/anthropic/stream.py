@@ -36,7 +36,10 @@ def _pings(data: str, name: str | None = "ping") -> FramesChange:
 
 
 def _ping_first(items: list[Item], _: Context) -> list[Item]:
-    return [*(Item(item.at, text='{"type": "ping"}', event="ping") for item in items[:1]), *items]
+    return [
+        *(Item(item.at, text='{"type": "ping"}', event="ping") for item in items[:1]),
+        *items,
+    ]
 
 
 def _unknown_block(items: list[Item], _: Context) -> list[Item]:

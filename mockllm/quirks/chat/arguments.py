@@ -6,7 +6,7 @@ from mockllm.protocols.values import sendable_value
 from mockllm.quirks.base import Context, Item, Quirk, Variant
 from mockllm.quirks.chat import broken
 from mockllm.quirks.chat.broken import text_of
-from mockllm.quirks.chat.chunks import Fragment, calls, removed, whole
+from mockllm.quirks.chat.chunks import CallFragment, calls, removed, whole
 from mockllm.quirks.samples import CALL, ZERO
 
 __all__ = ["QUIRKS"]
@@ -19,11 +19,11 @@ def _null_first(items: list[Item], _: Context) -> list[Item]:
     return items
 
 
-def _zero_calls(items: list[Item]) -> list[list[Fragment]]:
+def _zero_calls(items: list[Item]) -> list[list[CallFragment]]:
     return [call for call in calls(items) if text_of(call) in ("", "{}")]
 
 
-def _bare(items: list[Item], found: list[list[Fragment]]) -> list[Item]:
+def _bare(items: list[Item], found: list[list[CallFragment]]) -> list[Item]:
     """The items without any but the opening fragments of some calls."""
     return removed(items, [fragment for _opening, *others in found for fragment in others])
 
@@ -54,7 +54,7 @@ def _whole(items: list[Item], _: Context) -> list[Item]:
 
 
 def _as_object(items: list[Item], _: Context) -> list[Item]:
-    gone: list[Fragment] = []
+    gone: list[CallFragment] = []
     for call in calls(items):
         value = sendable_value(text_of(call))
         if isinstance(value, dict):

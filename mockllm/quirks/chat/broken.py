@@ -9,8 +9,8 @@ from mockllm.core.turn import ToolCall, Turn
 from mockllm.protocols.values import json_object
 from mockllm.quirks.base import Context, Item, Quirk, Tolerance, Variant
 from mockllm.quirks.chat.chunks import (
+    CallFragment,
     Choice,
-    Fragment,
     calls,
     finishes,
     inserted,
@@ -23,7 +23,7 @@ from mockllm.scenario.model import Api
 __all__ = ["QUIRKS", "text_of"]
 
 
-def text_of(call: list[Fragment]) -> str:
+def text_of(call: list[CallFragment]) -> str:
     """The complete arguments of a call."""
     return "".join(fragment.arguments for fragment in call)
 
@@ -106,9 +106,9 @@ def _front(texts: Sequence[str]) -> list[str] | None:
     return kept
 
 
-def _set_arguments(call: list[Fragment], texts: list[str]) -> list[Fragment]:
+def _set_arguments(call: list[CallFragment], texts: list[str]) -> list[CallFragment]:
     """Gives each fragment of a call its text, and returns those that are left without any."""
-    gone: list[Fragment] = []
+    gone: list[CallFragment] = []
     for fragment, text in zip(call, texts, strict=True):
         if fragment.arguments and not text and fragment is not call[0]:
             gone.append(fragment)
@@ -118,7 +118,7 @@ def _set_arguments(call: list[Fragment], texts: list[str]) -> list[Fragment]:
 
 
 def _lost_prefix(items: list[Item], _: Context) -> list[Item]:
-    gone: list[Fragment] = []
+    gone: list[CallFragment] = []
     for call in calls(items):
         kept = _without_prefix([fragment.arguments for fragment in call])
         if kept is not None:
@@ -166,10 +166,10 @@ def _cut(items: list[Item], finish: str | None) -> list[Item]:
 
     A token limit cuts the end of an answer only, so earlier calls stay complete.
     """
-    last: dict[int, list[Fragment]] = {}
+    last: dict[int, list[CallFragment]] = {}
     for call in sorted(calls(items), key=lambda call: call[0].entry["index"]):
         last[call[0].choice.index] = call
-    gone: list[Fragment] = []
+    gone: list[CallFragment] = []
     for index, call in last.items():
         ends = [choice for choice in finishes(items) if choice.index == index]
         kept = _front([fragment.arguments for fragment in call])

@@ -13,8 +13,8 @@ from typing import Any
 from mockllm.quirks.base import Item
 
 __all__ = [
+    "CallFragment",
     "Choice",
-    "Fragment",
     "by_choice",
     "calls",
     "choices_of",
@@ -51,7 +51,7 @@ class Choice:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Fragment:
+class CallFragment:
     """An element of `tool_calls`. Changes of `entry` change the chunk."""
 
     choice: Choice
@@ -81,7 +81,7 @@ def choices_of(items: Iterable[Item]) -> Iterator[Choice]:
                 yield Choice(item, choice)
 
 
-def fragments(items: Iterable[Item]) -> Iterator[Fragment]:
+def fragments(items: Iterable[Item]) -> Iterator[CallFragment]:
     """Every entry of every `tool_calls` that has an index and a function, in order."""
     for choice in choices_of(items):
         entries = choice.delta.get("tool_calls")
@@ -89,27 +89,27 @@ def fragments(items: Iterable[Item]) -> Iterator[Fragment]:
             if not isinstance(entry, dict) or type(entry.get("index")) is not int:
                 continue
             if isinstance(entry.get("function"), dict):
-                yield Fragment(choice, entry)
+                yield CallFragment(choice, entry)
 
 
-def by_choice(items: Iterable[Item]) -> list[list[Fragment]]:
+def by_choice(items: Iterable[Item]) -> list[list[CallFragment]]:
     """The fragments of all calls of each choice, in order."""
-    found: dict[int, list[Fragment]] = {}
+    found: dict[int, list[CallFragment]] = {}
     for fragment in fragments(items):
         found.setdefault(fragment.choice.index, []).append(fragment)
     return list(found.values())
 
 
-def calls(items: Iterable[Item]) -> list[list[Fragment]]:
+def calls(items: Iterable[Item]) -> list[list[CallFragment]]:
     """The fragments of each call, in order of the openings; each choice has its own calls."""
-    found: dict[tuple[int, int], list[Fragment]] = {}
+    found: dict[tuple[int, int], list[CallFragment]] = {}
     for fragment in fragments(items):
         key = fragment.choice.index, fragment.entry["index"]
         found.setdefault(key, []).append(fragment)
     return list(found.values())
 
 
-def continuations(items: Iterable[Item]) -> Iterator[tuple[Fragment, Fragment]]:
+def continuations(items: Iterable[Item]) -> Iterator[tuple[CallFragment, CallFragment]]:
     """Every fragment but the openings, each as a pair: the opening of its call, the fragment."""
     for opening, *others in calls(items):
         for fragment in others:
@@ -122,7 +122,7 @@ def finishes(items: Iterable[Item]) -> list[Choice]:
     return [choice for choice, reason in reasons if reason and isinstance(reason, str)]
 
 
-def set_fields(fragment: Fragment, **fields: Any) -> None:
+def set_fields(fragment: CallFragment, **fields: Any) -> None:
     """Sets fields of an entry, in the order given, directly after its index."""
     rest = {key: value for key, value in fragment.entry.items() if key not in fields}
     index = rest.pop("index")
@@ -144,7 +144,11 @@ def with_delta(choice: Choice, delta: dict[str, Any]) -> Item:
 
 
 def inserted(
-    items: Sequence[Item], anchor: Item, new: Iterable[Item], *, before: bool = False
+    items: Sequence[Item],
+    anchor: Item,
+    new: Iterable[Item],
+    *,
+    before: bool = False,
 ) -> list[Item]:
     """The items with `new` ones after (or `before`) `anchor`, which is found by identity."""
     index = next(i for i, item in enumerate(items) if item is anchor)
@@ -152,7 +156,7 @@ def inserted(
     return [*items[:index], *new, *items[index:]]
 
 
-def removed(items: Sequence[Item], gone: Iterable[Fragment]) -> list[Item]:
+def removed(items: Sequence[Item], gone: Iterable[CallFragment]) -> list[Item]:
     """The items without some fragments, and without the chunks that are empty then."""
     emptied: set[int] = set()
     for fragment in gone:
@@ -169,7 +173,7 @@ def removed(items: Sequence[Item], gone: Iterable[Fragment]) -> list[Item]:
 
 def whole(items: Sequence[Item]) -> list[Item]:
     """The items with all arguments of a call in its opening fragment."""
-    gone: list[Fragment] = []
+    gone: list[CallFragment] = []
     for opening, *others in calls(items):
         if others:
             text = "".join(fragment.arguments for fragment in (opening, *others))
@@ -183,9 +187,9 @@ def contiguous(items: Sequence[Item]) -> list[Item]:
 
     Arguments that come after the opening of another call move to the last fragment before it.
     """
-    gone: list[Fragment] = []
+    gone: list[CallFragment] = []
     for own in by_choice(items):
-        latest: dict[int, Fragment] = {}
+        latest: dict[int, CallFragment] = {}
         current = None
         for fragment in own:
             index = fragment.entry["index"]

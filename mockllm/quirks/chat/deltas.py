@@ -8,7 +8,7 @@ from typing import Any
 
 from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
 from mockllm.quirks.chat.chunks import (
-    Fragment,
+    CallFragment,
     calls,
     choices_of,
     finishes,
@@ -23,7 +23,7 @@ __all__ = ["QUIRKS"]
 
 
 def _one_chunk(items: list[Item], context: Context) -> list[Item]:
-    answers: dict[int, list[list[Fragment]]] = {}
+    answers: dict[int, list[list[CallFragment]]] = {}
     for call in calls(items):
         answers.setdefault(call[0].choice.index, []).append(call)
     for several in answers.values():
@@ -32,7 +32,7 @@ def _one_chunk(items: list[Item], context: Context) -> list[Item]:
     return items
 
 
-def _joined(items: list[Item], several: list[list[Fragment]]) -> list[Item]:
+def _joined(items: list[Item], several: list[list[CallFragment]]) -> list[Item]:
     """The items with complete calls in one chunk, at the position of their last fragment."""
     parts = [fragment for call in several for fragment in call]
     indexes = {id(item): index for index, item in enumerate(items)}
@@ -42,7 +42,7 @@ def _joined(items: list[Item], several: list[list[Fragment]]) -> list[Item]:
     return removed(inserted(items, last.choice.item, [chunk]), parts)
 
 
-def _whole(call: Iterable[Fragment]) -> dict[str, Any]:
+def _whole(call: Iterable[CallFragment]) -> dict[str, Any]:
     first, *others = call
     arguments = first.arguments + "".join(fragment.arguments for fragment in others)
     return {**first.entry, "function": {**first.function, "arguments": arguments}}
@@ -63,7 +63,7 @@ def _interleaved(items: list[Item], context: Context) -> list[Item]:
     return mixed
 
 
-def _is_only(fragment: Fragment) -> bool:
+def _is_only(fragment: CallFragment) -> bool:
     """Whether a chunk has this fragment and nothing else."""
     choice = fragment.choice
     alone = (

@@ -9,7 +9,7 @@ from mockllm.core.turn import ToolCall, Turn
 from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
 from mockllm.quirks.chat import index
 from mockllm.quirks.chat.chunks import (
-    Fragment,
+    CallFragment,
     by_choice,
     calls,
     continuations,
@@ -56,7 +56,7 @@ def _numbered(turn: Turn) -> Turn:
     return replace(turn, parts=tuple(parts))
 
 
-def _name(fragment: Fragment, value: Any) -> None:
+def _name(fragment: CallFragment, value: Any) -> None:
     """Sets the name of a fragment; it comes before the arguments."""
     rest = {key: held for key, held in fragment.function.items() if key != "name"}
     fragment.function.clear()
@@ -161,7 +161,7 @@ def _name_late(items: list[Item], _: Context) -> list[Item]:
     return items
 
 
-def _with_name_after(items: list[Item], opening: Fragment, name: str) -> list[Item]:
+def _with_name_after(items: list[Item], opening: CallFragment, name: str) -> list[Item]:
     """The items with another chunk after an opening, with the rest of its name."""
     entry = {"index": opening.entry["index"], "function": {"name": name, "arguments": ""}}
     return inserted(

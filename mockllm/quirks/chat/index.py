@@ -8,7 +8,7 @@ from mockllm.core.timeline import normal
 from mockllm.core.turn import ToolCall, Turn
 from mockllm.quirks.base import Context, Item, Quirk, Variant
 from mockllm.quirks.chat.chunks import (
-    Fragment,
+    CallFragment,
     by_choice,
     calls,
     contiguous,
@@ -93,7 +93,7 @@ def _same_one_chunk(items: list[Item], _: Context) -> list[Item]:
     if not _several(items):
         return items
     items = whole(items)
-    gone: list[Fragment] = []
+    gone: list[CallFragment] = []
     for first, *others in by_choice(items):
         for fragment in others:
             gone.append(fragment)
@@ -102,7 +102,7 @@ def _same_one_chunk(items: list[Item], _: Context) -> list[Item]:
 
 
 def _duplicate_fragments(items: list[Item], _: Context) -> list[Item]:
-    gone: list[Fragment] = []
+    gone: list[CallFragment] = []
     for opening, *others in calls(items):
         entries = opening.choice.delta["tool_calls"]
         after = _position(entries, opening) + 1
@@ -114,7 +114,7 @@ def _duplicate_fragments(items: list[Item], _: Context) -> list[Item]:
     return removed(items, gone)
 
 
-def _position(entries: list[object], fragment: Fragment) -> int:
+def _position(entries: list[object], fragment: CallFragment) -> int:
     return next(i for i, entry in enumerate(entries) if entry is fragment.entry)
 
 

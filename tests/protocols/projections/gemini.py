@@ -21,7 +21,7 @@ from mockllm.protocols.gemini.fields import (
     write_finish,
 )
 from mockllm.protocols.gemini.server_tools import (
-    Result,
+    ResultPart,
     call_part,
     read_call,
     read_result,
@@ -131,7 +131,7 @@ class _Decoded:
         if result is not None:
             yield from self._result(result)
 
-    def _result(self, result: Result) -> Iterator[ev.Event]:
+    def _result(self, result: ResultPart) -> Iterator[ev.Event]:
         """A result: of the call directly before it, or a part of its own."""
         key = self._runs.last
         if self._called != (result.id, key):

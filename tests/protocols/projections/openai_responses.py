@@ -21,8 +21,14 @@ from mockllm.core.turn import (
     beats,
 )
 from mockllm.protocols.openai_responses.citations import annotations_of, citation
-from mockllm.protocols.openai_responses.code import END, code_deltas, code_text, escaped, opened
 from mockllm.protocols.openai_responses.decoder import Decoder
+from mockllm.protocols.openai_responses.item_fields import (
+    END,
+    code_deltas,
+    code_text,
+    escaped,
+    opened,
+)
 from mockllm.protocols.openai_responses.layout import own_ids, sequence
 from mockllm.protocols.openai_responses.objects import (
     API,

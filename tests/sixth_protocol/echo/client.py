@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from mockllm.core.request import OfferedTool
 from mockllm.core.turn import ToolCall
-from mockllm.protocols.records import Client, Json
+from mockllm.protocols.records import ClientRequests, Json
 from mockllm.protocols.values import tool_schema
 
 __all__ = ["CLIENT"]
@@ -42,7 +42,7 @@ def _next_message(body: Json, answer: str, text: str, user: str) -> Json:
     return {**body, "dialogue": [*body["dialogue"], *more]}
 
 
-CLIENT = Client(
+CLIENT = ClientRequests(
     first_request=_first_request,
     tools=_tools,
     continuation=_continuation,

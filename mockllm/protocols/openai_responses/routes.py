@@ -1,0 +1,271 @@
+"""The paths of Responses, and what those besides answers of a model answer.
+
+Answers that are kept: https://platform.openai.com/docs/guides/conversation-state; counts of tokens:
+https://platform.openai.com/docs/api-reference/responses/input-tokens; compaction:
+https://platform.openai.com/docs/api-reference/responses/compact. The fields are those of
+`InputTokenCountResponse` and `CompactedResponse` in OpenAI's Python SDK.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from mockllm.core.seeded import derive, tokens
+from mockllm.core.target import Target
+from mockllm.core.turn import TokenUsage
+from mockllm.errors import RequestError
+from mockllm.protocols.base import Lookup, Reply, Route, dumps
+from mockllm.protocols.openai_responses.input import CALLS, RESULTS, item_kind
+from mockllm.protocols.openai_responses.objects import response_id, token_of, usage_object
+from mockllm.protocols.openai_responses.request import parse
+from mockllm.protocols.openai_responses.server_tools import SERVER_TOOLS
+from mockllm.protocols.records import FallbackRoute, StoredAnswers
+from mockllm.protocols.service import counted_tokens
+from mockllm.protocols.values import mapping, string
+
+__all__ = [
+    "FALLBACK_ROUTES",
+    "ROUTES",
+    "STORED_ANSWERS",
+    "deleted",
+    "deleted_answer",
+    "input_items",
+    "listed_input",
+    "stored_answer",
+]
+
+
+def _routes() -> tuple[Route, ...]:
+    # Azure has the same paths below /openai; clients with another base URL leave out /v1.
+    generate = ("/v1", "", "/openai/v1", "/openai")
+    stored = "/{response_id}"
+    return (
+        *(Route("POST", f"{base}/responses", "generate") for base in generate),
+        *(
+            route
+            for base in generate
+            for route in (
+                Route("GET", f"{base}/responses{stored}", "response"),
+                Route("DELETE", f"{base}/responses{stored}", "delete_response"),
+                Route("GET", f"{base}/responses{stored}/input_items", "input_items"),
+            )
+        ),
+    )
+
+
+ROUTES = _routes()
+
+# Answers that are kept
+
+_PREFIX = "resp_"
+_FIELD = "previous_response_id"
+
+
+def _is_stored(body: Mapping[str, Any]) -> bool:
+    return body.get("store") is not False
+
+
+def _not_found(id: str) -> RequestError:
+    return RequestError(f"Response with id '{id}' not found.", status=404, param="response_id")
+
+
+def _previous_not_found(id: str) -> RequestError:
+    if not id.startswith("resp"):
+        return RequestError(
+            f"Invalid '{_FIELD}': '{id}'. Expected an ID that begins with 'resp'.",
+            param=_FIELD,
+            code="invalid_value",
+        )
+    return RequestError(
+        f"Previous response with id '{id}' not found. mockllm knows the ids of the answers that it "
+        "gave from the scenarios it serves now.",
+        param=_FIELD,
+        code="previous_response_not_found",
+    )
+
+
+def _missing_result(id: str) -> RequestError:
+    return RequestError(f"No tool output found for function call {id}.", param="input")
+
+
+def _unknown_result(id: str) -> RequestError:
+    return RequestError(
+        f"No tool call found for function call output with call_id {id}.", param="input"
+    )
+
+
+STORED_ANSWERS = StoredAnswers(
+    prefix=_PREFIX,
+    segment="response_id",
+    field=_FIELD,
+    is_stored=_is_stored,
+    not_found=_not_found,
+    previous_not_found=_previous_not_found,
+    missing_result=_missing_result,
+    unknown_result=_unknown_result,
+)
+
+
+def stored_answer(lookup: Lookup) -> dict[str, Any]:
+    """The body of `GET /v1/responses/{id}`."""
+    if lookup.target.query.get("stream") == "true":
+        raise RequestError(
+            "Only responses that run in the background can be streamed again, and mockllm has "
+            "none: leave out 'stream' to get the whole response.",
+            param="stream",
+        )
+    return dict(lookup.answer)
+
+
+def deleted_answer(lookup: Lookup) -> dict[str, Any]:
+    """The body of `DELETE /v1/responses/{id}`."""
+    return deleted(lookup.target.segments["response_id"])
+
+
+_MOST_DIGITS = 9
+"""Of a number in a query. Python reads at most 4,300."""
+
+
+def listed_input(lookup: Lookup) -> dict[str, Any]:
+    """The body of `GET /v1/responses/{id}/input_items`, by the query's `order`, `limit`, `after`.
+
+    Raises:
+        RequestError: 400 if `limit` is not a number from 1 to 100.
+    """
+    id = lookup.target.segments["response_id"]
+    limit = lookup.target.query.get("limit", "20")
+    if not limit.isdecimal() or len(limit) > _MOST_DIGITS or not 1 <= int(limit) <= 100:
+        raise RequestError(
+            f"Invalid 'limit': expected a whole number from 1 to 100, got '{limit}'.", param="limit"
+        )
+    return input_items(
+        lookup.request,
+        token_of(id) or id,
+        order=lookup.target.query.get("order", "desc"),
+        limit=int(limit),
+        after=lookup.target.query.get("after"),
+    )
+
+
+def input_items(
+    body: Mapping[str, Any],
+    token: str,
+    *,
+    order: str = "desc",
+    limit: int = 20,
+    after: str | None = None,
+) -> dict[str, Any]:
+    """The body of `GET /v1/responses/{id}/input_items`.
+
+    Args:
+        body: the request of the response with this token.
+        order: `desc`, newest first, which is the service's default, or `asc`.
+        limit: how many items to list at most.
+        after: the id of the item before the first one to list.
+    """
+    value = body.get("input")
+    if isinstance(value, str):
+        value = [{"role": "user", "content": value}]
+    items = value if isinstance(value, list) else []
+    stored = [_stored(dict(x), i, token) for i, x in enumerate(items) if isinstance(x, Mapping)]
+    if order != "asc":
+        stored.reverse()
+    ids = [item["id"] for item in stored]
+    start = ids.index(after) + 1 if after in ids else 0
+    page = stored[start : start + limit]
+    return {
+        "object": "list",
+        "data": page,
+        "first_id": page[0]["id"] if page else None,
+        "has_more": start + limit < len(stored),
+        "last_id": page[-1]["id"] if page else None,
+    }
+
+
+_PREFIXES = {"message": "msg", "function_call": "fc", "function_call_output": "fco"}
+_PREFIXES |= {"reasoning": "rs", "custom_tool_call": "ctc", "custom_tool_call_output": "ctco"}
+
+
+def _stored(item: dict[str, Any], i: int, token: str) -> dict[str, Any]:
+    """An item of the input in the form in which the service stores it."""
+    kind = item_kind(item)
+    digits = derive(token, "input", i, length=50, hex=True)
+    prefix = SERVER_TOOLS[kind].prefix if kind in SERVER_TOOLS else _PREFIXES.get(kind, "item")
+    id = string(item.get("id")) or f"{prefix}_{digits}"
+    if kind == "message":
+        assistant = item.get("role") == "assistant"
+        content = [_stored_part(part, assistant) for part in _parts(item.get("content"))]
+        role = item.get("role")
+        return {"id": id, "type": kind, "status": "completed", "content": content, "role": role}
+    status = {"status": "completed"} if kind in CALLS or kind in RESULTS else {}
+    return {"id": id, "type": kind, **status, **{k: v for k, v in item.items() if k != "id"}}
+
+
+def _parts(content: object) -> list[Any]:
+    if isinstance(content, list):
+        return [{"text": part} if isinstance(part, str) else part for part in content]
+    return [{"text": string(content)}]
+
+
+def _stored_part(part: object, assistant: bool) -> dict[str, Any]:
+    given = dict(mapping(part))
+    if assistant:
+        if given.get("type") == "refusal":
+            return given
+        return {"type": "output_text", "annotations": [], "logprobs": [], **given}
+    if given.get("type") == "input_image":
+        return {"detail": "auto", **given}
+    return {"type": "input_text", **given}
+
+
+def deleted(response_id: str) -> dict[str, Any]:
+    """The body of `DELETE /v1/responses/{id}`."""
+    return {"id": response_id, "object": "response", "deleted": True}
+
+
+# Paths that --fallback auto answers
+
+
+def _input_tokens(body: Mapping[str, Any], target: Target) -> dict[str, Any]:
+    """The number of tokens of instructions, messages, calls, results and tools."""
+    counted = counted_tokens(parse(body, target, False))
+    return {"object": "response.input_tokens", "input_tokens": counted}
+
+
+def _compacted(body: Mapping[str, Any], target: Target) -> dict[str, Any]:
+    """The user messages, then one item that stands for everything.
+
+    Raises:
+        RequestError: the service would refuse the request.
+    """
+    request = parse(body, target, True)
+    seed = dumps(body)
+    token = derive(seed, "token", length=40, hex=True)
+    content = "gAAAAA" + derive(seed, "encrypted", length=82)
+    users = [message.text for message in request.messages if message.role == "user"]
+    reply = Reply(seed, token, request.model, None)
+    usage = TokenUsage(counted_tokens(request), tokens(content))
+    return {
+        "id": response_id(token),
+        "object": "response.compaction",
+        "created_at": reply.created,
+        "output": [
+            *(_user(text, f"msg_{token}{i:04x}") for i, text in enumerate(users)),
+            {"id": f"cmp_{token}{len(users):04x}", "type": "compaction"}
+            | {"encrypted_content": content},
+        ],
+        "usage": usage_object(usage),
+    }
+
+
+def _user(text: str, id: str) -> dict[str, Any]:
+    content = [{"type": "input_text", "text": text}]
+    return {"id": id, "type": "message", "status": "completed", "role": "user", "content": content}
+
+
+FALLBACK_ROUTES = (
+    FallbackRoute(re.compile(r"/responses/input_tokens$"), _input_tokens),
+    FallbackRoute(re.compile(r"/responses/compact$"), _compacted),
+)
