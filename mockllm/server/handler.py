@@ -29,7 +29,7 @@ from mockllm.replay.sessions.session import Session, Sessions
 from mockllm.replay.sessions.shared_session import SharedSession
 from mockllm.server.answers import Answers, Chosen, Forward
 from mockllm.server.arrival import Arrival
-from mockllm.server.control.metrics import NoMetrics
+from mockllm.server.control.metrics import Figures
 from mockllm.server.control.server_requests import About
 from mockllm.server.control.server_view import ServerView
 from mockllm.server.failures import failure, too_deep
@@ -68,13 +68,13 @@ class Handler:
         shared: SharedAnswers | None,
         about: About,
         view: ServerView,
-        metrics: NoMetrics,
+        metrics: Figures,
         streaming: set[asyncio.Task[object]],
     ) -> None:
         self._options, self._answers, self._sessions = options, answers, sessions
         self._shared, self._about, self._view, self._metrics = shared, about, view, metrics
         self._streaming = streaming
-        self._pacer = Pacer(metrics.late if metrics.counts else None)
+        self._pacer = Pacer(metrics.note_late)
         self.cutting = False
         """Whether the server stops, and ends the answers that are still open."""
 
@@ -117,7 +117,7 @@ class Handler:
         self._record(self._session(DEFAULT), exchange)
         if self._shared is not None:
             self._shared.end(exchange)
-        self._metrics.answered(exchange, {})
+        self._metrics.note_answered(exchange, {})
         self._log(exchange)
 
     def _session(self, name: str) -> Session:
@@ -257,7 +257,7 @@ class Handler:
         """Notes that the answer to a request is over."""
         exchange.sent.finish(time.perf_counter(), stopping=self.cutting)
         exchange.settle()
-        self._metrics.answered(exchange, self._answers.player.served.by_name)
+        self._metrics.note_answered(exchange, self._answers.player.served.by_name)
         if self._shared is not None:
             self._shared.end(exchange)
         self._log(exchange)

@@ -14,7 +14,7 @@ from mockllm.replay.sessions.session import Sessions
 from mockllm.scenario.model import Scenario
 from mockllm.server.answers import Answers
 from mockllm.server.control.access import ControlAccess
-from mockllm.server.control.metrics import NoMetrics, Snapshot, make_metrics
+from mockllm.server.control.metrics import Figures
 from mockllm.server.control.responses import ControlAnswers
 from mockllm.server.control.routes import Control
 from mockllm.server.control.server_requests import About
@@ -56,10 +56,10 @@ def make_parts(
         UsageError: a path, an origin or the state store of the options is wrong.
     """
     streaming: set[asyncio.Task[object]] = set()
-    metrics = make_metrics()
+    metrics = Figures()
 
-    def figures() -> Snapshot:
-        return metrics.snapshot(len(streaming), sessions.dropped)
+    def figures() -> Figures:
+        return metrics.copy(len(streaming), sessions.dropped)
 
     answers = Answers(scenarios, options, streaming)
     sessions.on_evicted = answers.assigned.evict
@@ -82,7 +82,7 @@ def make_parts(
     return ServerParts(handler, answers, routes.readiness, view, streaming, state)
 
 
-def _shared(answers: Answers, options: ServerOptions, metrics: NoMetrics) -> SharedAnswers:
+def _shared(answers: Answers, options: ServerOptions, metrics: Figures) -> SharedAnswers:
     """Sessions in a store that other processes use, too."""
     from mockllm.server.state.shared_answers import SharedAnswers
     from mockllm.server.state.shared_state import SharedState, store_of
@@ -92,5 +92,5 @@ def _shared(answers: Answers, options: ServerOptions, metrics: NoMetrics) -> Sha
         SharedState(store_of(options.state), notice),
         answers.assigned,
         lambda: answers.player,
-        metrics.store_failed,
+        metrics.note_store_error,
     )

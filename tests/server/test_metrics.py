@@ -7,7 +7,7 @@ import pytest
 
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.sessions.session import Sessions
-from mockllm.server.control.metrics import LATENESS, Metrics, NoMetrics, Snapshot, render
+from mockllm.server.control.metrics import LATENESS, Figures, render
 from tests.entries import journal_entry
 from tests.timeouts import GIVE_UP
 
@@ -144,26 +144,26 @@ def test_openmetrics_is_understood(serve):
 
 def test_the_number_of_series_is_bounded():
     """Beyond 2,000 series, requests are counted without the name of their scenario."""
-    metrics = Metrics()
+    metrics = Figures()
     names = {f"s{n}": None for n in range(5000)}
     for name in names:
         one = journal_entry("POST", "/", {}, b"", api="chat", scenario=name, outcome="played")
-        metrics.answered(one, names)
-    found = metrics.snapshot(0, 0).requests
+        metrics.note_answered(one, names)
+    found = metrics.copy(0, 0).requests
     assert len(found) == 2001
     assert found["chat", "(other)", "played"] == 3000
 
 
 def test_figures_of_processes_add_up():
     """Processes that are one server hand their figures over as JSON values, and they are added."""
-    metrics = Metrics()
-    metrics.late(0.02, 3)
-    metrics.late(-0.001)
-    metrics.late(1000)
-    metrics.store_failed()
-    metrics.answered(journal_entry("POST", "/", {}, b"", api="chat"), {})
-    one = metrics.snapshot(2, 5)
-    total = Snapshot.from_json(one.as_json())
+    metrics = Figures()
+    metrics.note_late(0.02, 3)
+    metrics.note_late(-0.001)
+    metrics.note_late(1000)
+    metrics.note_store_error()
+    metrics.note_answered(journal_entry("POST", "/", {}, b"", api="chat"), {})
+    one = metrics.copy(2, 5)
+    total = Figures.from_json(one.as_json())
     assert total == one
     total.add(one)
     assert total.requests == {("chat", "(none)", "invalid"): 2}
@@ -175,31 +175,20 @@ def test_figures_of_processes_add_up():
     assert b"mockllm_store_errors_total 2.0" in text
 
 
-def test_nothing_is_counted_without_the_extra():
-    """What stands in place of the figures does nothing."""
-    metrics = NoMetrics()
-    metrics.late(1.0)
-    metrics.store_failed()
-    metrics.answered(journal_entry("POST", "/", {}, b""), {})
-    assert metrics.snapshot(1, 2) == Snapshot(open_streams=1, dropped=2)
-
-
 WITHOUT = """
 import sys
 sys.modules["prometheus_client"] = None
 import httpx
 from mockllm import ServerThread, loads
-from mockllm.server.control.metrics import NO_METRICS
 with ServerThread(loads(sys.argv[1])) as thread:
     answer = httpx.get(thread.url + "/_mockllm/metrics")
     print(answer.status_code, answer.json()["error"]["message"])
-    assert thread.server._parts.handler._metrics is NO_METRICS
 """
 
 
 @pytest.mark.slow
 def test_without_the_extra_the_route_says_what_to_install():
-    """The answer is a 501 with the command, and nothing is counted."""
+    """The answer is a 501 with the command."""
     found = subprocess.run(
         [sys.executable, "-c", WITHOUT, SCENARIOS],
         capture_output=True,

@@ -1,17 +1,15 @@
 """What a server counts about itself, and how Prometheus reads it.
 
-Counting is plain Python; prometheus-client is imported when somebody reads the figures. Where it is
-not installed, nothing is counted. No figure names a session, a path, a client or a model: they may
-be private, and there may be any number of them.
+Counting is plain Python; prometheus-client is imported when somebody reads the figures. No figure
+names a session, a path, a client or a model: they may be private, and there may be any number of
+them.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from importlib.util import find_spec
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from mockllm.errors import RequestError
@@ -19,7 +17,7 @@ from mockllm.errors import RequestError
 if TYPE_CHECKING:
     from mockllm.replay.sessions.exchange import Exchange
 
-__all__ = ["LATENESS", "NO_METRICS", "Metrics", "NoMetrics", "Snapshot", "make_metrics", "render"]
+__all__ = ["LATENESS", "Figures", "render"]
 
 LATENESS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 """The upper bounds of the classes of lateness, in seconds."""
@@ -35,84 +33,26 @@ Key = tuple[str, str, str]
 
 
 @dataclass(slots=True)
-class Snapshot:
-    """The figures of one server process. Those of several can be added up.
+class Figures:
+    """What one server process counts. Those of several can be added up.
 
     Args:
         requests: how many requests were answered to their end, by `Key`.
         late: how many chunks were written in each class of `LATENESS`, and later than all.
         late_seconds: the sum of the lateness of all chunks.
+        store_errors: the requests for state that the state store did not answer.
         open_streams: the answers that take time and are not over.
         dropped: the entries that left a journal because it was full.
-        store_errors: the requests for state that the state store did not answer.
     """
 
     requests: dict[Key, int] = field(default_factory=dict)
     late: list[int] = field(default_factory=lambda: [0] * (len(LATENESS) + 1))
     late_seconds: float = 0.0
+    store_errors: int = 0
     open_streams: int = 0
     dropped: int = 0
-    store_errors: int = 0
 
-    def add(self, other: Snapshot) -> None:
-        """Adds the figures of another process."""
-        for key, count in other.requests.items():
-            self.requests[key] = self.requests.get(key, 0) + count
-        self.late = [sum(counts) for counts in zip(self.late, other.late, strict=True)]
-        self.late_seconds += other.late_seconds
-        self.open_streams += other.open_streams
-        self.dropped += other.dropped
-        self.store_errors += other.store_errors
-
-    def as_json(self) -> dict[str, Any]:
-        """As JSON values, for another process."""
-        return {
-            "requests": [[*key, count] for key, count in self.requests.items()],
-            "late": self.late,
-            "late_seconds": self.late_seconds,
-            "open_streams": self.open_streams,
-            "dropped": self.dropped,
-            "store_errors": self.store_errors,
-        }
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> Snapshot:
-        """What `as_json` gave."""
-        requests = {(api, name, outcome): n for api, name, outcome, n in value["requests"]}
-        return cls(**{**value, "requests": requests, "late": list(value["late"])})
-
-
-class NoMetrics:
-    """Counts nothing."""
-
-    counts = False
-
-    def answered(self, exchange: Exchange, known: Mapping[str, object]) -> None:
-        """Counts a request whose answer is over."""
-
-    def late(self, seconds: float, chunks: int = 1) -> None:
-        """Counts chunks that were written some seconds after their time."""
-
-    def store_failed(self) -> None:
-        """Counts a request for state that the store did not answer."""
-
-    def snapshot(self, open_streams: int, dropped: int) -> Snapshot:
-        """The figures now."""
-        return Snapshot(open_streams=open_streams, dropped=dropped)
-
-
-class Metrics(NoMetrics):
-    """Counts what one server process does."""
-
-    counts = True
-
-    def __init__(self) -> None:
-        self._requests: Counter[Key] = Counter()
-        self._late = [0] * (len(LATENESS) + 1)
-        self._late_seconds = 0.0
-        self._store_errors = 0
-
-    def answered(self, exchange: Exchange, known: Mapping[str, object]) -> None:
+    def note_answered(self, exchange: Exchange, known: Mapping[str, object]) -> None:
         """Counts a request whose answer is over.
 
         Args:
@@ -123,47 +63,53 @@ class Metrics(NoMetrics):
             name = _NONE
         elif name not in known:
             name = _OTHER
-        requests = self._requests
+        requests = self.requests
         key = (exchange.api or _NONE, name, exchange.outcome)
         if len(requests) >= _MOST_SERIES and key not in requests:
             key = (key[0], _OTHER, key[2])
-        requests[key] += 1
+        requests[key] = requests.get(key, 0) + 1
 
-    def late(self, seconds: float, chunks: int = 1) -> None:
+    def note_late(self, seconds: float, chunks: int = 1) -> None:
         """Counts chunks that were written some seconds after their time, or before it."""
-        self._late[bisect_left(LATENESS, seconds)] += chunks
+        self.late[bisect_left(LATENESS, seconds)] += chunks
         if seconds > 0:
-            self._late_seconds += seconds * chunks
+            self.late_seconds += seconds * chunks
 
-    def store_failed(self) -> None:
+    def note_store_error(self) -> None:
         """Counts a request for state that the store did not answer."""
-        self._store_errors += 1
+        self.store_errors += 1
 
-    def snapshot(self, open_streams: int, dropped: int) -> Snapshot:
-        """The figures now.
+    def add(self, other: Figures) -> None:
+        """Adds the figures of another process."""
+        for key, count in other.requests.items():
+            self.requests[key] = self.requests.get(key, 0) + count
+        self.late = [sum(counts) for counts in zip(self.late, other.late, strict=True)]
+        for name in ("late_seconds", "store_errors", "open_streams", "dropped"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
 
-        Args:
-            open_streams, dropped: as of `Snapshot`; the server knows them.
-        """
-        return Snapshot(
-            dict(self._requests),
-            list(self._late),
-            self._late_seconds,
-            open_streams,
-            dropped,
-            self._store_errors,
+    def as_json(self) -> dict[str, Any]:
+        """As JSON values, for another process."""
+        requests = [[*key, count] for key, count in self.requests.items()]
+        return {**asdict(self), "requests": requests}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Figures:
+        """What `as_json` gave."""
+        requests = {(api, name, outcome): n for api, name, outcome, n in value["requests"]}
+        return cls(**{**value, "requests": requests})
+
+    def copy(self, open_streams: int, dropped: int) -> Figures:
+        """The figures now, with those that the server knows."""
+        return replace(
+            self,
+            requests=dict(self.requests),
+            late=list(self.late),
+            open_streams=open_streams,
+            dropped=dropped,
         )
 
 
-NO_METRICS = NoMetrics()
-
-
-def make_metrics() -> NoMetrics:
-    """What counts where prometheus-client is installed, else what counts nothing."""
-    return NO_METRICS if find_spec("prometheus_client") is None else Metrics()
-
-
-def render(found: Snapshot, accept: str) -> tuple[str, bytes]:
+def render(figures: Figures, accept: str) -> tuple[str, bytes]:
     """The figures as Prometheus reads them: the content type, and the text.
 
     Args:
@@ -182,16 +128,16 @@ def render(found: Snapshot, accept: str) -> tuple[str, bytes]:
             status=501,
         ) from None
     registry = CollectorRegistry()
-    registry.register(_Figures(found))
+    registry.register(_Collector(figures))
     encode, kind = choose_encoder(accept)
     return kind, encode(registry)
 
 
-class _Figures:
+class _Collector:
     """The figures as families of metrics: what a registry collects."""
 
-    def __init__(self, found: Snapshot) -> None:
-        self._found = found
+    def __init__(self, figures: Figures) -> None:
+        self._figures = figures
 
     def describe(self) -> Iterable[Any]:
         return ()
@@ -203,34 +149,34 @@ class _Figures:
             HistogramMetricFamily,
         )
 
-        found = self._found
+        figures = self._figures
         requests = CounterMetricFamily(
             "mockllm_requests",
             "Requests whose answer is over.",
             labels=("api", "scenario", "outcome"),
         )
-        for key, count in found.requests.items():
+        for key, count in figures.requests.items():
             requests.add_metric(key, count)
         yield requests
         yield GaugeMetricFamily(
             "mockllm_open_streams",
             "Answers that take time and are not over.",
-            value=found.open_streams,
+            value=figures.open_streams,
         )
         late = HistogramMetricFamily(
             "mockllm_chunk_lateness_seconds", "How long after its time a timed chunk was written."
         )
-        late.add_metric((), _cumulative(found.late), found.late_seconds)
+        late.add_metric((), _cumulative(figures.late), figures.late_seconds)
         yield late
         yield CounterMetricFamily(
             "mockllm_journal_dropped",
             "Entries that left a journal because it was full.",
-            value=found.dropped,
+            value=figures.dropped,
         )
         yield CounterMetricFamily(
             "mockllm_store_errors",
             "Requests for state that the state store did not answer.",
-            value=found.store_errors,
+            value=figures.store_errors,
         )
 
 

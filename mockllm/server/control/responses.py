@@ -18,7 +18,7 @@ from mockllm.replay.compilation.http_answer import (
 from mockllm.replay.player import Player
 from mockllm.replay.sessions.exchange import Sent
 from mockllm.server.control.access import ControlAccess
-from mockllm.server.control.metrics import Snapshot, render
+from mockllm.server.control.metrics import Figures, render
 from mockllm.server.control.routes import CONTROL_PREFIX, Control
 from mockllm.server.control.server_view import ServerView
 from mockllm.server.http.body_reading import closes
@@ -47,7 +47,7 @@ class ControlAnswers:
         self,
         control: Control,
         access: ControlAccess,
-        figures: Callable[[], Snapshot],
+        figures: Callable[[], Figures],
         view: ServerView,
     ) -> None:
         self.control = control
@@ -55,10 +55,10 @@ class ControlAnswers:
         self.readiness = Readiness()
         self.view = view
 
-        async def own() -> Snapshot:
+        async def own() -> Figures:
             return figures()
 
-        self.gather: Callable[[], Awaitable[Snapshot]] = own
+        self.gather: Callable[[], Awaitable[Figures]] = own
         """The figures that `metrics` shows; where several processes are one server, of all."""
 
     async def respond(

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from mockllm.errors import UsageError
 from mockllm.replay.sessions.shared_session import StateAwayError, StateOperation
-from mockllm.server.control.metrics import Snapshot as Figures
+from mockllm.server.control.metrics import Figures
 from mockllm.server.state.journal_writer import JournalWriter
 from mockllm.server.state.store import StateStore, StoreError
 
