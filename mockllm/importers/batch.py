@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 
 from mockllm.core.timed_bytes import TimedBytes
@@ -40,6 +41,9 @@ _NO_KIND = (
     "aimock"
 )
 
+
+_MOST_TOGETHER = 100
+"""Scenarios that are written together: the disk is waited for once for all of them."""
 
 _GENERIC = ("answer", "body", "output", "response", "stream")
 """Names of files that say nothing: the name of the folder is used."""
@@ -113,8 +117,11 @@ def import_files(
     for name, group in batch.read_again.items():
         drafting.adopt(name, group)
     exchanges = counted(batch.exchanges, "exchanges compared", progress)
-    for draft in counted(list(drafts(exchanges, drafting)), "scenarios written", progress):
-        batch.write(draft)
+    drafted = counted(list(drafts(exchanges, drafting)), "scenarios written", progress)
+    while together := tuple(islice(drafted, _MOST_TOGETHER)):
+        with folder.group():
+            for draft in together:
+                batch.write(draft)
     batch.look_for(progress)
     for path in batch.fixtures:
         batch.write_fixtures(path)

@@ -6,6 +6,7 @@ No Python objects are constructed but strings, bytes, numbers, lists and mapping
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -113,7 +114,8 @@ def yaml_value(data: bytes, path: Path) -> Any:
         UsageError: it is not YAML, has tags that name Python objects, or expands to too much.
     """
     try:
-        _check_depth(data, path)
+        if _may_be_deep(data):
+            _check_depth(data, path)
         value = yaml.load(data, Loader=_PlainLoader)  # noqa: S506 - a safe loader
     except yaml.constructor.ConstructorError as error:
         raise UsageError(_refused(path, error)) from error
@@ -124,8 +126,24 @@ def yaml_value(data: bytes, path: Path) -> Any:
         raise UsageError(f"{path}: is not YAML: {error}") from error
     except RecursionError:
         raise UsageError(f"{path}: is nested too deeply") from None
-    _check_size(value, path)
+    if _ALIAS.search(data):
+        _check_size(value, path)
     return value
+
+
+_ALIAS = re.compile(rb"[\s\[{,:-]\*")
+"""Whatever is an alias in YAML looks so. Without one, a value is no larger than its file."""
+_INDENT = re.compile(rb"^[ ?:-]*", re.MULTILINE)
+
+
+def _may_be_deep(data: bytes) -> bool:
+    """Whether YAML has enough brackets and indents for deep nesting; most has not, and is parsed
+    once only. A sequence may have the indent of the mapping around it."""
+    brackets = data.count(b"[") + data.count(b"{")
+    if brackets >= _MAX_DEPTH:
+        return True
+    indent = max(map(len, _INDENT.findall(data)))
+    return brackets + 2 * (indent + 1) >= _MAX_DEPTH
 
 
 def _check_depth(data: bytes, path: Path) -> None:

@@ -55,10 +55,12 @@ class Redactor:
     """
 
     def __init__(self, rules: Rules = _DEFAULT) -> None:
-        self._patterns = compiled_patterns(rules.patterns)
-        self._paths = compiled(rules.json_paths)
-        self._detector = rules.detector()
-        self._keep_rules = rules.kept()
+        self._by_rules = Finder(
+            compiled_patterns(rules.patterns),
+            compiled(rules.json_paths),
+            detector=rules.detector(),
+            keep=rules.kept(),
+        )
         self._allowlist = HeaderAllowlist(rules.headers)
         self._kept: dict[str, Placeholders] = {}
 
@@ -146,16 +148,12 @@ class Redactor:
     def _for_text(self, text: str) -> TextRedactor:
         return self.for_text(text, Placeholders((text,)))
 
-    def finder(self, known: Iterable[str]) -> Finder:
-        """What finds secrets by the rules, and those that are known."""
-        return Finder(self._patterns, self._paths, known, self._detector, self._keep_rules)
-
     def _finder(self, texts: Iterable[str], known: Iterable[str]) -> Finder:
         """What finds in each of some texts also the secrets that only another one shows."""
         # In an order, not in a set: where two secrets have a part in common, the first one gets it.
         every = dict.fromkeys(known)
         before = len(every)
-        finder = self.finder(every)
+        finder = self._by_rules.for_texts(every)
         found = (one for text in texts for one in finder.find(text))
         every |= dict.fromkeys(secret for one in found for secret in one.secrets())
         return finder if len(every) == before else finder.knowing(every)

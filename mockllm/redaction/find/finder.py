@@ -27,7 +27,7 @@ from mockllm.redaction.find.secret_names import field_is_secret, field_strength
 from mockllm.redaction.find.user_patterns import UserPattern
 from mockllm.redaction.placeholders import is_placeholder, placeholder_spans
 from mockllm.redaction.walk.channels import Channel
-from mockllm.redaction.walk.documents import Document, document
+from mockllm.redaction.walk.documents import Document, document, may_be_document
 from mockllm.redaction.walk.encodings import base64_runs, percent_decoded, unescaped
 from mockllm.redaction.walk.json_strings import StringValue
 
@@ -68,10 +68,17 @@ class Finder:
         self._shortest = 1 if self._every else _SHORTEST
 
     def knowing(self, known: Iterable[str]) -> Finder:
-        """The same with other secrets known."""
+        """The same for the same texts, with other secrets known."""
+        return self._with(known, self._documents)
+
+    def for_texts(self, known: Iterable[str]) -> Finder:
+        """The same for other texts, with other secrets known."""
+        return self._with(known, {})
+
+    def _with(self, known: Iterable[str], documents: dict[str, Document | None]) -> Finder:
         finder = Finder(self._patterns, self._paths, known, self._detector, self._keep)
-        finder._documents = self._documents
         finder._by_pattern = self._by_pattern
+        finder._documents = documents
         return finder
 
     def find(self, text: str, depth: int = 0) -> tuple[Found, ...]:
@@ -80,7 +87,7 @@ class Finder:
             return ()
         found = self._memo.get(text)
         if found is None:
-            read = self._read(text, depth) if depth < _DEEPEST else None
+            read = self._read(text, depth) if depth < _DEEPEST and may_be_document(text) else None
             found = tuple(
                 self._in_text(text, depth) if read is None else self.in_document(read, depth)
             )
@@ -215,7 +222,11 @@ class Finder:
     def _direct(self, text: str) -> list[Found]:
         patterned = self._by_pattern.get(text)
         if patterned is None:
-            patterned = self._by_pattern[text] = tuple(self._patterned(text))
+            patterned = tuple(self._patterned(text))
+            if len(text) <= _LONGEST_REPEATED:
+                if len(self._by_pattern) >= _MOST_REPEATED:
+                    self._by_pattern.clear()
+                self._by_pattern[text] = patterned
         found = [*patterned]
         found += [Found("known secret", secret, (span,)) for secret, span in self._known.find(text)]
         spans = placeholder_spans(text) if found else []
@@ -248,6 +259,9 @@ class Finder:
 
 
 _SHORTEST = 6
+_LONGEST_REPEATED, _MOST_REPEATED = 4096, 20_000
+"""Texts of up to this length, and so many, are kept with what they hold: the same ids, models,
+prompts and schemas of tools are in one exchange after the other."""
 _DEEPEST = 8
 """How many encodings inside each other are read."""
 

@@ -13,7 +13,7 @@ from mockllm.redaction.walk.channels import Channel, channels_of
 from mockllm.redaction.walk.event_values import event_values, has_data_line, read_json
 from mockllm.redaction.walk.json_strings import Reader, StringValue
 
-__all__ = ["Document", "document"]
+__all__ = ["Document", "document", "may_be_document"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,12 @@ class Document:
 
 
 _SPACE = " \t\r\n"
+_BEGINNINGS = frozenset(f"{_SPACE}{{[\ufeff")
+
+
+def may_be_document(text: str) -> bool:
+    """Whether a text is worth a try of `document`."""
+    return text[:1] in _BEGINNINGS or "data:" in text
 
 
 def document(text: str, *, every: bool = False) -> Document | None:

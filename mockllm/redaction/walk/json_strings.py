@@ -149,8 +149,7 @@ class Reader:
 
     def __init__(self, *, every: bool = False) -> None:
         self._every = every
-        self._layouts: dict[str, tuple[int, ...]] = {}
-        self._templates: dict[tuple[str, ...], _Template] = {}
+        self._apis = tuple(PROTOCOLS)
         self.names: set[str] = set()
 
     def read(self, source: str, base: int = 0) -> list[StringValue] | None:
@@ -183,14 +182,19 @@ class Reader:
         numbers: list[str],
     ) -> list[StringValue]:
         type_ = strings[template.type] if template.type is not None else ""
-        ends: list[int] = []
+        own: tuple[str, ...] = (type_,)
+        starts = [0, *accumulate(map(len, parts))] if template.strings else []
         found = []
         for index, field in template.strings:
             text = strings[index]
-            ends = ends or list(accumulate(map(len, parts)))
-            start = base + ends[2 * index] + 2 * index + 1
-            ids = (type_, *[strings[at] if at >= 0 else numbers[~at] for at in field.ids])
-            found.append(_value(start, text, field, ids))
+            start = base + starts[2 * index + 1] + 2 * index + 1
+            ids = own
+            if field.ids:
+                ids = (type_, *[strings[at] if at >= 0 else numbers[~at] for at in field.ids])
+            if "\\" in text:
+                found.append(_value(start, text, field, ids))
+            else:
+                found.append(StringValue(start, start + len(text), text, field, ids))
         return found
 
     def _all(
@@ -210,36 +214,64 @@ class Reader:
     def _template(
         self, source: str, rest: str, without_numbers: str, parts: list[str]
     ) -> _Template | None:
-        layout = self._layouts.get(without_numbers)
-        if layout is None:
-            layout = tuple(
-                index
-                for index in range(len(parts) // 2)
-                if parts[2 * index + 2].lstrip(_SPACE)[:1] == ":"
-            )
-        key = (without_numbers, *[parts[2 * index + 1] for index in layout])
-        template = self._templates.get(key)
+        known = _TEMPLATES.get((self._apis, without_numbers))
+        layout = _layout(parts) if known is None else known.layout
+        names = tuple([parts[2 * index + 1] for index in layout])
+        template = None if known is None else known.by_names.get(names)
         if template is None:
-            template = self._parsed(source or _shortened(rest, parts[1::2], frozenset(layout)))
+            template = _parsed(source or _shortened(rest, parts[1::2], frozenset(layout)))
             if template is not None:
-                self._layouts[without_numbers] = layout
-                self._templates[key] = template
+                self._keep(without_numbers, layout, names, template)
+        if template is not None:
+            self.names.update(names)
         return template
 
-    def _parsed(self, source: str) -> _Template | None:
-        walk = _Walk()
-        try:
-            walk.value(_DECODER.decode(source), (), ())
-        except (ValueError, RecursionError):
-            return None
-        self.names |= walk.names
-        fields = walk.fields()
-        strings = [field for field in fields if field.kind != "number"]
-        values = tuple(
-            (index, field) for index, field in enumerate(strings) if field.kind == "string"
-        )
-        has_number_ids = any(at < 0 for field in fields for at in field.ids)
-        return _Template(fields, values, walk.type, has_number_ids)
+    def _keep(
+        self,
+        without_numbers: str,
+        layout: tuple[int, ...],
+        names: tuple[str, ...],
+        template: _Template,
+    ) -> None:
+        if len(without_numbers) > _LONGEST_SHARED:
+            return
+        if len(_TEMPLATES) >= _MOST_SHARED:
+            _TEMPLATES.clear()
+        key = self._apis, without_numbers
+        _TEMPLATES.setdefault(key, _Layout(layout, {})).by_names[names] = template
+
+
+def _layout(parts: Sequence[str]) -> tuple[int, ...]:
+    """Which strings of a JSON text are names."""
+    return tuple(
+        index for index in range(len(parts) // 2) if parts[2 * index + 2].lstrip(_SPACE)[:1] == ":"
+    )
+
+
+def _parsed(source: str) -> _Template | None:
+    walk = _Walk()
+    try:
+        walk.value(_DECODER.decode(source), (), ())
+    except (ValueError, RecursionError):
+        return None
+    fields = walk.fields()
+    strings = [field for field in fields if field.kind != "number"]
+    values = tuple((index, field) for index, field in enumerate(strings) if field.kind == "string")
+    has_number_ids = any(at < 0 for field in fields for at in field.ids)
+    return _Template(fields, values, walk.type, has_number_ids)
+
+
+@dataclass(frozen=True, slots=True)
+class _Layout:
+    """The texts with the same rest: which strings are names, and a template for each of these."""
+
+    layout: tuple[int, ...]
+    by_names: dict[tuple[str, ...], _Template]
+
+
+_TEMPLATES: dict[tuple[tuple[str, ...], str], _Layout] = {}
+_LONGEST_SHARED, _MOST_SHARED = 4096, 2_000
+"""The events of all streams of a service have a few forms; they hold no value of a string."""
 
 
 def _shortened(rest: str, strings: list[str], names: frozenset[int]) -> str:
@@ -279,7 +311,6 @@ class _Walk:
     """Goes through JSON in the order of its text."""
 
     def __init__(self) -> None:
-        self.names: set[str] = set()
         self.type: int | None = None
         self._found: list[tuple[Path, str, tuple[int, ...]]] = []
         self._ids: dict[int, list[int]] = {}
@@ -293,7 +324,6 @@ class _Walk:
             own = self._objects  # objects inside it have later numbers
             for name, inner in value:
                 self._add(path, "name", inside)
-                self.names.add(name)
                 if isinstance(inner, str):
                     self._note(name, inner, path, own)
                 self.value(inner, (*path, name), (*inside, own))

@@ -147,31 +147,6 @@ def test_all_strings_of_any_document(
         assert json.loads(f'"{source[start:end]}"') == one.text
 
 
-def test_documents_that_differ_in_strings_and_numbers_are_parsed_once() -> None:
-    """But names, constants and layout count."""
-    reader = Reader()
-    parsed: list[str] = []
-    original = reader._parsed
-
-    def counting(source: str) -> Any:
-        parsed.append(source)
-        return original(source)
-
-    reader._parsed = counting  # type: ignore[method-assign]
-    same = ['{"a": "x", "n": 1}', '{"a": "yy\\n", "n": -2.5}', '{"a": "", "n": 33}']
-    for source in same:
-        assert facts(reader.read(source))[0][1:] == (("a",), "a", "string")
-    assert parsed == same[:1]
-    others = ['{"b": "x", "n": 1}', '{"a": "x", "n": null}', '{"a": "x","n": 1}', '{"a": ["x"]}']
-    for source in others:
-        assert reader.read(source)
-    assert parsed == same[:1] + others
-    assert reader.names == {"a", "b", "n"}
-    for source in others:
-        assert reader.read(source)
-    assert parsed == same[:1] + others
-
-
 def test_a_string_may_look_like_a_name() -> None:
     """Names are what a colon follows, with white space between or not."""
     reader = Reader()
