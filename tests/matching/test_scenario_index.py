@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockllm.matching import index as module
 from mockllm.matching.index import ScenarioIndex, _SubstringIndex, mint_token
 from mockllm.replay.loading import loads
 from mockllm.scenario.model import Match, Scenario, TextCondition, TextPart, TurnSpec
@@ -113,21 +112,16 @@ turns: [{reply: {text: x}}]
     assert found(index, "c") == ["other"]
 
 
-def test_a_text_is_looked_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Short texts are kept, up to a number; then all are forgotten."""
-    monkeypatch.setattr(module, "_CACHED_TEXTS", 2)
-    monkeypatch.setattr(module, "_CACHED_LENGTH", 4)
-    monkeypatch.setattr(module, "_FEW", 0)
-    index = contains(["a"])
-    for text, kept in (
-        ("aaaa", ["aaaa"]),
-        ("aaaaa", ["aaaa"]),
-        ("b", ["aaaa", "b"]),
-        ("a", ["a"]),
-    ):
-        first = index.by_user_text(text)
-        assert list(index._cache) == kept
-        assert (index.by_user_text(text) is first) == (text in kept) or not first
+def test_what_is_remembered_of_texts_is_bounded() -> None:
+    """2,048 texts of at most 4,096 characters; what is found stays right when all are forgotten."""
+    index = contains([f"needle {number}." for number in range(20)])
+    for number in range(3000):
+        text = f"text {number} with needle {number % 30}."
+        expected = [f"s{number % 30}"] if number % 30 < 20 else []
+        assert found(index, text) == found(index, text) == expected
+    found(index, "needle 1. " + "x" * 4096)
+    assert 0 < len(index._cache) <= 2048
+    assert max(map(len, index._cache)) <= 4096
 
 
 MODELS = ScenarioIndex(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
 from mockllm.core.request import Request
 from mockllm.matching.select import Selection
 from mockllm.replay.decision_cache import Decision, RequestCache
@@ -135,37 +133,36 @@ def decision() -> Decision:
     return Decision(request, Selection(SCENARIO, 0, 0), TURN)
 
 
-def test_decisions_are_kept_by_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Up to a number, then all are forgotten; large requests are never kept."""
-    monkeypatch.setattr(RequestCache, "_MAX_DECISIONS", 2)
-    monkeypatch.setattr(RequestCache, "_MAX_KEY", 6)
-    cache = RequestCache()
-    one = decision()
-    cache.keep(("a", b"bc", None, "def"), one)
-    assert cache.get(("a", b"bc", None, "def")) is one
+def test_decisions_are_kept_by_key() -> None:
+    """Up to 1,024, then all are forgotten; requests of more than 64 KiB are never kept."""
+    cache, first = RequestCache(), decision()
+    cache.keep(("a", b"bc", None, "def"), first)
+    assert cache.get(("a", b"bc", None, "def")) == first
     assert cache.get(("a", b"bc", "", "def")) is None
-    cache.keep(("a", b"bcd", None, "def"), one)
-    assert cache.get(("a", b"bcd", None, "def")) is None
-    cache.keep(("b",), one)
-    assert cache.get(("a", b"bc", None, "def")) is one
-    cache.keep(("c",), one)
-    assert [cache.get((key,)) for key in "bc"] == [None, one]
+    for number in range(1023):
+        cache.keep((str(number),), first)
+    assert cache.get(("a", b"bc", None, "def")) == cache.get(("0",)) == first
+    cache.keep(("last",), first)
+    assert [cache.get((key,)) for key in ("0", "last")] == [None, first]
+    for size, kept in ((64 * 1024, first), (64 * 1024 + 1, None)):
+        for _ in range(2):
+            cache.keep((b"x" * size,), first)
+        assert cache.get((b"x" * size,)) == kept
 
 
-def test_large_requests_are_kept_when_they_come_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Most never do. So many are remembered, then all are forgotten."""
-    monkeypatch.setattr(RequestCache, "_MAX_FIRST", 2)
-    monkeypatch.setattr(RequestCache, "_MAX_SEEN", 2)
-    cache, one = RequestCache(), decision()
-    cache.keep(("a", b"b"), one)
-    assert cache.get(("a", b"b")) is one
-    cache.keep(("a", b"bc"), one)
-    assert cache.get(("a", b"bc")) is None
-    cache.keep(("a", b"bc"), one)
-    assert cache.get(("a", b"bc")) is one
-    for body in (b"one", b"two", b"three", b"one"):
-        cache.keep((body,), one)
-    assert cache.get((b"one",)) is None
+def test_large_requests_are_kept_when_they_come_again() -> None:
+    """Most requests of more than 2 KiB never do. 16,384 are remembered, then all are forgotten."""
+    cache, first = RequestCache(), decision()
+    cache.keep(("a", b"b" * 2047), first)
+    assert cache.get(("a", b"b" * 2047)) == first
+    cache.keep(("a", b"b" * 2048), first)
+    assert cache.get(("a", b"b" * 2048)) is None
+    cache.keep(("a", b"b" * 2048), first)
+    assert cache.get(("a", b"b" * 2048)) == first
+    bodies = [b"%2049d" % number for number in range(16_384)]
+    for body in (*bodies, bodies[0]):
+        cache.keep((body,), first)
+    assert cache.get((bodies[0],)) is None
 
 
 def test_what_is_kept_by_itself() -> None:

@@ -11,7 +11,6 @@ from mockllm.core.target import NO_TARGET, Target
 from mockllm.errors import RequestError
 from mockllm.matching.index import mint_token
 from mockllm.protocols import PROTOCOLS
-from mockllm.replay import player as module
 from mockllm.replay.body import parse_object
 from mockllm.replay.call import Answered, Call, refused
 from mockllm.replay.compilation.http_answer import HttpAnswer
@@ -188,17 +187,15 @@ def test_an_equal_request_is_decided_once() -> None:
     assert len(client.player._cache._decisions) == 3
 
 
-def test_a_large_answer_is_kept_by_the_replayer_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The decision is kept without it."""
-    client = Client()
-    size = client.send("hello").size
-    for bound, kept in ((size, True), (size - 1, False)):
-        monkeypatch.setattr(module, "_MAX_KEPT", bound)
-        other = Client()
-        answer = other.send("hello")
-        (decision,) = other.player._cache._decisions.values()
+def test_a_large_answer_is_kept_by_the_replayer_alone() -> None:
+    """The decision is kept without an answer of more than 128 KiB."""
+    for length, kept in ((100 * 1024, True), (128 * 1024, False)):
+        text = "x" * length
+        client = Client(f"scenario: long\nmatch: any\nturns: [{{reply: {{text: {text}}}}}]")
+        answer = client.send("hello")
+        (decision,) = client.player._cache._decisions.values()
         assert (decision.answered is not None) == kept
-        assert other.send("hello") is answer
+        assert client.send("hello") == answer
 
 
 def test_strictness() -> None:

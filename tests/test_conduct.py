@@ -1,0 +1,66 @@
+"""Tests replace no code of mockllm and wait for no clock, but for the exceptions here."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+HERE = Path(__file__).parent
+
+REPLACED = {
+    "checking/reference/test_lines.py": "An event of 64 MiB is too large for a test.",
+    "core/test_patterns.py": "A pattern that takes the whole time limit would take it here.",
+    "faults/test_recorded_endings.py": "A stream counts as stalled after seconds.",
+    "fuzz/test_fuzz.py": "The fuzzer has to see a bug, and there is no request that raises.",
+    "importers/test_tnetstring.py": "A million values are too many for a test.",
+    "importers/test_vcr.py": "A file of 256 MiB is too large for a test.",
+    "plugin/test_failures.py": "No request makes a player raise.",
+    "recording/store/test_folder.py": "The process dies at each call of the system in turn.",
+    "recording/store/test_groups.py": "It counts the calls of `fsync`, which leave no trace.",
+    "redaction/find/test_keep.py": "A pattern that takes the whole time limit would take it here.",
+    "redaction/test_command_line.py": "As in find/test_keep.py.",
+    "redaction/test_redacting_exchanges.py": "4,096 answers are too many for a test.",
+    "redaction/test_scrubbing_files.py": "As in find/test_keep.py.",
+    "scenario/test_routes.py": "A body of 64 MiB is too large for a test.",
+    "server/shared_state/test_bounds.py": "65,536 names are too many for a test.",
+    "server/test_hostile_requests.py": "No request makes a player raise.",
+    "server/test_hostile_values.py": "No request makes a handler raise.",
+}
+"""The files that replace something in a module of mockllm or its examples, with the reason."""
+
+OURS = {
+    "clients/test_matrix.py": "A list of the tests.",
+    "conformance/test_entries.py": "The folder of the conformance runs.",
+    "docs/test_resilience_page.py": "A module of the page.",
+    "framing/test_content_coding.py": "A module of another package, as its older versions are.",
+    "server/recording/test_recording_apart.py": "The interpreter's own path.",
+}
+"""The files that replace something else."""
+
+SLEEPING = {
+    "conformance/runner/per_case.py": "A runner that hangs; the test kills it.",
+    "conformance/runner/runner.py": "A runner that hangs, and one that is late.",
+    "server/recording/test_killed_recorder.py": "Spreads the kills; it passes with any pause.",
+    "server/recording/test_writer_process.py": "A process that hangs; the test kills it.",
+}
+"""The files that sleep, with the reason. A pause of 0, which lets other tasks run, is none."""
+
+
+def test_only_named_files_replace_code() -> None:
+    """The reasons are those of files that do so, and no other file does."""
+    assert _files_with(r"\.setattr\(") == {*REPLACED, *OURS}
+
+
+def test_only_named_files_sleep() -> None:
+    """The reasons are those of files that sleep, and no other file does."""
+    assert _files_with(r"\bsleep\((?!0\))") == set(SLEEPING)
+
+
+def _files_with(pattern: str) -> set[str]:
+    """The files with a call, also in a program that they have as text."""
+    search = re.compile(pattern).search
+    return {
+        path.relative_to(HERE).as_posix()
+        for path in HERE.rglob("*.py")
+        if path != Path(__file__) and search(path.read_text(encoding="utf-8"))
+    }
