@@ -30,7 +30,7 @@ from mockllm.replay.sessions.shared_session import SharedSession
 from mockllm.server.answers import Answers, Chosen, Forward
 from mockllm.server.arrival import Arrival
 from mockllm.server.control.metrics import Figures
-from mockllm.server.control.server_requests import About
+from mockllm.server.control.server_requests import ServerRequests
 from mockllm.server.control.server_view import ServerView
 from mockllm.server.failures import failure, too_deep
 from mockllm.server.http.body_reading import brief, is_malformed, silent
@@ -55,7 +55,7 @@ class Handler:
         sessions: of this process.
         shared: the sessions that other processes share, in place of `sessions`; None: there are
             none.
-        about: answers requests about the server.
+        requests: answers requests about the server.
         view: of the server, for its page.
         streaming: gets the tasks of the answers that take time.
     """
@@ -66,13 +66,13 @@ class Handler:
         answers: Answers,
         sessions: Sessions,
         shared: SharedAnswers | None,
-        about: About,
+        requests: ServerRequests,
         view: ServerView,
         metrics: Figures,
         streaming: set[asyncio.Task[object]],
     ) -> None:
         self._options, self._answers, self._sessions = options, answers, sessions
-        self._shared, self._about, self._view, self._metrics = shared, about, view, metrics
+        self._shared, self._requests, self._view, self._metrics = shared, requests, view, metrics
         self._streaming = streaming
         self._pacer = Pacer(metrics.note_late)
         self.cutting = False
@@ -132,9 +132,9 @@ class Handler:
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answers a request, in full, and notes it in its session's journal."""
         arrival = Arrival(request)
-        if self._about.may_answer(arrival.method, arrival.path):
+        if self._requests.may_answer(arrival.method, arrival.path):
             sent = Sent(arrival.clock)
-            shown = self._about.answer(arrival, sent)
+            shown = self._requests.answer(arrival, sent)
             if shown is not None:
                 return await self._show(arrival, sent, shown)
         name = arrival.session

@@ -15,9 +15,8 @@ from mockllm.scenario.model import Scenario
 from mockllm.server.answers import Answers
 from mockllm.server.control.access import ControlAccess
 from mockllm.server.control.metrics import Figures
-from mockllm.server.control.responses import ControlAnswers
 from mockllm.server.control.routes import Control
-from mockllm.server.control.server_requests import About
+from mockllm.server.control.server_requests import ServerRequests
 from mockllm.server.control.server_view import ServerView
 from mockllm.server.handler import Handler
 from mockllm.server.options import ServerOptions
@@ -58,8 +57,11 @@ def make_parts(
     streaming: set[asyncio.Task[object]] = set()
     metrics = Figures()
 
-    def figures() -> Figures:
+    def own_figures() -> Figures:
         return metrics.copy(len(streaming), sessions.dropped)
+
+    async def figures() -> Figures:
+        return own_figures() if shared is None else await shared.state.all_figures()
 
     answers = Answers(scenarios, options, streaming)
     sessions.on_evicted = answers.assigned.evict
@@ -67,19 +69,18 @@ def make_parts(
     control = Control(sessions, answers.assigned, PROTOCOLS, answers.player_of, options.paths)
     access = ControlAccess(options.host, options.allowed_hosts, options.allowed_origins)
     view = ServerView(answers, sessions, options.page)
-    routes = ControlAnswers(control, access, figures, view)
+    readiness = Readiness()
     if shared is not None:
         from mockllm.server.state.shared_control import SharedControl
 
         answers.share(shared)
         control.shared = view.shared = SharedControl(shared, answers.assigned)
-        shared.state.figures = figures
-        routes.readiness.checks.append(shared.state.problem)
-        routes.gather = shared.state.all_figures
-    about = About(routes, answers)
-    handler = Handler(options, answers, sessions, shared, about, view, metrics, streaming)
+        shared.state.figures = own_figures
+        readiness.checks.append(shared.state.problem)
+    requests = ServerRequests(answers, control, access, view, readiness, figures)
+    handler = Handler(options, answers, sessions, shared, requests, view, metrics, streaming)
     state = None if shared is None else shared.state
-    return ServerParts(handler, answers, routes.readiness, view, streaming, state)
+    return ServerParts(handler, answers, readiness, view, streaming, state)
 
 
 def _shared(answers: Answers, options: ServerOptions, metrics: Figures) -> SharedAnswers:

@@ -1,83 +1,165 @@
-"""Requests about the server itself: control routes, preflights, and the page at `/`."""
+"""Requests about the server itself: control routes, probes, the live page, preflights, and the page
+at `/`."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping
-from functools import partial
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 
 from aiohttp import web
 
+from mockllm.core.timed_bytes import TimedBytes
+from mockllm.errors import RequestError
 from mockllm.protocols import PROTOCOLS
-from mockllm.replay.compilation.http_answer import json_answer, without_body
+from mockllm.replay.compilation.http_answer import (
+    HttpAnswer,
+    bytes_answer,
+    json_answer,
+    without_body,
+)
 from mockllm.replay.sessions.exchange import Sent
 from mockllm.server.answers import Answers
 from mockllm.server.arrival import Arrival
-from mockllm.server.control.access import preflight_headers
+from mockllm.server.control.access import ControlAccess, preflight_headers
 from mockllm.server.control.front_page import front_page, wants_page
-from mockllm.server.control.responses import ControlAnswers
-from mockllm.server.control.routes import CONTROL_PREFIX
+from mockllm.server.control.metrics import Figures, render
+from mockllm.server.control.routes import CONTROL_PREFIX, Control
+from mockllm.server.control.server_view import ServerView
+from mockllm.server.http.body_reading import closes
 from mockllm.server.http.delivery import deliver
+from mockllm.server.http.journal_delivery import deliver_parts
 from mockllm.server.http.request_target import SESSION_HEADER
+from mockllm.server.readiness import Readiness
 
-__all__ = ["About"]
+__all__ = ["ServerRequests"]
+
+_PAGE = CONTROL_PREFIX + "ui"
+
+_PROBES = frozenset(CONTROL_PREFIX + name for name in ("health", "ready", "metrics"))
+"""The routes for probes and Prometheus, which use the address of a pod or container. They answer
+under every name of the server, and tell nothing that a client sent."""
 
 
-class About:
-    """Finds what answers a request about the server.
+class ServerRequests:
+    """Answers requests about the server.
 
     Args:
-        control: answers the control routes.
+        access: decides who may use the control routes.
+        view: has the live page, if there is one.
+        figures: those that `metrics` shows; where several processes are one server, of all.
     """
 
-    def __init__(self, control: ControlAnswers, answers: Answers) -> None:
-        self._control = control
-        self._answers = answers
+    def __init__(
+        self,
+        answers: Answers,
+        control: Control,
+        access: ControlAccess,
+        view: ServerView,
+        readiness: Readiness,
+        figures: Callable[[], Awaitable[Figures]],
+    ) -> None:
+        self._answers, self._control, self._access = answers, control, access
+        self._view, self._readiness, self._figures = view, readiness, figures
 
     @staticmethod
     def may_answer(method: str, path: str) -> bool:
         """Whether `answer` is to be called: it costs less to find out here."""
         return path == "/" or path.startswith(CONTROL_PREFIX) or method == "OPTIONS"
 
-    def answer(
-        self,
-        arrival: Arrival,
-        sent: Sent,
-    ) -> Awaitable[web.StreamResponse] | None:
-        """What answers a request about the server itself; None for all others."""
-        request, headers, target = arrival.request, arrival.headers, arrival.target
-        path, session = arrival.path, arrival.session
-        named = request.raw_path.endswith(f"/s/{session}{target}")
-        if path.startswith(CONTROL_PREFIX):
-            return self._control.respond(
+    def answer(self, arrival: Arrival, sent: Sent) -> Awaitable[web.StreamResponse] | None:
+        """What answers a request about the server itself; None for all others.
+
+        Args:
+            sent: of the answer, which stands in no journal.
+        """
+        request, session = arrival.request, arrival.session
+        in_path = request.raw_path.endswith(f"/s/{session}{arrival.target}")
+        if arrival.path.startswith(CONTROL_PREFIX):
+            named = in_path or SESSION_HEADER in arrival.headers
+            return self._respond(arrival, sent, session if named else None)
+        if arrival.method == "OPTIONS":
+            return deliver(request, json_answer(200, {}, preflight_headers(arrival.headers)), sent)
+        if arrival.path == "/" and self._shows_front_page(arrival):
+            page = front_page(
                 request,
-                sent,
-                self._answers.player,
-                target,
-                headers,
-                session if named or SESSION_HEADER in headers else None,
-                partial(self._answers.body, arrival),
+                arrival.headers,
+                f"/s/{session}" if in_path else "",
+                PROTOCOLS,
+                len(self._answers.player_of(session).served.scenarios),
+                ui=self._answers.options.page is not None,
             )
-        if request.method == "OPTIONS":
-            preflight = json_answer(200, {}, preflight_headers(headers))
-            return deliver(request, preflight, sent)
-        if path == "/" and self._shows_front_page(request.method, session, headers):
-            count = len(self._answers.player_of(session).served.scenarios)
-            root = f"/s/{session}" if named else ""
-            ui = self._answers.options.page is not None
-            page = front_page(request, headers, root, PROTOCOLS, count, ui=ui)
-            return deliver(request, without_body(page) if request.method == "HEAD" else page, sent)
+            return deliver(request, without_body(page) if arrival.method == "HEAD" else page, sent)
         return None
 
-    def _shows_front_page(self, method: str, session: str, headers: Mapping[str, str]) -> bool:
+    def _shows_front_page(self, arrival: Arrival) -> bool:
         """Whether a request for `/` gets the page about the server: no scenario has this route, no
         service answers, and the client takes a page."""
-        answers = self._answers
-        own = answers.assigned.find(session)
-        if method not in ("GET", "HEAD") or not wants_page(headers) or answers.proxy is not None:
+        answers, session = self._answers, arrival.session
+        setup = answers.assigned.find(session)
+        if arrival.method not in ("GET", "HEAD") or not wants_page(arrival.headers):
             return False
-        if own is not None and (own.gone or own.proxy is not None):
+        if answers.proxy is not None or (setup is not None and (setup.gone or setup.proxy)):
             return False
-        shared = self._control.control.shared is not None
-        if shared and session != "default":  # its scenarios may not be here yet
-            return False
-        return not answers.plain.has(answers.player_of(session), method, "/", None)
+        if self._control.shared is not None and session != "default":
+            return False  # its scenarios may not be here yet
+        return not answers.plain.has(answers.player_of(session), arrival.method, "/", None)
+
+    async def _respond(
+        self, arrival: Arrival, sent: Sent, session: str | None
+    ) -> web.StreamResponse:
+        """Sends the answer of a control route, a probe or the live page.
+
+        Args:
+            session: that the prefix or a header names.
+        """
+        request, headers, method = arrival.request, arrival.headers, arrival.method
+        fields = {"cache-control": "no-store", **self._access.response_headers(headers)}
+        try:
+            body = await self._answers.body(arrival)
+            path = arrival.path.rstrip("/")
+            if path in _PROBES and method in ("GET", "HEAD"):
+                answer = await self._probe(path, headers, fields)
+                return await deliver(
+                    request, without_body(answer) if method == "HEAD" else answer, sent
+                )
+            self._access.check(headers)
+            preflight = self._access.preflight(headers) if method == "OPTIONS" else None
+            if preflight is not None:
+                return await deliver(request, json_answer(200, {}, preflight), sent)
+            if path == _PAGE or path.startswith(f"{_PAGE}/"):
+                page = self._view.page()
+                if page is None:
+                    raise RequestError(
+                        "This server has no live page; `mockllm serve` has one without --no-ui.",
+                        status=404,
+                    )
+                return await page.respond(request, sent, arrival.target, headers, fields)
+            status, value = await self._control.handle(
+                self._answers.player, method, arrival.target, headers, body, session
+            )
+        except RequestError as error:
+            refusal = json_answer(error.status, _error(error), fields)
+            return await deliver(request, refusal, sent, close=closes(error))
+        if isinstance(value, dict):
+            return await deliver(request, json_answer(status, value, fields), sent)
+        return await deliver_parts(request, fields, value, sent)
+
+    async def _probe(
+        self, path: str, headers: Mapping[str, str], fields: dict[str, str]
+    ) -> HttpAnswer:
+        if path.endswith("/health"):
+            return json_answer(200, self._control.health(self._answers.player), fields)
+        if path.endswith("/ready"):
+            problems = await self._readiness.problems()
+            if problems:
+                return json_answer(503, {"status": "not ready", "problems": problems}, fields)
+            return json_answer(200, {"status": "ready"}, fields)
+        kind, text = render(await self._figures(), headers.get("accept", ""))
+        head = {"content-type": kind, **fields}
+        return bytes_answer(200, head.items(), [TimedBytes(0, text)], streamed=False)
+
+
+def _error(error: RequestError) -> dict[str, Any]:
+    problems = getattr(error, "problems", None)
+    listed = {} if problems is None else {"problems": problems}
+    return {"error": {"message": error.message, **listed}}
