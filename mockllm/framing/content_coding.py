@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import WireError
 
-__all__ = ["MAX_PLAIN", "Decompressor", "UnpackBounds", "codings", "decompressed"]
+__all__ = ["MAX_PLAIN", "UnpackBounds", "codings", "decompressed"]
 
 MAX_PLAIN = 256 * 1024 * 1024
 """The most bytes that a body may unpack to."""
@@ -73,84 +73,52 @@ def decompressed(
         WireError: an unknown coding, data that are not compressed with it, bytes after their end,
             or more data than the bounds allow.
     """
-    decompressor = Decompressor(encoding, source, bounds)
-    plain = []
+    coding, format_error = _coding(encoding, source)
+    try:
+        plain = tuple(_unpacked(chunks, coding, bounds))
+    except format_error as error:
+        raise _malformed(encoding, source, str(error)) from None
+    except _TooLargeError as error:
+        raise WireError(
+            f"{source}: the body unpacks from {error.packed} bytes of {encoding} to more than "
+            f"{error.bound}. Send the request without `accept-encoding: {encoding}`."
+        ) from None
+    # Codings without a mark at their beginning (`br`, and bare deflate data) may read text as the
+    # beginning of long data.
+    packed = b"".join([chunk.data for chunk in chunks])
+    if packed and not coding.ended() and packed.isascii():
+        raise _malformed(encoding, source, "it is text")
+    return plain
+
+
+def _malformed(encoding: str, source: str, reason: str) -> WireError:
+    return WireError(f"{source}: content-encoding is {encoding}, but the body is not: {reason}")
+
+
+class _TooLargeError(Exception):
+    def __init__(self, packed: int, bound: str) -> None:
+        super().__init__(packed, bound)
+        self.packed = packed
+        self.bound = bound
+
+
+def _unpacked(
+    chunks: tuple[TimedBytes, ...], coding: _Coding, bounds: UnpackBounds
+) -> Iterator[TimedBytes]:
+    packed = size = 0
     for chunk in chunks:
-        data = decompressor.feed(chunk.data)
-        if data:
-            plain.append(TimedBytes(chunk.at, data))
-    decompressor.close()
-    return tuple(plain)
-
-
-class Decompressor:
-    """Decompresses a body whose bytes come one after the other, however they are cut.
-
-    Args:
-        encoding, source, bounds: as of `decompressed`.
-
-    Raises:
-        WireError: an unknown coding.
-    """
-
-    def __init__(self, encoding: str, source: str = "", bounds: UnpackBounds = _BOUNDS) -> None:
-        self._encoding = encoding
-        self._source = source
-        self._bounds = bounds
-        self._coding, self._format_error = _coding(encoding, source)
-        self._packed = self._plain = 0
-        self._ascii = True
-
-    def feed(self, data: bytes) -> bytes:
-        """The plain bytes that this data completes.
-
-        Raises:
-            WireError: as `decompressed` does.
-        """
-        return b"".join(self.slices(data))
-
-    def slices(self, data: bytes) -> Iterator[bytes]:
-        """The same in parts of bounded size, each unpacked when it is requested."""
-        self._packed += len(data)
-        self._ascii = self._ascii and data.isascii()
-        try:
-            for plain in self._coding.feed(data):
-                self._plain += len(plain)
-                self._check()
-                yield plain
-        except self._format_error as error:
-            raise self._malformed(str(error)) from None
-
-    def close(self) -> None:
-        """Ends the body.
-
-        Raises:
-            WireError: it is text. Codings without a mark at their beginning (`br`, and bare deflate
-                data) may read text as the beginning of long data.
-        """
-        if self._packed and self._ascii and not self._coding.ended():
-            raise self._malformed("it is text")
-
-    def _check(self) -> None:
-        bounds = self._bounds
-        if self._plain > bounds.size:
-            raise self._too_large(f"{bounds.size} bytes, which is the most that is read")
-        if self._plain > max(bounds.free, bounds.ratio * self._packed):
-            raise self._too_large(
-                f"{bounds.ratio} times its size, which is the most that is read of a body above "
-                f"{bounds.free} bytes"
-            )
-
-    def _too_large(self, bound: str) -> WireError:
-        return WireError(
-            f"{self._source}: the body unpacks from {self._packed} bytes of {self._encoding} to "
-            f"more than {bound}. Send the request without `accept-encoding: {self._encoding}`."
-        )
-
-    def _malformed(self, reason: str) -> WireError:
-        return WireError(
-            f"{self._source}: content-encoding is {self._encoding}, but the body is not: {reason}"
-        )
+        packed += len(chunk.data)
+        slices = []
+        for plain in coding.feed(chunk.data):
+            slices.append(plain)
+            size += len(plain)
+            if size > bounds.size:
+                raise _TooLargeError(packed, f"{bounds.size} bytes, which is the most that is read")
+            if size > max(bounds.free, bounds.ratio * packed):
+                bound = f"{bounds.ratio} times its size, which is the most that is read of a body "
+                raise _TooLargeError(packed, f"{bound}above {bounds.free} bytes")
+        if slices:
+            yield TimedBytes(chunk.at, b"".join(slices))
 
 
 class _Coding(Protocol):
