@@ -30,9 +30,9 @@ _SMALL = 64
 """Schemas with up to so many values are sampled at once, in some milliseconds."""
 
 _FEW_STEPS = 2_000
-_MOST_KEPT = 128
-_LONGEST_KEPT = 64 * 1024
-_kept: dict[str, Sample] = {}
+_MOST_SAMPLES = 128
+_LONGEST_SCHEMA = 64 * 1024
+_samples: dict[str, Sample] = {}
 """The latest samples, by their schemas: clients send the same tools again and again."""
 
 
@@ -139,17 +139,17 @@ def _sampled(schema: dict[str, Any]) -> Sample:
     if levels > MAX_LEVELS:
         return bounded_sample(schema)
     key = compact(schema)
-    sample = _kept.get(key)
+    sample = _samples.get(key)
     if sample is None and nodes <= _SMALL:
         sample = bounded_sample(schema, _FEW_STEPS)
         if sample.gave_up:
             sample = None
     if sample is None:
         sample = later(("sample", key), partial(bounded_sample, schema))
-    if len(key) <= _LONGEST_KEPT:
-        if len(_kept) >= _MOST_KEPT:
-            _kept.clear()
-        _kept[key] = sample
+    if len(key) <= _LONGEST_SCHEMA:
+        if len(_samples) >= _MOST_SAMPLES:
+            _samples.clear()
+        _samples[key] = sample
     return sample
 
 
