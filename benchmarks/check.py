@@ -16,7 +16,7 @@ from pathlib import Path
 from examples.accumulators.lines import ReferenceBytes
 from mockllm.checking import Policy, examine
 from mockllm.checking import cases as compiled
-from mockllm.conformance.pool import PipeRunner
+from mockllm.conformance.pipes import pipe_runner
 
 RUNNERS = Path(__file__).parents[1] / "examples" / "runners"
 ROUNDS = 5
@@ -29,7 +29,7 @@ def timed(function):
 
 
 def piped(command, cases, jobs=1):
-    with PipeRunner(command, "chat", jobs=jobs) as runner:
+    with pipe_runner(command, "chat", jobs=jobs) as runner:
         return runner.examine(cases, Policy())
 
 

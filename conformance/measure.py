@@ -26,7 +26,7 @@ from mockllm.checking.cases.compile import cases, plain_cases
 from mockllm.checking.cases.variation import PLAIN
 from mockllm.conformance.case_names import name_of
 from mockllm.conformance.commands import Setting
-from mockllm.conformance.http_cases import HttpRunner
+from mockllm.conformance.http_clients import http_runner
 from mockllm.conformance.measured import Measurement, measured
 from mockllm.conformance.results import CaseResult, Client, Results, rule_verdict
 from mockllm.conformance.results_file import write_results
@@ -77,7 +77,7 @@ def measure(entry: Entry, cases: Sequence[Case] | None = None) -> Results:
     cases = played(entry.api) if cases is None else cases
     judged = [one for one in cases if not _why_left_out(entry, one)]
     policy = Policy(**{"malformed": "keep", **entry.policy})
-    with HttpRunner(entry.argv, entry.api, cwd=ROOT) as runner:
+    with http_runner(entry.argv, entry.api, cwd=ROOT) as runner:
         report = runner.examine(judged, policy)
         for name, answer in runner.answers.items():
             if answer.invalid:

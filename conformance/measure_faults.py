@@ -14,12 +14,13 @@ from mockllm.checking import Policy
 from mockllm.checking.resilience.cases import fault_cases
 from mockllm.conformance.commands import Setting
 from mockllm.conformance.fault_check import check_faults
-from mockllm.conformance.fault_runner import FaultRunner
+from mockllm.conformance.http_clients import HttpClients, fault_limit
 from mockllm.conformance.measured import Measurement, fault_results
 from mockllm.conformance.request_log import LoggedRequest
 from mockllm.conformance.results import CaseResult, Play, Results
 from mockllm.conformance.source import source_commit
 from mockllm.errors import ProbeError
+from mockllm.server.options import ServerOptions
 
 __all__ = ["measure_faults"]
 
@@ -32,8 +33,9 @@ def measure_faults(entry: Entry) -> Results:
     """
     cases = fault_cases(entry.api)
     setting = Setting(tuple(entry.argv), ("--api", entry.api, "--http", "--faults"))
-    longest = max(one.deadline for one in cases)
-    with FaultRunner(entry.argv, entry.api, longest=longest, cwd=ROOT) as runner:
+    options = ServerOptions(grace=0)
+    limit = fault_limit(cases)
+    with HttpClients(entry.argv, entry.api, options=options, limit=limit, cwd=ROOT) as runner:
         policy = runner.hello.resilience
         check = check_faults(runner, cases, policy, setting=setting)
         measurement = Measurement(

@@ -8,14 +8,9 @@ from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
-from typing import IO, Self
+from typing import IO
 
 from mockllm.checking.cases.case import Case
-from mockllm.checking.cases.compile import CaseSpec
-from mockllm.checking.judging.report import Report
-from mockllm.checking.outcome import Outcome
-from mockllm.checking.policy import Policy
 from mockllm.conformance.case_names import name_of
 from mockllm.conformance.messages import (
     Answer,
@@ -29,11 +24,11 @@ from mockllm.conformance.messages import (
     sent_id,
 )
 from mockllm.conformance.outcome_json import InvalidMessageError
-from mockllm.conformance.pool import Level, Progress, examined
 from mockllm.conformance.process import no_answer
+from mockllm.conformance.runner import Level, Runner
 from mockllm.errors import UsageError
 
-__all__ = ["FileRunner", "write_cases"]
+__all__ = ["AnswerFile", "file_runner", "write_cases"]
 
 
 def write_cases(
@@ -65,8 +60,8 @@ def _with_plain_forms(cases: Iterable[Case]) -> list[Case]:
     return [*listed, *(form for name, form in forms.items() if name not in known)]
 
 
-class FileRunner:
-    """The answers of a client in a file: a hello, then one answer a line, in any order.
+def file_runner(path: Path, cases: Iterable[Case], level: Level = "bytes") -> Runner:
+    """A client whose answers are in a file: a hello, then one answer a line, in any order.
 
     An answer names its case by `case`, or by the `id` that `write_cases` gave to it.
 
@@ -78,14 +73,19 @@ class FileRunner:
         UsageError: the file has a line that is no message, an answer to a case that there is not,
             or two answers to one.
     """
+    return Runner(AnswerFile(path, cases, level))
+
+
+class AnswerFile:
+    """The answers of a client in a file; see `file_runner`."""
 
     restarts = unexplained = 0
     remarks: Sequence[str] = ()
+    window = 1
 
-    def __init__(self, path: Path, cases: Iterable[Case], level: Level = "bytes") -> None:
-        self._cases = list(cases)
-        self._level = level
-        self._written = _with_plain_forms(self._cases)
+    def __init__(self, path: Path, cases: Iterable[Case], level: Level) -> None:
+        self.needs_events = level == "payloads"
+        self._written = _with_plain_forms(cases)
         self._ids = {number: case.name for number, case in enumerate(self._written, 1)}
         self._names = {name_of(case): case.name for case in self._written}
         self.answers: dict[str, Answer] = {}
@@ -95,54 +95,21 @@ class FileRunner:
     @property
     def missing(self) -> tuple[str, ...]:
         """The names of the cases that were written and have no answer. They are not judged."""
-        return tuple(
-            case.name
-            for case in self._written
-            if case.name not in self.answers and (self._level == "bytes" or case.events is not None)
-        )
+        written = (one for one in self._written if not (self.needs_events and one.events is None))
+        return tuple(case.name for case in written if case.name not in self.answers)
 
-    def examine(
-        self,
-        specs: Iterable[CaseSpec | Case] | None,
-        policy: Policy,
-        progress: Progress | None = None,
-    ) -> Report:
-        """Judges the answers that there are.
-
-        Args:
-            specs: None for all cases.
-        """
-        found = self._cases if specs is None else specs
-        return examined(
-            (one for one in found if one.name in self.answers),
-            policy,
-            progress,
-            submit=self._answered,
-            answers={},
-            window=1,
-            unsupported=self.hello.unsupported,
-            events=self._level == "payloads",
-        )
-
-    def answer(self, case: Case) -> Answer:
-        """The answer to a case of the file.
-
-        Raises:
-            UsageError: there is none.
-        """
-        if case.name not in self.answers:
-            raise UsageError(f"the file has no answer to {case.name}")
-        return self.answers[case.name]
-
-    def outcome(self, case: Case) -> Outcome:
-        """The outcome of a case of the file."""
-        return self.answer(case).outcome
-
-    def _answered(self, case: Case) -> Future[Answer]:
+    def submit(self, case: Case) -> Future[Answer]:
         done: Future[Answer] = Future()
         # Forms that were not written help to attribute a mistake; it is one whatever they show.
         done.set_result(self.answers.get(case.name) or Answer(case.expected))
         return done
+
+    def requests_usage(self, case: Case) -> bool:
+        """True: nothing is known of requests."""
+        return True
+
+    def close(self) -> None:
+        """Does nothing: nothing was started."""
 
     def _read_file(self, path: Path) -> Hello:
         hello: Hello | None = None
@@ -177,17 +144,3 @@ class FileRunner:
         except InvalidMessageError as error:  # of one case, as over a pipe
             broken = f"the answer of the runner is not valid: {error}"
             self.answers[name] = replace(no_answer(broken), ended="", invalid=str(error))
-
-    def close(self) -> None:
-        """Does nothing; other runners have something to end."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()

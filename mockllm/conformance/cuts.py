@@ -13,18 +13,17 @@ from mockllm.checking.cuts.report_text import prefix_lines
 from mockllm.checking.rules import Cost
 from mockllm.conformance.adapter_frames import AdapterFrames
 from mockllm.conformance.commands import Setting, check_command
-from mockllm.conformance.http_cases import HttpRunner
 from mockllm.conformance.measured import Measurement, json_value
 from mockllm.conformance.messages import Answer
 from mockllm.conformance.outcome_json import as_json
-from mockllm.conformance.pool import PipeRunner
 from mockllm.conformance.results import CaseResult, Results, Stream, Verdict
+from mockllm.conformance.runner import Runner
 
 __all__ = ["cut_answers", "cut_results"]
 
 
 def cut_answers(
-    runner: PipeRunner | HttpRunner, found: Sequence[Prefix], level: Level, command: Sequence[str]
+    runner: Runner, found: Sequence[Prefix], level: Level, command: Sequence[str]
 ) -> Iterator[tuple[Prefix, CutAnswer]]:
     """What a client does with prefixes, in their order.
 
@@ -51,9 +50,7 @@ def _cut_answer(answer: Answer, frames: AdapterFrames, unsupported: frozenset[st
     return CutAnswer(answer.outcome, absent=absent | unsupported, unusable=unusable)
 
 
-def cut_results(
-    report: CutReport, runner: PipeRunner | HttpRunner, measurement: Measurement
-) -> Results:
+def cut_results(report: CutReport, runner: Runner, measurement: Measurement) -> Results:
     """The results file of a report: a line for each sample, kind of place and rule.
 
     The stream of a line is the shortest prefix that fools the client.

@@ -14,7 +14,7 @@ from mockllm.checking.resilience.policy import ResiliencePolicy
 from mockllm.checking.rules import RESILIENCE, RULE_COSTS
 from mockllm.conformance.adapter_frames import AdapterFrames
 from mockllm.conformance.commands import Setting, check_command
-from mockllm.conformance.fault_runner import Played
+from mockllm.conformance.http_sessions import Played
 from mockllm.conformance.request_log import logged
 from mockllm.conformance.results import CaseResult, Play
 from mockllm.errors import ProbeError

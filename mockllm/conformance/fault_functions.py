@@ -7,17 +7,14 @@ import inspect
 import threading
 from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import Future
-from concurrent.futures import TimeoutError as LateError
 from itertools import count
 from typing import Any
 
 from mockllm.checking.outcome import CRASHES, Outcome
 from mockllm.checking.resilience.model import FaultCase
-from mockllm.conformance.fault_runner import END, PATIENCE, Played
-from mockllm.conformance.fault_sessions import FaultSession
+from mockllm.conformance.http_sessions import Played, fault_session, finished
 from mockllm.conformance.messages import Answer, read_answer
 from mockllm.conformance.outcome_json import InvalidMessageError, as_json
-from mockllm.conformance.process import no_answer
 from mockllm.errors import ProbeError
 from mockllm.server.thread import ServerThread
 
@@ -48,28 +45,12 @@ class FunctionPlayer:
         Raises:
             ProbeError: what the function returns is no outcome.
         """
-        session = FaultSession(self._thread, case, self._numbers)
-        message = session.open()
+        session = fault_session(self._thread, case, self._numbers)
         done: Future[Answer] = Future()
-        args = (message["base_url"], case, done)
+        args = (session.open()["base_url"], case, done)
         # A daemon, so that a client that never comes back does not keep the process.
         threading.Thread(target=self._call, args=args, name="mockllm-client", daemon=True).start()
-        try:
-            answer = done.result(case.deadline + PATIENCE)
-        except LateError:
-            exchanges = tuple(session.exchanges())
-            session.break_off()
-            return Played(case, self._late(done, case), exchanges, late=True)
-        else:
-            return Played(case, answer, tuple(session.settled()))
-        finally:
-            session.close()
-
-    def _late(self, done: Future[Answer], case: FaultCase) -> Answer:
-        try:
-            return done.result(END)
-        except LateError:
-            return no_answer(f"no answer within {case.deadline + PATIENCE + END:g} s")
+        return finished(case, session, done)
 
     def _call(self, url: str, case: FaultCase, done: Future[Answer]) -> None:
         try:

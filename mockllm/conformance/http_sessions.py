@@ -1,72 +1,142 @@
-"""A case over HTTP: its session, its message, and what a client requested."""
+"""A case over HTTP: its session, its message, and what came of its requests."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as LateError
+from dataclasses import dataclass, field
+from typing import Any
 
 from mockllm.checking.cases.case import Case
+from mockllm.checking.resilience.model import FaultCase
 from mockllm.conformance.case_names import name_of
 from mockllm.conformance.messages import Answer, tools_json
+from mockllm.conformance.process import no_answer
 from mockllm.matching.conditions import check_partial
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.body import parse_object
+from mockllm.replay.sessions.exchange import Exchange
+from mockllm.scenario.model import Scenario
 from mockllm.server.control.routes import base_urls
 from mockllm.server.thread import ServerThread
 
-if TYPE_CHECKING:
-    from mockllm.replay.sessions.session import Exchange
-
-__all__ = ["ServedCase", "case_message", "requests_usage", "with_requests"]
+__all__ = [
+    "END",
+    "PATIENCE",
+    "CaseSession",
+    "Played",
+    "case_message",
+    "fault_message",
+    "fault_session",
+    "finished",
+    "requests_usage",
+    "stream_session",
+    "with_requests",
+]
 
 _DEADLINE = 0.9
 """The part of the limit after which a client is to give up by itself, and report that."""
 
+PATIENCE = 1.0
+"""Seconds that a client gets after the deadline of a case with a fault, before its connections are
+broken off."""
 
-class ServedCase:
-    """A case in a session of its own."""
+END = 10.0
+"""Seconds that a client gets after that, before it is ended."""
 
-    def __init__(
-        self, thread: ServerThread, case: Case, numbers: Iterator[int], limit: float
-    ) -> None:
-        self._thread, self._case, self._numbers, self._limit = thread, case, numbers, limit
-        self._session = ""
-        self.urls: Mapping[str, str] = {}
+_GRACE = 1.0
+"""Seconds that the connections of a client that has answered may take to end."""
 
-    @property
-    def url(self) -> str:
-        """The base URL."""
-        return self.urls[self._case.api]
+_LOOK = 0.02
 
-    def open(self) -> dict[str, Any]:
-        """The message of the case; each time in a new session, since one plays a case once."""
-        if self._session:
-            self.close()
-        self._session = f"case-{next(self._numbers)}"
-        server, scenario = self._thread.server, self._case.scenario
-        self._thread.ask(server.assign, self._session, (scenario,), named=scenario.name)
-        self.urls = base_urls(PROTOCOLS, f"{self._thread.url}/s/{self._session}")
-        return case_message(self._case, self.urls, self._limit)
-
-    def close(self) -> list[Exchange]:
-        """Ends the session; returns what was requested in it."""
-        return self._thread.ask(self._end)
-
-    def _end(self) -> list[Exchange]:
-        server = self._thread.server
-        found = server.sessions.find(self._session)
-        exchanges = [] if found is None else list(found.journal)
-        server.forget(self._session)
-        return exchanges
+Urls = Mapping[str, str]
+"""The base URL of each API, by its name."""
 
 
-def case_message(case: Case, urls: Mapping[str, str], limit: float) -> dict[str, Any]:
-    """The message of a case for a client that gets base URLs, without its id.
+@dataclass(slots=True)
+class CaseSession:
+    """A case in a session of its own.
 
     Args:
-        urls: by the name of the API.
+        message: of the case, without its id.
+        faults: of every answer, as `--fault` has them.
+    """
+
+    thread: ServerThread
+    scenario: Scenario
+    numbers: Iterator[int]
+    message: Callable[[Urls], dict[str, Any]]
+    faults: tuple[str, ...] = ()
+    urls: Urls = field(default_factory=dict)
+    _name: str = ""
+
+    def open(self) -> dict[str, Any]:
+        """The message of the case; each time in a new session, which plays the case once."""
+        if self._name:
+            self.close()
+        self._name = f"case-{next(self.numbers)}"
+        self.thread.ask(
+            self.thread.server.assign,
+            self._name,
+            (self.scenario,),
+            named=self.scenario.name,
+            faults=self.faults,
+        )
+        self.urls = base_urls(PROTOCOLS, f"{self.thread.url}/s/{self._name}")
+        return self.message(self.urls)
+
+    def exchanges(self) -> list[Exchange]:
+        """What was requested so far, as it is now, not as it becomes."""
+        return self.thread.ask(self._exchanges)
+
+    def _exchanges(self) -> list[Exchange]:
+        session = self.thread.server.sessions.find(self._name)
+        return [] if session is None else [exchange.copy() for exchange in session.journal]
+
+    def settled(self) -> list[Exchange]:
+        """What was requested, once every answer is over, or after `_GRACE` seconds."""
+        until = time.monotonic() + _GRACE
+        while True:
+            exchanges = self.exchanges()
+            if not any(one.in_use for one in exchanges) or time.monotonic() > until:
+                return exchanges
+            time.sleep(_LOOK)
+
+    def break_off(self) -> None:
+        """Ends the connections on which an answer is not over; further requests get an error."""
+        self.thread.ask(self._break_off)
+
+    def _break_off(self) -> None:
+        self.thread.server.break_off(self._name)
+        self.thread.server.assign(self._name, ())
+
+    def close(self) -> None:
+        """Ends the session."""
+        self.thread.ask(self.thread.server.forget, self._name)
+
+
+def stream_session(
+    thread: ServerThread, case: Case, numbers: Iterator[int], limit: float
+) -> CaseSession:
+    """The session of a stream.
+
+    Args:
         limit: seconds until the client is stopped.
     """
+    return CaseSession(thread, case.scenario, numbers, lambda urls: case_message(case, urls, limit))
+
+
+def fault_session(thread: ServerThread, case: FaultCase, numbers: Iterator[int]) -> CaseSession:
+    """The session of a case with a fault, on a server that plays faults."""
+    return CaseSession(
+        thread, case.scenario, numbers, lambda urls: fault_message(case, urls), case.faults
+    )
+
+
+def case_message(case: Case, urls: Urls, limit: float) -> dict[str, Any]:
+    """The message of a case for a client that gets base URLs, without its id."""
     return {
         "case": name_of(case),
         "api": case.api,
@@ -76,6 +146,68 @@ def case_message(case: Case, urls: Mapping[str, str], limit: float) -> dict[str,
         "tools": tools_json(case.tools),
         "deadline": round(limit * _DEADLINE, 3),
     }
+
+
+def fault_message(case: FaultCase, urls: Urls) -> dict[str, Any]:
+    """The message of a case with a fault, without its id."""
+    return {
+        "case": case.name,
+        "api": case.api,
+        "base_url": urls[case.api],
+        "model": case.model,
+        "prompt": case.prompt,
+        "tools": tools_json(case.tools),
+        "deadline": case.deadline,
+        "tries": case.tries,
+        "idle_timeout": case.idle_timeout,
+        "requests": case.requests,
+        "together": case.together,
+        "cancel": {"after": "first"} if case.cancel else None,
+    }
+
+
+# What came of it
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """A case with a fault that was played to a client.
+
+    Args:
+        exchanges: until the client answered and its connections were over, or until it was late.
+        late: whether it had not answered some seconds after its deadline; then its connections were
+            broken off, and what it did after that is not in `exchanges`.
+    """
+
+    case: FaultCase
+    answer: Answer
+    exchanges: tuple[Exchange, ...]
+    late: bool = False
+
+
+def finished(case: FaultCase, session: CaseSession, job: Future[Answer]) -> Played:
+    """Waits for the answer to a case, and ends its session.
+
+    Raises:
+        ProbeError: the client cannot be run.
+    """
+    try:
+        answer = job.result(case.deadline + PATIENCE)
+    except LateError:
+        exchanges = tuple(session.exchanges())
+        session.break_off()
+        return Played(case, _late_answer(job, case), exchanges, late=True)
+    else:
+        return Played(case, answer, tuple(session.settled()))
+    finally:
+        session.close()
+
+
+def _late_answer(job: Future[Answer], case: FaultCase) -> Answer:
+    try:
+        return job.result(END)
+    except LateError:
+        return no_answer(f"no answer within {case.deadline + PATIENCE + END:g} s")
 
 
 def requests_usage(case: Case, exchanges: Sequence[Exchange]) -> bool:

@@ -25,13 +25,13 @@ from mockllm.conformance.outcome_json import as_json
 from mockllm.conformance.results import CaseResult, QuirkInfo, Results, Stream
 from mockllm.quirks import find
 
-__all__ = ["Measurement", "Runner", "fault_results", "json_value", "measured", "stream_of"]
+__all__ = ["AnsweredCases", "Measurement", "fault_results", "json_value", "measured", "stream_of"]
 
 
 Named = Case | CaseSpec
 
 
-class Runner(Protocol):
+class AnsweredCases(Protocol):
     """What is needed of a runner: how it introduced itself, and its answers by `Case.name`."""
 
     @property
@@ -96,7 +96,7 @@ def fault_results(
 
 
 def measured(
-    report: Report, runner: Runner, measurement: Measurement, cases: Iterable[Named] = ()
+    report: Report, runner: AnsweredCases, measurement: Measurement, cases: Iterable[Named] = ()
 ) -> Results:
     """The results of a client, without the smallest streams (`smallest.with_smallest`).
 
@@ -114,7 +114,7 @@ def measured(
 class _Judging:
     """One report, and the answers that it was made from."""
 
-    def __init__(self, report: Report, runner: Runner, measurement: Measurement) -> None:
+    def __init__(self, report: Report, runner: AnsweredCases, measurement: Measurement) -> None:
         self._report, self._runner, self._measurement = report, runner, measurement
         self._failures: dict[str, list[Failure]] = defaultdict(list)
         for one in report.failures:

@@ -15,7 +15,7 @@ from typing import Any
 
 from mockllm.checking.cases.compile import plain_cases
 from mockllm.conformance.child import end_process, spawn
-from mockllm.conformance.http_sessions import ServedCase
+from mockllm.conformance.http_sessions import stream_session
 from mockllm.conformance.messages import (
     case_json,
     encode,
@@ -112,7 +112,7 @@ def _messages(api: str, level: str, limit: float, stack: ExitStack) -> list[dict
     if level == "http":
         server = stack.enter_context(ServerThread([], ServerOptions(speed=0)))
         numbers = count(1)
-        bodies = [ServedCase(server, case, numbers, limit).open() for case in found]
+        bodies = [stream_session(server, case, numbers, limit).open() for case in found]
     else:
         bodies = [case_json(case, level) for case in found]
     return [

@@ -13,7 +13,7 @@ from mockllm.checking.outcome import Outcome
 from mockllm.checking.policy import Policy
 from mockllm.checking.reports.shrinking import shrink
 from mockllm.conformance.case_names import name_of
-from mockllm.conformance.measured import Runner, json_value, stream_of
+from mockllm.conformance.measured import AnsweredCases, json_value, stream_of
 from mockllm.conformance.messages import answer_json
 from mockllm.conformance.outcome_json import as_json
 from mockllm.conformance.results import Results, Smallest
@@ -28,7 +28,7 @@ LIMIT = 10.0
 def with_smallest(
     results: Results,
     report: Report,
-    runner: Runner,
+    runner: AnsweredCases,
     policy: Policy,
     *,
     limit: float = LIMIT,
@@ -60,7 +60,7 @@ class _Search:
     """Finds the smallest case that fails in the same way; each runs once, and none too late."""
 
     def __init__(
-        self, failure: Failure, runner: Runner, policy: Policy, level: str, until: float
+        self, failure: Failure, runner: AnsweredCases, policy: Policy, level: str, until: float
     ) -> None:
         self._failure, self._runner, self._level, self._until = failure, runner, level, until
         # A list of cases that may fail is about those cases, not about smaller ones.

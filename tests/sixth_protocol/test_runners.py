@@ -9,9 +9,9 @@ import pytest
 
 from mockllm.checking import Policy
 from mockllm.checking.cases.compile import case, cases
-from mockllm.conformance.case_files import FileRunner, write_cases
+from mockllm.conformance.case_files import file_runner, write_cases
 from mockllm.conformance.outcome_json import as_json
-from mockllm.conformance.pool import PipeRunner
+from mockllm.conformance.pipes import pipe_runner
 from mockllm.conformance.self_test import self_test
 from mockllm.quirks.samples import CALL, SAMPLES
 from tests.timeouts import GIVE_UP
@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.parametrize("level", ["bytes", "payloads"])
 def test_a_runner(level):
     found = list(cases("echo", SAMPLES.values(), variations=1, quirks=False))
-    with PipeRunner(RUNNER, "echo", level, limit=GIVE_UP, cwd=ROOT) as runner:
+    with pipe_runner(RUNNER, "echo", level, limit=GIVE_UP, cwd=ROOT) as runner:
         report = runner.examine(found, Policy())
     assert report.good
     assert report.runs > 15
@@ -45,4 +45,4 @@ def test_cases_and_answers_as_files(tmp_path):
     path = tmp_path / "answers.jsonl"
     answer = {"id": sent["id"], **as_json(found[0].expected)}
     path.write_text(f"{json.dumps(hello)}\n{json.dumps(answer)}\n")
-    assert FileRunner(path, found).examine(None, Policy()).good
+    assert file_runner(path, found).examine(found, Policy()).good

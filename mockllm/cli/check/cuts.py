@@ -23,9 +23,8 @@ from mockllm.cli.check.plan import (
 from mockllm.cli.options.parameters import read_scenarios
 from mockllm.cli.terminal.progress import ProgressLine
 from mockllm.conformance.cuts import cut_answers, cut_results
-from mockllm.conformance.http_cases import HttpRunner
-from mockllm.conformance.pool import PipeRunner
 from mockllm.conformance.results import Results
+from mockllm.conformance.runner import Runner
 
 __all__ = ["plan_cuts"]
 
@@ -61,7 +60,7 @@ def _stopped(interrupted: Interruptible) -> str:
 
 def _answered(
     options: CheckOptions,
-    runner: PipeRunner | HttpRunner,
+    runner: Runner,
     prefixes: Sequence[Prefix],
     line: ProgressLine,
 ) -> Iterator[tuple[Prefix, CutAnswer]]:

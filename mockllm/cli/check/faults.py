@@ -14,10 +14,11 @@ from mockllm.cli.check.plan import Interruptible, Plan, chosen, measurement_of, 
 from mockllm.cli.terminal.progress import ProgressLine
 from mockllm.conformance.adapter_frames import AdapterFrames
 from mockllm.conformance.fault_check import check_faults
-from mockllm.conformance.fault_runner import FaultRunner
+from mockllm.conformance.http_clients import HttpClients, fault_limit
 from mockllm.conformance.measured import fault_results
 from mockllm.conformance.results import Results
 from mockllm.errors import UsageError
+from mockllm.server.options import ServerOptions
 
 __all__ = ["plan_faults"]
 
@@ -50,10 +51,11 @@ def _judge(
     line: ProgressLine,
     interrupted: Interruptible,
 ) -> Results:
-    with FaultRunner(
+    with HttpClients(
         options.command,
         options.api,
-        longest=max(one.deadline for one in cases),
+        options=ServerOptions(grace=0),
+        limit=fault_limit(cases),
         jobs=options.jobs,
         per_case=options.per_case,
     ) as runner:

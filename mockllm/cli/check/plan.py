@@ -16,10 +16,11 @@ import click
 import mockllm
 from mockllm.cli.check.options import CheckOptions
 from mockllm.cli.terminal.progress import ProgressLine
-from mockllm.conformance.http_cases import HTTP_LIMIT, HttpRunner
+from mockllm.conformance.http_clients import HTTP_LIMIT, http_runner
 from mockllm.conformance.measured import Measurement
-from mockllm.conformance.pool import LIMIT, Level, PipeRunner
+from mockllm.conformance.pipes import pipe_runner
 from mockllm.conformance.results import Results
+from mockllm.conformance.runner import LIMIT, Level, Runner
 from mockllm.conformance.source import source_commit
 from mockllm.errors import UsageError
 
@@ -72,7 +73,7 @@ class Plan:
     judge: Callable[[ProgressLine, Interruptible], Results]
 
 
-def attached(options: CheckOptions) -> PipeRunner | HttpRunner:
+def attached(options: CheckOptions) -> Runner:
     """The client behind the command of the options.
 
     Raises:
@@ -81,9 +82,9 @@ def attached(options: CheckOptions) -> PipeRunner | HttpRunner:
     settings: dict[str, Any] = {"jobs": options.jobs, "window": options.window}
     if options.http:
         limit, per_case = options.limit or HTTP_LIMIT, options.per_case
-        return HttpRunner(options.command, options.api, per_case=per_case, limit=limit, **settings)
+        return http_runner(options.command, options.api, per_case=per_case, limit=limit, **settings)
     level, limit = cast("Level", options.level), options.limit or LIMIT
-    return PipeRunner(options.command, options.api, level, limit=limit, **settings)
+    return pipe_runner(options.command, options.api, level, limit=limit, **settings)
 
 
 def measurement_of(options: CheckOptions, stopped: str = "") -> Measurement:

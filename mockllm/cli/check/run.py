@@ -56,7 +56,7 @@ def _plan(options: CheckOptions) -> Plan:
 
 
 def _self_test(options: CheckOptions) -> int:
-    from mockllm.conformance.pool import LIMIT
+    from mockllm.conformance.runner import LIMIT
     from mockllm.conformance.self_test import self_test
 
     limit = options.limit or LIMIT

@@ -22,18 +22,15 @@ from mockllm.cli.check.plan import (
 )
 from mockllm.cli.options.parameters import read_scenarios
 from mockllm.cli.terminal.progress import ProgressLine
-from mockllm.conformance.case_files import FileRunner, write_cases
+from mockllm.conformance.case_files import AnswerFile, file_runner, write_cases
 from mockllm.conformance.case_names import name_of
-from mockllm.conformance.http_cases import HttpRunner
 from mockllm.conformance.measured import measured
-from mockllm.conformance.pool import Level, PipeRunner
 from mockllm.conformance.results import Results
+from mockllm.conformance.runner import Level, Runner
 from mockllm.conformance.smallest import with_smallest
 from mockllm.errors import UsageError
 
 __all__ = ["chosen_cases", "emit", "plan_streams"]
-
-AnyRunner = PipeRunner | HttpRunner | FileRunner
 
 
 def plan_streams(options: CheckOptions) -> Plan:
@@ -112,7 +109,8 @@ def _judge(
             done += 1
             line("cases", done, len(run))
 
-        report = runner.examine(interrupted.until(run), options.policy, progress)
+        given = interrupted.until(_answered(runner, run))
+        report = runner.examine(given, options.policy, progress)
         stopped = interrupted.stopped(done, len(run)) or _unanswered(runner)
         measurement = measurement_of(options, stopped)
         results = measured(report, runner, measurement, () if interrupted.happened else run)
@@ -122,20 +120,27 @@ def _judge(
         return results
 
 
-def _runner(options: CheckOptions, run: Sequence[Case]) -> AnyRunner:
+def _runner(options: CheckOptions, run: Sequence[Case]) -> Runner:
     if options.judge is not None:
-        return FileRunner(options.judge, run, cast("Level", options.level))
+        return file_runner(options.judge, run, cast("Level", options.level))
     return attached(options)
 
 
-def _unanswered(runner: AnyRunner) -> str:
-    missing = runner.missing if isinstance(runner, FileRunner) else ()
+def _answered(runner: Runner, run: Sequence[Case]) -> list[Case]:
+    """The cases that the client can be judged by: those of a file need an answer there."""
+    file = runner.attachment
+    return [case for case in run if not isinstance(file, AnswerFile) or case.name in file.answers]
+
+
+def _unanswered(runner: Runner) -> str:
+    file = runner.attachment
+    missing = file.missing if isinstance(file, AnswerFile) else ()
     return f"the file has no answer to {len(missing)} cases" if missing else ""
 
 
 def _shrunk(
     options: CheckOptions,
-    runner: AnyRunner,
+    runner: Runner,
     report: Report,
     results: Results,
     line: ProgressLine,

@@ -11,7 +11,7 @@ from _pytest.mark import ParameterSet
 from mockllm.checking import Case, Policy, cases
 from mockllm.checking.cases.variation import PLAIN
 from mockllm.cli.runner_templates import LANGUAGES
-from mockllm.conformance.pool import PipeRunner
+from mockllm.conformance.pipes import pipe_runner
 from mockllm.errors import ProbeError
 from mockllm.protocols import PROTOCOLS
 from tests.conformance.example_runners.building import TOOLS, built
@@ -59,10 +59,10 @@ def test_the_client_gets_every_case_right(language, tmp_path):
     command = built(language, folder)
     for level in ("bytes", "payloads"):
         played = all_cases() if level == "bytes" else plain_cuts()
-        with PipeRunner(command, "chat", level, limit=GIVE_UP, cwd=folder) as runner:
+        with pipe_runner(command, "chat", level, limit=GIVE_UP, cwd=folder) as runner:
             report = runner.examine(played, Policy())
             assert runner.hello.client.language == language
-            assert runner.restarts == 0
+            assert runner.attachment.restarts == 0
         assert report.good, f"{level}: {report}"
         verdicts = {one.judgement.verdict for one in report.results}
         assert verdicts <= {"right", "tolerated"}
@@ -84,7 +84,7 @@ def test_the_client_gets_every_case_right(language, tmp_path):
 def test_the_clients_of_other_apis(language, api, tmp_path):
     """The client of each API gets every case right, but for what the language cannot do."""
     command = built(language, tmp_path)
-    with PipeRunner(command, api, limit=GIVE_UP, cwd=tmp_path) as runner:
+    with pipe_runner(command, api, limit=GIVE_UP, cwd=tmp_path) as runner:
         report = runner.examine(cases(api, variations=0), Policy())
     found = {one.case.name: one.judgement for one in report.results}
     assert not any(one.not_judged for one in found.values())
@@ -110,9 +110,9 @@ def test_a_client_that_raises_is_a_crash(language, tmp_path):
     (folder / file).write_text(code.replace(right, wrong))
     if language == "go":
         subprocess.run(["go", "build", "-o", "runner", "."], cwd=folder, check=True)
-    with PipeRunner(command, "chat", limit=GIVE_UP, cwd=folder) as runner:
+    with pipe_runner(command, "chat", limit=GIVE_UP, cwd=folder) as runner:
         report = runner.examine(all_cases()[:3], Policy())
-        assert runner.restarts == 0
+        assert runner.attachment.restarts == 0
     assert [one.judgement.verdict for one in report.results] == ["crash"] * 3
     for one in report.results:
         assert f"{file}:" in one.judgement.exception
@@ -122,4 +122,4 @@ def test_a_client_that_raises_is_a_crash(language, tmp_path):
 def test_a_build_that_is_missing_is_an_error(tmp_path):
     """A runner that was not built cannot be judged."""
     with pytest.raises(ProbeError, match="cannot be started"):
-        PipeRunner([str(tmp_path / "runner")], "chat").__enter__()
+        pipe_runner([str(tmp_path / "runner")], "chat").__enter__()

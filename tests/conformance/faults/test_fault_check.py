@@ -17,7 +17,7 @@ from mockllm.cli import main
 from mockllm.conformance.adapter_frames import AdapterFrames
 from mockllm.conformance.fault_check import Judged, check_faults
 from mockllm.conformance.fault_functions import FunctionPlayer
-from mockllm.conformance.fault_runner import Played
+from mockllm.conformance.http_sessions import Played
 from mockllm.conformance.messages import Answer, read_answer
 from mockllm.conformance.results import rule_verdict
 from mockllm.conformance.results_file import read_results

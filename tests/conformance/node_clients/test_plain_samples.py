@@ -10,7 +10,7 @@ import pytest
 from conformance.entries import ROOT, Entry, entries
 from mockllm.checking import Policy
 from mockllm.checking.cases.compile import case
-from mockllm.conformance.http_cases import HttpRunner
+from mockllm.conformance.http_clients import http_runner
 from mockllm.quirks.samples import CALL_AT_LIMIT, SAMPLES
 from tests.cases import for_all
 
@@ -56,7 +56,7 @@ def test_plain_samples(entry: Entry) -> None:
     """The outcome of a plain sample is the expected one, except for known differences."""
     if entry.missing:
         pytest.skip(entry.missing)
-    with HttpRunner(entry.argv, entry.api, cwd=ROOT) as runner:
+    with http_runner(entry.argv, entry.api, cwd=ROOT) as runner:
         cases = [case(sample, entry.api) for sample in WHOLE]
         report = runner.examine(cases, Policy(malformed="keep"))
     wrong = {

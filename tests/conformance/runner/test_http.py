@@ -8,8 +8,8 @@ import pytest
 
 from mockllm.checking import Policy
 from mockllm.checking.cases.compile import case, quirk_cases
-from mockllm.conformance.http_cases import HttpRunner
-from mockllm.conformance.http_sessions import ServedCase
+from mockllm.conformance.http_clients import http_runner
+from mockllm.conformance.http_sessions import stream_session
 from mockllm.conformance.self_test import self_test
 from mockllm.quirks.samples import SAMPLES
 from mockllm.server.thread import ServerThread
@@ -31,7 +31,7 @@ def samples():
 def test_quirks_over_http(jobs):
     """What shows in bytes and in HTTP itself arrives: content types, cuts, resets."""
     found = [one for one in quirk_cases("chat") if one.quirk.startswith(("sse-", "chat-index"))]
-    with HttpRunner(RUNNER, "chat", jobs=jobs, limit=GIVE_UP) as runner:
+    with http_runner(RUNNER, "chat", jobs=jobs, limit=GIVE_UP) as runner:
         report = runner.examine(found, Policy())
         assert not [one.invalid for one in runner.answers.values() if one.invalid]
     wrong = [one.case.name for one in report.results if one.judgement.differences]
@@ -41,20 +41,20 @@ def test_quirks_over_http(jobs):
 
 def test_a_client_that_sends_no_request(samples):
     """Nothing was judged then: the answer is not valid, and says why."""
-    with HttpRunner([*RUNNER, "no-request"], "chat", limit=GIVE_UP) as runner:
+    with http_runner([*RUNNER, "no-request"], "chat", limit=GIVE_UP) as runner:
         answer = runner.answer(samples[0])
     assert answer.invalid.startswith("the client sent no request to http://127.0.0.1:")
 
 
 def test_a_client_that_calls_another_route(samples):
-    with HttpRunner([*RUNNER, "other-route"], "chat", limit=GIVE_UP) as runner:
+    with http_runner([*RUNNER, "other-route"], "chat", limit=GIVE_UP) as runner:
         answer = runner.answer(samples[0])
     assert "was not answered from the case" in answer.invalid
 
 
 def test_a_client_that_sends_the_request_again(samples):
     """A retry gets the same answer. It is no mistake, and is reported."""
-    with HttpRunner([*RUNNER, "again"], "chat", limit=GIVE_UP) as runner:
+    with http_runner([*RUNNER, "again"], "chat", limit=GIVE_UP) as runner:
         assert runner.answer(samples[0]).invalid == ""
         assert runner.remarks == [
             "the client sent several requests in 1 case, such as 2 in chat/sample-text: it "
@@ -64,9 +64,9 @@ def test_a_client_that_sends_the_request_again(samples):
 
 def test_a_client_that_dies_while_others_are_served(samples):
     """Each case that is sent again has a new session: the first one has been played."""
-    with HttpRunner([*RUNNER, "threads", "die"], "chat", limit=GIVE_UP) as runner:
+    with http_runner([*RUNNER, "threads", "die"], "chat", limit=GIVE_UP) as runner:
         report = runner.examine(samples, Policy())
-        assert runner.restarts >= 1
+        assert runner.attachment.restarts >= 1
         assert not [one.invalid for one in runner.answers.values() if one.invalid]
         ended = {name: one.ended for name, one in runner.answers.items() if one.ended}
     culprits = [one.name for one in samples if "two-same" in one.name]
@@ -76,9 +76,9 @@ def test_a_client_that_dies_while_others_are_served(samples):
 
 
 def test_a_client_gives_up_before_it_is_stopped(samples):
-    message = ServedCase(ServerThread([]), samples[0], count(1), 10.0)
-    with message._thread:
-        assert message.open()["deadline"] == 9.0
+    with ServerThread([]) as thread:
+        session = stream_session(thread, samples[0], count(1), 10.0)
+        assert session.open()["deadline"] == 9.0
 
 
 def test_a_proxy_is_not_used(samples, monkeypatch):
@@ -86,19 +86,19 @@ def test_a_proxy_is_not_used(samples, monkeypatch):
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
     monkeypatch.delenv("no_proxy", raising=False)
     monkeypatch.delenv("NO_PROXY", raising=False)
-    with HttpRunner(RUNNER, "chat", limit=GIVE_UP) as runner:
+    with http_runner(RUNNER, "chat", limit=GIVE_UP) as runner:
         assert runner.examine(samples[:2], Policy()).good
 
 
 def test_usage_is_judged_where_it_was_requested(samples):
-    with HttpRunner([*RUNNER, "no-usage"], "chat", limit=GIVE_UP) as runner:
+    with http_runner([*RUNNER, "no-usage"], "chat", limit=GIVE_UP) as runner:
         report = runner.examine(samples, Policy())
     assert report.good
     assert report.not_judged["usage"] > 0
 
 
 def test_a_program_for_each_case(samples):
-    with HttpRunner(PER_CASE, "chat", per_case=True, jobs=2, limit=GIVE_UP) as runner:
+    with http_runner(PER_CASE, "chat", per_case=True, jobs=2, limit=GIVE_UP) as runner:
         report = runner.examine(samples[:4], Policy())
     assert report.good
     assert report.runs == 4
@@ -112,19 +112,19 @@ def test_a_program_for_each_case(samples):
     ],
 )
 def test_a_program_without_an_outcome(samples, fault, field, text):
-    with HttpRunner([*PER_CASE, fault], "chat", per_case=True, limit=GIVE_UP) as runner:
+    with http_runner([*PER_CASE, fault], "chat", per_case=True, limit=GIVE_UP) as runner:
         assert getattr(runner.answer(samples[0]), field).startswith(text)
 
 
 def test_a_program_that_hangs_ends_with_what_it_started(samples):
-    with HttpRunner([*PER_CASE, "hang"], "chat", per_case=True, limit=1.0) as runner:
+    with http_runner([*PER_CASE, "hang"], "chat", per_case=True, limit=1.0) as runner:
         assert runner.answer(samples[0]).ended == "no answer within 1 s"
 
 
 def test_programs_end_with_the_runner(samples):
     """The user stops: what runs is ended, what waits is not started."""
-    runner = HttpRunner([*PER_CASE, "hang"], "chat", per_case=True, limit=GIVE_UP)
-    waiting = [runner._submit(one) for one in samples[:3]]
+    runner = http_runner([*PER_CASE, "hang"], "chat", per_case=True, limit=GIVE_UP)
+    waiting = [runner.attachment.submit(one) for one in samples[:3]]
     runner.close()
     assert all(one.done() for one in waiting)
 

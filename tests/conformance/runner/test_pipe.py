@@ -10,7 +10,7 @@ from examples.accumulators.lines import ReferenceBytes
 from mockllm.checking import Policy, check, examine
 from mockllm.checking.cases.compile import case, cases, quirk_cases
 from mockllm.conformance.piped import Piped
-from mockllm.conformance.pool import PipeRunner
+from mockllm.conformance.pipes import pipe_runner
 from mockllm.errors import ProbeError, UsageError
 from mockllm.quirks.samples import SAMPLES
 from tests.timeouts import GIVE_UP
@@ -31,7 +31,7 @@ def quirks():
 
 
 def pipe(*faults, level="bytes", limit=GIVE_UP, **settings):
-    return PipeRunner([*RUNNER, *faults], "chat", level, limit=limit, **settings)
+    return pipe_runner([*RUNNER, *faults], "chat", level, limit=limit, **settings)
 
 
 def varied():
@@ -56,7 +56,7 @@ def test_a_runner_is_judged_like_the_same_probe(quirks, settings):
         found = runner.examine(quirks, Policy())
         assert runner.hello.client.name == "reference"
         assert set(runner.answers) >= {one.name for one in quirks}
-        assert runner.restarts == 0
+        assert runner.attachment.restarts == 0
     assert verdicts(found) == verdicts(own)
     assert found.good
 
@@ -81,7 +81,7 @@ def test_one_case_ends_the_runner_and_it_alone_is_a_crash(samples, fault):
     limit = 2.0 if fault == "hang" else GIVE_UP
     with pipe(fault, limit=limit) as runner:
         found = runner.examine(samples, Policy())
-        assert runner.restarts >= 1
+        assert runner.attachment.restarts >= 1
         reasons = {name: one.ended for name, one in runner.answers.items() if one.ended}
     crashed = [name for name, verdict in verdicts(found).items() if verdict == "crash"]
     assert crashed == [one.name for one in samples if "two-same" in one.name] == list(reasons)
@@ -96,8 +96,8 @@ def test_a_case_that_follows_one_that_ends_the_runner_is_not_blamed(samples, win
     """It dies after its answer, with the next case in flight: that one alone ends no runner."""
     with pipe("late-death", window=window) as runner:
         found = runner.examine(samples, Policy())
-        assert runner.restarts >= 1
-        assert runner.unexplained >= 1
+        assert runner.attachment.restarts >= 1
+        assert runner.attachment.unexplained >= 1
         assert not [one for one in runner.answers.values() if one.ended]
     assert found.good
 
@@ -106,8 +106,8 @@ def test_a_runner_that_ends_after_some_cases(samples):
     """No case does that: each is answered by a process of its own, and the ends are counted."""
     with pipe("tired") as runner:
         found = runner.examine(samples, Policy())
-        assert runner.restarts >= 2
-        assert runner.unexplained >= 1
+        assert runner.attachment.restarts >= 2
+        assert runner.attachment.unexplained >= 1
     assert found.good
     assert found.runs == len(samples)
 
@@ -145,7 +145,7 @@ def test_a_runner_that_was_closed(samples):
 
 def test_no_such_api():
     with pytest.raises(UsageError, match="there is no API 'chatty'; there are: chat"):
-        PipeRunner(RUNNER, "chatty")
+        pipe_runner(RUNNER, "chatty")
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,7 @@ def test_no_hello(fault, message):
 
 def test_a_program_that_there_is_not():
     with pytest.raises(ProbeError, match="cannot be started: No such file"):
-        PipeRunner(["/nowhere/runner"], "chat")
+        pipe_runner(["/nowhere/runner"], "chat")
 
 
 @pytest.mark.parametrize(
@@ -240,7 +240,7 @@ def test_the_suite_of_the_documentation(pytester):
 
 def test_many_processes_end_with_the_runner(samples):
     runner = pipe(jobs=2)
-    processes = [one._process for one in runner._processes]
+    processes = [one._process for one in runner.attachment._processes]
     runner.examine(samples[:2], Policy())
     runner.close()
     assert [one.poll() for one in processes] == [0, 0]

@@ -1,0 +1,200 @@
+"""Whole clients over HTTP: a server in this process, and a session for each case."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future
+from itertools import count
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from mockllm.checking.cases.case import Case
+from mockllm.checking.resilience.model import FaultCase
+from mockllm.conformance.case_names import name_of
+from mockllm.conformance.http_programs import ProgramPerCase, StartedPrograms
+from mockllm.conformance.http_sessions import (
+    END,
+    PATIENCE,
+    CaseSession,
+    Played,
+    fault_session,
+    finished,
+    requests_usage,
+    stream_session,
+    with_requests,
+)
+from mockllm.conformance.messages import Answer, Hello
+from mockllm.conformance.runner import WINDOW, Runner, check_api, remarks
+from mockllm.server.options import ServerOptions
+from mockllm.server.thread import ServerThread
+
+__all__ = ["HTTP_LIMIT", "HttpClients", "fault_limit", "http_runner"]
+
+HTTP_LIMIT = 30.0
+"""Seconds that a client may take for a case."""
+
+
+def http_runner(
+    command: Sequence[str],
+    api: str,
+    *,
+    jobs: int = 1,
+    per_case: bool = False,
+    limit: float = HTTP_LIMIT,
+    window: int = WINDOW,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+) -> Runner:
+    """A whole client that gets a base URL for each case; arguments as of `HttpClients`.
+
+    Args:
+        window: cases that a program which is started once may work on at the same time.
+
+    Raises:
+        UsageError: there is no such API.
+        ProbeError: the program cannot be started, or does not speak the protocol.
+    """
+    clients = HttpClients(
+        command,
+        api,
+        options=ServerOptions(speed=0),
+        limit=limit,
+        jobs=jobs,
+        per_case=per_case,
+        window=window * jobs,
+        cwd=cwd,
+        env=env,
+    )
+    return Runner(clients)
+
+
+def fault_limit(cases: Sequence[FaultCase]) -> float:
+    """Seconds that a client may take for any of some cases with faults."""
+    return max(case.deadline for case in cases) + PATIENCE + END
+
+
+class HttpClients:
+    """Programs with a whole client, and the server that they send their requests to.
+
+    Args:
+        command: the program and its arguments.
+        options: of the server.
+        limit: seconds that a case may take.
+        jobs: how many programs run side by side; for `per_case`, at most.
+        per_case: start the program for each case, with the case in its environment. Its outcome is
+            the last line of its standard output.
+
+    Raises:
+        UsageError: there is no such API.
+        ProbeError: the program cannot be started, or does not speak the protocol.
+    """
+
+    needs_events = False
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        api: str,
+        *,
+        options: ServerOptions,
+        limit: float,
+        jobs: int = 1,
+        per_case: bool = False,
+        window: int = WINDOW,
+        cwd: Path | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> None:
+        check_api(api)
+        self.window = window
+        self._limit = limit
+        self._numbers = count(1)
+        self._lock = threading.Lock()
+        self._requested: dict[str, bool] = {}
+        self._repeated: dict[str, int] = {}
+        self._thread = ServerThread([], options)
+        self._clients: StartedPrograms | ProgramPerCase
+        self._thread.__enter__()
+        try:
+            if per_case:
+                self._clients = ProgramPerCase(command, jobs, limit, cwd, env)
+            else:
+                self._clients = StartedPrograms(command, api, jobs, limit, cwd, env)
+        except BaseException:
+            self._thread.__exit__(None, None, None)
+            raise
+        self.hello: Hello = self._clients.hello
+
+    @property
+    def restarts(self) -> int:
+        return self._clients.restarts
+
+    @property
+    def unexplained(self) -> int:
+        return self._clients.unexplained
+
+    @property
+    def remarks(self) -> list[str]:
+        lines = remarks(self.restarts, self.unexplained)
+        if self._repeated:
+            first, requests = next(iter(self._repeated.items()))
+            cases = "1 case" if len(self._repeated) == 1 else f"{len(self._repeated)} cases"
+            lines.append(
+                f"the client sent several requests in {cases}, such as {requests} in {first}: it "
+                "retries, or sends them twice"
+            )
+        return lines
+
+    def submit(self, case: Case) -> Future[Answer]:
+        """Hands a stream to the client."""
+        session = stream_session(self._thread, case, self._numbers, self._limit)
+        done: Future[Answer] = Future()
+
+        def finish(answered: Future[Answer]) -> None:
+            try:
+                exchanges = session.exchanges()
+                session.close()
+                self._requested[case.name] = requests_usage(case, exchanges)
+                if len(exchanges) > 1:
+                    self._repeated[name_of(case)] = len(exchanges)
+                url = session.urls[case.api]
+                done.set_result(with_requests(answered.result(), exchanges, url))
+            except Exception as error:  # noqa: BLE001 - raised again where it is waited for
+                done.set_exception(error)
+
+        self._sent(session).add_done_callback(finish)
+        return done
+
+    def requests_usage(self, case: Case) -> bool:
+        return self._requested.get(case.name, True)
+
+    def play(self, case: FaultCase) -> Played:
+        """Plays a case with a fault, and waits for the answer; several threads may do so.
+
+        Raises:
+            ProbeError: the runner breaks the rules of the protocol; nothing more can be judged.
+        """
+        session = fault_session(self._thread, case, self._numbers)
+        with self._lock:
+            job = self._sent(session)
+        return finished(case, session, job)
+
+    def _sent(self, session: CaseSession) -> Future[Answer]:
+        return self._clients.submit(session.open(), session)
+
+    def close(self) -> None:
+        """Ends the programs and the server."""
+        self._clients.close()
+        self._thread.__exit__(None, None, None)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()

@@ -1,0 +1,217 @@
+"""A client that is attached in whatever way: its cases run in a window, and are judged in order."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future
+from itertools import islice
+from types import TracebackType
+from typing import Literal, Protocol, Self
+
+from mockllm.checking.cases.case import Case
+from mockllm.checking.cases.compile import CaseSpec
+from mockllm.checking.judging.examine import examine_outcomes
+from mockllm.checking.judging.report import Report, Result
+from mockllm.checking.outcome import Outcome
+from mockllm.checking.policy import Policy
+from mockllm.conformance.messages import Answer, Hello
+from mockllm.errors import UsageError
+from mockllm.protocols import PROTOCOLS
+
+__all__ = [
+    "LIMIT",
+    "WINDOW",
+    "Attachment",
+    "Level",
+    "Progress",
+    "Runner",
+    "Submit",
+    "check_api",
+    "remarks",
+]
+
+Level = Literal["bytes", "payloads"]
+Progress = Callable[[Result], None]
+Submit = Callable[[Case], "Future[Answer]"]
+
+LIMIT = 5.0
+"""Seconds that a case may take."""
+
+WINDOW = 64
+"""Cases that are in flight at once, in each process."""
+
+
+class Attachment(Protocol):
+    """How a client is attached: over pipes, over HTTP, or by a file with its answers."""
+
+    @property
+    def hello(self) -> Hello: ...
+
+    @property
+    def window(self) -> int:
+        """How many cases may be submitted ahead of those that are judged."""
+
+    @property
+    def needs_events(self) -> bool:
+        """Whether the client takes decoded events, so that it cannot get every case."""
+
+    @property
+    def restarts(self) -> int:
+        """How often a process was started again, because it died or hung."""
+
+    @property
+    def unexplained(self) -> int:
+        """How often a process died or hung, and no case does that alone."""
+
+    @property
+    def remarks(self) -> Sequence[str]:
+        """What happened besides the answers, a sentence each."""
+
+    def submit(self, case: Case) -> Future[Answer]: ...
+
+    def requests_usage(self, case: Case) -> bool:
+        """Whether the client has requested usage, where the API sends it on request only."""
+
+    def close(self) -> None: ...
+
+
+class Runner:
+    """A client that gets cases, and whose answers are judged."""
+
+    def __init__(self, attachment: Attachment) -> None:
+        self.attachment = attachment
+        self.hello: Hello = attachment.hello
+        self.answers: dict[str, Answer] = {}
+        """The first answer to each case, by the name of the case."""
+
+    @property
+    def remarks(self) -> Sequence[str]:
+        """What happened besides the answers, a sentence each."""
+        return self.attachment.remarks
+
+    def examine(
+        self,
+        specs: Iterable[CaseSpec | Case],
+        policy: Policy,
+        progress: Progress | None = None,
+    ) -> Report:
+        """Runs the client through cases.
+
+        Raises:
+            ProbeError: the runner breaks the rules of the protocol; nothing more can be judged.
+            UsageError: a name in `Policy.allow` is neither a quirk nor a case.
+        """
+        ahead = _Ahead(self.attachment, _compiled(specs))
+
+        def reply(case: Case) -> tuple[Outcome, frozenset[str]]:
+            answer = ahead.answer(case)
+            self.answers.setdefault(case.name, answer)  # not of another form of the same name
+            return answer.outcome, answer.absent | self.hello.unsupported
+
+        return examine_outcomes(
+            reply,
+            ahead.cases(),
+            policy,
+            progress=progress,
+            usage_requested=self.attachment.requests_usage,
+            needs_events=self.attachment.needs_events,
+        )
+
+    def each(self, cases: Iterable[Case]) -> Iterator[tuple[Case, Answer]]:
+        """The cases in their order with their answers, which `answers` does not keep.
+
+        Raises:
+            ProbeError: the runner breaks the rules of the protocol.
+        """
+        ahead = _Ahead(self.attachment, iter(cases))
+        return ((case, ahead.answer(case)) for case in ahead.cases())
+
+    def answer(self, case: Case) -> Answer:
+        """The answer to one more case."""
+        return self.attachment.submit(case).result()
+
+    def outcome(self, case: Case) -> Outcome:
+        """The outcome of one more case."""
+        return self.answer(case).outcome
+
+    def close(self) -> None:
+        """Ends what was started for the client."""
+        self.attachment.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def check_api(api: str) -> None:
+    """Checks that there is an API.
+
+    Raises:
+        UsageError: there is none of this name.
+    """
+    if api not in PROTOCOLS:
+        raise UsageError(f"there is no API {api!r}; there are: {', '.join(PROTOCOLS)}")
+
+
+def remarks(restarts: int, unexplained: int) -> list[str]:
+    """Sentences about processes that died or hung."""
+    found = []
+    if restarts:
+        times = "once" if restarts == 1 else f"{restarts} times"
+        found.append(f"the runner died or hung, and was started again {times}")
+    if unexplained:
+        found.append(
+            "the runner died or hung where no case does that alone: a stream may depend on those "
+            "before it"
+        )
+    return found
+
+
+def _compiled(specs: Iterable[CaseSpec | Case]) -> Iterator[Case]:
+    """The cases, each with the plain case of the list as its plain form."""
+    plain: dict[str, Case] = {}
+    for spec in specs:
+        if isinstance(spec, Case):
+            yield spec
+            continue
+        if spec.plain is None:
+            plain[spec.name] = spec.compile()
+            yield plain[spec.name]
+            continue
+        if spec.plain.name not in plain:
+            plain[spec.plain.name] = spec.plain.compile()
+        yield spec.compile(plain[spec.plain.name])
+
+
+class _Ahead:
+    """Submits the cases of a list ahead of those that are judged."""
+
+    def __init__(self, attachment: Attachment, cases: Iterator[Case]) -> None:
+        self._submit, self._cases = attachment.submit, cases
+        self._window, self._events = attachment.window, attachment.needs_events
+        self._queue: deque[Case] = deque()
+        self._futures: dict[int, Future[Answer]] = {}
+
+    def cases(self) -> Iterator[Case]:
+        """The cases in their order."""
+        while True:
+            for case in islice(self._cases, max(self._window - len(self._queue), 0)):
+                self._queue.append(case)
+                if not self._events or case.events is not None:
+                    self._futures[id(case)] = self._submit(case)
+            if not self._queue:
+                return
+            yield self._queue.popleft()
+
+    def answer(self, case: Case) -> Answer:
+        """The answer to a case: one that was submitted ahead, or one more."""
+        future = self._futures.pop(id(case), None)
+        return (future if future is not None else self._submit(case)).result()
