@@ -110,7 +110,8 @@ def detect_by_body(request: Mapping[str, Any] | None, body: bytes) -> WireProtoc
         for protocol in PROTOCOLS.values():
             if protocol.detect.answer(value):
                 return protocol
-    return next((one for one in PROTOCOLS.values() if one.detect.likely_request(sent)), None)
+    likely = (protocol for protocol in PROTOCOLS.values() if protocol.detect.likely_request(sent))
+    return next(likely, None)
 
 
 def _values(body: bytes) -> Iterator[dict[str, Any]]:

@@ -56,7 +56,7 @@ def client_environment(
         own: the environment of a client that must keep its credentials, because the service behind
             the server needs them. The mock key is set only for APIs without any.
     """
-    variables = {one.variable: one.url for one in client_base_urls(base_urls) if one.variable}
+    variables = {url.variable: url.url for url in client_base_urls(base_urls) if url.variable}
     keys = {
         key: MOCK_KEY
         for api in base_urls

@@ -124,13 +124,13 @@ def _normalized(rules: Normalisation, value: object, path: str) -> object:
         return [_normalized(rules, item, path) for item in value]
     if not isinstance(value, dict):
         return value
-    kept = {}
+    compared = {}
     for key, item in value.items():
         if not is_made_up(rules, path, key):
             normal = normal_value(rules, item, f"{path}.{key}" if path else key)
             if normal is not ABSENT:
-                kept[key] = normal
-    return kept
+                compared[key] = normal
+    return compared
 
 
 def difference_of_frames(
@@ -145,9 +145,9 @@ def difference_of_frames(
         if one is ABSENT or other is ABSENT or not _is_same(rules, one, other):
             here = one if one is ABSENT else _normal_event(rules, one)
             there = other if other is ABSENT else _normal_event(rules, other)
-            found = difference(here, there, "recorded", "re-encoded")
-            if found is not None:
-                return f"event {number}: {found}"
+            different = difference(here, there, "recorded", "re-encoded")
+            if different is not None:
+                return f"event {number}: {different}"
     return None
 
 
@@ -182,10 +182,10 @@ def difference(one: object, other: object, first: str, second: str) -> str | Non
         first: the name of `one` in the result.
         second: the name of `other` in the result.
     """
-    found = _walk(one, other, "")
-    if found is None:
+    different = _walk(one, other, "")
+    if different is None:
         return None
-    path, here, there = found
+    path, here, there = different
     where = f"{path}: " if path else ""
     return f"{where}{first} {_shortened(here)}, {second} {_shortened(there)}"
 
@@ -194,15 +194,15 @@ def _walk(one: object, other: object, path: str) -> tuple[str, object, object] |
     if isinstance(one, dict) and isinstance(other, dict):
         for key in [*one, *(key for key in other if key not in one)]:
             inner = f"{path}.{key}" if path else str(key)
-            found = _walk(one.get(key, ABSENT), other.get(key, ABSENT), inner)
-            if found is not None:
-                return found
+            different = _walk(one.get(key, ABSENT), other.get(key, ABSENT), inner)
+            if different is not None:
+                return different
         return None
     if isinstance(one, list) and isinstance(other, list):
         for i, (here, there) in enumerate(zip_longest(one, other, fillvalue=ABSENT)):
-            found = _walk(here, there, f"{path}[{i}]")
-            if found is not None:
-                return found
+            different = _walk(here, there, f"{path}[{i}]")
+            if different is not None:
+                return different
         return None
     return None if one == other and type(one) is type(other) else (path, one, other)
 

@@ -29,10 +29,10 @@ def detected_target(protocol: WireProtocol, path: str) -> Target | None:
     """The target of a path by whose end requests of a protocol are recognised, without the query;
     None where they are not."""
     for pattern in protocol.detect.paths:
-        found = pattern.search(path.rstrip("/"))
-        if found is not None:
-            segments = {name: unquote(value) for name, value in found.groupdict().items() if value}
-            return Target(segments, path.rpartition(":")[2] if ":" in found[0] else "")
+        match = pattern.search(path.rstrip("/"))
+        if match is not None:
+            segments = {name: unquote(value) for name, value in match.groupdict().items() if value}
+            return Target(segments, path.rpartition(":")[2] if ":" in match[0] else "")
     return None
 
 

@@ -74,8 +74,8 @@ def _instead(make: _Make, *, later: bool, done: bool) -> FramesChange:
     def change(items: list[Item], context: Context) -> list[Item]:
         sentinels = [item for item in items if item.data == DONE]
         events = [item for item in items if item.data != DONE]
-        kept = _before_end(events, context.api) if later else 0
-        return [*events[:kept], make(events, kept), *sentinels[: int(done)]]
+        position = _before_end(events, context.api) if later else 0
+        return [*events[:position], make(events, position), *sentinels[: int(done)]]
 
     return change
 
@@ -84,8 +84,8 @@ def _followed(make: _Make) -> FramesChange:
     """Adds an error before the frames that end an answer."""
 
     def change(items: list[Item], context: Context) -> list[Item]:
-        kept = _before_end(items, context.api)
-        return [*items[:kept], make(items, kept), *items[kept:]]
+        position = _before_end(items, context.api)
+        return [*items[:position], make(items, position), *items[position:]]
 
     return change
 

@@ -55,14 +55,14 @@ _THINKING = ("thinking", "redacted_thinking")
 def _latest_blocks(request: Request) -> Iterator[Mapping[str, Any]]:
     """The content blocks of the last turn of the model in a history."""
     messages = request.body.get("messages")
-    found = False
+    reached = False
     for message in reversed(messages if isinstance(messages, list) else []):
         role = message.get("role") if isinstance(message, Mapping) else None
         if role == "assistant":
-            found = True
+            reached = True
             content = message["content"] if isinstance(message.get("content"), list) else []
             yield from (block for block in content if isinstance(block, Mapping))
-        elif found:
+        elif reached:
             return
 
 

@@ -110,8 +110,8 @@ def _unknown(decoder: Decoder, value: _Value, frame: Frame) -> list[ev.Event]:
 def _start(decoder: Decoder, value: _Value, frame: Frame) -> list[ev.Event]:
     if decoder.begun:
         decoder.complete = True
-        again = ev.StreamError("message_start came twice in one stream", DEFAULT_ERROR)
-        return [*decoder.assembly.flush(), again]
+        error = ev.StreamError("message_start came twice in one stream", DEFAULT_ERROR)
+        return [*decoder.assembly.flush(), error]
     decoder.begun = True
     message = mapping(value.get("message"))
     decoder.usage.update(_counts(message.get("usage")))

@@ -149,7 +149,7 @@ def _is_content(content: object, type: str) -> bool:
 
 
 def _is_list(content: object, types: tuple[str, ...]) -> bool:
-    return isinstance(content, list) and all(mapping(one).get("type") in types for one in content)
+    return isinstance(content, list) and all(mapping(item).get("type") in types for item in content)
 
 
 def requests_of(turn: Turn) -> dict[str, Any]:

@@ -141,16 +141,16 @@ def answer_headers(reply: Reply, stream: bool) -> dict[str, str]:
         "input-tokens": reply.usage.input,
         "output-tokens": reply.usage.output,
     }
-    left = {name: max(0, limit - used[name]) for name, limit in _LIMITS.items()}
-    return headers | {"request-id": request_id(reply.seed)} | _limits(reply.created, left)
+    remaining = {name: max(0, limit - used[name]) for name, limit in _LIMITS.items()}
+    return headers | {"request-id": request_id(reply.seed)} | _limits(reply.created, remaining)
 
 
-def _limits(reset: int, left: Mapping[str, int]) -> dict[str, str]:
+def _limits(reset: int, remaining: Mapping[str, int]) -> dict[str, str]:
     headers = {}
     for name, limit in _LIMITS.items():
         prefix = f"anthropic-ratelimit-{name}"
         headers[f"{prefix}-limit"] = str(limit)
-        headers[f"{prefix}-remaining"] = str(left[name])
+        headers[f"{prefix}-remaining"] = str(remaining[name])
         headers[f"{prefix}-reset"] = _rfc3339(reset)
     return headers
 

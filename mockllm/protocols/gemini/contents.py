@@ -79,16 +79,17 @@ def without_ids(history: list[Message]) -> list[Message]:
         run = list(group)
         if role == "tool":
             run.sort(key=lambda message: position.get(message.call_id, len(position)))
-        for one in run:
-            id = "" if one.call_id in position else one.call_id
-            out.append(replace(one, call_id=id, calls=tuple(replace(c, id="") for c in one.calls)))
+        for message in run:
+            id = "" if message.call_id in position else message.call_id
+            bare = tuple(replace(call, id="") for call in message.calls)
+            out.append(replace(message, call_id=id, calls=bare))
     return out
 
 
 def _user_messages(content: Mapping[str, Any], waiting: list[CallEcho]) -> list[Message]:
     results = [get(part, "functionResponse") for part in _parts(content)]
-    found = [_result(result) for result in results if isinstance(result, Mapping)]
-    tool_messages = [_identified(message, waiting) for message in found]
+    answered = [_result(result) for result in results if isinstance(result, Mapping)]
+    tool_messages = [_identified(message, waiting) for message in answered]
     text = text_of(content)
     if text or not tool_messages:
         return [*tool_messages, Message("user", text)]

@@ -322,10 +322,10 @@ def _whole(part: Part) -> Part:
 def _with_whole_frame(events: list[ev.Event], frame: Frame) -> list[ev.Event]:
     """The events of a frame; if nothing in it is neutral, with the frame as it is."""
     ends: list[ev.Event] = [event for event in events if isinstance(event, ev.PartEnd)]
-    kept = [event for event in events if isinstance(event, ev.Raw)]
-    if not kept or len(ends) + len(kept) < len(events):
+    raws = [event for event in events if isinstance(event, ev.Raw)]
+    if not raws or len(ends) + len(raws) < len(events):
         return events
-    return [*ends, ev.Raw(kept[0].part, API, frame)]
+    return [*ends, ev.Raw(raws[0].part, API, frame)]
 
 
 def _without_index(candidate: object) -> object:

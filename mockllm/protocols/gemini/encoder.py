@@ -210,11 +210,11 @@ class Encoder:
             case ToolCall():
                 return self._end_call(part)
             case ServerTool() as tool:
-                found = [one for one in (call_part(tool), result_part(tool)) if one is not None]
-                late = self._late() if found else []
-                if found:
+                parts = [sent for sent in (call_part(tool), result_part(tool)) if sent is not None]
+                late = self._late() if parts else []
+                if parts:
                     self._signatures.sent(None)
-                return [*late, *map(self._part, found)]
+                return [*late, *map(self._part, parts)]
         return []
 
     def _end_call(self, part: int) -> list[Frame]:
@@ -243,7 +243,7 @@ class Encoder:
             feedback = {"promptFeedback": {"blockReason": blocked}, **self._tail(True)}
             return [self._frame(feedback, last=True)]
         *before, signature = ["", *self._signatures.last()]
-        frames = [self._part({"text": "", **_signed(one)}) for one in before if one]
+        frames = [self._part({"text": "", **_signed(earlier)}) for earlier in before if earlier]
         candidate = {**self._last_content(reason, signature), "finishReason": reason}
         more: _Json = {"safetyRatings": SAFETY_RATINGS} if reason == "SAFETY" else {}
         text = "".join(p.text for p in self._turn.parts if isinstance(p, (Text, Refusal)))
@@ -278,16 +278,16 @@ def _signed(signature: str) -> _Json:
 
 def _alone(turn: Turn) -> set[int]:
     """The calls whose fragments do not alternate with those of another call."""
-    left = {i: beats(p) for i, p in enumerate(turn.parts) if isinstance(p, ToolCall)}
-    alone, running = set(left), set[int]()
+    remaining = {i: beats(p) for i, p in enumerate(turn.parts) if isinstance(p, ToolCall)}
+    alone, running = set(remaining), set[int]()
     for index in turn.order:
-        if index not in left:
+        if index not in remaining:
             continue
         running.add(index)
         if len(running) > 1:
             alone -= running
-        left[index] -= 1
-        if not left[index]:
+        remaining[index] -= 1
+        if not remaining[index]:
             running.discard(index)
     return alone
 

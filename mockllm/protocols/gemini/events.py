@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mockllm.protocols.records import FieldNames, StreamEvents
-from mockllm.protocols.values import mapped_text
+from mockllm.protocols.values import mapped_text, mapping
 
 __all__ = ["EVENTS", "FIELDS"]
 
@@ -15,7 +15,7 @@ def _is_end(chunk: Mapping[str, Any]) -> bool:
     candidates = chunk.get("candidates")
     return bool(chunk.get("error") or chunk.get("promptFeedback")) or (
         isinstance(candidates, list)
-        and any(isinstance(one, dict) and bool(one.get("finishReason")) for one in candidates)
+        and any(mapping(candidate).get("finishReason") for candidate in candidates)
     )
 
 

@@ -48,7 +48,7 @@ def _batch_embed_contents(body: Mapping[str, Any], target: Target) -> dict[str, 
         RequestError: as of `_embed_content`, and without requests.
     """
     requests = _listed(body, "requests")
-    return {"embeddings": [_embedding(one, target) for one in requests]}
+    return {"embeddings": [_embedding(request, target) for request in requests]}
 
 
 def _predict(body: Mapping[str, Any], target: Target) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def _predict(body: Mapping[str, Any], target: Target) -> dict[str, Any]:
     """
     instances = _listed(body, "instances")
     size = _dimensions(get(body, "parameters"), target)
-    texts = [string(get(one, "content")) for one in instances]
+    texts = [string(get(instance, "content")) for instance in instances]
     return {
         "predictions": [
             {

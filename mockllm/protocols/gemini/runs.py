@@ -148,4 +148,4 @@ class Signatures:
 
     def last(self) -> list[str]:
         """The signatures that are sent at the end."""
-        return [one for one in (self.late, self.pending) if one is not None]
+        return [signature for signature in (self.late, self.pending) if signature is not None]

@@ -25,8 +25,8 @@ def get(value: object, name: str) -> Any:
     JSON."""
     if not isinstance(value, Mapping):
         return None
-    found = value.get(name)
-    return value.get(snake(name)) if found is None else found
+    item = value.get(name)
+    return value.get(snake(name)) if item is None else item
 
 
 @lru_cache(maxsize=256)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mockllm.protocols.records import FieldNames, StreamEvents
-from mockllm.protocols.values import mapped_text
+from mockllm.protocols.values import mapped_text, mapping
 
 __all__ = ["EVENTS", "FIELDS"]
 
@@ -26,7 +26,7 @@ def _is_end(chunk: Mapping[str, Any]) -> bool:
     choices = chunk.get("choices")
     return bool(chunk.get("error")) or (
         isinstance(choices, list)
-        and any(isinstance(one, dict) and bool(one.get("finish_reason")) for one in choices)
+        and any(mapping(choice).get("finish_reason") for choice in choices)
     )
 
 

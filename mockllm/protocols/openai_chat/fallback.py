@@ -92,7 +92,7 @@ def _inputs(body: Mapping[str, Any]) -> list[str]:
     given = body.get("input")
     if given is None:
         raise missing("input")
-    if isinstance(given, list) and given and all(type(one) is int for one in given):
+    if isinstance(given, list) and given and all(type(item) is int for item in given):
         given = [given]
     inputs = given if isinstance(given, list) else [given]
     if not inputs or len(inputs) > _MOST_INPUTS:
@@ -100,11 +100,11 @@ def _inputs(body: Mapping[str, Any]) -> list[str]:
             f"Invalid 'input': expected 1 to {_MOST_INPUTS} inputs, got {len(inputs)}.",
             param="input",
         )
-    return [_text(one, index) for index, one in enumerate(inputs)]
+    return [_text(item, index) for index, item in enumerate(inputs)]
 
 
 def _text(given: object, index: int) -> str:
-    if isinstance(given, list) and given and all(type(one) is int for one in given):
+    if isinstance(given, list) and given and all(type(token) is int for token in given):
         return " ".join(map(str, given))
     if not isinstance(given, str):
         raise invalid_type(f"input[{index}]", "a string or an array of tokens", given)
@@ -145,7 +145,7 @@ def _moderations(body: Mapping[str, Any], target: Target) -> dict[str, Any]:
     if given is None:
         raise missing("input")
     # A list of parts (texts and images) is one input, a list of texts is several.
-    several = isinstance(given, list) and all(isinstance(one, str) for one in given)
+    several = isinstance(given, list) and all(isinstance(part, str) for part in given)
     inputs = given if isinstance(given, list) and several else [given]
     kinds = ["text"]
     if isinstance(given, list) and not several:

@@ -156,12 +156,12 @@ def entries_of(delta: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     """
     calls = delta.get("tool_calls")
     entries = calls if isinstance(calls, list) else []
-    found = [entry for entry in entries if isinstance(entry, dict) and names_call(entry)]
+    calling = [entry for entry in entries if isinstance(entry, dict) and names_call(entry)]
     legacy = delta.get("function_call")
     # Snowflake sends a `function_call` with empty strings in every answer.
     filled = isinstance(legacy, dict) and any(value != "" for value in legacy.values())
     entry = {"index": 0, "function": legacy}
-    yield from found or ([entry] if filled and names_call(entry) else ())
+    yield from calling or ([entry] if filled and names_call(entry) else ())
 
 
 def called(entry: Mapping[str, Any]) -> tuple[Mapping[str, Any], bool]:

@@ -53,9 +53,9 @@ def parse_messages(messages: object, strict: bool) -> tuple[Message, ...]:
     parsed = []
     for i, message in enumerate(messages):
         if isinstance(message, dict):
-            one = _message(message, i, strict)
-            if one is not None:
-                parsed.append(one)
+            neutral = _message(message, i, strict)
+            if neutral is not None:
+                parsed.append(neutral)
         elif strict:
             raise invalid_type(f"messages[{i}]", "an object", message)
     if strict:

@@ -124,15 +124,15 @@ def _tools(body: dict[str, Any], strict: bool) -> tuple[OfferedTool, ...]:
             key = "custom" if tool.get("type") == "custom" else "function"
             if strict and tool.get("type") != key:
                 raise _bad_tool_type(tool.get("type"), f"tools[{i}].type")
-            one = _tool(tool.get(key), f"tools[{i}].{key}", strict)
-            if one is not None:
-                offered.append(one)
+            offer = _tool(tool.get(key), f"tools[{i}].{key}", strict)
+            if offer is not None:
+                offered.append(offer)
         elif strict:
             raise invalid_type(f"tools[{i}]", "an object", tool)
     for i, function in enumerate(functions if isinstance(functions, list) else ()):
-        one = _tool(function, f"functions[{i}]", strict)
-        if one is not None:
-            offered.append(one)
+        offer = _tool(function, f"functions[{i}]", strict)
+        if offer is not None:
+            offered.append(offer)
     return tuple(offered)
 
 

@@ -105,19 +105,19 @@ class Assembly:
 
     def read_output(self, output: object) -> Iterator[ev.Event]:
         """The events of what only the final `output` has, and of the ends of all items."""
-        left = list(self.items)
+        unmatched = list(self.items)
         for index, value in enumerate(output if isinstance(output, list) else ()):
             kind = string(mapping(value).get("type"))
             if kind not in KINDS:
                 yield from self._read_hosted(index, mapping(value))
                 continue
-            item = _match(left, kind, value, index)
+            item = _match(unmatched, kind, value, index)
             if item is None:
                 item = self.new(kind, index, value)
             else:
-                left.remove(item)
+                unmatched.remove(item)
             yield from item.complete(value)
-        for item in left:
+        for item in unmatched:
             yield from item.finish()
 
     def _read_hosted(self, index: int, value: Mapping[str, Any]) -> Iterator[ev.Event]:
@@ -137,10 +137,10 @@ def _another(item: IncomingItem, fields: Mapping[str, Any], *, done: bool) -> bo
 
 
 def _match(
-    left: list[IncomingItem], kind: str, value: Mapping[str, Any], index: int
+    unmatched: list[IncomingItem], kind: str, value: Mapping[str, Any], index: int
 ) -> IncomingItem | None:
     """The streamed item of an entry of the final output: by id, by index, or by kind."""
-    candidates = [item for item in left if item.kind == kind]
+    candidates = [item for item in unmatched if item.kind == kind]
     id, call_id = string(value.get("id")), string(value.get("call_id"))
     for item in candidates:
         if (call_id and item.call_id == call_id) or (id and item.id == id):

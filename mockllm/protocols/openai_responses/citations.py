@@ -43,13 +43,13 @@ def annotations_of(part: Text) -> list[dict[str, Any]]:
     The span of a citation is where its cited text is next after the last citation, else where it is
     first, else the end.
     """
-    found = []
+    annotations = []
     after = 0
     for cite in part.citations:
         start, end = _span(cite, part.text, after)
-        found.append(_annotation(cite, start, end))
+        annotations.append(_annotation(cite, start, end))
         after = end if cite.cited_text else after
-    return found
+    return annotations
 
 
 def ends(values: list[dict[str, Any]], text: str) -> list[int]:

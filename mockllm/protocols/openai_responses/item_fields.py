@@ -117,8 +117,8 @@ class _Reading:
                 return ""
             self.begun = True
             self._left = self._left.removeprefix(_BEGIN)
-        found = _TOKENS.match(self._left)
-        whole = found[0] if found else ""
+        match = _TOKENS.match(self._left)
+        whole = match[0] if match else ""
         self._left = self._left[len(whole) :]
         # The end of the string, or no JSON: neither is code.
         self._over = self._left[:1] == '"' or len(self._left) > len(r"\ud83d\ude0")
@@ -162,15 +162,15 @@ def read_web_search(fields: _Fields) -> ServerTool:
 
 def write_web_search(call: ServerTool) -> dict[str, Any]:
     """The action of a search; results of other APIs become its sources."""
-    given, found = _parsed(call.input), _parsed(call.output)
+    given, results = _parsed(call.input), _parsed(call.output)
     if not isinstance(given, dict):
         given = {} if given is None else {"query": _plain_text(given)}
     action = {"type": "search", **given}
     if not isinstance(action["type"], str):
         action["type"] = "search"
     action.pop("sources", None)
-    if isinstance(found, list):
-        action["sources"] = [source for one in found for source in _source(one)]
+    if isinstance(results, list):
+        action["sources"] = [source for result in results for source in _source(result)]
     return {"action": action}
 
 
@@ -193,12 +193,12 @@ def read_file_search(fields: _Fields) -> ServerTool:
 
 def write_file_search(call: ServerTool) -> dict[str, Any]:
     """Queries and results of a search in files."""
-    given, found = _parsed(call.input), _parsed(call.output)
+    given, results = _parsed(call.input), _parsed(call.output)
     queries = mapping(given).get("queries")
     if not isinstance(queries, list):
         query = mapping(given).get("query", None if isinstance(given, dict) else given)
         queries = [] if query is None else [_plain_text(query)]
-    return {"queries": queries, "results": found if isinstance(found, list) else None}
+    return {"queries": queries, "results": results if isinstance(results, list) else None}
 
 
 # Code
@@ -225,7 +225,7 @@ def write_code(call: ServerTool) -> dict[str, Any]:
 
 def _outputs(value: Any) -> list[Any]:
     """The outputs of a run; other APIs have one object with the texts that were printed."""
-    if isinstance(value, list) and all(mapping(one).get("type") for one in value):
+    if isinstance(value, list) and all(mapping(output).get("type") for output in value):
         return value
     printed = [mapping(value).get(name) for name in ("output", "stdout", "stderr")]
     texts = [text for text in printed if isinstance(text, str)]
@@ -284,10 +284,11 @@ def read_mcp_tools(fields: _Fields) -> ServerTool:
 
 def write_mcp_tools(call: ServerTool) -> dict[str, Any]:
     """The tools of an MCP server."""
-    tools = _parsed(call.output)
+    value = _parsed(call.output)
+    tools = value if isinstance(value, list) else []
     return {
         "server_label": call.name,
-        "tools": [one for one in tools if isinstance(one, dict)] if isinstance(tools, list) else [],
+        "tools": [tool for tool in tools if isinstance(tool, dict)],
     }
 
 
@@ -319,8 +320,8 @@ def read_fields(kind: str, result: str) -> Callable[[_Fields], ServerTool]:
 
     def read(fields: _Fields) -> ServerTool:
         rest = {k: v for k, v in fields.items() if k not in _IDENTITY | {result}}
-        found = _text(fields.get(result)) if result else None
-        return ServerTool(kind, fragments=_whole(rest or None), output=found)
+        output = _text(fields.get(result)) if result else None
+        return ServerTool(kind, fragments=_whole(rest or None), output=output)
 
     return read
 

@@ -254,10 +254,10 @@ def complete_error(error: StreamError) -> StreamError:
 
 def numbered(frames: list[Frame], before: int) -> list[Frame]:
     """Events with the numbers that they have after so many others."""
-    found = []
+    frames_after = []
     for number, frame in enumerate(frames, before):
         value = json.loads(frame.data or "null")
         if isinstance(value, dict) and "sequence_number" in value:
             frame = replace(frame, data=dumps({**value, "sequence_number": number}))
-        found.append(frame)
-    return found
+        frames_after.append(frame)
+    return frames_after

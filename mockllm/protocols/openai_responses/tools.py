@@ -44,14 +44,14 @@ def _offers(value: list[Any]) -> Iterator[OfferedTool]:
             description, grammar = string(tool.get("description")), grammar_of(tool.get("format"))
             yield OfferedTool(name, description, parameters, kind == "custom", grammar)
         elif kind == "namespace" and isinstance(inner, list):
-            yield from _offers([one for one in inner if mapping(one).get("type") != kind])
+            yield from _offers([tool for tool in inner if mapping(tool).get("type") != kind])
 
 
 def added_tools(value: object) -> tuple[OfferedTool, ...]:
     """The tools that items of an `input` add: `additional_tools`, and the results of searches."""
     items = value if isinstance(value, list) else []
     lists = (item.get("tools") for item in map(mapping, items) if item.get("type") in _ADDING)
-    return tuple(tool for one in lists if isinstance(one, list) for tool in _offers(one))
+    return tuple(tool for tools in lists if isinstance(tools, list) for tool in _offers(tools))
 
 
 def _check_offer(tool: object, where: str) -> None:

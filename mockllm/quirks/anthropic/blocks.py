@@ -54,11 +54,11 @@ def _out_of_order(items: list[Item], _: Context) -> list[Item]:
     return _renumbered(lambda index: numbers.get(index, index))(items, _)
 
 
-def _alone(found: Sequence[Block]) -> list[bool]:
+def _alone(opened: Sequence[Block]) -> list[bool]:
     """Whether no other block is open at the same time, for each block."""
     alone = []
     latest = -1
-    for block, following in zip_longest(found, found[1:]):
+    for block, following in zip_longest(opened, opened[1:]):
         end = block.positions[-1]
         before = following is None or end < following.start
         alone.append(latest < block.start and before)
@@ -91,11 +91,11 @@ def _interleaved(items: list[Item], _: Context) -> list[Item]:
     return items
 
 
-def _runs(found: Sequence[Block]) -> Iterator[list[Block]]:
+def _runs(opened: Sequence[Block]) -> Iterator[list[Block]]:
     """Runs of blocks that may be open at once: calls, and at most one block of text and one of
     thinking, because clients that ignore the index would mix two texts."""
     run: list[Block] = []
-    for block, alone in zip(found, _alone(found), strict=True):
+    for block, alone in zip(opened, _alone(opened), strict=True):
         second_text = block.kind != "tool_use" and block.kind in [other.kind for other in run]
         unfinished = bool(run) and run[-1].stop is None
         fits = alone and block.kind in NEUTRAL

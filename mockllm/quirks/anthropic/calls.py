@@ -87,20 +87,20 @@ def _limit(text: str) -> int:
 
 
 def _cut_by_limit(items: list[Item], _: Context) -> list[Item]:
-    found = [(block, text) for block, text in calls(items) if arguments(text)]
-    if not found or not any(map(stop_reason, items)):
+    called = [(block, text) for block, text in calls(items) if arguments(text)]
+    if not called or not any(map(stop_reason, items)):
         return items
-    block, text = found[-1]
+    block, text = called[-1]
     fragments = [fragment_of(items[position]) for position in block.deltas]
-    kept = cut(fragments, _limit(text))
-    for position, fragment in zip(block.deltas, kept, strict=False):
+    shortened = cut(fragments, _limit(text))
+    for position, fragment in zip(block.deltas, shortened, strict=False):
         delta(items[position])["partial_json"] = fragment
     for item in items:
         if stop_reason(item):
             fields = delta(item)
             nothing = {"stop_sequence": None, "stop_details": None}
             fields |= {"stop_reason": "max_tokens", **nothing}
-    dropped = block.deltas[len(kept) :] + ([] if block.stop is None else [block.stop])
+    dropped = block.deltas[len(shortened) :] + ([] if block.stop is None else [block.stop])
     for later in blocks(items):
         dropped += later.positions if later.start > block.start else []
     return without(items, dropped)

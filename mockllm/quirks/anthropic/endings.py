@@ -71,10 +71,11 @@ def _error(position: Callable[[list[Item]], int]) -> FramesChange:
     """Replaces all events from a position on by an error."""
 
     def change(items: list[Item], context: Context) -> list[Item]:
-        kept = position(items)
+        start = position(items)
         error = {"type": _OVERLOADED.type, "message": _OVERLOADED.message}
         id = request_id(context.reply.seed)
-        return [*items[:kept], new_event(time_at(items, kept), "error", error=error, request_id=id)]
+        at = time_at(items, start)
+        return [*items[:start], new_event(at, "error", error=error, request_id=id)]
 
     return change
 
@@ -85,8 +86,8 @@ def _behind_first(items: list[Item]) -> int:
     return end_position(items) if first is None else first + 1
 
 
-def _failed(kept: Callable[[Turn], Turn]) -> Callable[[Turn], Turn]:
-    return lambda turn: replace(without_finish(kept(turn)), error=_OVERLOADED)
+def _failed(sent: Callable[[Turn], Turn]) -> Callable[[Turn], Turn]:
+    return lambda turn: replace(without_finish(sent(turn)), error=_OVERLOADED)
 
 
 def _cut(position: Callable[[list[Item]], int]) -> FramesChange:

@@ -121,7 +121,7 @@ class Block:
 
 def blocks(items: Iterable[Item]) -> list[Block]:
     """All blocks, in the order in which they start."""
-    found: list[Block] = []
+    opened: list[Block] = []
     running: dict[int, Block] = {}
     for position, item in enumerate(items):
         index = index_of(item)
@@ -130,12 +130,12 @@ def blocks(items: Iterable[Item]) -> list[Block]:
         match kind(item):
             case "content_block_start":
                 running[index] = Block(index, string(started_block(item).get("type")), position)
-                found.append(running[index])
+                opened.append(running[index])
             case "content_block_delta" if index in running:
                 running[index].deltas.append(position)
             case "content_block_stop" if index in running:
                 running.pop(index).stop = position
-    return found
+    return opened
 
 
 def calls(items: Sequence[Item]) -> list[tuple[Block, str]]:
@@ -196,13 +196,13 @@ def insert_after(items: Sequence[Item], position: int, *more: Item) -> list[Item
 
 def cut(fragments: Sequence[str], limit: int) -> tuple[str, ...]:
     """The fragments, cut after `limit` characters in all."""
-    kept = []
+    shortened = []
     for fragment in fragments:
         if limit <= 0:
             break
-        kept.append(fragment[:limit])
+        shortened.append(fragment[:limit])
         limit -= len(fragment)
-    return tuple(kept)
+    return tuple(shortened)
 
 
 def until_first_output(turn: Turn, *, call: bool = False) -> Turn:

@@ -23,9 +23,9 @@ def _zero_calls(items: list[Item]) -> list[list[CallFragment]]:
     return [call for call in calls(items) if text_of(call) in ("", "{}")]
 
 
-def _bare(items: list[Item], found: list[list[CallFragment]]) -> list[Item]:
+def _bare(items: list[Item], stripped: list[list[CallFragment]]) -> list[Item]:
     """The items without any but the opening fragments of some calls."""
-    return removed(items, [fragment for _opening, *others in found for fragment in others])
+    return removed(items, [fragment for _opening, *others in stripped for fragment in others])
 
 
 def _null_only(items: list[Item], _: Context) -> list[Item]:

@@ -94,19 +94,19 @@ def fragments(items: Iterable[Item]) -> Iterator[CallFragment]:
 
 def by_choice(items: Iterable[Item]) -> list[list[CallFragment]]:
     """The fragments of all calls of each choice, in order."""
-    found: dict[int, list[CallFragment]] = {}
+    choices: dict[int, list[CallFragment]] = {}
     for fragment in fragments(items):
-        found.setdefault(fragment.choice.index, []).append(fragment)
-    return list(found.values())
+        choices.setdefault(fragment.choice.index, []).append(fragment)
+    return list(choices.values())
 
 
 def calls(items: Iterable[Item]) -> list[list[CallFragment]]:
     """The fragments of each call, in order of the openings; each choice has its own calls."""
-    found: dict[tuple[int, int], list[CallFragment]] = {}
+    by_key: dict[tuple[int, int], list[CallFragment]] = {}
     for fragment in fragments(items):
         key = fragment.choice.index, fragment.entry["index"]
-        found.setdefault(key, []).append(fragment)
-    return list(found.values())
+        by_key.setdefault(key, []).append(fragment)
+    return list(by_key.values())
 
 
 def continuations(items: Iterable[Item]) -> Iterator[tuple[CallFragment, CallFragment]]:
@@ -197,8 +197,8 @@ def contiguous(items: Sequence[Item]) -> list[Item]:
                 latest[index] = fragment
                 current = index
                 continue
-            kept = latest[index]
-            kept.function["arguments"] = kept.arguments + fragment.arguments
+            before = latest[index]
+            before.function["arguments"] = before.arguments + fragment.arguments
             gone.append(fragment)
     return removed(items, gone)
 

@@ -174,8 +174,8 @@ def _no_content(items: list[Item], context: Context) -> list[Item]:
     }
     for choice in choices_of(items):
         if choice.index in calling - texts and "content" in choice.delta:
-            kept = {k: v for k, v in choice.delta.items() if k not in _NULLABLE or v is not None}
-            choice.fields["delta"] = kept
+            delta = {k: v for k, v in choice.delta.items() if k not in _NULLABLE or v is not None}
+            choice.fields["delta"] = delta
     return items
 
 

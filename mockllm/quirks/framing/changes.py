@@ -59,8 +59,8 @@ def _is_done(timed: TimedBytes) -> bool:
 
 def _line_end(stream: Sequence[TimedBytes]) -> bytes:
     """The first line end in the stream; LF where there is none."""
-    found = next(filter(None, (_LINE_END.search(timed.data) for timed in stream)), None)
-    return found[0] if found else b"\n"
+    match = next(filter(None, (_LINE_END.search(timed.data) for timed in stream)), None)
+    return match[0] if match else b"\n"
 
 
 def _object(timed: TimedBytes) -> dict[str, Any] | None:
@@ -176,12 +176,12 @@ def with_lines(name: bytes, value: Callable[[int], bytes]) -> BytesChange:
         number = 0
         changed = []
         for timed in stream:
-            found = _DATA.search(timed.data)
-            number += found is not None
-            if found is None or own.search(timed.data):
+            match = _DATA.search(timed.data)
+            number += match is not None
+            if match is None or own.search(timed.data):
                 changed.append(timed)
                 continue
-            start = found.end() - len(b"data")
+            start = match.end() - len(b"data")
             line = name + b": " + value(number) + end
             changed.append(TimedBytes(timed.at, timed.data[:start] + line + timed.data[start:]))
         return changed

@@ -135,8 +135,8 @@ def with_parts(
 def without_candidates(item: Item) -> Item:
     """A copy of a chunk with usage, model and id, and without candidates."""
     names = ("usageMetadata", "modelVersion", "responseId")
-    kept = {name: chunk(item)[name] for name in names if name in chunk(item)}
-    return with_wire_json(Item(item.at, copy.deepcopy(kept)))
+    fields = {name: chunk(item)[name] for name in names if name in chunk(item)}
+    return with_wire_json(Item(item.at, copy.deepcopy(fields)))
 
 
 # The same for turns

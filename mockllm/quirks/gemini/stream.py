@@ -69,14 +69,14 @@ def _raw_error(position: Callable[[list[Item]], int]) -> FramesChange:
     def change(items: list[Item], _: Context) -> list[Item]:
         if any(item.raw is not None for item in items):
             return items
-        kept = position(items)
+        start = position(items)
         error = {
             "code": int(_OVERLOADED.code or 0),
             "message": _OVERLOADED.message,
             "status": _OVERLOADED.type,
         }
         raw = json.dumps({"error": error}, indent=2) + "\n"
-        return [*items[:kept], Item(time_at(items, kept), raw=raw)]
+        return [*items[:start], Item(time_at(items, start), raw=raw)]
 
     return change
 
@@ -87,8 +87,8 @@ def _behind_first(items: list[Item]) -> int:
     return end_position(items) if first is None else first + 1
 
 
-def _failed(kept: Callable[[Turn], Turn]) -> Callable[[Turn], Turn]:
-    return lambda turn: replace(without_finish(kept(turn)), error=_OVERLOADED)
+def _failed(sent: Callable[[Turn], Turn]) -> Callable[[Turn], Turn]:
+    return lambda turn: replace(without_finish(sent(turn)), error=_OVERLOADED)
 
 
 def _cut(items: list[Item], _: Context) -> list[Item]:
