@@ -93,14 +93,16 @@ def show(
       echo '{"stream_options": {"include_usage": true}}' | mockllm show unicode --request -
     """
     from mockllm.replay.body import parse_object
-    from mockllm.replay.turn_answer import turn_answer, usual_request
+    from mockllm.replay.turn_answer import route_turn_answer, turn_answer, usual_request
 
     if _is_case(scenario):
         _print(_case_answer(scenario, paths), timing)
         return
     found = scenario_named(scenario, (*read_scenarios(paths), *_samples(scenario)))
     if found.route is not None:
-        _print(_route_answer(found, turn, api), timing)
+        if api is not None:
+            raise UsageError(f"scenario {scenario!r} answers {found.route}; leave --api out")
+        _print(route_turn_answer(found, turn - 1, on_reply=_report_reply), timing)
         return
     protocol = _protocol(found, api or _met_in(quirks, found) or _recorded_over(found, turn - 1))
     fields = {} if request is None else parse_object(request.read())
@@ -123,27 +125,6 @@ def _case_answer(name: str, paths: tuple[Path, ...]) -> HttpAnswer:
     from mockllm.conformance.case_names import spec_named
 
     return spec_named(name, read_scenarios(paths)).compile().answer
-
-
-def _route_answer(scenario: Scenario, turn: int, api: str | None) -> HttpAnswer:
-    """The answer of a route that calls no model: its recording, or else what the turn describes."""
-    from mockllm.replay.compilation.tape_player import Recordings
-    from mockllm.replay.routes import route_answer
-
-    if api is not None:
-        raise UsageError(f"scenario {scenario.name!r} answers {scenario.route}; leave --api out")
-    if turn > len(scenario.turns):
-        raise UsageError(_too_few(scenario, turn))
-    spec = scenario.turns[turn - 1]
-    played = Recordings().play_route(scenario.name, spec)
-    if played.answer is None and spec.recorded is not None:
-        _report_reply(played)
-    return played.answer or route_answer(spec)
-
-
-def _too_few(scenario: Scenario, turn: int) -> str:
-    count = len(scenario.turns)
-    return f"scenario {scenario.name!r} has {count} turn{'s' * (count > 1)}, not {turn}"
 
 
 def _report_reply(played: RecordedAnswer) -> None:

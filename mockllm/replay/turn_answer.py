@@ -21,7 +21,7 @@ from mockllm.scenario.model import Scenario, TurnSpec
 if TYPE_CHECKING:
     from mockllm.replay.compilation.tape_player import RecordedAnswer
 
-__all__ = ["turn_answer", "usual_request"]
+__all__ = ["route_turn_answer", "turn_answer", "usual_request"]
 
 
 def usual_request(
@@ -60,10 +60,7 @@ def turn_answer(
     """
     spec, index = turn_at(scenario, position, protocol.name), turn_index(scenario, position)
     if spec is None or index is None:
-        count = len(scenario.turns)
-        raise UsageError(
-            f"scenario {scenario.name!r} has {count} turn{'s' * (count > 1)}, not {position + 1}"
-        )
+        raise _no_turn(scenario, position)
     selection = Selection(scenario, position, index)
     tried = _tried(spec, attempt)
     replayer, faults = Replayer(), spec.fault
@@ -80,6 +77,40 @@ def turn_answer(
     if answer is None:
         answer = replayer.answer(selection, request, protocol, quirks)
     return broken_answer(answer, faults, selection, request, protocol)
+
+
+def route_turn_answer(
+    scenario: Scenario,
+    index: int,
+    *,
+    on_reply: Callable[[RecordedAnswer], None] = lambda _: None,
+) -> HttpAnswer:
+    """The answer of a turn of a route that calls no model: its recording, or else what the turn
+    describes.
+
+    Args:
+        on_reply: as of `turn_answer`.
+
+    Raises:
+        UsageError: there is no such turn.
+    """
+    from mockllm.replay.compilation.tape_player import Recordings
+    from mockllm.replay.routes import route_answer
+
+    if index >= len(scenario.turns):
+        raise _no_turn(scenario, index)
+    turn = scenario.turns[index]
+    played = Recordings().play_route(scenario.name, turn)
+    if played.answer is None and turn.recorded is not None:
+        on_reply(played)
+    return played.answer or route_answer(turn)
+
+
+def _no_turn(scenario: Scenario, position: int) -> UsageError:
+    count = len(scenario.turns)
+    return UsageError(
+        f"scenario {scenario.name!r} has {count} turn{'s' * (count > 1)}, not {position + 1}"
+    )
 
 
 def _recorded(

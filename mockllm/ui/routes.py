@@ -17,8 +17,9 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.replay.compilation.http_answer import HttpAnswer, bytes_answer
 from mockllm.replay.sessions.exchange import Exchange, Sent
 from mockllm.replay.sessions.session import Session
-from mockllm.replay.turn_answer import turn_answer, usual_request
+from mockllm.replay.turn_answer import route_turn_answer, turn_answer, usual_request
 from mockllm.scenario.model import Scenario
+from mockllm.server.control.query import whole_number
 from mockllm.server.control.routes import base_urls
 from mockllm.server.control.sent_answers import KEEPS
 from mockllm.server.control.server_view import ServerView
@@ -262,15 +263,15 @@ class LivePage:
                 f"{name!r} does not play over {api!r}; it plays over: {', '.join(playable)}.",
                 param="api",
             )
-        turn, attempt = _whole(query, "turn", 0), _whole(query, "attempt", None)
+        turn, attempt = whole_number(query, "turn"), whole_number(query, "attempt") or None
         speed = self._answers.options.speed
 
         def made() -> dict[str, Any]:
             if scenario.route is not None:
-                return stream_json(made_sent(_route_answer(scenario, turn or 0), 1.0), None)
+                return stream_json(made_sent(route_turn_answer(scenario, turn), 1.0), None)
             protocol = PROTOCOLS[api]
             request = usual_request(scenario, protocol, stream=True, fields={})
-            answer = turn_answer(scenario, turn or 0, protocol, request, attempt=attempt)
+            answer = turn_answer(scenario, turn, protocol, request, attempt=attempt)
             return stream_json(made_sent(answer, speed or 1.0), protocol)
 
         try:
@@ -279,25 +280,6 @@ class LivePage:
             raise RequestError(f"{error}.", status=404) from None
         except (MockLLMError, OSError) as error:
             raise RequestError(f"The turn cannot be played: {error}", status=422) from None
-
-
-def _route_answer(scenario: Scenario, turn: int) -> HttpAnswer:
-    from mockllm.replay.compilation.tape_player import Recordings
-    from mockllm.replay.routes import route_answer
-
-    if turn >= len(scenario.turns):
-        raise UsageError(f"scenario {scenario.name!r} has no turn {turn + 1}")
-    spec = scenario.turns[turn]
-    return Recordings().play_route(scenario.name, spec).answer or route_answer(spec)
-
-
-def _whole(query: Mapping[str, str], name: str, default: int | None) -> int | None:
-    given = query.get(name, "")
-    if not given:
-        return default
-    if not (given.isascii() and given.isdecimal() and len(given) <= 6):
-        raise RequestError(f"{name} must be a whole number, got {given[:40]!r}.", param=name)
-    return int(given)
 
 
 def _numbered(session: Session, number: str) -> Exchange:
@@ -323,5 +305,5 @@ def _json_answer(value: Any, fields: Mapping[str, str]) -> HttpAnswer:
 def _version() -> str:
     try:
         return version("mockllm-harness")
-    except PackageNotFoundError:
+    except PackageNotFoundError:  # a checkout that is not installed
         return ""

@@ -15,6 +15,7 @@ from mockllm.errors import RequestError
 from mockllm.protocols.base import dumps
 from mockllm.replay.sessions.exchange import Exchange
 from mockllm.replay.sessions.session import Session
+from mockllm.server.control.query import whole_number
 
 __all__ = ["JournalPage", "journal_parts", "read_page"]
 
@@ -51,20 +52,8 @@ def read_page(query: Mapping[str, str]) -> JournalPage:
             "session=default, or the name of another one.",
             param="session",
         )
-    after = _number(query, "after", 0)
-    limit = _number(query, "limit", 1) if "limit" in query else None
-    return JournalPage(after or 0, limit, paged=True)
-
-
-def _number(query: Mapping[str, str], name: str, least: int) -> int:
-    given = query.get(name, "0")
-    # Python reads at most 4,300 digits, and no journal has that many entries.
-    if not (given.isascii() and given.isdecimal() and len(given) <= 18 and int(given) >= least):
-        shown = given if len(given) <= 40 else f"{given[:40]}…"
-        raise RequestError(
-            f"{name} must be a whole number from {least}, got {shown!r}.", param=name
-        )
-    return int(given)
+    limit = whole_number(query, "limit", least=1) if "limit" in query else None
+    return JournalPage(whole_number(query, "after"), limit, paged=True)
 
 
 async def journal_parts(sessions: Iterable[Session], page: JournalPage) -> AsyncIterator[bytes]:

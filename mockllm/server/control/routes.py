@@ -11,13 +11,13 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
-from mockllm.core.text import shorten
 from mockllm.errors import RequestError, UsageError
 from mockllm.protocols.base import WireProtocol
 from mockllm.replay.player import Player
 from mockllm.replay.sessions.session import Session, Sessions
 from mockllm.scenario.model import Scenario
 from mockllm.server.control.journal_pages import journal_parts, read_page
+from mockllm.server.control.query import flag, names, whole_number
 from mockllm.server.control.session_setup import SessionSetup, SessionSetups
 from mockllm.server.http.request_target import SESSION_HEADER, SESSION_NAME
 
@@ -29,9 +29,6 @@ __all__ = ["CONTROL_PREFIX", "SESSION_NAME", "Control", "base_urls", "gone"]
 
 CONTROL_PREFIX = "/_mockllm/"
 
-_MOST_DIGITS = 9
-"""Of a number in a query."""
-
 _STATELESS = frozenset({("GET", "health")})
 """The routes that need no session."""
 
@@ -39,17 +36,6 @@ _STATELESS = frozenset({("GET", "health")})
 def base_urls(protocols: Mapping[str, WireProtocol], root: str) -> dict[str, str]:
     """The base URL to give to a client of each protocol; `root` has no slash at its end."""
     return {name: root + protocol.base_path for name, protocol in protocols.items()}
-
-
-def _flag(query: Mapping[str, str], name: str) -> bool:
-    value = query.get(name, "false")
-    if value not in ("true", "false"):
-        raise RequestError(f"{name} must be true or false, got {value!r}.", param=name)
-    return value == "true"
-
-
-def _names(query: Mapping[str, str], name: str) -> frozenset[str]:
-    return frozenset(filter(None, query.get(name, "").split(",")))
 
 
 class Control:
@@ -185,19 +171,15 @@ class Control:
         from mockllm.checking.conversations.judge import verify
 
         session = self._find(query.get("session", "default"))
-        given = query.get("depth", "50")
-        if not (given.isdecimal() and len(given) <= _MOST_DIGITS):
-            shown = shorten(given, 40)
-            raise RequestError(f"depth must be a whole number, got {shown!r}.", param="depth")
         try:
             found = verify(
                 session,
                 self._player_of(session.name).served.by_name,
-                depth=int(given),
-                leave_out=_names(query, "leave_out"),
-                require=_names(query, "require"),
-                once=_flag(query, "once"),
-                allow_unplayed=_flag(query, "allow_unplayed"),
+                depth=whole_number(query, "depth", 50),
+                leave_out=names(query, "leave_out"),
+                require=names(query, "require"),
+                once=flag(query, "once"),
+                allow_unplayed=flag(query, "allow_unplayed"),
             )
         except UsageError as error:
             raise RequestError(f"leave_out and require: {error}", param="leave_out") from None
