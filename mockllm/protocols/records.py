@@ -166,6 +166,7 @@ class FieldNames:
     Args:
         fragments: pieces of text that a client joins over the events of a stream, and that mean
             nothing alone: text, reasoning, refusals, arguments of calls.
+        arguments: those of a call, as JSON or as pieces of its text.
         labels: strings that no client joins and that mean nothing to a person: ids, types, names
             of models and tools, states.
         opaque: strings that only the service understands: signatures, encrypted reasoning, padding.
@@ -173,6 +174,7 @@ class FieldNames:
     """
 
     fragments: frozenset[str] = frozenset()
+    arguments: frozenset[str] = frozenset()
     labels: frozenset[str] = frozenset()
     opaque: frozenset[str] = frozenset()
     item_ids: frozenset[str] = frozenset()

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import ast
+from dataclasses import fields
+from pathlib import Path
+
 import pytest
 
 from mockllm.core.timeline import expand
 from mockllm.core.turn import Reasoning, Text, ToolCall, Turn
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Reply
+from mockllm.protocols.records import FieldNames
 from mockllm.protocols.routes import target_of
 from mockllm.protocols.values import json_object
+
+PACKAGE = Path(__file__).parents[2] / "mockllm"
 
 TURN = Turn(
     (
@@ -43,13 +50,42 @@ def changed_fields(one, other, name=""):
     return {name} if one != other else set()
 
 
+# Words of the neutral language, and of the files of another program.
+NEUTRAL = frozenset({"call_id", "response_id"})
+OTHER_FORMATS = ("aimock.py", "aimock_replies.py")
+
+
+def specific_names() -> set[str]:
+    """The fields of any API that no other file would have: of several words."""
+    names = {
+        name
+        for protocol in PROTOCOLS.values()
+        for field in fields(FieldNames)
+        for name in getattr(protocol.fields, field.name)
+    }
+    return {name for name in names if "_" in name or name != name.lower()} - NEUTRAL
+
+
+def test_names_stand_in_the_packages() -> None:
+    """No file outside the packages, and the quirks, which change them, has a field of an API."""
+    names, copies = specific_names(), []
+    for path in PACKAGE.rglob("*.py"):
+        if path.relative_to(PACKAGE).parts[0] in ("protocols", "quirks"):
+            continue
+        if path.name not in OTHER_FORMATS:
+            nodes = ast.walk(ast.parse(path.read_text()))
+            values = (node.value for node in nodes if isinstance(node, ast.Constant))
+            copies += [(path.name, value) for value in values if value in names]
+    assert not copies
+
+
 @pytest.mark.parametrize("protocol", PROTOCOLS.values(), ids=PROTOCOLS)
 def test_text_is_in_fragments(protocol):
     """Whatever is changed as text of the model is in a field of fragments, and no label is."""
-    fields = protocol.fields
-    assert not fields.fragments & (fields.labels | fields.opaque | fields.item_ids)
+    held = protocol.fields
+    assert not held.fragments & (held.labels | held.opaque | held.item_ids)
     names = set()
     for value in frames(protocol):
         names |= changed_fields(value, protocol.events.map_text(value, lambda text: text + "!"))
     assert names
-    assert names <= fields.fragments
+    assert names <= held.fragments

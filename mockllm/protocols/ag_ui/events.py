@@ -19,6 +19,7 @@ def _is_text(name: str, event: Mapping[str, Any]) -> bool:
 
 FIELDS = FieldNames(
     fragments=frozenset({"content", "delta"}),
+    arguments=frozenset({"arguments"}),
     labels=frozenset({"id", "messageId", "name", "parentMessageId", "role", "runId"})
     | {"threadId", "toolCallId", "toolCallName", "type"},
     item_ids=frozenset({"messageId", "toolCallId"}),

@@ -11,6 +11,7 @@ _ENDINGS = ("message_delta", "message_stop", "error")
 
 FIELDS = FieldNames(
     fragments=frozenset({"input", "partial_json", "text", "thinking"}),
+    arguments=frozenset({"partial_json"}),
     labels=frozenset({"id", "model", "name", "role", "stop_reason", "type"}),
     opaque=frozenset({"signature"}),
     item_ids=frozenset({"index"}),

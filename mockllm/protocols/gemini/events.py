@@ -21,6 +21,7 @@ def _is_end(chunk: Mapping[str, Any]) -> bool:
 
 FIELDS = FieldNames(
     fragments=frozenset({"text"}),
+    arguments=frozenset({"args"}),
     labels=frozenset({"finishReason", "id", "modelVersion", "name", "responseId", "role"}),
     opaque=frozenset({"thoughtSignature"}),
     item_ids=frozenset({"index"}),

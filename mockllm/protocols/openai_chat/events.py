@@ -15,6 +15,7 @@ _TEXT = frozenset({"content", "refusal", "reasoning_content"})
 FIELDS = FieldNames(
     # Services send reasoning as `reasoning` or `thinking` too; custom tools have an `input`.
     fragments=_TEXT | {"arguments", "input", "reasoning", "text", "thinking"},
+    arguments=frozenset({"arguments"}),
     labels=frozenset({"finish_reason", "id", "model", "name", "object", "role", "service_tier"})
     | {"system_fingerprint", "tool_call_id", "type"},
     opaque=frozenset({"obfuscation"}),

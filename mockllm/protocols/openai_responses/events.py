@@ -22,6 +22,7 @@ def _is_text(name: str, value: Mapping[str, Any]) -> bool:
 
 FIELDS = FieldNames(
     fragments=frozenset({"arguments", "content", "delta", "input", "refusal", "text"}),
+    arguments=frozenset({"arguments"}),
     labels=frozenset({"call_id", "id", "item_id", "model", "name", "object", "response_id"})
     | {"role", "service_tier", "status", "type"},
     opaque=frozenset({"encrypted_content", "obfuscation"}),

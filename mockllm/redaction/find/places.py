@@ -9,15 +9,13 @@ from mockllm.redaction.find.found import Found, Spans
 from mockllm.redaction.find.keep import Keep
 from mockllm.redaction.walk.channels import Channel
 from mockllm.redaction.walk.documents import Document
-from mockllm.redaction.walk.json_strings import StringValue
+from mockllm.redaction.walk.json_strings import StringValue, api_fields
 
 __all__ = ["Places"]
 
 _Path = tuple[str | int, ...]
 _ARGUMENTS = "arguments"
-# Other names of the arguments of a call, as a user may not know them: of fragments, and of other
-# services. At the root `input` is what a request asks.
-_ARGUMENT_NAMES = frozenset(("partial_json", "args"))
+# Some APIs have arguments in an `input`. At the root `input` is what a request asks.
 _INPUT = "input"
 _DELTA = "delta"
 _DEEPEST = 3
@@ -99,8 +97,9 @@ def _written(path: _Path) -> Iterable[str]:
     """A path as `json_paths.compiled` reads it: with the names of the service, and with
     `arguments` for the arguments of a call."""
     plain = "".join(f"\x1f{step}" for step in path)
+    names = api_fields().arguments
     steps = (
-        _ARGUMENTS if step in _ARGUMENT_NAMES or (step == _INPUT and index) else step
+        _ARGUMENTS if step in names or (step == _INPUT and index) else step
         for index, step in enumerate(path)
     )
     return dict.fromkeys((plain, "".join(f"\x1f{step}" for step in steps)))
