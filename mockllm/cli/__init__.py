@@ -44,10 +44,10 @@ def _print_version(context: click.Context, _: click.Parameter, wanted: bool) -> 
     from mockllm.cli.terminal.installation import findings, installed_version
 
     click.echo(f"mockllm, version {installed_version()}")
-    found = findings()
-    for line in found:
+    problems = findings()
+    for line in problems:
         click.echo(f"mockllm: {line}", err=True)
-    context.exit(1 if found else 0)
+    context.exit(1 if problems else 0)
 
 
 @click.group(

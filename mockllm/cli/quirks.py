@@ -51,18 +51,18 @@ def quirks(names: tuple[str, ...], api: Api | None, as_json: bool) -> None:
     """
     from mockllm.quirks import QUIRKS, find
 
-    found = [find(name)[0] for name in names] or list(QUIRKS.values())
+    listed = [find(name)[0] for name in names] or list(QUIRKS.values())
     if api is not None:
-        found = [quirk for quirk in found if quirk.applies_to(api)]
+        listed = [quirk for quirk in listed if quirk.applies_to(api)]
     if as_json:
-        click.echo(json.dumps([*map(_as_json, found)], indent=2, ensure_ascii=False))
+        click.echo(json.dumps([*map(_as_json, listed)], indent=2, ensure_ascii=False))
     elif names:
-        for quirk in found:
+        for quirk in listed:
             for line in _details(quirk, api or quirk.apis[0]):
                 click.echo(line)
     else:
         width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
-        for line in table([_HEAD, *map(_row, found)]):
+        for line in table([_HEAD, *map(_row, listed)]):
             click.echo(line[:width] if width else line)
 
 

@@ -98,8 +98,8 @@ def _compare(paths: tuple[Path, ...], *, as_json: bool) -> int:
 
     if len(paths) != 2 or any(path.is_dir() for path in paths):
         raise click.UsageError("--diff takes two results files: OLD NEW")
-    found = diff(*map(read_results, paths))
-    click.echo(json.dumps(diff_json(found), indent=2) if as_json else diff_text(found))
-    if found.of("worse"):
+    changes = diff(*map(read_results, paths))
+    click.echo(json.dumps(diff_json(changes), indent=2) if as_json else diff_text(changes))
+    if changes.of("worse"):
         return 1
-    return 2 if found.unknown else 0
+    return 2 if changes.unknown else 0

@@ -62,6 +62,6 @@ def steps(language: str) -> list[str]:
     """The command lines that build a runner, if it is built, and check it: the block of its
     README."""
     text = (runners_folder() / language / "README.md").read_text(encoding="utf-8")
-    found = re.search(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
-    assert found is not None
-    return found[1].splitlines()
+    block = re.search(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert block is not None
+    return block[1].splitlines()

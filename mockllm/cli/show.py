@@ -98,17 +98,17 @@ def show(
     if _is_case(scenario):
         _print(_case_answer(scenario, paths), timing)
         return
-    found = scenario_named(scenario, (*read_scenarios(paths), *_samples(scenario)))
-    if found.route is not None:
+    chosen = scenario_named(scenario, (*read_scenarios(paths), *_samples(scenario)))
+    if chosen.route is not None:
         if api is not None:
-            raise UsageError(f"scenario {scenario!r} answers {found.route}; leave --api out")
-        _print(route_turn_answer(found, turn - 1, on_reply=_report_reply), timing)
+            raise UsageError(f"scenario {scenario!r} answers {chosen.route}; leave --api out")
+        _print(route_turn_answer(chosen, turn - 1, on_reply=_report_reply), timing)
         return
-    protocol = _protocol(found, api or _met_in(quirks, found) or _recorded_over(found, turn - 1))
+    protocol = _protocol(chosen, api or _met_in(quirks, chosen) or _recorded_over(chosen, turn - 1))
     fields = {} if request is None else parse_object(request.read())
-    sent = usual_request(found, protocol, stream=not body, fields=fields)
+    sent = usual_request(chosen, protocol, stream=not body, fields=fields)
     answer = turn_answer(
-        found, turn - 1, protocol, sent, attempt=attempt, quirks=quirks, on_reply=_report_reply
+        chosen, turn - 1, protocol, sent, attempt=attempt, quirks=quirks, on_reply=_report_reply
     )
     _print(answer, timing)
 
@@ -190,9 +190,9 @@ def _met_in(quirks: tuple[str, ...], scenario: Scenario) -> str | None:
     from mockllm.protocols import PROTOCOLS
     from mockllm.quirks import find
 
-    found = [find(name)[0] for name in quirks]
-    apis = scenario.apis or PROTOCOLS if found else ()
-    return next((api for api in apis if all(quirk.applies_to(api) for quirk in found)), None)
+    wanted = [find(name)[0] for name in quirks]
+    apis = scenario.apis or PROTOCOLS if wanted else ()
+    return next((api for api in apis if all(quirk.applies_to(api) for quirk in wanted)), None)
 
 
 def _protocol(scenario: Scenario, api: str | None) -> WireProtocol:

@@ -145,26 +145,26 @@ def _unread(request: Request, fields: frozenset[str]) -> str:
         + [message.text for message in request.messages]
         + [call.arguments for message in request.messages for call in message.calls]
     )
-    found = [
+    unknown = [
         text
         for name in sorted(fields)
         for text in _strings(request.body.get(name))
         if (len(text) > 80 or " " in text.strip()) and text not in known
     ]
-    found = [text for text in found if json.dumps(text)[1:-1] not in known]
-    if not found:
+    unknown = [text for text in unknown if json.dumps(text)[1:-1] not in known]
+    if not unknown:
         return ""
-    several = "1 value" if len(found) == 1 else f"{len(found):,} values"
-    return f"{several} of {sum(map(len, found)):,} characters (such as files and reasoning)"
+    several = "1 value" if len(unknown) == 1 else f"{len(unknown):,} values"
+    return f"{several} of {sum(map(len, unknown)):,} characters (such as files and reasoning)"
 
 
 def _settings(request: Request, protocol: WireProtocol, messages: frozenset[str]) -> dict[str, Any]:
     """The fields of a body besides messages and tools, and the model that a path names."""
     tools = protocol.client.tools([OfferedTool("name")])
     left_out = {*messages, *tools}
-    found: dict[str, Any] = {"model": request.model} if request.model else {}
-    found |= {name: value for name, value in request.body.items() if name not in left_out}
-    return {shorten(name, _LONGEST_NAME): _setting(value) for name, value in found.items()}
+    settings: dict[str, Any] = {"model": request.model} if request.model else {}
+    settings |= {name: value for name, value in request.body.items() if name not in left_out}
+    return {shorten(name, _LONGEST_NAME): _setting(value) for name, value in settings.items()}
 
 
 def _setting(value: Any) -> Any:

@@ -58,15 +58,15 @@ def curl_texts(scenario: Scenario, url: str) -> dict[str, dict[str, str]]:
 
 def _requests(scenario: Scenario, protocol: WireProtocol) -> list[Captured]:
     """What a client sends for the turns, as far as that is known."""
-    found: list[Captured] = []
+    requests: list[Captured] = []
     try:
         for request in client_requests(scenario, protocol):
-            found.append(request)
-            if len(found) == _MOST_TURNS:
+            requests.append(request)
+            if len(requests) == _MOST_TURNS:
                 break
     except (MockLLMError, ValueError):  # such as a turn that cannot be played over the API
-        return found
-    return found
+        return requests
+    return requests
 
 
 def _command(request: Captured, scenario: Scenario, protocol: WireProtocol, url: str) -> str:

@@ -45,7 +45,7 @@ def explanation_json(player: Player, exchange: Exchange) -> dict[str, Any] | Non
     if exchange.outcome not in _OUTCOMES:
         return None
     message = "\n".join(exchange.problems)
-    found: dict[str, Any] = {
+    answer: dict[str, Any] = {
         "kind": exchange.outcome,
         "message": shorten(message, _LONGEST),
         "nearest": [],
@@ -55,16 +55,16 @@ def explanation_json(player: Player, exchange: Exchange) -> dict[str, Any] | Non
     }
     if exchange.outcome == "invalid" and exchange.scenario is not None:
         nearest = _refused(player, exchange)
-        return found | ({"kind": "refused", "nearest": [nearest]} if nearest else {})
+        return answer | ({"kind": "refused", "nearest": [nearest]} if nearest else {})
     protocol = PROTOCOLS.get(exchange.api or "")
     if exchange.outcome == "unmatched" and protocol is not None and exchange.target is not None:
         request = _request(player, exchange, protocol)
         if request is None:
-            return found | {"skeleton_why": "Too little of the request is kept to read it."}
-        return found | _unmatched(player, exchange, request, protocol)
+            return answer | {"skeleton_why": "Too little of the request is kept to read it."}
+        return answer | _unmatched(player, exchange, request, protocol)
     if exchange.outcome != "invalid":
-        return found | _route(player, exchange)
-    return found
+        return answer | _route(player, exchange)
+    return answer
 
 
 def _request(player: Player, exchange: Exchange, protocol: WireProtocol) -> Request | None:
@@ -115,7 +115,7 @@ def _ranked(
     named = named_scenario(player.served, request, exchange.headers)
     text = last_user_text(request) if named is None else named
     sent = letter_pairs(text[:_MOST_COMPARED])
-    found = []
+    ranked = []
     for scenario in player.served.scenarios:
         match = scenario.match or Match()
         if match.anything or scenario.route is not None:
@@ -126,11 +126,11 @@ def _ranked(
         expected = match.user.value if match.user is not None else ""
         likeness = _likeness(scenario.name if named is not None else expected, sent)
         rank = (-_score(conditions), -likeness, scenario.name)
-        found.append(
+        ranked.append(
             (rank, scenario, [_unmasked(condition, exchange.headers) for condition in conditions])
         )
-    found.sort(key=lambda one: one[0])
-    return [(scenario, conditions) for _, scenario, conditions in found]
+    ranked.sort(key=lambda one: one[0])
+    return [(scenario, conditions) for _, scenario, conditions in ranked]
 
 
 def _likeness(expected: str, sent: set[str]) -> float:

@@ -23,17 +23,17 @@ def findings_json(
         scenarios: those that were served, by name.
         number: of the request in the session.
     """
-    found = verify(session, scenarios, allow_unplayed=True)
-    why = [f"{gap}" for gap in found.gaps]
-    if number in found.not_judged:
+    verification = verify(session, scenarios, allow_unplayed=True)
+    why = [f"{gap}" for gap in verification.gaps]
+    if number in verification.not_judged:
         why.append("The request is too large to be kept whole, so it is not judged.")
-    if found.evicted or found.forgotten:
+    if verification.evicted or verification.forgotten:
         why.append("The journal has dropped requests before it, so they are not judged with it.")
-    if number in found.missed_faults:
+    if number in verification.missed_faults:
         why.append("A fault did not strike in its answer, so its retries are not judged.")
     findings = [
         {"rule": violation.invariant, "message": shorten(violation.message, _LONGEST)}
-        for violation in found.violations
+        for violation in verification.violations
         if violation.exchange == number
     ]
     return findings, " ".join(why)

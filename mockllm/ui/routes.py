@@ -109,10 +109,10 @@ class LivePage:
             raise RequestError(f"{PREFIX} is only read: send GET.", status=405)
         if steps == ["events"]:
             return await self.live.serve(request, dict(fields), headers.get("host", ""), sent)
-        found = await self._read(steps, query, headers.get("host", ""))
-        if found is None:
+        value = await self._read(steps, query, headers.get("host", ""))
+        if value is None:
             return await deliver(request, file_answer("/".join(steps), headers), sent)
-        return await deliver(request, _json_answer(found, fields), sent)
+        return await deliver(request, _json_answer(value, fields), sent)
 
     async def _read(
         self, steps: list[str], query: Mapping[str, str], host: str
@@ -181,10 +181,10 @@ class LivePage:
     async def _session(self, name: str) -> Session:
         shared = self._server.shared
         sessions = self._server.sessions if shared is None else await shared.load([name])
-        found = sessions.find(name)
-        if found is None:
+        session = sessions.find(name)
+        if session is None:
             raise RequestError(f"There is no session {name[:128]!r} any more.", status=404)
-        return found
+        return session
 
     def _detail(
         self, session: Session, exchange: Exchange, scenario: Scenario | None

@@ -54,13 +54,13 @@ def key_of(exchange: Exchange) -> tuple[str, int]:
 
 def row(exchange: Exchange) -> dict[str, Any]:
     """The row of a request, which may not be over yet."""
-    found = {name: getattr(exchange, name) for name in _FIELDS}
+    fields = {name: getattr(exchange, name) for name in _FIELDS}
     for name in ("model", "path", "scenario", "method"):
-        if found[name] is not None:
-            found[name] = shorten(found[name], _LONGEST)
+        if fields[name] is not None:
+            fields[name] = shorten(fields[name], _LONGEST)
     problems = exchange.problems
     return {
-        **found,
+        **fields,
         "open": exchange.in_use,
         "problem": shorten(problems[0], 300) if problems else "",
         "problems": len(problems),

@@ -49,7 +49,7 @@ def _tags(scenario: Scenario) -> list[str]:
     """What a scenario has that few have."""
     forms = [(turn, *(variant for _, variant in turn.variants)) for turn in scenario.turns]
     every = [turn for turns in forms for turn in turns]
-    found = {
+    tags = {
         "recorded": any(True for turn in every for _ in turn.recordings()),
         "fault": any(turn.fault for turn in every),
         "quirk": any(turn.wire is not None and turn.wire.quirks for turn in every),
@@ -58,7 +58,7 @@ def _tags(scenario: Scenario) -> list[str]:
         "fallback": scenario.match is not None and scenario.match.anything,
         "only by name": scenario.match is None and scenario.route is None,
     }
-    return [name for name, holds in found.items() if holds]
+    return [name for name, holds in tags.items() if holds]
 
 
 def _title(turn: TurnSpec) -> str:
@@ -120,7 +120,7 @@ def _text(scenario: Scenario) -> tuple[str, int, str]:
     try:
         with Path(scenario.file).open("rb") as file:
             text = file.read(MAX_FILE + 1).decode()
-        found = _document(text, scenario)
+        document = _document(text, scenario)
     except OSError as error:
         reason = f"cannot be read: {error.strerror or error}"
     except UnicodeDecodeError:
@@ -128,8 +128,8 @@ def _text(scenario: Scenario) -> tuple[str, int, str]:
     except MockLLMError:
         reason = "is broken now"
     else:
-        if found is not None:
-            return (*_shortened(found[0], found[1], ""),)
+        if document is not None:
+            return (*_shortened(document[0], document[1], ""),)
         reason = "does not have it any more"
     why = f"{scenario.file} {reason}, so this is written anew from what is served."
     return (*_shortened(dump(scenario), 1, why),)
@@ -150,20 +150,20 @@ def _document(text: str, scenario: Scenario) -> tuple[str, int] | None:
         ScenarioError: the text is no YAML.
     """
     firsts: list[int] = []
-    found = None
+    index = None
     for document in nodes.documents(text, scenario.file):
         root = document.root
         firsts.append(root.mark.line)
         name = root.entries.get("scenario") if isinstance(root, nodes.Mapping) else None
         if isinstance(name, nodes.Scalar) and name.value == scenario.name:
-            found = len(firsts) - 1
-    if found is None:
+            index = len(firsts) - 1
+    if index is None:
         return None
     lines = text.split("\n")
-    first = 0 if found == 0 else _after_mark(lines, firsts[found])
+    first = 0 if index == 0 else _after_mark(lines, firsts[index])
     end = len(lines)
-    if found + 1 < len(firsts):
-        end = _after_mark(lines, firsts[found + 1]) - 1
+    if index + 1 < len(firsts):
+        end = _after_mark(lines, firsts[index + 1]) - 1
     return "\n".join(lines[first:end]).rstrip("\n") + "\n", first + 1
 
 

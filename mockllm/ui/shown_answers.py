@@ -37,9 +37,9 @@ def sent_of(
     """
     if exchange.passed is not None and exchange.passed.status:
         return _passed(exchange, exchange.passed), ""
-    found = None if kept is None else kept.find(exchange)
-    if found is not None:
-        return _sent(found[0], found[1], scenario, speed), ""
+    kept_answer = None if kept is None else kept.find(exchange)
+    if kept_answer is not None:
+        return _sent(kept_answer[0], kept_answer[1], scenario, speed), ""
     if exchange.outcome == "forwarded":
         return None, f"The bytes of the service are not kept. {_KEPT}"
     if scenario is None or exchange.position is None or exchange.api not in PROTOCOLS:
@@ -196,8 +196,8 @@ def _plain(exchange: Exchange, scenario: Scenario) -> HttpAnswer | None:
 
 def _only_in(parts: Iterable[bytes], others: Iterable[bytes]) -> list[int]:
     matcher = SequenceMatcher(None, list(parts), list(others), autojunk=False)
-    found: list[int] = []
+    numbers: list[int] = []
     for kind, begin, end, _, _ in matcher.get_opcodes():
         if kind != "equal":
-            found += range(begin, end)
-    return found
+            numbers += range(begin, end)
+    return numbers

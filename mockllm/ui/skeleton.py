@@ -102,10 +102,10 @@ def _answers(
     ):
         return False
     for index in (ScenarioIndex((scenario,)), ScenarioIndex((*others, scenario))):
-        found = selected(index, request, headers, protocol)
-        if found is None or found.scenario.name != scenario.name:
+        selection = selected(index, request, headers, protocol)
+        if selection is None or selection.scenario.name != scenario.name:
             return False
-        if found.index != len(scenario.turns) - 1:
+        if selection.index != len(scenario.turns) - 1:
             return False
     return True
 

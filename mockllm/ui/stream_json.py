@@ -146,15 +146,15 @@ class _Reading:
         """The events that these bytes complete."""
         if self._decoder is None:
             return []
-        found: list[ev.Event] = []
+        events: list[ev.Event] = []
         try:
             for frame in self._frames.decode(data):
-                found += self._decoder.decode(frame)
+                events += self._decoder.decode(frame)
         except (MockLLMError, ValueError) as error:
             self.problems.append(shorten(str(error), 500))
             self._decoder = None
-        self.events += found
-        return found
+        self.events += events
+        return events
 
     def turn(self) -> Turn | None:
         """What all events add up to; None where they contradict each other."""

@@ -52,21 +52,21 @@ API = _Api()
 
 def size(value: str) -> int:
     """Bytes, from a number with or without a unit; `16MB` counts in steps of 1024."""
-    found = re.fullmatch(r"(\d{1,15})\s*([kmg]?)i?b?", value.strip().lower())
-    if found is None:
+    match = re.fullmatch(r"(\d{1,15})\s*([kmg]?)i?b?", value.strip().lower())
+    if match is None:
         raise click.BadParameter(f"{value!r} is not a size, such as 65536, 500KB or 16MB")
-    return int(found[1]) * _UNITS[found[2]]
+    return int(match[1]) * _UNITS[match[2]]
 
 
 def number(value: str | float) -> float:
     """A finite number, at least 0."""
     try:
-        found = float(value)
+        given = float(value)
     except ValueError:
-        found = math.nan
-    if not 0 <= found < math.inf:
+        given = math.nan
+    if not 0 <= given < math.inf:
         raise click.BadParameter(f"{value!r} is not a number of at least 0")
-    return found
+    return given
 
 
 def quirk(value: str) -> str:

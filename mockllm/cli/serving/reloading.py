@@ -58,10 +58,10 @@ def _state(folders: Iterable[Path], deep: bool) -> _State:
             for file in files:
                 path = os.path.join(name, file)  # noqa: PTH118 - a `Path` takes ten times as long
                 try:
-                    found = os.stat(path)  # noqa: PTH116 - as above
+                    status = os.stat(path)  # noqa: PTH116 - as above
                 except OSError:  # it went away in between
                     continue
-                state[path] = (found.st_mtime_ns, found.st_size, found.st_ino)
+                state[path] = (status.st_mtime_ns, status.st_size, status.st_ino)
     return state
 
 

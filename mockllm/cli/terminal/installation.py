@@ -42,12 +42,12 @@ def findings() -> tuple[str, ...]:
     nothing is wrong."""
     folder = Path(__file__).parents[2]
     missing = sorted({*_missing_from(folder), *_missing_from_record()})
-    found = [
+    checks = [
         _collision(),
         _listed("overwritten by another project", _overwritten_in(folder)),
         _listed("missing", missing),
     ]
-    problems = [problem for problem in found if problem is not None]
+    problems = [problem for problem in checks if problem is not None]
     return (*problems, f"to repair it: {REPAIR}") if problems else ()
 
 
@@ -57,8 +57,8 @@ def warn(stacklevel: int) -> None:
     Args:
         stacklevel: as for `warnings.warn`; 1 is the line that calls this function.
     """
-    if found := findings():
-        warnings.warn("; ".join(found), CollisionWarning, stacklevel + 1)
+    if problems := findings():
+        warnings.warn("; ".join(problems), CollisionWarning, stacklevel + 1)
 
 
 def _collision() -> str | None:

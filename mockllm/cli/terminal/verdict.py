@@ -45,14 +45,14 @@ def judge(
     missed: list[str] = []
     unknown = [f"session {name}: it was dropped, as there were too many" for name in evicted]
     for session in sessions:
-        found = verify(session, scenarios, **rules)
+        verification = verify(session, scenarios, **rules)
         where = "" if session.name == "default" else f" (session {session.name})"
-        broken += [f"{violation}{where}" for violation in found.violations]
+        broken += [f"{violation}{where}" for violation in verification.violations]
         missed += [
             f"turn {index + 1} of {len(scenarios[name].turns)} of {name}{where}"
-            for name, index in found.unplayed
+            for name, index in verification.unplayed
         ]
-        unknown += [f"session {session.name}: {reason}" for reason in _not_covered(found)]
+        unknown += [f"session {session.name}: {reason}" for reason in _not_covered(verification)]
     lines = [f"mockllm: {_summary(exchanges)}"]
     for exchange in bad[:_MOST_SHOWN]:
         lines += _problems_of(exchange)

@@ -181,8 +181,8 @@ class _Collector:
 
 
 def _cumulative(counts: Iterable[int]) -> list[tuple[str, float]]:
-    total, found = 0, []
+    total, buckets = 0, []
     for bound, count in zip((*LATENESS, float("inf")), counts, strict=True):
         total += count
-        found.append(("+Inf" if bound == float("inf") else str(bound), float(total)))
-    return found
+        buckets.append(("+Inf" if bound == float("inf") else str(bound), float(total)))
+    return buckets

@@ -172,7 +172,7 @@ class Control:
 
         session = self._find(query.get("session", "default"))
         try:
-            found = verify(
+            verification = verify(
                 session,
                 self._player_of(session.name).served.by_name,
                 depth=whole_number(query, "depth", 50),
@@ -183,7 +183,7 @@ class Control:
             )
         except UsageError as error:
             raise RequestError(f"leave_out and require: {error}", param="leave_out") from None
-        return {"session": session.name, **found.as_json()}
+        return {"session": session.name, **verification.as_json()}
 
     def _list(self) -> dict[str, Any]:
         return {
