@@ -50,5 +50,6 @@ def amend(exchange: Exchange, **values: Any) -> Exchange:
     exchange.received = replace(exchange.received, **_fields_of(Received, values))
     exchange.played = replace(exchange.played, **_fields_of(Played, values))
     for name, value in values.items():
-        setattr(exchange.sent, _IN_SENT.get(name, name), value)
+        part = exchange if name in Exchange.__slots__ else exchange.sent
+        setattr(part, _IN_SENT.get(name, name), value)
     return exchange

@@ -10,6 +10,7 @@ import zlib
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from mockllm.replay.sessions.exchange import Exchange
 from mockllm.replay.sessions.shortened_bodies import shortened_body
@@ -23,13 +24,6 @@ _SMALL = 2048
 """Smaller bodies, in bytes, are not compressed: that takes longer than it saves."""
 
 _MOST_SHARED = 1024
-
-
-@dataclass(slots=True)
-class _Entry:
-    exchange: Exchange
-    body: _Body
-    size: int
 
 
 @dataclass(slots=True)
@@ -48,8 +42,16 @@ class _Body:
         return self.size - len(self.data)
 
     def whole(self) -> bytes:
-        """As it was."""
+        """The body as it was."""
         return zlib.decompress(self.data) if self.packed else self.data
+
+
+_Kept = tuple[Exchange | tuple[Any, ...], _Body, bool]
+"""An entry, or its values once its answer is over; its body; and whether it was the first with it.
+
+Values stand in one flat tuple: there are tens of thousands, and the garbage collector does not look
+into tuples of plain values.
+"""
 
 
 class Dropped:
@@ -61,7 +63,7 @@ class Dropped:
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
-        self._entries: deque[_Entry] = deque()
+        self._entries: deque[_Kept] = deque()
         self._shared: dict[bytes, _Body] = {}
         self._packed = 0
         """How many of the oldest entries were packed, where that saved something."""
@@ -81,17 +83,17 @@ class Dropped:
         """Keeps an entry that leaves the journal; it gives up its headers and its body."""
         body = shortened_body(exchange.body)
         # Clients repeat requests, in retries and load tests: equal bodies are kept once.
-        shared = self._shared.get(body)
+        shared, is_first = self._shared.get(body), False
         if shared is None:
             if len(self._shared) >= _MOST_SHARED:
                 self._shared.clear()
-            shared = self._shared[body] = _Body(body, len(body))
-            size = _ENTRY + len(body)
-        else:
-            size = _ENTRY
+            shared, is_first = _Body(body, len(body)), True
+            self._shared[body] = shared
         exchange.drop()
-        self._entries.append(_Entry(exchange, shared, size))
-        self.size += size
+        kept = exchange if exchange.in_use else exchange.values()
+        entry = kept, shared, is_first
+        self._entries.append(entry)
+        self.size += _size_of(entry)
         while self.size > self._max_bytes and len(self._entries) > 1:
             self._make_room()
 
@@ -103,12 +105,12 @@ class Dropped:
         if self._forgotten or self._packed >= len(entries):
             self.forget()
             return
-        entry = entries[self._packed]
+        _, body, is_first = entries[self._packed]
         self._packed += 1
-        self._share_no_more(entry.body)
-        saved = entry.body.pack()
-        entry.size -= saved
-        self.size -= saved
+        self._share_no_more(body)
+        saved = body.pack()
+        if is_first:
+            self.size -= saved
 
     def _share_no_more(self, body: _Body) -> None:
         """Lets later entries keep an equal body themselves: this one is about to go."""
@@ -125,16 +127,27 @@ class Dropped:
             return False
         entry = self._entries.popleft()
         self._packed = max(0, self._packed - 1)
-        self._share_no_more(entry.body)
-        self.size -= entry.size
-        self._forgotten[entry.exchange.outcome] += 1
+        self._share_no_more(entry[1])
+        self.size -= _size_of(entry)
+        self._forgotten[_exchange_of(entry).outcome] += 1
         return True
 
     def exchanges(self) -> Iterator[Exchange]:
         """The entries, with their bodies."""
         for entry in tuple(self._entries):
-            yield entry.exchange.copy(entry.body.whole())
+            yield _exchange_of(entry).copy(entry[1].whole())
 
     def outcomes(self) -> Counter[str]:
         """How many entries have each outcome, those that were forgotten included."""
-        return self._forgotten + Counter(entry.exchange.outcome for entry in self._entries)
+        return self._forgotten + Counter(_exchange_of(entry).outcome for entry in self._entries)
+
+
+def _size_of(entry: _Kept) -> int:
+    """The memory of an entry, in bytes, as an estimate; equal bodies count once."""
+    _, body, is_first = entry
+    return _ENTRY + (len(body.data) if is_first else 0)
+
+
+def _exchange_of(entry: _Kept) -> Exchange:
+    kept = entry[0]
+    return kept if isinstance(kept, Exchange) else Exchange.from_values(kept)

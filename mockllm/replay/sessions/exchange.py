@@ -9,7 +9,8 @@ from __future__ import annotations
 import base64
 from array import array
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from operator import attrgetter
 from typing import Any, Literal
 
 from mockllm.core.target import Target
@@ -184,6 +185,10 @@ class Sent:
         """From now on each write leaves a mark."""
         self.marks = array("d")
 
+    def forget_marks(self) -> None:
+        """Nobody asks for them any more."""
+        self.marks = None
+
     def at_once(self, size: int) -> None:
         """The whole answer went out in one write."""
         self.ended, self.bytes = 0.0, size
@@ -257,6 +262,10 @@ class Sent:
         self.duration = now - self.clock
         if stopping and self.client_gone:
             self.client_gone, self.stopped = False, True
+
+
+_sent_values = attrgetter(*[one.name for one in fields(Sent)][2:])
+"""The values of `Sent`, but for the clock and the marks."""
 
 
 @dataclass(slots=True)
@@ -482,12 +491,11 @@ class Exchange:
     @property
     def problems(self) -> tuple[str, ...]:
         """What was wrong, for people."""
-        missed = tuple(
-            f"a fault did not strike: {reason}"
-            for reason in (self.played.missed, self.sent.missed)
-            if reason
-        )
-        return self.played.problems + missed + self.sent.problems
+        missed = self.fault_missed
+        if missed:
+            missed_problem = f"a fault did not strike: {missed}"
+            return (*self.played.problems, missed_problem, *self.sent.problems)
+        return self.played.problems + self.sent.problems
 
     @property
     def broken_off(self) -> bool:
@@ -502,7 +510,8 @@ class Exchange:
     @property
     def size(self) -> int:
         """An estimate of the memory that a journal needs for it, in bytes."""
-        return 1024 + min(len(self.body), MAX_BODY) + sum(map(len, self.problems))
+        size = 1024 + min(len(self.received.body), MAX_BODY)
+        return size + sum(map(len, problems)) if (problems := self.problems) else size
 
     # Its life
 
@@ -531,7 +540,8 @@ class Exchange:
         if self._dropped:
             self._clear()
         elif len(self.body) > MAX_BODY:
-            self._shorten(shortened_body(self.body))
+            self._note_size()
+            self.received = replace(self.received, body=shortened_body(self.body))
 
     def drop(self) -> None:
         """Gives up headers and body, since the entry has left the journal."""
@@ -540,15 +550,56 @@ class Exchange:
             self._clear()
 
     def _clear(self) -> None:
-        self._shorten(b"")
-        self.received = replace(self.received, headers={})
+        request = self.received
+        self._note_size()
+        self.received = Received(
+            request.method,
+            request.path,
+            {},
+            b"",
+            request.at,
+            request.clock,
+            request.connection,
+            request.target,
+        )
         self.passed = None
-        self.sent = replace(self.sent, marks=None)
+        self.sent.forget_marks()
 
-    def _shorten(self, body: bytes) -> None:
+    def _note_size(self) -> None:
         if len(self.body) > MAX_BODY:
             self.body_size = len(self.body)
-        self.received = replace(self.received, body=body)
+
+    def values(self) -> tuple[Any, ...]:
+        """All that is left of a dropped entry whose answer is over, as plain values but for what
+        was played."""
+        received = self.received
+        return (
+            received.method,
+            received.path,
+            received.at,
+            received.clock,
+            received.connection,
+            received.target,
+            self.played,
+            self.session,
+            self.number,
+            self.body_size,
+            *_sent_values(self.sent),
+        )
+
+    @classmethod
+    def from_values(cls, values: tuple[Any, ...]) -> Exchange:
+        """The entry that `values` are of, without headers and body."""
+        method, path, at, clock, connection, target, played, session, number, size, *sent = values
+        received = Received(method, path, {}, b"", at, clock, connection, target)
+        return cls(
+            received,
+            played,
+            Sent(clock, None, *sent),
+            session=session,
+            number=number,
+            body_size=size,
+        )
 
     @property
     def dropped(self) -> bool:

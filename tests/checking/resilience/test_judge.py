@@ -266,7 +266,7 @@ def test_what_a_client_declares_counts() -> None:
 
 def test_a_fault_that_did_not_strike_is_not_judged() -> None:
     """A client that does not stream gets the whole answer where events were to be cut."""
-    missed = requests(struck=None, problems=("a fault did not strike: it is not streamed",))
+    missed = requests(struck=None, missed="it is not streamed")
     found = judge(CASES["cut-in-text-close"], missed, [outcome(TEXT)], POLICY)
     judged = {one.rule: one for one in found if one.rule != "leaves-nothing"}
     assert {one.verdict for one in judged.values()} == {"not judged"}
