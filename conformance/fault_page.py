@@ -12,7 +12,7 @@ from conformance.entries import FAULT_RESULTS, ROOT
 from conformance.published import WITHHELD
 from mockllm.checking.rules import RESILIENCE
 from mockllm.conformance.results import CaseResult, Results, passes, rule_verdict
-from mockllm.conformance.results_file import read_results
+from mockllm.conformance.results.file import read_results
 from mockllm.errors import MockLLMError, UsageError
 from mockllm.protocols import PROTOCOLS
 

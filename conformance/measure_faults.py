@@ -12,12 +12,12 @@ import mockllm
 from conformance.entries import ROOT, Entry
 from mockllm.checking import Policy
 from mockllm.checking.resilience.cases import fault_cases
+from mockllm.conformance.attachments.http_clients import HttpClients, fault_limit
 from mockllm.conformance.commands import Setting
 from mockllm.conformance.fault_check import check_faults
-from mockllm.conformance.http_clients import HttpClients, fault_limit
 from mockllm.conformance.measured import Measurement, fault_results
-from mockllm.conformance.request_log import LoggedRequest
 from mockllm.conformance.results import CaseResult, Play, Results
+from mockllm.conformance.results.request_log import LoggedRequest
 from mockllm.conformance.source import source_commit
 from mockllm.errors import ProbeError
 from mockllm.server.options import ServerOptions

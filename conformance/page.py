@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from conformance.entries import RESULTS, ROOT
 from mockllm.checking.rules import COSTS
 from mockllm.conformance.results import Results
-from mockllm.conformance.results_file import read_results
+from mockllm.conformance.results.file import read_results
 from mockllm.conformance.site import overview_page
 from mockllm.conformance.site.columns import Column, QuirkRow, columns_of, quirk_rows
 from mockllm.errors import MockLLMError

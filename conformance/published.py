@@ -15,7 +15,7 @@ from pathlib import Path
 
 from conformance.entries import FAULT_RESULTS, ROOT
 from mockllm.conformance.results import CaseResult, Play, Results
-from mockllm.conformance.results_file import read_results, write_results
+from mockllm.conformance.results.file import read_results, write_results
 
 __all__ = ["WITHHELD", "published"]
 

@@ -9,7 +9,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from mockllm.conformance.results_file import read_results
+from mockllm.conformance.results.file import read_results
 from mockllm.conformance.site import build_site
 from tools.browser import Browser, missing, started
 

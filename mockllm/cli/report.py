@@ -83,7 +83,7 @@ def _write(results: list[Results], output: Path | None, one_page: Path | None) -
 
 def _read(paths: tuple[Path, ...]) -> Iterator[Results]:
     """The results of files, and of the JSON files in folders, in the order of their names."""
-    from mockllm.conformance.results_file import read_results
+    from mockllm.conformance.results.file import read_results
 
     for path in paths:
         files = sorted(path.glob("*.json")) if path.is_dir() else [path]
@@ -93,8 +93,8 @@ def _read(paths: tuple[Path, ...]) -> Iterator[Results]:
 
 
 def _compare(paths: tuple[Path, ...], *, as_json: bool) -> int:
-    from mockllm.conformance.report_diff import diff, diff_json, diff_text
-    from mockllm.conformance.results_file import read_results
+    from mockllm.conformance.reports.comparison import diff, diff_json, diff_text
+    from mockllm.conformance.results.file import read_results
 
     if len(paths) != 2 or any(path.is_dir() for path in paths):
         raise click.UsageError("--diff takes two results files: OLD NEW")

@@ -11,13 +11,13 @@ from mockllm.checking.cuts.prefixes import Level
 from mockllm.checking.cuts.report import Fooled
 from mockllm.checking.cuts.report_text import prefix_lines
 from mockllm.checking.rules import Cost
-from mockllm.conformance.adapter_frames import AdapterFrames
+from mockllm.conformance.attachments.adapter_frames import AdapterFrames
+from mockllm.conformance.attachments.messages import Answer
+from mockllm.conformance.attachments.outcome_json import as_json
+from mockllm.conformance.attachments.runner import Runner
 from mockllm.conformance.commands import Setting, check_command
 from mockllm.conformance.measured import Measurement, json_value
-from mockllm.conformance.messages import Answer
-from mockllm.conformance.outcome_json import as_json
 from mockllm.conformance.results import CaseResult, Results, Stream, Verdict
-from mockllm.conformance.runner import Runner
 
 __all__ = ["cut_answers", "cut_results"]
 

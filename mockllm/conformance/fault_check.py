@@ -12,11 +12,11 @@ from mockllm.checking.resilience.judge import judge
 from mockllm.checking.resilience.model import FaultCase, Finding
 from mockllm.checking.resilience.policy import ResiliencePolicy
 from mockllm.checking.rules import RESILIENCE, RULE_COSTS
-from mockllm.conformance.adapter_frames import AdapterFrames
+from mockllm.conformance.attachments.adapter_frames import AdapterFrames
+from mockllm.conformance.attachments.http_sessions import Played
 from mockllm.conformance.commands import Setting, check_command
-from mockllm.conformance.http_sessions import Played
-from mockllm.conformance.request_log import logged
 from mockllm.conformance.results import CaseResult, Play
+from mockllm.conformance.results.request_log import logged
 from mockllm.errors import ProbeError
 from mockllm.scenario.dump import dump
 

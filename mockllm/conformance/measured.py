@@ -14,14 +14,14 @@ from mockllm.checking.judging.compare import Difference, Judgement, judge
 from mockllm.checking.judging.report import Failure, Report, Result
 from mockllm.checking.policy import Policy
 from mockllm.checking.resilience.policy import ResiliencePolicy
-from mockllm.conformance.adapter_frames import AdapterFrames
+from mockllm.conformance.attachments.adapter_frames import AdapterFrames
+from mockllm.conformance.attachments.messages import Answer, Hello, answer_json
+from mockllm.conformance.attachments.outcome_json import as_json
 from mockllm.conformance.case_names import name_of, plain_name
 from mockllm.conformance.commands import Setting, check_command, show_command
 from mockllm.conformance.costs import cost_of, group_of
 from mockllm.conformance.fault_check import FaultCheck
 from mockllm.conformance.judged_fields import fields_about, unjudged
-from mockllm.conformance.messages import Answer, Hello, answer_json
-from mockllm.conformance.outcome_json import as_json
 from mockllm.conformance.results import CaseResult, QuirkInfo, Results, Stream
 from mockllm.quirks import find
 

@@ -12,10 +12,10 @@ from mockllm.checking.judging.report import Failure, Report
 from mockllm.checking.outcome import Outcome
 from mockllm.checking.policy import Policy
 from mockllm.checking.reports.shrinking import shrink
+from mockllm.conformance.attachments.messages import answer_json
+from mockllm.conformance.attachments.outcome_json import as_json
 from mockllm.conformance.case_names import name_of
 from mockllm.conformance.measured import AnsweredCases, json_value, stream_of
-from mockllm.conformance.messages import answer_json
-from mockllm.conformance.outcome_json import as_json
 from mockllm.conformance.results import Results, Smallest
 from mockllm.scenario.dump import dump
 

@@ -13,10 +13,10 @@ from mockllm.checking.resilience.cases import fault_cases
 from mockllm.checking.resilience.model import FaultCase
 from mockllm.checking.resilience.policy import ResiliencePolicy
 from mockllm.checking.rules import RESILIENCE, promise
+from mockllm.conformance.attachments.functions import FunctionPlayer, Returned
 from mockllm.conformance.fault_check import FaultCheck, check_faults
-from mockllm.conformance.fault_functions import FunctionPlayer, Returned
-from mockllm.conformance.request_log import log_line
 from mockllm.conformance.results import CaseResult, rule_verdict
+from mockllm.conformance.results.request_log import log_line
 from mockllm.errors import UsageError
 from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread

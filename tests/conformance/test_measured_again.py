@@ -9,7 +9,7 @@ import pytest
 from conformance.entries import Entry, entries
 from conformance.measure import measure, played
 from mockllm.conformance.case_names import name_of
-from mockllm.conformance.results_file import read_results
+from mockllm.conformance.results.file import read_results
 from tests.cases import for_all
 
 pytestmark = pytest.mark.heavy

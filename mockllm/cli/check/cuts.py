@@ -22,9 +22,9 @@ from mockllm.cli.check.plan import (
 )
 from mockllm.cli.options.parameters import read_scenarios
 from mockllm.cli.terminal.progress import ProgressLine
+from mockllm.conformance.attachments.runner import Runner
 from mockllm.conformance.cuts import cut_answers, cut_results
 from mockllm.conformance.results import Results
-from mockllm.conformance.runner import Runner
 
 __all__ = ["plan_cuts"]
 

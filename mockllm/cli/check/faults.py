@@ -12,9 +12,9 @@ from mockllm.checking.rules import RESILIENCE
 from mockllm.cli.check.options import CheckOptions
 from mockllm.cli.check.plan import Interruptible, Plan, chosen, measurement_of, print_remarks
 from mockllm.cli.terminal.progress import ProgressLine
-from mockllm.conformance.adapter_frames import AdapterFrames
+from mockllm.conformance.attachments.adapter_frames import AdapterFrames
+from mockllm.conformance.attachments.http_clients import HttpClients, fault_limit
 from mockllm.conformance.fault_check import check_faults
-from mockllm.conformance.http_clients import HttpClients, fault_limit
 from mockllm.conformance.measured import fault_results
 from mockllm.conformance.results import Results
 from mockllm.errors import UsageError

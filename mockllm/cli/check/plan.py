@@ -16,11 +16,11 @@ import click
 import mockllm
 from mockllm.cli.check.options import CheckOptions
 from mockllm.cli.terminal.progress import ProgressLine
-from mockllm.conformance.http_clients import HTTP_LIMIT, http_runner
+from mockllm.conformance.attachments.http_clients import HTTP_LIMIT, http_runner
+from mockllm.conformance.attachments.pipes import pipe_runner
+from mockllm.conformance.attachments.runner import LIMIT, Level, Runner
 from mockllm.conformance.measured import Measurement
-from mockllm.conformance.pipes import pipe_runner
 from mockllm.conformance.results import Results
-from mockllm.conformance.runner import LIMIT, Level, Runner
 from mockllm.conformance.source import source_commit
 from mockllm.errors import UsageError
 

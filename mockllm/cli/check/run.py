@@ -11,10 +11,16 @@ import click
 from mockllm.cli.check.options import CheckOptions
 from mockllm.cli.check.plan import Interruptible, Plan
 from mockllm.cli.terminal.progress import progress_line
-from mockllm.conformance.known import KnownList, Standing, check_patterns, read_known, updated
+from mockllm.conformance.reports.terminal import exit_code, terminal_lines
 from mockllm.conformance.results import Results
-from mockllm.conformance.results_file import write_results
-from mockllm.conformance.terminal import exit_code, terminal_lines
+from mockllm.conformance.results.file import write_results
+from mockllm.conformance.results.known import (
+    KnownList,
+    Standing,
+    check_patterns,
+    read_known,
+    updated,
+)
 
 __all__ = ["run_check"]
 
@@ -56,8 +62,8 @@ def _plan(options: CheckOptions) -> Plan:
 
 
 def _self_test(options: CheckOptions) -> int:
-    from mockllm.conformance.runner import LIMIT
-    from mockllm.conformance.self_test import self_test
+    from mockllm.conformance.attachments.runner import LIMIT
+    from mockllm.conformance.attachments.self_test import self_test
 
     limit = options.limit or LIMIT
     findings = self_test(options.command, options.api, options.measured_level, limit=limit)
@@ -121,11 +127,11 @@ def _update(path: Path, standing: Standing, results: Results, lists: _Lists) -> 
 
 def _write_reports(options: CheckOptions, results: Results, standing: Standing) -> None:
     if options.junit is not None:
-        from mockllm.conformance.junit import junit_xml
+        from mockllm.conformance.reports.junit import junit_xml
 
         _write(options.junit, junit_xml(results, standing), "JUNIT")
     if options.badge is not None:
-        from mockllm.conformance.badge import badge_svg
+        from mockllm.conformance.reports.badge import badge_svg
 
         _write(options.badge, badge_svg(results), "BADGE")
     if options.html is not None:

@@ -22,11 +22,11 @@ from mockllm.cli.check.plan import (
 )
 from mockllm.cli.options.parameters import read_scenarios
 from mockllm.cli.terminal.progress import ProgressLine
-from mockllm.conformance.case_files import AnswerFile, file_runner, write_cases
+from mockllm.conformance.attachments.case_files import AnswerFile, file_runner, write_cases
+from mockllm.conformance.attachments.runner import Level, Runner
 from mockllm.conformance.case_names import name_of
 from mockllm.conformance.measured import measured
 from mockllm.conformance.results import Results
-from mockllm.conformance.runner import Level, Runner
 from mockllm.conformance.smallest import with_smallest
 from mockllm.errors import UsageError
 

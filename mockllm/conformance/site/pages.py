@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from mockllm.checking.rules import RESILIENCE, promise
-from mockllm.conformance.request_log import log_line
 from mockllm.conformance.results import CaseResult, Results, Smallest, Stream
+from mockllm.conformance.results.request_log import log_line
 from mockllm.conformance.site.addresses import addresses, slug
 from mockllm.conformance.site.bytes_view import bytes_view
 from mockllm.conformance.site.columns import (

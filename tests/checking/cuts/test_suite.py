@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from mockllm.cli import main
-from mockllm.conformance.results_file import read_results
+from mockllm.conformance.results.file import read_results
 
 pytestmark = pytest.mark.slow
 

@@ -13,8 +13,8 @@ from mockllm.checking.resilience.cases import fault_cases
 from mockllm.checking.resilience.judge import judge
 from mockllm.checking.resilience.model import FaultCase, Finding
 from mockllm.checking.resilience.policy import ResiliencePolicy
-from mockllm.conformance.fault_functions import FunctionPlayer
-from mockllm.conformance.http_sessions import fault_message
+from mockllm.conformance.attachments.functions import FunctionPlayer
+from mockllm.conformance.attachments.http_sessions import fault_message
 from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread
 from tests.checking.resilience_mutants.declared import Mutant

@@ -1,7 +1,7 @@
 """Results about faults, made by hand."""
 
-from mockllm.conformance.request_log import LoggedRequest
 from mockllm.conformance.results import CaseResult, Client, Play, Results
+from mockllm.conformance.results.request_log import LoggedRequest
 
 LOG = (
     LoggedRequest(

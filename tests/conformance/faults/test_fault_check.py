@@ -14,13 +14,13 @@ from mockllm.checking.resilience.cases import fault_cases
 from mockllm.checking.resilience.model import Finding
 from mockllm.checking.resilience.policy import ResiliencePolicy
 from mockllm.cli import main
-from mockllm.conformance.adapter_frames import AdapterFrames
+from mockllm.conformance.attachments.adapter_frames import AdapterFrames
+from mockllm.conformance.attachments.functions import FunctionPlayer
+from mockllm.conformance.attachments.http_sessions import Played
+from mockllm.conformance.attachments.messages import Answer, read_answer
 from mockllm.conformance.fault_check import Judged, check_faults
-from mockllm.conformance.fault_functions import FunctionPlayer
-from mockllm.conformance.http_sessions import Played
-from mockllm.conformance.messages import Answer, read_answer
 from mockllm.conformance.results import rule_verdict
-from mockllm.conformance.results_file import read_results
+from mockllm.conformance.results.file import read_results
 from mockllm.errors import ProbeError
 from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread

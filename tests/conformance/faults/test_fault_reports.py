@@ -6,13 +6,13 @@ from dataclasses import replace
 import jsonschema
 import pytest
 
-from mockllm.conformance.junit import junit_xml
-from mockllm.conformance.known import KnownList, Standing, read_known, updated
+from mockllm.conformance.reports.junit import junit_xml
+from mockllm.conformance.reports.terminal import exit_code, terminal_lines
 from mockllm.conformance.results import rule_verdict
-from mockllm.conformance.results_file import dump_results, load_results
+from mockllm.conformance.results.file import dump_results, load_results
+from mockllm.conformance.results.known import KnownList, Standing, read_known, updated
 from mockllm.conformance.schemas import results_schema
 from mockllm.conformance.site import build_site, overview_page
-from mockllm.conformance.terminal import exit_code, terminal_lines
 from tests.conformance.faults.made import (
     CUT,
     NOT_APPLICABLE,

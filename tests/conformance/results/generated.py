@@ -24,6 +24,7 @@ VERDICTS = (
     "crash",
     "adapter",
     "not judged",
+    "not applicable",
 )
 
 several = st.lists(texts, max_size=3).map(tuple)

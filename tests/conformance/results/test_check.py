@@ -15,7 +15,7 @@ from click.testing import CliRunner, Result
 from mockllm.checking import CaseSpec
 from mockllm.cli import main
 from mockllm.conformance.results import CaseResult, Results
-from mockllm.conformance.results_file import read_results
+from mockllm.conformance.results.file import read_results
 from mockllm.replay.loading import loads
 from tests.cases import for_all
 from tests.timeouts import GIVE_UP

@@ -14,7 +14,7 @@ from mockllm.checking import Policy
 from mockllm.checking.rules import COSTS
 from mockllm.cli import main
 from mockllm.cli.check.options import read_policy
-from mockllm.conformance.known import read_known
+from mockllm.conformance.results.known import read_known
 
 PAGE = Path(__file__).parents[3] / "docs" / "check.md"
 TEXT = PAGE.read_text(encoding="utf-8")

@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from mockllm.conformance.known import (
+from mockllm.conformance.results import CaseResult
+from mockllm.conformance.results.known import (
     KnownList,
     Standing,
     check_patterns,
     read_known,
     updated,
 )
-from mockllm.conformance.results import CaseResult
 from mockllm.errors import UsageError
 from tests.conformance.results.made import row
 

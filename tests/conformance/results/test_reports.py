@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
@@ -11,11 +12,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockllm.conformance.badge import badge_svg, right_groups
-from mockllm.conformance.junit import junit_xml
-from mockllm.conformance.known import Known, KnownList, Standing
-from mockllm.conformance.results import CaseResult, Results
-from mockllm.conformance.terminal import exit_code, terminal_lines
+from mockllm.conformance.reports.badge import badge_svg, right_groups
+from mockllm.conformance.reports.junit import junit_xml
+from mockllm.conformance.reports.terminal import exit_code, terminal_lines
+from mockllm.conformance.results import CaseResult, Results, passes
+from mockllm.conformance.results.known import Known, KnownList, Standing
 from tests.conformance.results import generated
 from tests.conformance.results.made import results, row
 
@@ -108,6 +109,22 @@ def test_badge(of: Results, text: str) -> None:
     """It counts the groups that were judged, and is well-formed."""
     svg = ET.fromstring(badge_svg(of))
     assert text in svg.get("aria-label", "")
+
+
+@given(generated.results, st.booleans())
+def test_what_is_printed_is_what_makes_a_run_red(of: Results, known: bool) -> None:
+    """Terminal, JUnit and exit code have the same mistakes, and what was not judged is never one
+    that is right."""
+    stands = standing(of, ["*"] if known else [])
+    lines = list(terminal_lines(of, stands))
+    counts = [re.search(r"^MISTAKES: .*, in (\d+) case", line) for line in lines]
+    printed = sum(int(count[1]) for count in counts if count)
+    red = ET.fromstring(junit_xml(of, stands))[0].get("failures")
+    assert printed == len(stands.new) == int(red or 0) - len(stands.passing)
+    assert (exit_code(of, stands) == 1) == bool(stands.new or stands.passing)
+    unknown = [one for one in of.cases if one.verdict in ("not judged", "not applicable")]
+    assert not any(map(passes, unknown))
+    assert not any(one in unknown for one in stands.passing)
 
 
 def test_the_colour_of_a_badge_shows_the_worst_mistake() -> None:

@@ -10,21 +10,19 @@ import pytest
 from hypothesis import given
 from jsonschema import Draft202012Validator
 
-from mockllm.conformance import results_file
 from mockllm.conformance.results import CaseResult, Client, QuirkInfo, Results, Smallest, Stream
-from mockllm.conformance.results_file import (
+from mockllm.conformance.results.file import (
     dump_results,
     load_results,
     read_results,
     write_results,
 )
+from mockllm.conformance.schemas import results_schema
 from mockllm.errors import UsageError
 from tests.cases import for_all
 from tests.conformance.results import generated
 
-SCHEMA = Draft202012Validator(
-    json.loads(Path(results_file.__file__).with_name("results.schema.json").read_bytes())
-)
+SCHEMA = Draft202012Validator(results_schema())
 CLIENT = Client("demo", "1.0", "python")
 
 

@@ -8,9 +8,9 @@ import pytest
 
 from mockllm.checking import Policy
 from mockllm.checking.cases.compile import case, quirk_cases
-from mockllm.conformance.http_clients import http_runner
-from mockllm.conformance.http_sessions import stream_session
-from mockllm.conformance.self_test import self_test
+from mockllm.conformance.attachments.http_clients import http_runner
+from mockllm.conformance.attachments.http_sessions import stream_session
+from mockllm.conformance.attachments.self_test import self_test
 from mockllm.quirks.samples import SAMPLES
 from mockllm.server.thread import ServerThread
 from tests.timeouts import GIVE_UP

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from mockllm.checking.cases.compile import case
 from mockllm.checking.outcome import NOT_KEPT, Call, Outcome, Trouble, Usage
-from mockllm.conformance.messages import (
+from mockllm.conformance.attachments.messages import (
     case_json,
     encode,
     parse,
@@ -18,7 +18,7 @@ from mockllm.conformance.messages import (
     read_hello,
     sent_id,
 )
-from mockllm.conformance.outcome_json import FIELDS, InvalidMessageError, as_json
+from mockllm.conformance.attachments.outcome_json import FIELDS, InvalidMessageError, as_json
 from mockllm.conformance.schemas import runner_schema
 from mockllm.quirks.samples import CALL
 from tests.cases import for_all

@@ -9,8 +9,8 @@ import pytest
 from examples.accumulators.lines import ReferenceBytes
 from mockllm.checking import Policy, check, examine
 from mockllm.checking.cases.compile import case, cases, quirk_cases
-from mockllm.conformance.piped import Piped
-from mockllm.conformance.pipes import pipe_runner
+from mockllm.conformance.attachments.piped import Piped
+from mockllm.conformance.attachments.pipes import pipe_runner
 from mockllm.errors import ProbeError, UsageError
 from mockllm.quirks.samples import SAMPLES
 from tests.timeouts import GIVE_UP

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mockllm.conformance.self_test import self_test
+from mockllm.conformance.attachments.self_test import self_test
 from tests.cases import for_all
 from tests.timeouts import GIVE_UP
 

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from mockllm.cli import main
 from mockllm.conformance.results import CaseResult, Client, QuirkInfo, Stream
-from mockllm.conformance.results_file import write_results
+from mockllm.conformance.results.file import write_results
 from mockllm.conformance.site import build_site, overview_page
 from mockllm.errors import UsageError
 from tests.conformance.site.results import RIGHT, SMALL, STREAM, WRONG, failed, results

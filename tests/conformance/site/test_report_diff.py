@@ -10,9 +10,9 @@ import pytest
 from click.testing import CliRunner
 
 from mockllm.cli import main
-from mockllm.conformance.report_diff import diff, diff_text
+from mockllm.conformance.reports.comparison import diff, diff_text
 from mockllm.conformance.results import CaseResult, Results
-from mockllm.conformance.results_file import write_results
+from mockllm.conformance.results.file import write_results
 from tests.conformance.site.results import RIGHT, WRONG, results
 
 RIGHT_NOW = replace(WRONG, verdict="right", cost=None, differences=())

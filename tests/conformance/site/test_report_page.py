@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from mockllm.cli import main
-from mockllm.conformance.report_diff import diff, diff_text
-from mockllm.conformance.results_file import write_results
+from mockllm.conformance.reports.comparison import diff, diff_text
+from mockllm.conformance.results.file import write_results
 from mockllm.conformance.site.words import MARKS
 from tests.conformance.site.results import RIGHT, failed, results
 

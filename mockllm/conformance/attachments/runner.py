@@ -15,7 +15,7 @@ from mockllm.checking.judging.examine import examine_outcomes
 from mockllm.checking.judging.report import Report, Result
 from mockllm.checking.outcome import Outcome
 from mockllm.checking.policy import Policy
-from mockllm.conformance.messages import Answer, Hello
+from mockllm.conformance.attachments.messages import Answer, Hello
 from mockllm.errors import UsageError
 from mockllm.protocols import PROTOCOLS
 

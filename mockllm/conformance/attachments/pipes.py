@@ -7,9 +7,9 @@ from concurrent.futures import Future
 from pathlib import Path
 
 from mockllm.checking.cases.case import Case
-from mockllm.conformance.messages import Answer, Hello, case_json, question
-from mockllm.conformance.process import Job, RunnerProcess
-from mockllm.conformance.runner import LIMIT, WINDOW, Level, Runner, check_api, remarks
+from mockllm.conformance.attachments.messages import Answer, Hello, case_json, question
+from mockllm.conformance.attachments.process import Job, RunnerProcess
+from mockllm.conformance.attachments.runner import LIMIT, WINDOW, Level, Runner, check_api, remarks
 
 __all__ = ["Pipes", "pipe_runner"]
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from mockllm.conformance.results import Results
-from mockllm.conformance.results_json import DamagedError, results_from_json, results_to_json
+from mockllm.conformance.results.values_json import DamagedError, results_from_json, results_to_json
 from mockllm.errors import UsageError
 
 __all__ = ["FORMAT", "dump_results", "load_results", "read_results", "write_results"]

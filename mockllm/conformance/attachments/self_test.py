@@ -14,9 +14,9 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from mockllm.checking.cases.compile import plain_cases
-from mockllm.conformance.child import end_process, spawn
-from mockllm.conformance.http_sessions import stream_session
-from mockllm.conformance.messages import (
+from mockllm.conformance.attachments.child import end_process, spawn
+from mockllm.conformance.attachments.http_sessions import stream_session
+from mockllm.conformance.attachments.messages import (
     case_json,
     encode,
     parse,
@@ -25,8 +25,8 @@ from mockllm.conformance.messages import (
     read_hello,
     sent_id,
 )
-from mockllm.conformance.outcome_json import FIELDS, InvalidMessageError
-from mockllm.conformance.process import START_LIMIT
+from mockllm.conformance.attachments.outcome_json import FIELDS, InvalidMessageError
+from mockllm.conformance.attachments.process import START_LIMIT
 from mockllm.core.text import shorten
 from mockllm.quirks.samples import SAMPLES
 from mockllm.server.options import ServerOptions

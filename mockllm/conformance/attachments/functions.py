@@ -12,9 +12,9 @@ from typing import Any
 
 from mockllm.checking.outcome import CRASHES, Outcome
 from mockllm.checking.resilience.model import FaultCase
-from mockllm.conformance.http_sessions import Played, fault_session, finished
-from mockllm.conformance.messages import Answer, read_answer
-from mockllm.conformance.outcome_json import InvalidMessageError, as_json
+from mockllm.conformance.attachments.http_sessions import Played, fault_session, finished
+from mockllm.conformance.attachments.messages import Answer, read_answer
+from mockllm.conformance.attachments.outcome_json import InvalidMessageError, as_json
 from mockllm.errors import ProbeError
 from mockllm.server.thread import ServerThread
 

@@ -19,8 +19,8 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from mockllm.checking.outcome import Outcome, Trouble
-from mockllm.conformance.child import Writer, spawn
-from mockllm.conformance.messages import (
+from mockllm.conformance.attachments.child import Writer, spawn
+from mockllm.conformance.attachments.messages import (
     Answer,
     Hello,
     encode,
@@ -29,7 +29,7 @@ from mockllm.conformance.messages import (
     read_hello,
     sent_id,
 )
-from mockllm.conformance.outcome_json import InvalidMessageError
+from mockllm.conformance.attachments.outcome_json import InvalidMessageError
 from mockllm.errors import ProbeError
 
 __all__ = ["START_LIMIT", "Job", "RunnerProcess", "no_answer"]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from mockllm.checking.judging.compare import Judgement
-from mockllm.conformance.messages import Answer
+from mockllm.conformance.attachments.messages import Answer
 
 __all__ = ["AdapterFrames"]
 

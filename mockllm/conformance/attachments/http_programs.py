@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from mockllm.checking.outcome import Outcome
-from mockllm.conformance.child import end_process, spawn
-from mockllm.conformance.messages import Answer, Hello, parse, question, read_answer
-from mockllm.conformance.outcome_json import InvalidMessageError
-from mockllm.conformance.process import Job, RunnerProcess, no_answer
+from mockllm.conformance.attachments.child import end_process, spawn
+from mockllm.conformance.attachments.messages import Answer, Hello, parse, question, read_answer
+from mockllm.conformance.attachments.outcome_json import InvalidMessageError
+from mockllm.conformance.attachments.process import Job, RunnerProcess, no_answer
 from mockllm.conformance.results import Client
 from mockllm.errors import ProbeError
 from mockllm.protocols.environment import client_environment, unproxied

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import IO
 
 from mockllm.checking.cases.case import Case
-from mockllm.conformance.case_names import name_of
-from mockllm.conformance.messages import (
+from mockllm.conformance.attachments.messages import (
     Answer,
     Hello,
     case_json,
@@ -23,9 +22,10 @@ from mockllm.conformance.messages import (
     read_hello,
     sent_id,
 )
-from mockllm.conformance.outcome_json import InvalidMessageError
-from mockllm.conformance.process import no_answer
-from mockllm.conformance.runner import Level, Runner
+from mockllm.conformance.attachments.outcome_json import InvalidMessageError
+from mockllm.conformance.attachments.process import no_answer
+from mockllm.conformance.attachments.runner import Level, Runner
+from mockllm.conformance.case_names import name_of
 from mockllm.errors import UsageError
 
 __all__ = ["AnswerFile", "file_runner", "write_cases"]

@@ -11,9 +11,9 @@ from typing import Any
 
 from mockllm.checking.cases.case import Case
 from mockllm.checking.resilience.model import FaultCase
+from mockllm.conformance.attachments.messages import Answer, tools_json
+from mockllm.conformance.attachments.process import no_answer
 from mockllm.conformance.case_names import name_of
-from mockllm.conformance.messages import Answer, tools_json
-from mockllm.conformance.process import no_answer
 from mockllm.matching.conditions import check_partial
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.body import parse_object

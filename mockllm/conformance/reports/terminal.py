@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from mockllm.checking.rules import COST_MEANINGS, RESILIENCE, promise, severity
 from mockllm.conformance.commands import Setting, show_command
-from mockllm.conformance.known import Standing
-from mockllm.conformance.request_log import log_line
 from mockllm.conformance.results import CaseResult, Results, passes, rule_verdict
+from mockllm.conformance.results.known import Standing
+from mockllm.conformance.results.request_log import log_line
 from mockllm.core.text import shorten
 from mockllm.quirks.prose import TOPICS
 

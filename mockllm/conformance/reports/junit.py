@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 from xml.etree import ElementTree as ET
 
-from mockllm.conformance.known import Standing
 from mockllm.conformance.results import CaseResult, Results
+from mockllm.conformance.results.known import Standing
 
 __all__ = ["junit_xml", "xml_text"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from xml.sax.saxutils import escape
 
 from mockllm.checking.rules import COSTS, Cost
-from mockllm.conformance.junit import xml_text
+from mockllm.conformance.reports.junit import xml_text
 from mockllm.conformance.results import Results, passes
 
 __all__ = ["badge_svg", "right_groups"]

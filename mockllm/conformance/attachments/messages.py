@@ -15,8 +15,7 @@ from typing import Any
 from mockllm.checking.cases.case import Case
 from mockllm.checking.outcome import Outcome
 from mockllm.checking.resilience.policy import ResiliencePolicy
-from mockllm.conformance.case_names import name_of
-from mockllm.conformance.outcome_json import (
+from mockllm.conformance.attachments.outcome_json import (
     CAN_LACK,
     FIELDS,
     InvalidMessageError,
@@ -26,6 +25,7 @@ from mockllm.conformance.outcome_json import (
     is_count,
     read_outcome,
 )
+from mockllm.conformance.case_names import name_of
 from mockllm.conformance.results import Client
 from mockllm.scenario.model import ToolSpec
 

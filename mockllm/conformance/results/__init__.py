@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from mockllm.checking.rules import COSTS, RESILIENCE, Cost
-from mockllm.conformance.request_log import LoggedRequest
+from mockllm.conformance.results.request_log import LoggedRequest
 
 __all__ = [
     "CaseResult",
@@ -191,7 +191,8 @@ class CaseResult:
     @property
     def failed(self) -> bool:
         """Whether it counts as a mistake of the client."""
-        return self.cost is not None and not self.baseline
+        wrong = self.verdict in ("wrong", "silent", "rejected", "crash")
+        return wrong and self.cost is not None and not self.baseline
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ from typing import Any
 
 from mockllm.checking.outcome import Outcome
 from mockllm.checking.probes import Tool
-from mockllm.conformance.messages import question, tools_json
-from mockllm.conformance.process import Job, RunnerProcess
-from mockllm.conformance.runner import LIMIT, Level
+from mockllm.conformance.attachments.messages import question, tools_json
+from mockllm.conformance.attachments.process import Job, RunnerProcess
+from mockllm.conformance.attachments.runner import LIMIT, Level
 from mockllm.errors import ProbeError
 from mockllm.scenario.model import ToolSpec
 

@@ -12,9 +12,8 @@ from typing import Self
 
 from mockllm.checking.cases.case import Case
 from mockllm.checking.resilience.model import FaultCase
-from mockllm.conformance.case_names import name_of
-from mockllm.conformance.http_programs import ProgramPerCase, StartedPrograms
-from mockllm.conformance.http_sessions import (
+from mockllm.conformance.attachments.http_programs import ProgramPerCase, StartedPrograms
+from mockllm.conformance.attachments.http_sessions import (
     END,
     PATIENCE,
     CaseSession,
@@ -25,8 +24,9 @@ from mockllm.conformance.http_sessions import (
     stream_session,
     with_requests,
 )
-from mockllm.conformance.messages import Answer, Hello
-from mockllm.conformance.runner import WINDOW, Runner, check_api, remarks
+from mockllm.conformance.attachments.messages import Answer, Hello
+from mockllm.conformance.attachments.runner import WINDOW, Runner, check_api, remarks
+from mockllm.conformance.case_names import name_of
 from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread
 

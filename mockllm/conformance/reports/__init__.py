@@ -1,0 +1,1 @@
+"""What is made from results alone: lines of a terminal, JUnit, a badge, a comparison. Pure."""
