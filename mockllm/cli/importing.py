@@ -114,7 +114,7 @@ def _totals(results: list[ImportResult]) -> dict[str, int]:
     return {
         "exchanges": len(results),
         "neutral": counts["neutral"],
-        "frames": counts["frames"],
+        "partial": counts["partial"],
         "skipped": counts["skipped"],
         "not_found": sum(bool(one.line.not_found) for one in results),
         "scenarios": len(scenarios),
@@ -125,8 +125,8 @@ def _summary(results: list[ImportResult]) -> str:
     sums = _totals(results)
     lost = f", {sums['not_found']} NOT FOUND AGAIN" if sums["not_found"] else ""
     return (
-        f"{_count(sums['exchanges'], 'exchange')}: {sums['neutral']} neutral and equal, "
-        f"{sums['frames']} kept as exact frames, {sums['skipped']} skipped{lost}; "
+        f"{_count(sums['exchanges'], 'exchange')}: {sums['neutral']} neutral, "
+        f"{sums['partial']} in part, {sums['skipped']} skipped{lost}; "
         f"{_count(sums['scenarios'], 'scenario')}"
     )
 

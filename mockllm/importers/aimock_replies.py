@@ -30,6 +30,7 @@ from mockllm.scenario.model import (
     TurnSpec,
     UsageSpec,
 )
+from mockllm.tapes.recorded_turn import writable
 
 __all__ = ["CHUNK_SIZE", "agui_turn", "turn"]
 
@@ -237,4 +238,4 @@ def agui_turn(entry: _Json) -> TurnSpec:
         folded = fold(Timed(0, event) for event in (*decoded, *decoder.close()))
     except (MockLLMError, ValueError) as error:
         raise WireError(f"its events are not those of AG-UI: {error}") from None
-    return replace(unresolve(folded), timing=timing)
+    return replace(unresolve(writable(folded)), timing=timing)

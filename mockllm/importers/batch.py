@@ -79,8 +79,7 @@ class ImportResult:
         if line.not_found:
             parts.append(f"NOT FOUND AGAIN: {line.not_found}")
         if line.outcome == "neutral":
-            # A fixture of aimock has no request, and no bytes to be equal to.
-            parts.insert(0, "neutral and equal" if self.request else "neutral")
+            parts.insert(0, "neutral")
         return f"scenario {line.scenario} turn {(line.turn or 0) + 1}: {'; '.join(parts)}"
 
 

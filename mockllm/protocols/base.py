@@ -223,8 +223,6 @@ class WireProtocol:
         numbered: frames with the numbers that they have after so many others; None if the events
             of the API have no numbers.
         join: one frame with the content of two consecutive ones; None if there is no such frame.
-        join_usage: the same for a frame and one with nothing but usage after it, where the API
-            sends two, and some services one.
     """
 
     name: str
@@ -265,4 +263,3 @@ class WireProtocol:
     service_errors: Mapping[str, ServiceError] = field(default_factory=lambda: SERVICE_ERRORS)
     numbered: Callable[[list[Frame], int], list[Frame]] | None = None
     join: Callable[[Frame, Frame], Frame | None] | None = None
-    join_usage: Callable[[Frame, Frame], Frame | None] | None = None

@@ -1,276 +1,286 @@
-"""Fields of an answer's frames that no neutral type holds: what a service adds to its API.
+"""Fields that a service adds to its API: `provider`, `x_groq`, `usage.cost`.
 
-A turn is encoded to frames of one API. A recorded answer with the same content differs from them
-in fields such as `provider`, `x_groq` or `usage.cost`. `difference` finds these fields, `apply`
-adds them to the frames again. Pure.
+No neutral type holds them. A turn has them by *place*, one JSON object for each:
 
-The value that both share is JSON:
+    {"event": {"provider": "P"}, "message": {...}, "call": {...}, "usage": {"cost": 0.1}}
 
-    {"join": [KIND, ...], "drop": [KIND, ...], "move": {KIND: KIND, ...},
-     "add": {KIND: [PATCH or text, ...], ...}, "stream": {KIND: PATCH, ...}, "body": PATCH}
-
-A recorded stream says nothing of a body, and the other way round, so each has its own entries. The
-events of `join` are sent as one with the events before them. Those of `drop` are not sent, those of
-`move` right after another one. Events of `add` come after another one; each is a copy of the event
-before it, patched, or a text that is no JSON object (`[DONE]`). A KIND is `*` (every event), a kind
-of event (its types joined by dots, or the shape of a chunk), or `kind#2`: the second event of a
-kind, whose patch replaces that of the kind; events are counted after those of `join` are joined. A
-PATCH changes one event, or the body, by JSON pointers (RFC 6901):
-
-    {"set": {POINTER: value}, "copy": {POINTER: POINTER}, "remove": [POINTER],
-     "each": {POINTER: [value, ...]}}
-
-`copy` reads the event before any change, so it holds text of the model under other names; a pointer
-after `^` leads into the event that is sent before. `each` sets the field of the first, the second,
-and the next events of a kind to different values. JSON Merge Patch (RFC 7386) cannot tell a null
-field from an absent one; this notation can. An operation whose pointer leads nowhere is left out:
-the reply in the YAML may have been edited.
+The object of a place is merged into every JSON object there, as it stands. Where the places of an
+API are, its package says (`Normalisation.places`). `added_fields` finds what a recorded answer has
+more than an encoded one, and `with_extra` adds it again. Pure.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
+from mockllm.core.events import Timed
 from mockllm.core.frame import Frame
-from mockllm.errors import WireError
-from mockllm.protocols.arrangement import (
-    Arrangement,
-    Entry,
-    arranged,
-    entries_of,
-    in_order,
-    moved,
-    renumbered,
-)
+from mockllm.core.timeline import fold
+from mockllm.core.turn import Opaque, Turn
+from mockllm.errors import MockLLMError
 from mockllm.protocols.base import WireProtocol, dumps
-from mockllm.protocols.field_patch import Patch, patch_of, patch_of_errors, patch_of_events, patched
-from mockllm.protocols.joins import joined, joins
-from mockllm.protocols.normalisation import (
-    ABSENT,
-    answer_in,
-    difference_of_frames,
-    in_envelope,
-    is_ignored,
-    value_of,
-)
-from mockllm.protocols.patches import Patches, changed, collected
-from mockllm.protocols.same_content import check_content, content, moves_content
+from mockllm.protocols.normalisation import answer_in, in_envelope, is_made_up
+from mockllm.protocols.records import Place
 
-__all__ = ["apply", "apply_to_body", "content", "difference", "difference_of_errors"]
+__all__ = ["added_fields", "added_to_error", "with_extra", "with_extra_in_body"]
 
 Json = dict[str, Any]
+Extra = Mapping[str, Json]
 
-_SMALL = 16_000
-_SHARE = 4
-"""An extra has at most 16,000 characters, or a quarter of those of the recorded answer."""
+_MOST = 16_000
+"""The characters of an extra; what is longer is content, and nothing to read."""
 
-
-# Difference
-
-
-def difference(
-    protocol: WireProtocol, encoded: Sequence[Frame], recorded: Sequence[Frame], *, streamed: bool
-) -> Json:
-    """The extra with which `apply` gives the recorded frames, but for what normalisation ignores.
-
-    Args:
-        encoded: the frames of a turn; a body is one frame, in the envelope of its API.
-        streamed: whether they are events of a stream.
-
-    Raises:
-        WireError: the answers differ in more than extra fields: in their events, in a list of
-            content, in what a decoder reads; or the extra would be too large for the answer.
-    """
-    ours, theirs = _events(protocol, encoded), _events(protocol, recorded)
-    if not streamed:
-        return _difference_of_bodies(protocol, ours, theirs)
-    try:
-        return _difference(protocol, ours, theirs, _in_turn(protocol, ours, theirs))
-    except WireError as error:
-        problem = error
-    try:
-        return _difference(protocol, ours, theirs, arranged(protocol, ours, theirs))
-    except WireError:
-        raise problem from None
+_MOST_BRACKETS = 50
+"""YAML may not nest more deeply."""
 
 
-def _difference_of_bodies(
-    protocol: WireProtocol, ours: Sequence[Frame], theirs: Sequence[Frame]
-) -> Json:
-    if len(ours) != 1 or len(theirs) != 1:
-        raise WireError(f"{len(theirs)} events were recorded, the turn has a body")
-    patch = patch_of(protocol, value_of(ours[0]), value_of(theirs[0]), streamed=False)
-    extra = {"body": patch} if patch else {}
-    _check_size(extra, theirs)
-    after = _bodies(protocol, ours, extra)
-    check_content(protocol, ours, after, streamed=False)
-    _check_equal(protocol, theirs, after)
-    return extra
+# Adding
 
 
-def _in_turn(protocol: WireProtocol, ours: Sequence[Frame], theirs: Sequence[Frame]) -> Arrangement:
-    """Each of our events as the recorded one with its number, some of ours joined before."""
-    names = joins(protocol, ours, theirs)
-    count = len(joined(protocol, [(0, one) for one in ours], names))
-    if count != len(theirs):
-        raise WireError(f"{len(theirs)} events were recorded, the turn has {len(ours)}")
-    return Arrangement(tuple(names), tuple(range(count)))
-
-
-def _difference(
-    protocol: WireProtocol, ours: Sequence[Frame], theirs: Sequence[Frame], found: Arrangement
-) -> Json:
-    """The extra of a stream whose events are the recorded ones in an arrangement."""
-    whole = joined(protocol, [(0, one) for one in ours], found.joined)
-    entries = entries_of(protocol, whole)
-    extra: Json = {"join": list(found.joined)} if found.joined else {}
-    extra |= in_order([one.name for one in entries], found.pairs)
-    patches, added = _patches(protocol, entries, theirs, found.pairs)
-    extra |= {"add": added} if added else {}
-    by_kind = collected(protocol, entries, patches) if any(patches.values()) else {}
-    extra |= {"stream": by_kind} if by_kind else {}
-    _check_size(extra, theirs)
-    sent = list(_sent(protocol, moved(entries, extra), extra))
-    after = [frame for _, _, frame in sent]
-    check_content(protocol, [frame for _, frame in whole], after, streamed=True)
-    if any(moves_content(protocol, before, frame) for _, before, frame in sent):
-        raise WireError("the text is cut into events in another way")
-    _check_equal(protocol, theirs, after)
-    return extra
-
-
-def _patches(
-    protocol: WireProtocol,
-    entries: Sequence[Entry],
-    theirs: Sequence[Frame],
-    pairs: Sequence[int | None],
-) -> tuple[dict[str, Patch], Json]:
-    """The patches by the names of events, and the `add` of an extra.
-
-    Raises:
-        WireError: an event cannot be patched, or is added before the first one.
-    """
-    patches: dict[str, Patch] = {}
-    added: Json = {}
-    name, before = "", ABSENT
-    for number, frame in zip(pairs, theirs, strict=True):
-        value = value_of(frame)
-        if number is not None:
-            name = entries[number].name
-            ours = value_of(entries[number].frame)
-            patches[name] = patch_of(protocol, ours, value, streamed=True, before=before)
-        elif not name:
-            raise WireError("the stream begins with another event")
-        elif isinstance(value, dict) and isinstance(before, dict):
-            added.setdefault(name, []).append(patch_of_events(protocol, before, value))
-        else:
-            added.setdefault(name, []).append(frame.data)
-        before = value if isinstance(value, dict) else before
-    return patches, added
-
-
-def _check_equal(
-    protocol: WireProtocol, recorded: Sequence[Frame], changed: Sequence[Frame]
-) -> None:
-    left = difference_of_frames(protocol, recorded, changed)
-    if left is not None:
-        raise WireError(left)
-
-
-def difference_of_errors(
-    protocol: WireProtocol, encoded: Json, recorded: Json, message: str
-) -> Json:
-    """The extra with which `apply_to_body` gives the recorded body of an HTTP error. A body of
-    another form than that of the API has the same message in other fields.
-
-    Args:
-        message: of the encoded error.
-
-    Raises:
-        WireError: the errors differ in more than extra fields.
-    """
-    patch = patch_of_errors(protocol, encoded, recorded, message)
-    after = patched(encoded, patch)
-    read = protocol.decode_error(after)
-    if read is not None and read != protocol.decode_error(encoded):
-        raise WireError("a field of the service changes the error that a client reads")
-    extra = {"body": patch} if patch else {}
-    _check_size(extra, [Frame(dumps(recorded))])
-    _check_equal(protocol, [Frame(dumps(recorded))], [Frame(dumps(after))])
-    return extra
-
-
-def _events(protocol: WireProtocol, frames: Sequence[Frame]) -> list[Frame]:
-    return [frame for frame in frames if not is_ignored(protocol, frame)]
-
-
-def _check_size(extra: Json, recorded: Sequence[Frame]) -> None:
-    try:
-        text = json.dumps(extra, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-        text.encode()
-    except ValueError as error:
-        raise WireError(f"a field of the service cannot be written in YAML: {error}") from None
-    answer = sum(len(frame.data or "") for frame in recorded)
-    if len(text) > max(_SMALL, answer // _SHARE):
-        raise WireError(f"fields of the service have {len(text)} of {answer} characters")
-
-
-# Application
-
-
-def apply(
-    protocol: WireProtocol, frames: Sequence[tuple[int, Frame]], extra: Mapping[str, Any]
+def with_extra(
+    protocol: WireProtocol, frames: Iterable[tuple[int, Frame]], extra: Extra
 ) -> list[tuple[int, Frame]]:
-    """The events of a stream with the fields of an extra; the inverse of `difference`.
+    """The events of a stream, with the times when they are due, with the fields of an extra."""
+    return [(at, _with_fields(protocol, frame, extra)) for at, frame in frames]
+
+
+def _with_fields(protocol: WireProtocol, frame: Frame, extra: Extra) -> Frame:
+    if frame.data is None or frame.data[:1] != "{":
+        return frame
+    try:
+        value = json.loads(frame.data)
+    except ValueError:  # a frame of the scenario may be broken on purpose
+        return frame
+    _merge_places(protocol, value, extra, streamed=True)
+    return replace(frame, data=dumps(value))
+
+
+def with_extra_in_body(protocol: WireProtocol, body: Json, extra: Extra) -> Json:
+    """The body of an answer that is not streamed, with the fields of an extra."""
+    if not extra:
+        return body
+    value: Json = json.loads(json.dumps(in_envelope(protocol, body)))
+    _merge_places(protocol, value, extra, streamed=False)
+    return answer_in(protocol, value)
+
+
+def _merge_places(protocol: WireProtocol, value: Json, extra: Extra, *, streamed: bool) -> None:
+    for name, fields in extra.items():
+        place = protocol.normalize.places.get(name)
+        for target in _objects(place, value, streamed=streamed) if place is not None else ():
+            merge(target, fields)
+
+
+def merge(target: Json, fields: Mapping[str, Any]) -> None:
+    """Puts fields into an object; objects inside of it are merged, all else is replaced."""
+    for key, value in fields.items():
+        if isinstance(value, dict) and isinstance(target.get(key), dict):
+            merge(target[key], value)
+        else:
+            target[key] = deepcopy(value)
+
+
+def _objects(place: Place, value: Json, *, streamed: bool) -> Iterator[Json]:
+    """The objects of an event, or of a body, that are at a place."""
+    for path in place.paths(streamed=streamed):
+        for item in _at(value, path.split(".") if path else []):
+            if isinstance(item, dict) and (not place.is_call or _begins_call(item)):
+                yield item
+
+
+def _at(value: Any, keys: Sequence[str]) -> Iterator[Any]:
+    if isinstance(value, list):
+        for item in value:
+            yield from _at(item, keys)
+    elif not keys:
+        yield value
+    elif isinstance(value, dict) and keys[0] in value:
+        yield from _at(value[keys[0]], keys[1:])
+
+
+def _begins_call(item: Json) -> bool:
+    """Whether an object has the name of a call: later fragments of a call have none."""
+    inner = item.get("function")
+    return "name" in item or (isinstance(inner, dict) and "name" in inner)
+
+
+# Finding
+
+
+def added_fields(
+    protocol: WireProtocol,
+    turn: Turn,
+    encoded: Sequence[Json],
+    recorded: Sequence[Json],
+    *,
+    streamed: bool,
+) -> dict[str, Json]:
+    """The fields that the service added: those with one value wherever they are.
+
+    Fields whose value changes from event to event, and fields that repeat the content of the turn
+    or would change what a client reads, are on the tape alone.
 
     Args:
-        frames: with the times when they are due.
+        turn: that was read from the recorded events.
+        encoded: the events of the turn as the protocol encodes it; a body is one, in its envelope.
+        recorded: the events as the service sent them.
+        streamed: whether `encoded` are events of a stream.
     """
-    whole = joined(protocol, frames, extra.get("join") or ()) if extra.get("join") else frames
-    entries = entries_of(protocol, whole)
-    in_place = moved(entries, extra)
-    sent = list(_sent(protocol, in_place, extra))
-    after = [frame for _, _, frame in sent]
-    if len(sent) != len(entries) or in_place != entries:
-        after = renumbered(protocol, after)
-    return [(at, frame) for (at, _, _), frame in zip(sent, after, strict=True)]
+    texts = frozenset(_texts(turn))
+    recorded = [one for one in recorded if one.get("type") not in protocol.normalize.keepalive]
+    places = protocol.normalize.places.values()
+    others = frozenset(path for place in places for path in place.paths(streamed=streamed))
+    found: dict[str, Json] = {}
+    for name, place in protocol.normalize.places.items():
+        mine, theirs = (
+            [item for event in events for item in _objects(place, event, streamed=streamed)]
+            for events in (encoded, recorded)
+        )
+        if not mine:
+            continue  # the protocol does not send it in answer to this request
+        always = name == "event" and any("type" in item for item in theirs)
+        search = _Search(protocol, texts, others, always=always)
+        fields = search.added(mine, theirs, place.paths(streamed=streamed)[0])
+        if fields:
+            found[name] = fields
+    if not found or not _is_short(found):
+        return {}
+    return _harmless(protocol, encoded, found, streamed=streamed)
 
 
-def _sent(
-    protocol: WireProtocol, entries: Iterable[Entry], extra: Mapping[str, Any]
-) -> Iterator[tuple[int, Frame | None, Frame]]:
-    """The events that are sent: when they are due, as they were encoded (None for added ones), and
-    changed."""
-    patches, added = Patches(extra.get("stream") or {}), extra.get("add") or {}
-    before: object = ABSENT
-    for one in entries:
-        frame = one.frame
-        if one.name:
-            frame = changed(frame, patches.of(one.kind, one.name), before)
-        yield one.at, one.frame, frame
-        if one.name and isinstance(value := value_of(frame), dict):
-            before = value
-        for more in added.get(one.name, ()) if one.name else ():
-            if isinstance(more, str):
-                yield one.at, None, Frame(more)
+def added_to_error(
+    protocol: WireProtocol, encoded: Json, recorded: Json, message: str
+) -> dict[str, Json]:
+    """The fields that the service added to the body of an HTTP error: they are of `event`.
+
+    Args:
+        message: of the error, which is no such field under another name.
+    """
+    search = _Search(protocol, frozenset((message,)), frozenset(), always=False)
+    fields = search.added([encoded], [recorded], "")
+    after: Json = json.loads(json.dumps(encoded))
+    merge(after, fields)
+    read = protocol.decode_error(after)
+    if not fields or not _is_short(fields) or read != protocol.decode_error(encoded):
+        return {}
+    return {"event": fields}
+
+
+def _is_short(fields: Json) -> bool:
+    """Whether fields can be written in YAML, for people to read."""
+    try:
+        text = json.dumps(fields, ensure_ascii=False, allow_nan=False)
+    except ValueError:
+        return False
+    return len(text) <= _MOST and text.count("[") + text.count("{") <= _MOST_BRACKETS
+
+
+def _texts(turn: Turn) -> Iterator[str]:
+    """The texts of a turn, which a service may repeat under another name."""
+    for part in turn.parts:
+        if not isinstance(part, Opaque):
+            yield "".join(part.fragments)
+            yield getattr(part, "signature", None) or ""
+            yield getattr(part, "output", None) or ""
+
+
+class _Search:
+    """The search for the fields that some objects have more than others.
+
+    Args:
+        texts: of the answer; a field with one of them is content.
+        others: the paths of all places, each of which has its own fields.
+        always: whether a field has to be in each object.
+    """
+
+    def __init__(
+        self,
+        protocol: WireProtocol,
+        texts: frozenset[str],
+        others: frozenset[str],
+        *,
+        always: bool,
+    ) -> None:
+        self._rules = protocol.normalize
+        self._texts = texts
+        self._others = others
+        self._always = always
+
+    def added(self, ours: Sequence[Json], theirs: Sequence[Json], path: str) -> Json:
+        """The fields of `theirs` with one value, which `ours` do not have; at a path."""
+        fields: Json = {}
+        for key in dict.fromkeys(key for item in theirs for key in item):
+            values = [item[key] for item in theirs if item.get(key) is not None]
+            known = [item[key] for item in ours if key in item]
+            inner = f"{path}.{key}" if path else key
+            if not values or inner in self._others or is_made_up(self._rules, path, key):
                 continue
-            if isinstance(before, dict):
-                template = Frame(dumps(before), event=frame.event)
-                frame = changed(template, [more])
-                before = value_of(frame)
-                yield one.at, None, frame
+            if all(isinstance(value, dict) for value in values):
+                objects = [value for value in known if isinstance(value, dict)]
+                deeper = self.added(objects, values, inner)
+                if deeper and (not self._always or len(values) == len(theirs)):
+                    fields[key] = deeper
+            elif not known and self._is_constant(values, len(theirs)):
+                fields[key] = values[0]
+        return fields
+
+    def _is_constant(self, values: Sequence[Any], count: int) -> bool:
+        """Whether a field has one value, which is no content. A list that only some objects have is
+        content: citations, images, details of reasoning."""
+        if (self._always or isinstance(values[0], list)) and len(values) < count:
+            return False
+        first = values[0]
+        if first in ("", 0, []) or any(value != first for value in values[1:]):
+            return False
+        return not any(text in self._texts or not text.isprintable() for text in _strings(first))
 
 
-def _bodies(
-    protocol: WireProtocol, frames: Sequence[Frame], extra: Mapping[str, Any]
-) -> list[Frame]:
-    """The only frame of a body, changed."""
-    bodies = (apply_to_body(answer_in(protocol, value_of(frame)), extra) for frame in frames)
-    return [Frame(dumps(in_envelope(protocol, body))) for body in bodies]
+def _strings(value: Any) -> Iterator[str]:
+    """The strings of a JSON value, however deep."""
+    stack = [value]
+    while stack:
+        item = stack.pop()
+        if isinstance(item, str):
+            yield item
+        elif isinstance(item, (dict, list)):
+            stack += item.values() if isinstance(item, dict) else item
 
 
-def apply_to_body(body: Json, extra: Mapping[str, Any]) -> Json:
-    """The body of an answer that is not streamed, with the fields of an extra."""
-    return patched(body, extra.get("body") or {})
+def _harmless(
+    protocol: WireProtocol, encoded: Sequence[Json], found: dict[str, Json], *, streamed: bool
+) -> dict[str, Json]:
+    """The fields that do not change what a client reads: all, or else those that do not alone."""
+    wanted = _read(protocol, encoded, {}, streamed=streamed)
+    if _read(protocol, encoded, found, streamed=streamed) == wanted:
+        return found
+    kept: dict[str, Json] = {}
+    for name, fields in found.items():
+        for key, value in fields.items():
+            tried = {**kept, name: {**kept.get(name, {}), key: value}}
+            if _read(protocol, encoded, tried, streamed=streamed) == wanted:
+                kept = tried
+    return kept
+
+
+def _read(
+    protocol: WireProtocol, encoded: Sequence[Json], extra: Extra, *, streamed: bool
+) -> Turn | None:
+    """What a client reads of events with an extra; None where it reads nothing."""
+    try:
+        if not streamed:
+            body = with_extra_in_body(protocol, answer_in(protocol, encoded[0]), extra)
+            return protocol.decode_body(body)
+        wire = protocol.decoder()
+        frames = [Frame(dumps(event), event=event.get("type")) for event in encoded]
+        events = [
+            event
+            for _, frame in with_extra(protocol, [(0, one) for one in frames], extra)
+            for event in wire.decode(frame)
+        ]
+        return fold(Timed(0, event) for event in [*events, *wire.close()])
+    except (MockLLMError, ValueError):
+        return None

@@ -26,6 +26,7 @@ __all__ = [
     "FieldNames",
     "Json",
     "Normalisation",
+    "Place",
     "ServiceError",
     "StoredAnswers",
     "StreamEvents",
@@ -181,6 +182,28 @@ class FieldNames:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Where the objects of one kind are in the answers of an API.
+
+    Paths are written with dots, which lead into an object or into each item of a list; "" is the
+    whole event.
+
+    Args:
+        events: the paths in an event of a stream.
+        body: the paths in a body, in the envelope of the API.
+        is_call: whether only objects with the name of a call count.
+    """
+
+    events: tuple[str, ...]
+    body: tuple[str, ...]
+    is_call: bool = False
+
+    def paths(self, *, streamed: bool) -> tuple[str, ...]:
+        """The paths in an event of a stream, or in a body."""
+        return self.events if streamed else self.body
+
+
+@dataclass(frozen=True, slots=True)
 class Normalisation:
     """What to ignore when two streams of one API are compared.
 
@@ -196,10 +219,7 @@ class Normalisation:
         envelope: the field of an event that holds the object which a body is; "" if events and
             bodies have the same fields.
         usage: the name of the objects that count tokens; a zero in them equals an absent count.
-        content: the names of lists with an item for each part of an answer, each call, and so on;
-            `mockllm.protocols.extra` adds and removes none.
-        shape: the kind of an event whose API gives events no type; None: the types in it.
-        counter: the field in which events are counted; "" if they are not.
+        places: where services add fields of their own (`mockllm.protocols.extra`).
     """
 
     made_up: frozenset[str] = frozenset()
@@ -208,9 +228,7 @@ class Normalisation:
     keepalive: frozenset[str] = frozenset()
     envelope: str = ""
     usage: str = "usage"
-    content: frozenset[str] = frozenset()
-    shape: Callable[[Mapping[str, Any]], str] | None = None
-    counter: str = ""
+    places: Mapping[str, Place] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,30 +1,27 @@
 """Keeps scenarios and their tapes together after secrets were taken out of them.
 
-A tape has the digest of its turn, and a turn has the digest of the request on its tape. Where one
-side changes, the digest on the other is made anew. Pure.
+A turn has the digest of the request on its tape. Where the request changes, the digest is made
+anew. Pure.
 """
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
 import yaml
 
-from mockllm.errors import MockLLMError, ScenarioError
+from mockllm.errors import MockLLMError
 from mockllm.redaction.replacing import Edit, edited
 from mockllm.redaction.request_keys import key_of_request, key_of_route
-from mockllm.replay.loading import loads
-from mockllm.scenario.model import Scenario
 from mockllm.tapes.captured import Captured
 from mockllm.tapes.conversion import captured_of, detected, request_of
-from mockllm.tapes.dump import dump_tape
 from mockllm.tapes.load import load_tape
-from mockllm.tapes.model import Tape, digest
+from mockllm.tapes.model import Tape
 
 __all__ = ["NAMES_OF_FILES", "YAML", "consistent", "files_named_in"]
 
@@ -52,46 +49,7 @@ def consistent(before: _Files, after: _Files) -> dict[str, bytes]:
         before: all files with their secrets.
         after: the same files without; one that could not be searched is not there.
     """
-    changed: dict[str, bytes] = {}
-    for name in before:
-        if PurePath(name).suffix in YAML and name in after:
-            changed |= _tapes(name, before, {**after, **changed})
-    return changed | _scenarios(before, after)
-
-
-# The tapes
-
-
-def _tapes(name: str, before: _Files, after: _Files) -> dict[str, bytes]:
-    """The tapes of a scenario file that have the digest of a turn that was changed."""
-    changed: dict[str, bytes] = {}
-    for old, new in zip(_loaded(name, before), _loaded(name, after), strict=False):
-        for was, is_ in zip(old.turns, new.turns, strict=False):
-            if was == is_ or was.recorded is None:
-                continue
-            file = _beside(name, was.recorded.file)
-            tape = _tape(file, after)
-            if tape is None or tape.digest != digest(was, tape.api):
-                continue
-            changed[file] = dump_tape(replace(tape, digest=digest(is_, tape.api)))
-    return changed
-
-
-def _loaded(name: str, files: _Files) -> tuple[Scenario, ...]:
-    try:
-        return loads(_text(files[name]), name, _reader(name, files))
-    except ScenarioError:
-        return ()
-
-
-def _reader(name: str, files: _Files) -> Callable[[str], str]:
-    def read(file: str) -> str:
-        try:
-            return files[_beside(name, file)].decode()
-        except (KeyError, UnicodeDecodeError) as error:
-            raise OSError("was not searched") from error
-
-    return read
+    return _scenarios(before, after)
 
 
 def _beside(name: str, file: str) -> str:

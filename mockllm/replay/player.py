@@ -228,7 +228,10 @@ class Player:
         elif request.stream and why != "exact":
             quirks = decision.quirks
         if answer is None:
-            answer = self._replayer.answer(selection, request, protocol, decision.quirks)
+            duration = 0 if recorded is None else recorded.duration
+            answer = self._replayer.answer(
+                selection, request, protocol, decision.quirks, duration=duration
+            )
         answer = self._broken(answer, decision.spec.fault, decision, protocol)
         outcome: ExchangeOutcome = "played" if failure is None else "error"
         answered = self._answered(call, decision, answer, outcome, wait, recorded=why)
@@ -302,12 +305,11 @@ class Player:
     def _recorded(self, decision: Decision, call: Call) -> RecordedAnswer | None:
         """The recording of a turn, or why it is not played; None for a turn without one."""
         selection = decision.selection
-        turn = selection.scenario.turns[selection.index]
-        if turn.recorded is None:
+        if selection.scenario.turns[selection.index].recorded is None:
             return None
         return self.recordings.play(
-            selection.scenario.name,
-            turn,
+            selection.scenario,
+            selection.index,
             call.protocol,
             stream=decision.request.stream,
             quirks=bool(decision.quirks),
@@ -315,22 +317,16 @@ class Player:
 
     def _recorded_tries(self, decision: Decision, call: Call) -> tuple[HttpAnswer | None, ...]:
         """The recorded answers of the tries before a turn; None for one without a recording."""
-        name = decision.selection.scenario.name
-        stream = decision.request.stream
+        selection = decision.selection
         return tuple(
             self.recordings.play(
-                name,
-                # As it was recorded: with the fields of its service at the turn.
-                TurnSpec(
-                    http=replace(failure, recorded=None, extra=()),
-                    extra=failure.extra,
-                    recorded=failure.recorded,
-                ),
+                selection.scenario,
+                selection.index,
                 call.protocol,
-                stream=stream,
-                broken=failure.status < 400,
+                stream=decision.request.stream,
+                attempt=attempt,
             ).answer
-            for failure in decision.spec.attempts
+            for attempt in decision.spec.attempts
         )
 
     @cached_property

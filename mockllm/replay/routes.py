@@ -95,7 +95,7 @@ class RoutePlayer:
         unplayed = session.next_unplayed(turns)
         scenario, index = unplayed or turns[-1]
         turn = scenario.turns[index]
-        recorded = self._recordings.play_route(scenario.name, turn)
+        recorded = self._recordings.play_route(scenario, index)
         answer = recorded.answer or self._answer(scenario, index, turn)
         session.note_played(scenario, index)
         played = Played(

@@ -64,18 +64,19 @@ def turn_answer(
     selection = Selection(scenario, position, index)
     tried = _tried(spec, attempt)
     replayer, faults = Replayer(), spec.fault
-    answer = None
+    answer, duration = None, 0
     if tried < len(spec.attempts):
         failure, number = spec.attempts[tried], tried + 1
         answer, faults = try_answer(
             replayer, selection, request, protocol, spec, failure, number, quirks
         )
     elif scenario.turns[index].recorded is not None:
-        answer = _recorded(scenario, index, protocol, request.stream, bool(quirks), on_reply)
+        played = _recorded(scenario, index, protocol, request.stream, bool(quirks), on_reply)
+        answer, duration = played.answer, played.duration
     if answer is None and spec.http is not None:
         answer = http_error_answer(protocol, spec.http, selection, tried + 1)
     if answer is None:
-        answer = replayer.answer(selection, request, protocol, quirks)
+        answer = replayer.answer(selection, request, protocol, quirks, duration=duration)
     return broken_answer(answer, faults, selection, request, protocol)
 
 
@@ -100,7 +101,7 @@ def route_turn_answer(
     if index >= len(scenario.turns):
         raise _no_turn(scenario, index)
     turn = scenario.turns[index]
-    played = Recordings().play_route(scenario.name, turn)
+    played = Recordings().play_route(scenario, index)
     if played.answer is None and turn.recorded is not None:
         on_reply(played)
     return played.answer or route_answer(turn)
@@ -120,15 +121,14 @@ def _recorded(
     stream: bool,
     quirks: bool,
     on_reply: Callable[[RecordedAnswer], None],
-) -> HttpAnswer | None:
-    """The recorded answer of a turn; None where the reply is played."""
+) -> RecordedAnswer:
+    """The recorded answer of a turn, or why the reply is played."""
     from mockllm.replay.compilation.tape_player import Recordings
 
-    turn = scenario.turns[index]
-    played = Recordings().play(scenario.name, turn, protocol, stream=stream, quirks=quirks)
+    played = Recordings().play(scenario, index, protocol, stream=stream, quirks=quirks)
     if played.answer is None:
         on_reply(played)
-    return played.answer
+    return played
 
 
 def _tried(spec: TurnSpec, attempt: int | None) -> int:

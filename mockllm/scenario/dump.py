@@ -20,7 +20,7 @@ from mockllm.scenario.dump_parts import (
 from mockllm.scenario.durations import percent
 from mockllm.scenario.yamltext import Flow, FlowMap, write
 
-__all__ = ["answer", "dump"]
+__all__ = ["dump"]
 
 
 def dump(scenario: m.Scenario) -> str:
@@ -113,14 +113,16 @@ def _turn(turn: m.TurnSpec) -> dict[str, Any]:
 
 def _recorded(recorded: m.Recorded | None) -> Any:
     """The file alone, or with what finds it again."""
-    if recorded is None or not recorded.request:
-        return None if recorded is None else recorded.file
-    return given(
+    if recorded is None:
+        return None
+    keys = given(
         file=recorded.file,
-        request=recorded.request,
+        request=recorded.request or None,
         redacted=list(recorded.redacted) or None,
         order=recorded.order or None,
+        partial=recorded.partial,
     )
+    return keys if len(keys) > 1 else recorded.file
 
 
 def _changes(turn: m.TurnSpec, base: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
@@ -135,14 +137,14 @@ def _changes(turn: m.TurnSpec, base: dict[str, Any]) -> list[tuple[str, dict[str
     return out
 
 
-def answer(turn: m.TurnSpec, api: m.Api | None = None) -> dict[str, Any]:
-    """The keys of a turn that its answer depends on, as JSON values; `when` is not among them.
+def _extra(extra: Any) -> dict[str, Any]:
+    """The fields of one protocol, those of a place on one line."""
+    return {place: FlowMap(fields) for place, fields in extra.items()}
 
-    Args:
-        api: without the fields that only other protocols have; None: with those of all.
-    """
-    extra = [(name, fields) for name, fields in turn.extra if api in (None, name)]
+
+def _turn_keys(turn: m.TurnSpec) -> dict[str, Any]:
     return given(
+        request=_request(turn.request),
         reply=[dump_part(part) for part in turn.reply] or None,
         http=_http(turn.http),
         answer=_answer(turn.answer),
@@ -150,38 +152,9 @@ def answer(turn: m.TurnSpec, api: m.Api | None = None) -> dict[str, Any]:
         finish_raw=turn.finish_raw,
         usage=_usage(turn.usage),
         timing=_timing(turn.timing),
-        wire=_wire(turn.wire),
-        extra={name: _extra(fields) for name, fields in extra} or None,
-    )
-
-
-def _extra(extra: Any) -> dict[str, Any]:
-    """The patches of one protocol, each on one line."""
-    stream = {kind: FlowMap(patch) for kind, patch in extra.get("stream", {}).items()}
-    return given(
-        join=flow(tuple(extra.get("join", ()))),
-        drop=flow(tuple(extra.get("drop", ()))),
-        move=extra.get("move"),
-        add={kind: list(map(_event, events)) for kind, events in extra.get("add", {}).items()}
-        or None,
-        stream=stream or None,
-        body=FlowMap(extra["body"]) if extra.get("body") else None,
-    )
-
-
-def _event(event: Any) -> Any:
-    return event if isinstance(event, str) else FlowMap(event)
-
-
-def _turn_keys(turn: m.TurnSpec) -> dict[str, Any]:
-    answered = answer(turn)
-    wire, extra = answered.pop("wire", None), answered.pop("extra", None)
-    return given(
-        request=_request(turn.request),
-        **answered,
         attempts=[_attempt(http) for http in turn.attempts] or None,
-        wire=wire,
-        extra=extra,
+        wire=_wire(turn.wire),
+        extra={name: _extra(fields) for name, fields in turn.extra} or None,
         fault=dump_faults(turn.fault),
         expect=_outcome(turn.expect),
         repeat=turn.repeat,

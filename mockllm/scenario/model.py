@@ -190,6 +190,8 @@ class Recorded:
         redacted: JSON pointers to the strings of the request that had secrets; the digest leaves
             them out.
         order: of several recordings with the same request, which one this is, from 0.
+        partial: whether the YAML could not hold all of the answer, so that its tape is played
+            whatever the turn says.
     """
 
     file: str
@@ -197,6 +199,7 @@ class Recorded:
     request: str = ""
     redacted: tuple[str, ...] = ()
     order: int = 0
+    partial: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,8 +352,8 @@ class TurnSpec:
         finish_raw: the finish reason that is sent, where it is not the usual one of the API.
         variants: whole turns that replace this one for the protocols named (`when:`).
         recorded: of the turn itself; variants have none.
-        extra: by protocol, fields of its frames that have no neutral form, as
-            `mockllm.protocols.extra` describes them.
+        extra: by protocol and place, fields that its service adds, as `mockllm.protocols.extra`
+            describes them.
         fault: what breaks on the way, in this order.
     """
 
@@ -397,7 +400,7 @@ class TurnSpec:
         return self
 
     def extra_for(self, api: str) -> Any:
-        """The fields of protocol `api` without a neutral form; {} if there are none."""
+        """By place, the fields that the service of protocol `api` adds; {} if there are none."""
         return dict(self.extra).get(api, {})
 
 

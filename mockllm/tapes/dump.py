@@ -23,7 +23,6 @@ def dump_tape(tape: Tape) -> bytes:
         "status": tape.status,
         "cut": tape.cut,
         "chunks": len(tape.chunks),
-        "digest": tape.digest,
         "headers": [list(pair) for pair in tape.headers],
     }
     if tape.reason is not None:

@@ -79,7 +79,7 @@ def test_json_lines(program, upstream, tmp_path):
     }
     chat(recorder.url, "hello")
     found = json.loads(recorder.line_with('"recorded","source"'))
-    assert (found["scenario"], found["turn"], found["outcome"]) == ("hello", 0, "frames")
+    assert (found["scenario"], found["turn"], found["outcome"]) == ("hello", 0, "neutral")
     recorder.signal()
     assert json.loads(recorder.end()[1].splitlines()[-1]) == {
         "event": "summary",

@@ -5,27 +5,29 @@ import json
 import pytest
 
 from mockllm.core.timed_bytes import TimedBytes
-from mockllm.replay.loading import loads
 from mockllm.tapes.dump import dump_tape
-from mockllm.tapes.model import Tape, digest
+from mockllm.tapes.model import Tape
 
 TEXT = """\
 scenario: greeting
 match: {user: hello}
 turns:
-  - reply: {text: Hi!}
+  - reply: {text: Hi! café}
+    finish: none
+    usage: none
     recorded: greeting.1.jsonl
 """
-DATA = b"event: x\r\ndata: caf\xc3\xa9\r\n\r\n"
+DELTA = {"type": "text_delta", "text": "Hi! café"}
+EVENT = {"type": "content_block_delta", "index": 0, "delta": DELTA}
+DATA = f"event: x\r\ndata: {json.dumps(EVENT)}\r\n\r\n".encode()
 
 
 @pytest.fixture
 def recorded(tmp_path):
     """A folder with one recorded turn."""
     (tmp_path / "greeting.yaml").write_text(TEXT)
-    turn = loads(TEXT)[0].turns[0]
     chunks = (TimedBytes(1_000, DATA[:20]), TimedBytes(1_500_000, DATA[20:]))
-    tape = Tape("anthropic", True, 200, (), chunks, digest=digest(turn, "anthropic"))
+    tape = Tape("anthropic", True, 200, (), chunks)
     (tmp_path / "greeting.1.jsonl").write_bytes(dump_tape(tape))
     return tmp_path
 
@@ -80,7 +82,7 @@ def test_validate_reports_a_missing_tape(mockllm, recorded):
     (recorded / "greeting.1.jsonl").unlink()
     result = mockllm("validate", recorded)
     assert result.exit_code == 1
-    assert f"{recorded}/greeting.yaml:5:15: turns[0].recorded: 'greeting.1.jsonl'" in result.stdout
+    assert f"{recorded}/greeting.yaml:7:15: turns[0].recorded: 'greeting.1.jsonl'" in result.stdout
 
 
 def test_serve_logs_why_an_answer_is_not_the_recording(program, recorded):

@@ -281,7 +281,7 @@ def test_fixtures_for_ag_ui(tmp_path):
         "f",
         "tc",
         '{"a":1}',
-        ('{"a":', "1}"),
+        4,
     )
     reasons = skipped(others)
     assert "neither 'text' nor 'events'" in reasons[0]

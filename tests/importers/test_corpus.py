@@ -178,7 +178,7 @@ def alone(server, scenario, turn):
 @every_stream
 def test_the_sdk_gets_the_same_result(imported, server, source):
     """The official SDK reads the same from the replayed turn as from the original bytes. Where the
-    report says neutral and equal, it also does from the neutral reply."""
+    report says neutral, it reads the same from the neutral reply."""
     lines, scenarios = imported
     one, line = EXCHANGES[source], lines[source]
     api = detected(one).protocol.name

@@ -42,14 +42,28 @@ def paths(value: Any, path: str = "") -> Iterator[str]:
             yield from paths(item, f"{path}[]")
 
 
+_CONTENT = ("tool_calls", "annotations", "refusal", "reasoning_content", "content")
+
+
+def kind(chunk: dict[str, Any]) -> str:
+    """What a chunk is: `first`, `finish`, `usage`, `error`, or its content."""
+    if not chunk.get("choices"):
+        return "error" if chunk.get("error") else "usage"
+    choice = chunk["choices"][0]
+    delta = choice.get("delta") or {}
+    if choice.get("finish_reason"):
+        return "finish"
+    if "role" in delta:
+        return "first"
+    return next((key for key in _CONTENT if delta.get(key) is not None), "other")
+
+
 Shapes = dict[str, set[str]]
 
 
 def added(shapes: Shapes, data: str) -> None:
     """Adds the paths of an event, by its kind; those of a body are under `body`."""
     value = json.loads(data)
-    kind = PROTOCOL.normalize.shape
-    assert kind is not None
     name = "body" if value.get("object") == "chat.completion" else kind(value)
     shapes[name] |= {path for path in paths(value) if not path.startswith(ON_REQUEST)}
 

@@ -18,7 +18,7 @@ from mockllm.replay.sessions.session import Session
 from mockllm.scenario.dump import dump
 from mockllm.scenario.model import Scenario
 from mockllm.tapes.dump import dump_tape
-from mockllm.tapes.model import RecordedRequest, Tape, digest
+from mockllm.tapes.model import RecordedRequest, Tape
 
 RECORDED = """
 scenario: {name}
@@ -139,7 +139,7 @@ def folder_with(
     request = RecordedRequest("POST", url, (), json.dumps(body).encode())
     answer = {"choices": [{"message": {"content": "Beside"}}]}
     chunks = (TimedBytes(1, json.dumps(answer).encode()),)
-    tape = Tape("chat", False, 200, (), chunks, "", digest(scenario.turns[0], "chat"), request)
+    tape = Tape("chat", False, 200, (), chunks, request=request)
     (path / "b.1.jsonl").write_bytes(dump_tape(tape))
     (path / "b.yaml").write_text(dump(scenario))
     return (*load([path]), *recorded("hello"))

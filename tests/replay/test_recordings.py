@@ -23,12 +23,13 @@ from mockllm.replay.accepted_upstream import (
 )
 from mockllm.replay.compilation.tape_player import RecordedAnswer, Recordings, answer, check
 from mockllm.replay.loading import loads
-from mockllm.scenario.model import Recorded, TurnSpec
+from mockllm.scenario.model import Recorded, Scenario
 from mockllm.tapes.dump import dump_tape
-from mockllm.tapes.model import RecordedRequest, Tape, digest
+from mockllm.tapes.model import RecordedRequest, Tape
 from tests.cases import for_all
+from tests.tapes.turns import turn_of
 
-TURN = loads("scenario: s\nturns: [{reply: {text: Hi}}]")[0].turns[0]
+(SCENARIO,) = loads("scenario: s\nturns: [{reply: {text: Hi}}]")
 EVENTS = (("content-type", "text/event-stream"),)
 STREAM = Tape("chat", True, 200, EVENTS, (TimedBytes(3, b"data: [DONE]\n\n"),))
 CREATED = (
@@ -40,25 +41,25 @@ GZIP = (("x-a", "b"), ("content-encoding", "gzip"))
 
 
 @pytest.fixture
-def record(tmp_path: Path) -> Callable[..., TurnSpec]:
-    """Writes a tape, and gives a turn that has it."""
+def record(tmp_path: Path) -> Callable[..., Scenario]:
+    """Writes a tape, and gives a scenario with a turn that has it."""
 
-    def write(tape: Tape, *, edited: bool = False, name: str = "s.1.jsonl") -> TurnSpec:
+    def write(tape: Tape, *, edited: bool = False, name: str = "s.1.jsonl") -> Scenario:
         path = tmp_path / name
-        own = "" if edited else digest(TURN, tape.api)
-        path.write_bytes(dump_tape(replace(tape, digest=own)))
-        return replace(TURN, recorded=Recorded(name, str(path)))
+        path.write_bytes(dump_tape(tape))
+        turn = SCENARIO.turns[0] if edited else turn_of(tape)
+        return replace(SCENARIO, turns=(replace(turn, recorded=Recorded(name, str(path))),))
 
     return write
 
 
 def played(
-    turn: TurnSpec, api: str = "chat", *, stream: bool = True, quirks: bool = False
+    scenario: Scenario, api: str = "chat", *, stream: bool = True, quirks: bool = False
 ) -> RecordedAnswer:
-    return Recordings().play("s", turn, PROTOCOLS[api], stream=stream, quirks=quirks)
+    return Recordings().play(scenario, 0, PROTOCOLS[api], stream=stream, quirks=quirks)
 
 
-def test_a_recording_is_played(record: Callable[..., TurnSpec]) -> None:
+def test_a_recording_is_played(record: Callable[..., Scenario]) -> None:
     """Its bytes at its times; quirks do not matter where nothing is streamed."""
     found = played(record(STREAM))
     assert found.answer is not None
@@ -68,49 +69,50 @@ def test_a_recording_is_played(record: Callable[..., TurnSpec]) -> None:
     assert played(body, "responses", stream=False, quirks=True).why == "exact"
 
 
-def test_why_a_recording_is_not_played(record: Callable[..., TurnSpec]) -> None:
+def test_why_a_recording_is_not_played(record: Callable[..., Scenario]) -> None:
     """One reason each, the first that holds, and no answer."""
-    assert played(TURN) == RecordedAnswer(None, "", ())
+    assert played(SCENARIO) == RecordedAnswer(None, "", ())
     stream, body = record(STREAM), record(BODY, name="s.2.jsonl")
     edited = record(STREAM, edited=True, name="s.3.jsonl")
-    assert played(stream, "gemini") == RecordedAnswer(None, "other api")
-    assert played(stream, stream=False) == RecordedAnswer(None, "not streamed")
-    assert played(body, "responses") == RecordedAnswer(None, "streamed")
-    assert played(edited) == RecordedAnswer(None, "edited")
-    assert played(stream, quirks=True) == RecordedAnswer(None, "quirks")
+    assert played(stream, "gemini") == RecordedAnswer(None, "other api", duration=3)
+    assert played(stream, stream=False) == RecordedAnswer(None, "not streamed", duration=3)
+    assert played(body, "responses") == RecordedAnswer(None, "streamed", duration=2)
+    assert played(edited) == RecordedAnswer(None, "edited", duration=3)
+    assert played(stream, quirks=True) == RecordedAnswer(None, "quirks", duration=3)
     assert played(edited, "gemini", stream=False, quirks=True).why == "other api"
     assert played(edited, stream=False, quirks=True).why == "not streamed"
     assert played(edited, quirks=True).why == "edited"
 
 
-def test_a_recording_that_cannot_be_read(record: Callable[..., TurnSpec], tmp_path: Path) -> None:
+def test_a_recording_that_cannot_be_read(record: Callable[..., Scenario], tmp_path: Path) -> None:
     """The reason is a problem of the exchange."""
     turn = record(STREAM)
     (tmp_path / "s.1.jsonl").unlink()
     found = played(turn)
     assert (found.answer, found.why) == (None, "unreadable")
     assert [str(tmp_path / "s.1.jsonl") in problem for problem in found.problems] == [True]
-    nowhere = replace(TURN, recorded=Recorded("s.1.jsonl"))
+    unfiled = replace(SCENARIO.turns[0], recorded=Recorded("s.1.jsonl"))
+    nowhere = replace(SCENARIO, turns=(unfiled,))
     assert played(nowhere).problems == (
         "s.1.jsonl:1:1: the tape is not looked for, since its scenario was not loaded from a file",
     )
 
 
-def test_a_tape_is_read_once(record: Callable[..., TurnSpec]) -> None:
-    """It is kept by scenario and file; what is not kept is read later, if the caller defers it."""
-    turn, recordings, keys = record(STREAM), Recordings(), []
-    for scenario in ("s", "s", "other"):
-        keys += read_for(recordings, scenario, turn)
-    assert keys == [("s", "s.1.jsonl"), ("other", "s.1.jsonl")]
+def test_a_tape_is_read_once(record: Callable[..., Scenario]) -> None:
+    """It is kept by scenario, turn and file; what is not kept is read later, if deferred."""
+    recorded, recordings, keys = record(STREAM), Recordings(), []
+    for name in ("s", "s", "other"):
+        keys += read_for(recordings, replace(recorded, name=name))
+    assert keys == [("s", 0, "s.1.jsonl"), ("other", 0, "s.1.jsonl")]
 
 
-def read_for(recordings: Recordings, scenario: str, turn: TurnSpec) -> list[object]:
+def read_for(recordings: Recordings, scenario: Scenario) -> list[object]:
     """What has to be read before a turn is played."""
     outcomes: dict[Hashable, Callable[[], object]] = {}
     while True:
         try:
             with deferring(outcomes):
-                assert recordings.play(scenario, turn, PROTOCOLS["chat"], stream=True).answer
+                assert recordings.play(scenario, 0, PROTOCOLS["chat"], stream=True).answer
         except NotDoneError as missing:
             content = missing.read()
             outcomes[missing.key] = partial(lambda value: value, content)
@@ -118,14 +120,14 @@ def read_for(recordings: Recordings, scenario: str, turn: TurnSpec) -> list[obje
             return list(outcomes)
 
 
-def test_tapes_that_do_not_fit_are_read_again(record: Callable[..., TurnSpec]) -> None:
+def test_tapes_that_do_not_fit_are_read_again(record: Callable[..., Scenario]) -> None:
     """A kept answer counts twice: its bytes are there whole and event by event."""
-    turns = [record(STREAM, name=f"s.{n}.jsonl") for n in range(2)]
+    scenarios = [record(STREAM, name=f"s.{n}.jsonl") for n in range(2)]
     size = len(answer(STREAM).encoded)
     for max_bytes, reads in ((4 * size, 2), (4 * size - 1, 4)):
         recordings = Recordings(max_bytes=max_bytes)
-        assert sum(len(read_for(recordings, "s", turn)) for turn in turns * 2) == reads
-    assert Recordings()._kept.maxsize == 128 * 1024 * 1024
+        assert sum(len(read_for(recordings, one)) for one in scenarios * 2) == reads
+    assert Recordings()._recordings.maxsize == 128 * 1024 * 1024
 
 
 @pytest.mark.parametrize(
@@ -138,12 +140,11 @@ def test_tapes_that_do_not_fit_are_read_again(record: Callable[..., TurnSpec]) -
         (replace(BODY, chunks=(TimedBytes(1, b"{}"),)), None),
         (replace(BODY, chunks=(TimedBytes(1, b"no json"),)), None),
         (replace(STREAM, chunks=(TimedBytes(1, b"data: [DONE]\n\n"),)), None),
-        (replace(BODY, headers=GZIP), None),
         (replace(BODY, headers=GZIP, chunks=(TimedBytes(1, gzip.compress(b'{"id":"z"}')),)), "z"),
     ],
 )
 def test_the_id_of_a_recorded_answer(
-    record: Callable[..., TurnSpec], tape: Tape, id: str | None
+    record: Callable[..., Scenario], tape: Tape, id: str | None
 ) -> None:
     """By which a client continues it; None where the service sent none, or it cannot be read."""
     found = played(record(tape), tape.api, stream=tape.streamed)
@@ -222,22 +223,22 @@ def test_answers_without_a_body(
 
 
 def test_the_first_line_of_a_tape_is_checked(
-    record: Callable[..., TurnSpec], tmp_path: Path
+    record: Callable[..., Scenario], tmp_path: Path
 ) -> None:
     """Without reading the rest; what was not loaded from a file is not looked for."""
-    turn = record(STREAM)
-    assert turn.recorded is not None
+    recorded = record(STREAM).turns[0].recorded
+    assert recorded is not None
     path = tmp_path / "s.1.jsonl"
     head, _, rest = path.read_bytes().partition(b"\n")
     path.write_bytes(head + b"\nno json")
-    check(turn.recorded)
+    check(recorded)
     check(Recorded("nowhere.jsonl"))
     path.write_bytes(b"{}\n" + rest)
     with pytest.raises(ScenarioError):
-        check(turn.recorded)
+        check(recorded)
     path.unlink()
     with pytest.raises(OSError, match="No such file"):
-        check(turn.recorded)
+        check(recorded)
 
 
 REQUEST = RecordedRequest(
@@ -245,18 +246,18 @@ REQUEST = RecordedRequest(
 )
 
 
-def test_the_request_of_a_recording(record: Callable[..., TurnSpec], tmp_path: Path) -> None:
+def test_the_request_of_a_recording(record: Callable[..., Scenario], tmp_path: Path) -> None:
     """Its body and its target; None where it is of another API or cannot be read."""
-    turn = record(replace(STREAM, request=REQUEST))
-    assert turn.recorded is not None
-    found = accepted_request(turn.recorded, PROTOCOLS["chat"])
+    recorded = record(replace(STREAM, request=REQUEST)).turns[0].recorded
+    assert recorded is not None
+    found = accepted_request(recorded, PROTOCOLS["chat"])
     assert isinstance(found, AcceptedRequest)
     assert found.body == REQUEST.body
     assert isinstance(found.target, Target)
-    assert accepted_request(turn.recorded, PROTOCOLS["anthropic"]) is None
+    assert accepted_request(recorded, PROTOCOLS["anthropic"]) is None
     assert accepted_request(Recorded("nowhere.jsonl"), PROTOCOLS["chat"]) is None
     (tmp_path / "s.1.jsonl").unlink()
-    assert accepted_request(turn.recorded, PROTOCOLS["chat"]) is None
+    assert accepted_request(recorded, PROTOCOLS["chat"]) is None
 
 
 @pytest.mark.parametrize(

@@ -352,46 +352,25 @@ TURNS: list[Row] = [
     ),
     (
         "extra api",
-        turn("{reply: {text: a}, extra: {chatt: {body: {remove: [/a]}}}}"),
+        turn("{reply: {text: a}, extra: {chatt: {event: {a: 1}}}}"),
         [
             "3:32: turns[0].extra: unknown key 'chatt'; did you mean 'chat'?",
         ],
     ),
     (
-        "extra key",
-        turn("{reply: {text: a}, extra: {chat: {bodies: {remove: [/a]}}}}"),
+        "extra place",
+        turn("{reply: {text: a}, extra: {chat: {events: {a: 1}}}}"),
         [
-            "3:39: turns[0].extra.chat: unknown key 'bodies'; did you mean 'body'?",
+            "3:39: turns[0].extra.chat: unknown key 'events'; did you mean 'event'?",
         ],
     ),
     (
         "extra nothing",
-        turn("{reply: {text: a}, extra: {chat: {}, agui: {stream: {}}, gemini: {body: {}}}}"),
+        turn("{reply: {text: a}, extra: {chat: {}, agui: {event: {}}, gemini: {usage: 1}}}"),
         [
-            "3:38: turns[0].extra.chat: must have one of join, drop, move, add, stream, body",
-            "3:57: turns[0].extra.agui.stream: must be a mapping of kinds of events to patches, got an empty one",
-            "3:77: turns[0].extra.gemini.body: must have one of set, copy, remove, each",
-        ],
-    ),
-    (
-        "extra pointer",
-        turn("{reply: {text: a}, extra: {chat: {stream: {'*': {set: {a: 1}}}}}}"),
-        [
-            "3:60: turns[0].extra.chat.stream[\"*\"].set: the key must be a JSON pointer to a field, such as /choices/0/message/reasoning, got 'a'",
-        ],
-    ),
-    (
-        "extra copy",
-        turn("{reply: {text: a}, extra: {chat: {stream: {'*': {copy: {/a: 1}}}}}}"),
-        [
-            '3:65: turns[0].extra.chat.stream["*"].copy["/a"]: must be a string, got 1; put it in quotes to make it one',
-        ],
-    ),
-    (
-        "extra remove",
-        turn("{reply: {text: a}, extra: {chat: {body: {remove: [/a, a]}}}}"),
-        [
-            "3:59: turns[0].extra.chat.body.remove[1]: must be a JSON pointer to a field, such as /choices/0/message/reasoning, got a",
+            "3:38: turns[0].extra.chat: must have one of event, choice, message, call, usage",
+            "3:56: turns[0].extra.agui.event: must be a mapping of fields to their values, got an empty one",
+            "3:77: turns[0].extra.gemini.usage: must be a mapping of fields to their values, got 1",
         ],
     ),
 ]

@@ -112,35 +112,10 @@ defaults = st.builds(
 json_texts = (json_values | st.floats(allow_nan=False, allow_infinity=False)).map(
     lambda value: json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 )
-pointers = st.lists(texts, min_size=1, max_size=3).map(
-    lambda keys: "".join("/" + key.replace("~", "~0").replace("/", "~1") for key in keys)
+fields = st.dictionaries(texts, json_values, min_size=1, max_size=2)
+extras = st.dictionaries(
+    st.sampled_from(["event", "choice", "message", "call", "usage"]), fields, min_size=1
 )
-patches = st.fixed_dictionaries(
-    {},
-    optional={
-        "set": st.dictionaries(pointers, json_values, min_size=1, max_size=2),
-        "copy": st.dictionaries(
-            pointers, pointers | pointers.map("^{}".format), min_size=1, max_size=2
-        ),
-        "each": st.dictionaries(
-            pointers, st.lists(json_values, min_size=1, max_size=3), min_size=1, max_size=2
-        ),
-        "remove": st.lists(pointers, min_size=1, max_size=2),
-    },
-)
-extras = st.fixed_dictionaries(
-    {},
-    optional={
-        "body": patches.filter(bool),
-        "join": st.lists(texts, min_size=1, max_size=2),
-        "drop": st.lists(texts, min_size=1, max_size=2),
-        "move": st.dictionaries(texts, texts, min_size=1, max_size=2),
-        "add": st.dictionaries(
-            texts, st.lists(patches | texts, min_size=1, max_size=2), min_size=1, max_size=2
-        ),
-        "stream": st.dictionaries(texts, patches, min_size=1, max_size=2),
-    },
-).filter(bool)
 tool_specs = st.lists(
     st.builds(
         m.ToolSpec,

@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import ScenarioError
 from mockllm.protocols import PROTOCOLS
-from mockllm.replay.loading import loads
 from mockllm.tapes.conversion import captured_of, tape_of
 from mockllm.tapes.dump import dump_tape
 from mockllm.tapes.load import load_head, load_tape
-from mockllm.tapes.model import RecordedRequest, Tape, digest
+from mockllm.tapes.model import RecordedRequest, Tape
 from tests.cases import for_all
 from tests.strategies import json_values, texts
 
@@ -41,7 +40,6 @@ tapes = st.builds(
     headers=headers,
     chunks=timed,
     cut=st.sampled_from(["", "client", "stalled", "upstream", "chunk", "reset"]),
-    digest=st.text("0123456789abcdef", max_size=8),
     request=st.none() | st.builds(RecordedRequest, st.just("POST"), texts, headers, bodies),
     reason=st.none() | reasons,
     trailers=headers,
@@ -52,7 +50,6 @@ TAPE = Tape(
     200,
     (("content-type", "text/event-stream"),),
     (TimedBytes(5, "data: é\n".encode()), TimedBytes(7, b"\n")),
-    digest="d",
     request=RecordedRequest("POST", "https://api.example.com/v1/chat/completions", (), b'{"a":1}'),
 )
 
@@ -92,7 +89,7 @@ def test_a_tape_is_readable() -> None:
     lines = dump_tape(replace(TAPE, chunks=torn)).decode().split("\n")
     assert lines == [
         '{"mockllm-tape":1,"api":"chat","streamed":true,"status":200,"cut":"","chunks":3,'
-        '"digest":"d","headers":[["content-type","text/event-stream"]],"request":'
+        '"headers":[["content-type","text/event-stream"]],"request":'
         '{"method":"POST","url":"https://api.example.com/v1/chat/completions","headers":[],'
         '"body":{"json":{"a":1}}}}',
         '[5,{"base64":"ZGF0YTogww=="}]',
@@ -107,7 +104,7 @@ def test_a_tape_gives_its_exchange_back(tape: Tape) -> None:
     """The exchange of a tape has everything of it except its turn, and becomes the same tape."""
     again = tape_of(captured_of(tape))
     own = RecordedRequest("", "") if tape.request is None else tape.request
-    kept = replace(tape, request=own, digest="", streamed=False, api=again.api)
+    kept = replace(tape, request=own, streamed=False, api=again.api)
     assert again == kept
 
 
@@ -212,44 +209,3 @@ def test_a_broken_tape_is_an_error_with_its_line(data: bytes, problem: str) -> N
     with pytest.raises(ScenarioError) as caught:
         load_tape(data, "x.jsonl")
     assert str(caught.value) == f"x.jsonl:{problem}"
-
-
-def turn(text: str) -> str:
-    """The digest of a turn as Chat Completions plays it."""
-    return digest(loads(f"scenario: a\nturns:\n  - {text}\n")[0].turns[0], "chat")
-
-
-@pytest.mark.parametrize(
-    "edited",
-    [
-        "reply: {text: Hi}",
-        "reply: {text: hi, split: [h, i]}",
-        "{reply: {text: hi}, finish: length}",
-        "{reply: {text: hi}, finish_raw: eos}",
-        "{reply: {text: hi}, usage: none}",
-        "{reply: {text: hi}, timing: {ttft: 1s}}",
-        "{reply: {text: hi}, wire: {bom: true}}",
-        "{reply: {text: hi}, when: {api: chat, finish: length}}",
-        "http: 429",
-    ],
-)
-def test_an_edit_of_the_answer_is_noticed(edited: str) -> None:
-    """The digest changes whenever the answer would."""
-    assert turn(edited) != turn("reply: {text: hi}")
-
-
-@pytest.mark.parametrize(
-    "edited",
-    [
-        "reply: [{text: 'hi'}]",
-        "{reply: {text: hi}, request: {user: you}}",
-        "{reply: {text: hi}, attempts: [{http: 429}]}",
-        "{reply: {text: hi}, repeat: true}",
-        "{reply: {text: hi}, expect: {text: hi}}",
-        "{reply: {text: hi}, recorded: b.jsonl}",
-        "{reply: {text: hi}, when: {api: gemini, finish: length}}",
-    ],
-)
-def test_other_edits_leave_the_recording_in_force(edited: str) -> None:
-    """Edits of the conditions, and of what other protocols send, do not change the digest."""
-    assert turn(edited) == turn("reply: {text: hi}")

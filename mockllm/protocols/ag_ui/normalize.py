@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from mockllm.protocols.records import Normalisation
+from mockllm.protocols.records import Normalisation, Place
 
 __all__ = ["NORMALISATION"]
 
 NORMALISATION = Normalisation(
     made_up=frozenset({"timestamp", "threadId", "runId", "messageId", "parentMessageId"}),
+    places={"event": Place(("",), ("",))},
 )

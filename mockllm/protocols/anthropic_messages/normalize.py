@@ -1,8 +1,8 @@
-"""The fields of Anthropic Messages that the service generates anew for each answer."""
+"""The fields of Anthropic Messages that the service generates anew, and where it adds others."""
 
 from __future__ import annotations
 
-from mockllm.protocols.records import Normalisation
+from mockllm.protocols.records import Normalisation, Place
 
 __all__ = ["NORMALISATION"]
 
@@ -13,5 +13,10 @@ NORMALISATION = Normalisation(
         | {"usage.inference_geo"}
     ),
     keepalive=frozenset({"ping"}),
-    content=frozenset({"content"}),
+    places={
+        "event": Place(("",), ()),
+        "message": Place(("message",), ("",)),
+        "call": Place(("content_block",), ("content",), is_call=True),
+        "usage": Place(("usage",), ("usage",)),
+    },
 )

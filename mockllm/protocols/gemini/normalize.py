@@ -1,35 +1,22 @@
-"""The fields of Gemini that the service generates anew for each answer."""
+"""The fields of Gemini that the service generates anew, and where it adds others."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from mockllm.protocols.records import Normalisation
-from mockllm.protocols.values import mapping
+from mockllm.protocols.records import Normalisation, Place
 
 __all__ = ["NORMALISATION"]
 
-_CONTENT = ("functionCall", "thought", "text")
-
-
-def _shape(chunk: Mapping[str, Any]) -> str:
-    """What a chunk of the encoder is: `finish`, `error`, or the kind of its first part."""
-    candidates = chunk.get("candidates")
-    if not candidates:
-        return "error" if chunk.get("error") else "usage"
-    candidate = mapping(candidates[0])
-    if candidate.get("finishReason"):
-        return "finish"
-    parts = mapping(candidate.get("content")).get("parts")
-    part = mapping(parts[0]) if parts else {}
-    return next((key for key in _CONTENT if part.get(key) is not None), "other")
-
+_CALL = ("candidates.content.parts.functionCall",)
 
 NORMALISATION = Normalisation(
     # Protocol buffers omit zeros, so servers may leave out the index of the first candidate.
     made_up=frozenset({"responseId", "modelVersion", "createTime", "candidates.index"}),
     usage="usageMetadata",
-    content=frozenset({"candidates", "parts"}),
-    shape=_shape,
+    places={
+        "event": Place(("",), ("",)),
+        "choice": Place(("candidates",), ("candidates",)),
+        "message": Place(("candidates.content",), ("candidates.content",)),
+        "call": Place(_CALL, _CALL, is_call=True),
+        "usage": Place(("usageMetadata",), ("usageMetadata",)),
+    },
 )

@@ -2,9 +2,9 @@
 
 https://platform.openai.com/docs/api-reference/chat
 
-`request` (with `messages`) parses requests; `encoder` writes answers, `decoder` (with `calls` and
-`unread`) reads them; `fields` has what both sides share; `losses` lists what the API cannot
-express. `openai_common` and `openai_refusals` are shared with Responses.
+`request` (with `messages`) parses requests; `encoder` writes answers, `decoder` (with `calls`)
+reads them; `fields` has what both sides share; `losses` lists what the API cannot express.
+`openai_common` and `openai_refusals` are shared with Responses.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from mockllm.protocols.openai_chat.env import ENVIRONMENT
 from mockllm.protocols.openai_chat.events import EVENTS, FIELDS
 from mockllm.protocols.openai_chat.fallback import FALLBACK_ROUTES
 from mockllm.protocols.openai_chat.fields import answer_id
-from mockllm.protocols.openai_chat.joining import join, join_usage
+from mockllm.protocols.openai_chat.joining import join
 from mockllm.protocols.openai_chat.losses import LOSSES, project
 from mockllm.protocols.openai_chat.normalize import NORMALISATION
 from mockllm.protocols.openai_chat.request import Options, options, parse
@@ -101,5 +101,4 @@ PROTOCOL = WireProtocol(
     losses=LOSSES,
     lookups={"models": _models, "model": _model},
     join=join,
-    join_usage=join_usage,
 )

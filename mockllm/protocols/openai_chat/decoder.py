@@ -5,8 +5,7 @@ https://platform.openai.com/docs/api-reference/chat-streaming
 The decoder never fails. A frame without any known content (a comment, malformed JSON, a
 provider's own chunk, a second choice that does not repeat the first) is kept as `Raw`, and so is
 everything after `[DONE]`. The fields of other frames that have no neutral event (fields of
-providers, log probabilities, spans of citations) are kept as a `Raw` chunk after the events: see
-`unread`.
+providers, log probabilities, spans of citations) are left out.
 """
 
 from __future__ import annotations
@@ -36,7 +35,6 @@ from mockllm.protocols.openai_chat.fields import (
     split_content,
     usage_of,
 )
-from mockllm.protocols.openai_chat.unread import unread_choice, unread_chunk
 from mockllm.protocols.openai_refusals import kind
 from mockllm.protocols.values import string
 
@@ -67,10 +65,8 @@ class Decoder:
         self._open: dict[int, None] = {}
         self._cites: list[ev.Cite] = []
         self._texted = False
-        self._length = 0
         self._first_choice: tuple[object, object] | None = None
         self._known = False
-        self._rests: list[Any] = []
 
     def decode(self, frame: Frame) -> list[ev.Event]:
         """The events of a frame, and the starts of earlier calls that had to wait for it."""
@@ -94,9 +90,6 @@ class Decoder:
         if not self._begun:
             self._begun = True
             events.insert(0, ev.Start(self._id, string(value.get("model"))))
-        rest = unread_chunk(value, self._rests)
-        if rest is not None:
-            events.append(self._raw(rest))
         return events
 
     def close(self) -> list[ev.Event]:
@@ -116,11 +109,9 @@ class Decoder:
         events: list[ev.Event] = []
         finish = ""
         usage = chunk_usage(chunk)
-        self._rests = []
         choices = chunk.get("choices")
         for choice in choices if isinstance(choices, list) else ():
             if not isinstance(choice, dict) or self._is_another(choice):
-                self._rests.append(choice)
                 continue
             delta, reason = choice.get("delta"), choice.get("finish_reason")
             if type(choice.get("index")) is not int or not choice["index"]:
@@ -133,7 +124,6 @@ class Decoder:
                 # A later choice repeats this one only if this one has content.
                 has_content = bool(read or string(reason) or self._known)
                 self._first_choice = (delta, reason) if has_content else None
-            self._rests.append(unread_choice(choice, self._length))
         error = chunk.get("error") or (chunk if chunk.get("object") == "error" else None)
         if usage is not None:
             events.append(usage)
@@ -208,7 +198,6 @@ class Decoder:
         logprobs = choice.get("logprobs")
         with_logprobs = isinstance(logprobs, dict) and isinstance(logprobs.get("content"), list)
         self._texted = True
-        self._length += len(text)
         events: list[ev.Event] = [self._seen(ev.TextDelta(TEXT, text, with_logprobs))]
         if self._cites:
             events += self._cites

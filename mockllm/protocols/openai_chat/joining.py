@@ -8,7 +8,7 @@ from typing import Any
 from mockllm.core.frame import Frame
 from mockllm.protocols.base import dumps
 
-__all__ = ["join", "join_usage"]
+__all__ = ["join"]
 
 _Json = dict[str, Any]
 _CHOICE = {"index", "delta", "logprobs", "finish_reason"}
@@ -35,17 +35,6 @@ def join(first: Frame, second: Frame) -> Frame | None:
     if "logprobs" in mine or "logprobs" in theirs:
         choice["logprobs"] = logprobs
     return Frame(dumps({**other, "choices": [choice]}))
-
-
-def join_usage(first: Frame, second: Frame) -> Frame | None:
-    """A chunk with the usage of the usage chunk after it, as Z.ai and Mistral send the finish; None
-    where they are no such chunks."""
-    one, other = _chunk(first), _chunk(second)
-    if one is None or other is None or not one.get("choices") or one.get("usage") is not None:
-        return None
-    if other.get("choices") != [] or not isinstance(other.get("usage"), dict):
-        return None
-    return Frame(dumps({**one, "usage": other["usage"]}))
 
 
 def _chunk(frame: Frame) -> _Json | None:

@@ -22,8 +22,8 @@ LOSSES = (
     "an error without a type is a `server_error`.",
     "With `n` above 1 every choice has the same content; only the first comes back.",
     "The fields of a chunk without a neutral form (fields of providers, real log probabilities,"
-    " spans of citations) come back as a frame after it. Of an error only message, type and "
-    "code come back; of several different usages, finishes or reasonings in one chunk the "
+    " spans of citations) do not come back. Of an error only message, type and code come back; of "
+    "several different usages, finishes or reasonings in one chunk the "
     "first; `event` and `id` lines do not. Citations cover the whole text.",
     "A body holds no frames and no error after a part of the answer; without a finish it has "
     "the usual one.",

@@ -1,8 +1,8 @@
-"""The fields of Responses that the service generates anew for each answer."""
+"""The fields of Responses that the service generates anew, and where it adds others."""
 
 from __future__ import annotations
 
-from mockllm.protocols.records import Normalisation
+from mockllm.protocols.records import Normalisation, Place
 
 __all__ = ["NORMALISATION"]
 
@@ -19,6 +19,10 @@ NORMALISATION = Normalisation(
     },
     replaced={"response.output_item.added": "encrypted_content"},
     envelope="response",
-    content=frozenset({"output", "content", "summary"}),
-    counter="sequence_number",
+    places={
+        "event": Place(("",), ()),
+        "message": Place(("response",), ("response",)),
+        "call": Place(("item", "response.output"), ("response.output",), is_call=True),
+        "usage": Place(("response.usage",), ("response.usage",)),
+    },
 )

@@ -27,7 +27,7 @@ from mockllm.redaction.request_keys import RequestKey, key_of_request
 from mockllm.scenario.model import Recorded, Scenario, TurnSpec
 from mockllm.tapes.captured import Captured
 from mockllm.tapes.conversion import captured_of, detected, request_of
-from mockllm.tapes.model import Tape, digest
+from mockllm.tapes.model import Tape
 
 __all__ = ["Condition", "Draft", "Drafting", "Line", "MatchRule", "Origin", "Outcome", "drafts"]
 
@@ -144,10 +144,9 @@ class Drafting:
         self._known.keep_answer(conversation, index, answer.id, request)
         conversation.last, conversation.cut = request, bool(exchange.cut)
         conversation.earlier = False
-        tape = replace(answer.tape, digest=digest(turn, answer.tape.api))
         assert turn.recorded is not None
         line = line_of(exchange, answer, placement, conversation.scenario, left_out)
-        tapes = {turn.recorded.file: tape}
+        tapes = {turn.recorded.file: answer.tape}
         return Draft(conversation.scenario, tapes, (line,), base, origin.stem), *others
 
     def _route(self, exchange: Captured, origin: Origin, reason: str) -> Draft:

@@ -7,7 +7,7 @@ from typing import Literal
 
 __all__ = ["LIVE", "Line", "Origin", "Outcome"]
 
-Outcome = Literal["neutral", "frames", "skipped"]
+Outcome = Literal["neutral", "partial", "skipped"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,8 +16,8 @@ class Line:
 
     Args:
         source: where the exchange was read from.
-        outcome: `neutral` (the neutral turn gives equal events), `frames` (only the tape
-            gives them), `skipped` (nothing is written).
+        outcome: `neutral` (the turn in the YAML is all of the answer), `partial` (only the tape has
+            all of it), `skipped` (nothing is written).
         description: which scenario and turn it became, or why it was skipped.
         scenario: the name of its scenario; "" where it has none.
         turn: which of its turns, from 0.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mockllm.recording.drafting.answers import DraftedTurn
-from mockllm.recording.drafting.lines import Line, Origin
+from mockllm.recording.drafting.lines import Line, Origin, Outcome
 from mockllm.recording.drafting.placement import Placement
 from mockllm.scenario.model import Scenario
 from mockllm.tapes.captured import CUTS, Captured
@@ -33,8 +33,8 @@ def line_of(
         left_out: what the written turn lacks of the answer.
     """
     notes = [f"turn {len(scenario.turns)} of {scenario.name}"]
-    if answer.outcome == "frames":
-        notes.append(f"kept as exact frames ({answer.reason})")
+    if answer.problem:
+        notes.append(f"only the tape has all of it ({answer.problem})")
     notes += [f"only the tape has {what}" for what in left_out]
     if exchange.status >= 400:
         notes.append(f"HTTP {exchange.status}")
@@ -52,7 +52,7 @@ def line_of(
     if recorded is not None and recorded.order:
         notes.append(f"answers the same request the {_nth(recorded.order + 1)} time")
     index = len(scenario.turns) - 1
-    outcome = "frames" if left_out else answer.outcome
+    outcome: Outcome = "partial" if left_out or answer.problem else "neutral"
     return Line(exchange.source, outcome, "; ".join(notes), scenario.name, index)
 
 

@@ -37,7 +37,8 @@ from mockllm.scenario.model import (
 )
 from mockllm.tapes.captured import CUTS, Captured
 from mockllm.tapes.conversion import tape_of
-from mockllm.tapes.model import Tape, digest
+from mockllm.tapes.model import Tape
+from mockllm.tapes.recorded_turn import route_headers
 
 __all__ = ["DraftedRoute", "RouteDrafting"]
 
@@ -51,9 +52,6 @@ _MOST_CONDITION = 1024
 
 _MAX_BRACKETS = 40
 """JSON with more brackets is written as text; YAML has a bound on nesting."""
-
-_KEPT = frozenset(("content-type", "location", "retry-after"))
-"""The headers that a written answer has; the tape has all."""
 
 _Key = tuple[str, str, str, tuple[str, ...]]
 
@@ -149,10 +147,8 @@ class RouteDrafting:
         scenario, files = _with_turn(begun, exchange, replace(recorded, order=order))
         self._known[scenario.name] = _Known(scenario, origin.group)
         self._by_key[key] = scenario.name
-        turn = scenario.turns[-1]
-        tape = replace(tape_of(exchange), digest=digest(turn, ""))
         notes = (f"{exchange.method} {path}", *_notes(exchange, order))
-        return DraftedRoute(scenario, base, tape, files, notes)
+        return DraftedRoute(scenario, base, tape_of(exchange), files, notes)
 
     def _begun(
         self, exchange: Captured, path: str, query: str, body: Any, origin: Origin
@@ -246,16 +242,11 @@ def _with_turn(
     """The scenario with the answer as its last turn, and the files of the turn."""
     number = len(scenario.turns) + 1
     kind = exchange.header("content-type")
-    headers = tuple((name, value) for name, value in exchange.headers if name in _KEPT)
     answer, files = _body(exchange.body, kind, f"{scenario.name}.{number}")
-    answer = replace(answer, status=exchange.status, headers=_once(headers))
+    answer = replace(answer, status=exchange.status, headers=route_headers(exchange))
     recorded = replace(recorded, file=f"{scenario.name}.{number}.draft")
     turn = TurnSpec(answer=answer, recorded=recorded)
     return replace(scenario, turns=(*scenario.turns, turn)), files
-
-
-def _once(headers: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
-    return tuple(dict(headers).items())
 
 
 def _body(body: bytes, kind: str, stem: str) -> tuple[RouteAnswer, dict[str, bytes]]:

@@ -15,15 +15,11 @@ from mockllm.scenario.dump import dump
 from mockllm.scenario.jsontext import is_object
 from mockllm.scenario.model import (
     AnyPart,
-    AutoPart,
     Ending,
     ErrorPart,
     ErrorSpec,
     Expect,
-    FramePart,
     Http,
-    InterleavedPart,
-    ParallelPart,
     PausePart,
     ReasoningPart,
     Recorded,
@@ -39,12 +35,10 @@ from mockllm.scenario.reading.tables import TOOL_NAME
 __all__ = ["answering", "echoed", "tried_before", "with_turn"]
 
 
-_MOST_WRITTEN = 256 * 1024
-"""The longest turn that is written with all its fragments, in characters, roughly. People do not
-read longer ones, and writing YAML takes half a millisecond for each fragment."""
-
 _MOST_WHOLE = 8 * 1024 * 1024
 _MOST_PART = 4 * 1024 * 1024
+"""The longest turn, and the longest part of one, that is written, in characters, roughly."""
+
 _MOST_SHORTENED = 64 * 1024
 """How much is kept of a text that cannot be written, in characters."""
 
@@ -102,16 +96,17 @@ def with_turn(
 
 def _loadable(spec: TurnSpec) -> tuple[TurnSpec, tuple[str, ...]]:
     """The turn as it is loaded again, and what is left out of it where it could not be loaded
-    whole: first its fragments and times, then parts."""
-    has_fragments = _whole_parts(spec.reply) != spec.reply
-    whole = _loaded(spec, _MOST_WRITTEN if has_fragments else _MOST_WHOLE)
+    whole: first the fields of its service, then parts."""
+    whole = _loaded(spec)
     if isinstance(whole, TurnSpec):
         return whole, ()
-    plain = replace(spec, reply=_whole_parts(spec.reply), timing=None, extra=())
-    notes = [f"{_of_fragments(spec)} ({whole})"]
-    found = _loaded(plain, _MOST_WHOLE)
-    if isinstance(found, TurnSpec):
-        return found, tuple(notes)
+    notes = [f"the fields of its service ({whole})"] if spec.extra else []
+    plain = replace(spec, extra=())
+    loaded = _loaded(plain) if spec.extra else whole
+    if isinstance(loaded, TurnSpec):
+        return loaded, tuple(notes)
+    if spec.recorded is not None:
+        plain = replace(plain, recorded=replace(spec.recorded, partial=True))
     parts: list[AnyPart] = []
     for number, part in enumerate(plain.reply, 1):
         alone = _loaded(TurnSpec(reply=(part,), finish=_any_finish(part)), _MOST_PART)
@@ -120,43 +115,19 @@ def _loadable(spec: TurnSpec) -> tuple[TurnSpec, tuple[str, ...]]:
         else:
             parts += _in_place_of(part)
             notes.append(f"part {number}, {_kind(part)} ({alone})")
-    less = replace(plain, reply=tuple(parts) or (_UNWRITTEN,))
-    found = _loaded(less, _MOST_WHOLE)
-    if isinstance(found, TurnSpec):
-        return found, tuple(notes)
+    loaded = _loaded(replace(plain, reply=tuple(parts) or (_UNWRITTEN,)))
+    if isinstance(loaded, TurnSpec):
+        return loaded, tuple(notes)
     bare = TurnSpec(
         reply=(_UNWRITTEN,),
-        request=spec.request,
-        attempts=spec.attempts,
-        recorded=spec.recorded,
-        finish_raw=None,
+        request=plain.request,
+        attempts=plain.attempts,
+        recorded=plain.recorded,
     )
-    found = _loaded(bare, _MOST_WHOLE)
-    if isinstance(found, TurnSpec):
-        return found, (*notes, f"the whole reply ({found})")
-    raise ScenarioError([Problem("", 1, 1, "", found)])
-
-
-def _of_fragments(spec: TurnSpec) -> str:
-    """What a turn without fragments, times and extra fields lacks."""
-    return "its fragments and times" + (" and the fields of its service" if spec.extra else "")
-
-
-def _whole_parts(reply: Sequence[AnyPart]) -> tuple[AnyPart, ...]:
-    """The parts one after the other, each in one fragment."""
-    parts: list[AnyPart] = []
-    for part in reply:
-        match part:
-            case ParallelPart(calls=members) | InterleavedPart(parts=members):
-                parts += [
-                    member if isinstance(member, FramePart) else replace(member, split=None)
-                    for member in members
-                ]
-            case FramePart() | PausePart() | ErrorPart() | AutoPart():
-                parts.append(part)
-            case _:
-                parts.append(replace(part, split=None))
-    return tuple(parts)
+    last = _loaded(bare)
+    if isinstance(last, TurnSpec):
+        return last, (*notes, f"the whole reply ({loaded})")
+    raise ScenarioError([Problem("", 1, 1, "", last)])
 
 
 def _any_finish(part: AnyPart) -> Ending | None:
@@ -177,7 +148,7 @@ def _kind(part: AnyPart) -> str:
     return type(part).__name__.removesuffix("Part").lower()
 
 
-def _loaded(spec: TurnSpec, most: int) -> TurnSpec | str:
+def _loaded(spec: TurnSpec, most: int = _MOST_WHOLE) -> TurnSpec | str:
     """The turn as it is loaded again, or why it cannot be."""
     size = len(repr(spec))
     if size > most:
@@ -193,19 +164,7 @@ def _loaded(spec: TurnSpec, most: int) -> TurnSpec | str:
 def _without_ids(reply: Sequence[AnyPart], used: set[str | None]) -> tuple[AnyPart, ...]:
     """The parts without the call ids that another call of the conversation has: some services
     count their calls anew in each answer."""
-    out: list[AnyPart] = []
-    for part in reply:
-        match part:
-            case ToolPart():
-                out.append(_own_id(part, used))
-            case ParallelPart(calls=calls):
-                out.append(replace(part, calls=tuple(_own_id(call, used) for call in calls)))
-            case InterleavedPart(parts=parts):
-                own = [_own_id(one, used) if isinstance(one, ToolPart) else one for one in parts]
-                out.append(replace(part, parts=tuple(own)))
-            case _:
-                out.append(part)
-    return tuple(out)
+    return tuple(_own_id(part, used) if isinstance(part, ToolPart) else part for part in reply)
 
 
 def _own_id(call: ToolPart, used: set[str | None]) -> ToolPart:

@@ -14,7 +14,7 @@ from mockllm.recording.drafting.naming import free_name
 from mockllm.recording.store.long_values import with_files
 from mockllm.scenario.model import Http, Recorded, RouteAnswer, Scenario, TurnSpec
 from mockllm.tapes.dump import dump_tape
-from mockllm.tapes.model import Tape, digest
+from mockllm.tapes.model import Tape
 
 __all__ = ["FilesBeside"]
 
@@ -61,8 +61,6 @@ class FilesBeside:
         self.contents |= long
         if turn.recorded is not None:
             tape = self._draft.tapes.get(turn.recorded.file)
-            if tape is not None:
-                tape = replace(tape, digest=digest(turn, tape.api))
             turn = replace(turn, recorded=self._taped(turn.recorded, tape, new_file))
         if turn.attempts:
             attempts = tuple(self._attempt(one, new_file) for one in turn.attempts)

@@ -23,11 +23,11 @@ from mockllm.matching.index import mint_token
 from mockllm.matching.positions import turn_at
 from mockllm.matching.select import Selection
 from mockllm.protocols.base import Reply, WireProtocol, dumps
-from mockllm.protocols.extra import apply_to_body
+from mockllm.protocols.extra import with_extra_in_body
 from mockllm.replay.auto.autoreply import auto_parts
 from mockllm.replay.compilation.byte_cache import byte_bounded
 from mockllm.replay.compilation.http_answer import CORS, HttpAnswer, bytes_answer, error_answer
-from mockllm.replay.compilation.resolve import resolve
+from mockllm.replay.compilation.resolve import resolve, spread
 from mockllm.replay.compilation.stream import stream, variants
 from mockllm.scenario.model import AnyPart, AutoPart, TurnSpec, Wire
 
@@ -52,6 +52,7 @@ class Replayer:
         *,
         tried: TurnSpec | None = None,
         attempt: int = 0,
+        duration: int = 0,
     ) -> HttpAnswer:
         """The answer that a turn gives to a request, without its faults.
 
@@ -59,6 +60,8 @@ class Replayer:
             quirks: in addition to those of the turn's `wire`.
             tried: the turn as an earlier try gets it; None: as the last one does.
             attempt: the number of an earlier try, from 1.
+            duration: microseconds that the recorded answer took; they are spread over the events
+                of a turn that says nothing of its own times.
 
         Raises:
             RequestError: the turn is `auto`, and has no reply to this request.
@@ -79,6 +82,7 @@ class Replayer:
             auto,
             quirks,
             attempt,
+            duration,
         )
         found = self._answers.get(key)
         if found is not None:
@@ -88,7 +92,7 @@ class Replayer:
             wire = wire or Wire()
             wire = replace(wire, quirks=wire.quirks + quirks)
         spec = replace(spec, wire=wire)
-        answer = _compile(selection, request, protocol, options, spec, auto, attempt)
+        answer = _compile(selection, request, protocol, options, spec, auto, attempt, duration)
         self._answers[key] = answer
         return answer
 
@@ -101,9 +105,12 @@ def _compile(
     spec: TurnSpec,
     auto: Sequence[AnyPart],
     attempt: int,
+    duration: int,
 ) -> HttpAnswer:
     scenario, position = selection.scenario, selection.position
     turn = resolve(scenario, position, protocol.name, protocol.call_prefix, auto=auto, spec=spec)
+    if duration and spec.timing is None and not turn.gaps:
+        turn = spread(turn, duration)
     tried = (f"try {attempt}",) if attempt else ()
     seed = derive(scenario.seeded, scenario.name, position, *map(repr, auto), *tried, length=32)
     reply = Reply(
@@ -129,7 +136,8 @@ def _compile(
 
 
 def _body(turn: Turn, protocol: WireProtocol, reply: Reply, spec: TurnSpec) -> dict[str, Any]:
-    return apply_to_body(protocol.encode_body(turn, reply), spec.extra_for(protocol.name))
+    body = protocol.encode_body(turn, reply)
+    return with_extra_in_body(protocol, body, spec.extra_for(protocol.name))
 
 
 def _streamed(

@@ -19,7 +19,7 @@ from mockllm.errors import RequestError
 from mockllm.matching.positions import turn_at
 from mockllm.matching.select import Selection
 from mockllm.protocols.base import WireProtocol, dumps
-from mockllm.protocols.extra import apply_to_body
+from mockllm.protocols.extra import merge
 from mockllm.scenario.model import Http
 
 __all__ = [
@@ -255,14 +255,13 @@ def error_answer(
     Args:
         retry_after: in seconds.
         headers: win over those of the protocol.
-        extra: the fields of the body without a neutral form (`protocols.extra`).
+        extra: by place, the fields that the service adds (`protocols.extra`); those of `event`
+            are the body's.
     """
     own = {**CORS, **protocol.error_headers(seed, error, retry_after)}
-    return json_answer(
-        error.status,
-        apply_to_body(protocol.error_body(error), extra),
-        {**own, **{k.lower(): v for k, v in headers}},
-    )
+    body = protocol.error_body(error)
+    merge(body, extra.get("event", {}))
+    return json_answer(error.status, body, {**own, **{k.lower(): v for k, v in headers}})
 
 
 def in_list(answer: HttpAnswer) -> HttpAnswer:

@@ -7,6 +7,8 @@ counted usage. *Position* is explained in `mockllm.matching.positions`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
 
 from mockllm.core.events import Cite, FinishReason, StreamError
 from mockllm.core.frame import Frame
@@ -49,7 +51,7 @@ from mockllm.scenario.model import (
     TurnSpec,
 )
 
-__all__ = ["parallel_beats", "resolve", "usual_finish"]
+__all__ = ["parallel_beats", "resolve", "spread", "usual_finish"]
 
 
 def resolve(
@@ -216,6 +218,15 @@ class _Resolver:
         if self._error is not None or written == "none":
             return None
         return written or usual_finish(self._parts)
+
+
+def spread(turn: Turn, duration: int) -> Turn:
+    """The turn with its beats evenly over a time, in microseconds; the last one is at its end."""
+    count = sum(map(beats, turn.parts))
+    if not count:
+        return replace(turn, gaps=(duration,))
+    due = [duration * number // count for number in range(count + 1)]
+    return replace(turn, gaps=(*(later - one for one, later in pairwise(due)), 0))
 
 
 def usual_finish(parts: Sequence[Part]) -> FinishReason:

@@ -15,7 +15,7 @@ from mockllm.core.timeline import expand
 from mockllm.core.turn import Turn
 from mockllm.framing.sse import encode
 from mockllm.protocols.base import Reply, WireProtocol
-from mockllm.protocols.extra import apply
+from mockllm.protocols.extra import with_extra
 from mockllm.quirks import find
 from mockllm.quirks.base import Context, Variant, change_frames
 from mockllm.scenario.model import Wire
@@ -35,7 +35,7 @@ def stream(
     """The body of a streamed answer: a part for each frame (or segment, with `wire.segments`).
 
     Args:
-        extra: the fields of the protocol's frames without a neutral form (`protocols.extra`).
+        extra: by place, the fields that the service adds (`protocols.extra`).
     """
     wire = wire or Wire()
     quirks = variants(protocol, wire)
@@ -43,7 +43,7 @@ def stream(
     encoder = protocol.encoder(turn, reply)
     frames = [(timed.at, frame) for timed in expand(turn) for frame in encoder.encode(timed.event)]
     if extra:
-        frames = apply(protocol, frames, extra)
+        frames = with_extra(protocol, frames, extra)
     for variant in quirks:
         if variant.frames is not None:
             frames = change_frames(variant.frames, frames, context)

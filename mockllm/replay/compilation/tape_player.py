@@ -25,11 +25,11 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
 from mockllm.replay.compilation.byte_cache import byte_bounded
 from mockllm.replay.compilation.http_answer import CORS, HttpAnswer, bytes_answer
-from mockllm.scenario.model import Recorded, TurnSpec
+from mockllm.replay.compilation.unedited import is_unedited
+from mockllm.scenario.model import Http, Recorded, Scenario
 from mockllm.tapes.captured import Cut
-from mockllm.tapes.conversion import captured_of
 from mockllm.tapes.load import load_head, load_tape
-from mockllm.tapes.model import Tape, digest
+from mockllm.tapes.model import Tape
 
 __all__ = ["RecordedAnswer", "Recordings", "Why", "answer", "check", "load"]
 
@@ -46,11 +46,16 @@ stream, or the other way round (`streamed`); it has `quirks`; the tape is `unrea
 
 @dataclass(frozen=True, slots=True)
 class RecordedAnswer:
-    """The recorded answer, or None with the reason why it is not played."""
+    """The recorded answer, or None with the reason why it is not played.
+
+    Args:
+        duration: microseconds that the recorded answer took, whoever asks for it.
+    """
 
     answer: HttpAnswer | None
     why: Why
     problems: tuple[str, ...] = ()
+    duration: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +64,21 @@ class _Recording:
 
     Args:
         api, streamed: of the requests that it answers.
-        untouched: whether the reply in the YAML is unchanged since the recording.
+        unedited: whether the turn in the YAML is what the tape decodes to.
     """
 
     api: str
     streamed: bool
-    untouched: bool
+    unedited: bool
     answer: HttpAnswer
 
+    def answered(self, why: Why) -> RecordedAnswer:
+        times = self.answer.times
+        answer = self.answer if why == "exact" else None
+        return RecordedAnswer(answer, why, duration=times[-1] if times else 0)
 
-_Key = tuple[str, str]
+
+_Key = tuple[str, int, str]
 
 
 class Recordings:
@@ -76,99 +86,96 @@ class Recordings:
 
     def __init__(self, *, max_bytes: int = 128 * 1024 * 1024) -> None:
         # Twice: a kept answer has its bytes whole and event by event.
-        self._kept: LRUCache[_Key, _Recording] = byte_bounded(
+        self._recordings: LRUCache[_Key, _Recording] = byte_bounded(
             max_bytes, lambda recording: 2 * len(recording.answer.encoded)
         )
 
     def play(
         self,
-        scenario: str,
-        turn: TurnSpec,
+        scenario: Scenario,
+        index: int,
         protocol: WireProtocol,
         *,
         stream: bool,
         quirks: bool = False,
-        broken: bool = False,
+        attempt: Http | None = None,
     ) -> RecordedAnswer:
         """The recorded answer of a turn to a request.
 
         Args:
-            scenario: the name of the turn's scenario.
-            turn: as written, not as the protocol plays it.
+            index: of the turn.
             stream: whether the request asks for a stream.
             quirks: whether the request has quirks, which the recording does not have.
-            broken: whether it is an earlier try that was broken off, which has no neutral form.
+            attempt: the earlier try of the turn that is played; None: the turn itself.
 
         Raises:
             NotDoneError: as of `mockllm.core.later.later`, where the tape is not kept.
         """
-        if turn.recorded is None:
-            return RecordedAnswer(None, "")
-        try:
-            recording = self._recording(scenario, turn, turn.recorded)
-        except (OSError, MockLLMError) as error:
-            return RecordedAnswer(None, "unreadable", (str(error),))
+        recording = self._recording(scenario, index, attempt)
+        if isinstance(recording, RecordedAnswer):
+            return recording
+        why: Why = "exact"
         if recording.api != protocol.name:
-            return RecordedAnswer(None, "other api")
-        if recording.streamed != stream:
-            return RecordedAnswer(None, "not streamed" if recording.streamed else "streamed")
-        if not recording.untouched and not broken:
-            return RecordedAnswer(None, "edited")
-        if stream and quirks:
-            return RecordedAnswer(None, "quirks")
-        return RecordedAnswer(recording.answer, "exact")
+            why = "other api"
+        elif recording.streamed != stream:
+            why = "not streamed" if recording.streamed else "streamed"
+        elif not recording.unedited:
+            why = "edited"
+        elif stream and quirks:
+            why = "quirks"
+        return recording.answered(why)
 
-    def play_route(self, scenario: str, turn: TurnSpec) -> RecordedAnswer:
+    def play_route(self, scenario: Scenario, index: int) -> RecordedAnswer:
         """The recorded answer of a turn of a route that calls no model.
 
         Args:
-            scenario, turn: as of `play`.
+            scenario, index: as of `play`.
 
         Raises:
             NotDoneError: as of `play`.
         """
-        if turn.recorded is None:
+        recording = self._recording(scenario, index, None)
+        if isinstance(recording, RecordedAnswer):
+            return recording
+        why: Why = "other api" if recording.api else "exact" if recording.unedited else "edited"
+        return recording.answered(why)
+
+    def _recording(
+        self, scenario: Scenario, index: int, attempt: Http | None
+    ) -> _Recording | RecordedAnswer:
+        """The recording of a turn, or of an earlier try; why there is none to play."""
+        recorded = scenario.turns[index].recorded if attempt is None else attempt.recorded
+        if recorded is None:
             return RecordedAnswer(None, "")
-        try:
-            recording = self._recording(scenario, turn, turn.recorded)
-        except (OSError, MockLLMError) as error:
-            return RecordedAnswer(None, "unreadable", (str(error),))
-        if recording.api:
-            return RecordedAnswer(None, "other api")
-        return (
-            RecordedAnswer(recording.answer, "exact")
-            if recording.untouched
-            else RecordedAnswer(None, "edited")
-        )
-
-    def _recording(self, scenario: str, turn: TurnSpec, recorded: Recorded) -> _Recording:
-        key = (scenario, recorded.file)
-        kept = self._kept.get(key)
-        if kept is None:
-            kept = later(key, partial(_recording, recorded, turn))
-            self._kept[key] = kept
-        return kept
+        key = (scenario.name, index, recorded.file)
+        recording = self._recordings.get(key)
+        if recording is None:
+            try:
+                recording = later(key, partial(_read_tape, recorded, scenario, index, attempt))
+            except (OSError, MockLLMError) as error:
+                return RecordedAnswer(None, "unreadable", (str(error),))
+            self._recordings[key] = recording
+        return recording
 
 
-def _recording(recorded: Recorded, turn: TurnSpec) -> _Recording:
+def _read_tape(
+    recorded: Recorded, scenario: Scenario, index: int, attempt: Http | None
+) -> _Recording:
     """Reads what is kept of a tape. It uses no state, so any thread may call it.
 
     Raises:
         OSError, ScenarioError: as `load` does.
+        WireError: the tape is compressed in an unknown way.
     """
     tape = load(recorded)
-    untouched = tape.digest == digest(turn, tape.api) and _has_recorded_file(turn, tape)
+    written = scenario.turns[index].answer
+    content = None
+    if written is not None and written.path is not None:
+        content = Path(written.path).read_bytes()
+    unedited = is_unedited(scenario, index, tape, attempt, content)
     protocol = PROTOCOLS.get(tape.api)
     id = None if protocol is None else _id(tape, protocol)
-    return _Recording(tape.api, tape.streamed, untouched, answer(tape, id))
-
-
-def _has_recorded_file(turn: TurnSpec, tape: Tape) -> bool:
-    """Whether the file of the answer, if it has one, is as it was recorded."""
-    answer = turn.answer
-    if answer is None or answer.kind != "file" or answer.path is None:
-        return True
-    return Path(answer.path).read_bytes() == captured_of(tape).plain().body
+    return _Recording(tape.api, tape.streamed, unedited, answer(tape, id))
 
 
 def load(recorded: Recorded) -> Tape:

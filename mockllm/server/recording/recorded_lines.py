@@ -82,7 +82,7 @@ def _line_json(line: Line) -> dict[str, Any]:
         "scenario": line.scenario,
         "turn": line.turn,
         "file": f"{line.scenario}.yaml" if line.scenario else "",
-        "frames": line.outcome == "frames",
+        "partial": line.outcome == "partial",
         "why": shorten(line.description, 2000),
         "redacted": dict(line.redacted),
         "not_found": shorten(line.not_found, 2000),

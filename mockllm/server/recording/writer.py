@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mockllm.errors import MockLLMError, WireError
-from mockllm.recording.drafting.answers import complete
 from mockllm.recording.drafting.drafts import Draft, Drafting, Line, MatchRule
 from mockllm.recording.finding import Competing, not_found_after_write
 from mockllm.recording.store.ended import WrittenExchanges
@@ -19,6 +18,7 @@ from mockllm.redaction.redact import Redactor, Rules
 from mockllm.scenario.model import Scenario
 from mockllm.tapes.captured import Captured
 from mockllm.tapes.conversion import detected
+from mockllm.tapes.recorded_turn import is_complete
 
 __all__ = ["Group", "GroupResult", "Writer", "WriterSetup", "lost", "one_by_one"]
 
@@ -194,7 +194,7 @@ def _completed(captured: Captured) -> Captured:
     if captured.cut not in ("client", "stalled"):
         return captured
     protocol = detected(captured).protocol
-    if protocol is not None and complete(captured, protocol):
+    if protocol is not None and is_complete(captured, protocol):
         return replace(captured, cut="")
     return captured
 

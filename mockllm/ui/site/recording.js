@@ -1,4 +1,4 @@
-// What is recorded: what was written where, what was kept as frames and why, what was redacted.
+// What is recorded: what was written where, what was read in part and why, what was redacted.
 import { address, read } from "./address.js";
 import { clock, count, fill, get, h, line, number } from "./dom.js";
 import { listen, store } from "./live.js";
@@ -57,7 +57,7 @@ function table(lines) {
       h("td", {}, one.scenario ? h("a", { href: address("scenario", [one.scenario], { turn: one.turn }) }, line(one.scenario, 120),
         one.turn === null || one.turn === undefined ? "" : ` turn ${one.turn + 1}`) : h("span", { class: "note" }, "none"),
       one.file ? h("small", {}, line(one.file)) : null),
-      h("td", {}, one.outcome === "recorded" || one.frames ? (one.frames ? "frames" : "scenario text") : "", one.why ? h("small", {}, one.why) : null,
+      h("td", {}, one.outcome === "recorded" || one.partial ? (one.partial ? "in part" : "scenario text") : "", one.why ? h("small", {}, one.why) : null,
         one.not_found ? h("small", {}, "! ", one.not_found) : null, (one.problems || []).map((text) => h("small", {}, "! ", text))),
       h("td", {}, Object.entries(one.redacted || {}).map(([kind, times]) => h("div", {}, line(kind), ` ${number(times)}×`))))))));
 }

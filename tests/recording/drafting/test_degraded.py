@@ -79,19 +79,19 @@ def test_a_long_body_is_written_whole(size):
     assert "only the tape" not in line.description
     assert text_of(turn.reply) == "word " * (size // 5)
     assert [part.name for part in parts_of(turn, ToolPart)] == ["look"]
-    assert turn.extra_for("chat")["body"]["set"]["/provider"] == "P"
+    assert turn.extra_for("chat") == {"event": {"provider": "P"}}
     check_the_rest(turn)
 
 
-def test_a_long_stream_is_written_without_its_fragments():
+def test_a_long_stream_is_written_whole():
     """A stream of 300 KiB in small fragments keeps its text, calls, reasoning, finish and usage;
-    the line names what only the tape has, and does not call the turn neutral."""
+    the fragments are on the tape."""
     fragments = ["word " * 80] * 900
     turn, line, size = drafted(stream(fragments, call(), call("find", index=1)))
-    assert line.outcome == "frames"
-    assert "only the tape has its fragments and times" in line.description
+    assert line.outcome == "neutral"
+    assert "only the tape" not in line.description
     (text,) = parts_of(turn, TextPart)
-    assert (text.text, text.split, turn.timing) == ("".join(fragments), None, None)
+    assert (text.text, text.split, turn.timing) == ("".join(fragments), 400, None)
     assert size < 2 * len(text.text)
     assert [part.name for part in parts_of(turn, ToolPart)] == ["look", "find"]
     check_the_rest(turn)
@@ -113,7 +113,7 @@ def test_a_huge_answer_is_shortened(answer, size):
     fragments = [text[at : at + KIB * KIB] for at in range(0, len(text), KIB * KIB)]
     one = body(text, call()) if answer == "body" else stream(fragments, call())
     turn, line, written = drafted(one)
-    assert line.outcome == "frames"
+    assert line.outcome == "partial"
     assert "only the tape has part 2, text (it takes " in line.description
     assert written < 100 * KIB
     assert text.startswith(text_of(turn.reply))
@@ -177,4 +177,4 @@ def test_odd_characters_lose_nothing_else(answer, where, odd):
     }
     assert written == {"name": "look", "text": "Hello", "arguments": '{"a":1}', "reasoning": "Hm"}
     assert parts_of(turn, ToolPart)[-1].name == "find"
-    assert not parts_of(turn, FramePart) or line.outcome == "frames"
+    assert not parts_of(turn, FramePart) or line.outcome == "partial"

@@ -1,26 +1,28 @@
-"""Recorded answers as neutral turns: what the YAML alone plays, without the tape."""
+"""Recorded answers as turns of the YAML: what they are without the tape."""
 
 import json
 from dataclasses import replace
 
 import pytest
 
-from mockllm.core.frame import Frame
+from mockllm.core.turn import Opaque, ToolCall
 from mockllm.framing.sse import decode
 from mockllm.importers import read
 from mockllm.importers.file_formats import files
 from mockllm.importers.reading import Unread
 from mockllm.matching.select import Selection
-from mockllm.protocols.normalisation import in_envelope, normalized
+from mockllm.protocols.decoding import decoded
 from mockllm.recording.drafting.answers import draft_turn
 from mockllm.recording.drafting.drafts import Drafting
 from mockllm.replay.compilation.compiler import Replayer
 from mockllm.replay.compilation.http_answer import http_error_answer
+from mockllm.replay.compilation.resolve import resolve
+from mockllm.replay.compilation.unedited import is_unedited
 from mockllm.replay.loading import loads
 from mockllm.scenario.dump import dump
-from mockllm.scenario.model import Match, Scenario, UsageSpec
+from mockllm.scenario.model import Match, PausePart, Recorded, Scenario
 from mockllm.tapes.conversion import detected, request_of
-from mockllm.tapes.model import digest
+from mockllm.tapes.recorded_turn import recorded_turn
 from tests.cases import for_all
 from tests.importers.corpus import CORPUS, needs_corpus, recorded_files
 from tests.recording.exchanging import JSON, asks, exchange, user
@@ -40,34 +42,6 @@ def written(spec):
     scenario = Scenario("one", (spec,), match=Match(anything=True))
     (loaded,) = loads(dump(scenario), "one.yaml")
     return loaded
-
-
-def frames(protocol, answer):
-    """The frames of an answer; a body in its envelope."""
-    body = b"".join(answer.data)
-    if answer.streamed:
-        return list(decode(body))
-    value = json.loads(body)
-    if isinstance(value, list):
-        return [Frame(json.dumps(item)) for item in value]
-    return [Frame(json.dumps(in_envelope(protocol, value)))]
-
-
-def played(protocol, request, spec):
-    """The events of a turn as the YAML plays it."""
-    scenario = written(spec)
-    answer = Replayer().answer(Selection(scenario, 0, 0), request, protocol)
-    return normalized(protocol, frames(protocol, answer))
-
-
-def recorded(protocol, one):
-    """The events of a recorded answer."""
-    body = one.plain().body
-    if "event-stream" in one.header("content-type") or not body.lstrip().startswith((b"{", b"[")):
-        return normalized(protocol, list(decode(body)))
-    value = json.loads(body)
-    items = value if isinstance(value, list) else [in_envelope(protocol, value)]
-    return normalized(protocol, [Frame(json.dumps(item)) for item in items])
 
 
 def chunks(*values):
@@ -184,13 +158,48 @@ STREAMS = {
 }
 
 
+def content(turn):
+    """What a client reads of a turn, without what the recorded answer alone has: frames and a
+    usage that was not requested."""
+    parts = tuple(part for part in turn.whole().parts if not isinstance(part, Opaque))
+    parts = tuple(replace(p, id="") if isinstance(p, ToolCall) else p for p in parts)
+    return replace(turn.whole(), parts=parts, usage=None)
+
+
+def played(protocol, request, spec):
+    """What a client reads of a turn as the YAML plays it."""
+    answer = Replayer().answer(Selection(written(spec), 0, 0), request, protocol)
+    body = b"".join(answer.data)
+    if answer.streamed:
+        return content(decoded(protocol, decode(body))[0])
+    return content(protocol.decode_body(json.loads(body)))
+
+
+def recorded(protocol, one):
+    """What a client reads of a recorded answer."""
+    streamed = b'"stream": true' in one.request_body or b"stream" in one.url.encode()
+    return content(recorded_turn(one.plain(), protocol, streamed=streamed).turn)
+
+
+EXTRA = {
+    "fields of a provider": {"event": {"provider": "P", "x_groq": {"id": "r"}}},
+    "reasoning under other names": {},
+    "the number of each token": {},
+}
+
+
 @for_all("name", STREAMS)
-def test_the_yaml_alone_plays_the_stream(name):
-    """A stream with fields of its service is neutral, and the YAML without the tape plays it."""
+def test_the_yaml_alone_plays_the_content(name):
+    """Without the tape a client reads the same text, calls and finish, however the service cuts and
+    orders its events; fields of the service are `extra`."""
     one = exchange(asks(user("hi")), [*chunks(*STREAMS[name]), b"data: [DONE]\n\n"])
     protocol, request, draft = drafted(one)
-    assert (draft.outcome, draft.reason) == ("neutral", "")
+    assert draft.problem == ""
+    if name in EXTRA:
+        assert dict(draft.spec.extra).get("chat", {}) == EXTRA[name]
     assert played(protocol, request, draft.spec) == recorded(protocol, one)
+    scenario = written(replace(draft.spec, recorded=Recorded("one.1.jsonl")))
+    assert is_unedited(scenario, 0, draft.tape)
 
 
 def responses_stream(order):
@@ -247,47 +256,13 @@ ORDERS = {
 }
 
 
-@pytest.mark.parametrize("name", ORDERS)
-def test_events_in_another_order_are_neutral(name):
-    """A service that sends events later or not at all is played so by the YAML alone, and its
-    events are counted and named as usual."""
+@for_all("name", ORDERS)
+def test_events_in_another_order_are_read_whole(name):
+    """A service that sends events later or not at all says the same."""
     one = responses_stream(ORDERS[name])
     protocol, request, draft = drafted(one)
-    assert (draft.outcome, draft.reason) == ("neutral", "")
+    assert draft.problem == ""
     assert played(protocol, request, draft.spec) == recorded(protocol, one)
-    answer = Replayer().answer(Selection(written(draft.spec), 0, 0), request, protocol)
-    sent = frames(protocol, answer)
-    values = [json.loads(frame.data) for frame in sent]
-    assert [value["sequence_number"] for value in values] == list(range(len(sent)))
-    assert [frame.event for frame in sent] == [value["type"] for value in values]
-
-
-def test_an_edited_finish_is_sent_wherever_it_was_repeated():
-    """Where a service repeats its finish with the usage, both have the finish and the usage of the
-    YAML."""
-    stream = STREAMS["a finish that is repeated with the usage"]
-    body = json.loads(asks(user("hi")))
-    asked = json.dumps({**body, "stream_options": {"include_usage": True}}).encode()
-    one = exchange(asked, [*chunks(*stream), b"data: [DONE]\n\n"])
-    protocol, request, draft = drafted(one)
-    edited = replace(draft.spec, finish="length", usage=UsageSpec(7, 8))
-    answer = Replayer().answer(Selection(written(edited), 0, 0), request, protocol)
-    values = [json.loads(f.data) for f in frames(protocol, answer) if f.data != "[DONE]"]
-    finishes = [choice["finish_reason"] for value in values for choice in value["choices"]]
-    assert [one for one in finishes if one] == ["length", "length"]
-    assert values[-1]["usage"]["prompt_tokens"] == 7
-
-
-def test_comments_stay_before_a_joined_event():
-    """Comments before a first chunk that has text are sent before it again."""
-    values = [delta({"role": "assistant", "content": "Hello"}), delta({}, "stop")]
-    first, last = chunks(*values)
-    one = exchange(asks(user("hi")), [b": PROCESSING\n\n" * 2, first, last, b"data: [DONE]\n\n"])
-    protocol, request, draft = drafted(one)
-    assert (draft.outcome, draft.reason) == ("neutral", "")
-    answer = Replayer().answer(Selection(written(draft.spec), 0, 0), request, protocol)
-    comments = [frame.comment for frame in frames(protocol, answer)]
-    assert comments == ["PROCESSING", "PROCESSING", None, None, None]
 
 
 BODIES = {
@@ -313,45 +288,30 @@ BODIES = {
 }
 
 
-@pytest.mark.parametrize("name", BODIES)
+@for_all("name", BODIES)
 def test_the_yaml_alone_plays_the_body(name):
-    """An answer that is not streamed, with fields of its service, is neutral as well."""
+    """An answer that is not streamed, with fields of its service, as well."""
     protocol, request, draft = drafted(BODIES[name])
-    assert (draft.outcome, draft.reason) == ("neutral", "")
+    assert draft.problem == ""
     assert played(protocol, request, draft.spec) == recorded(protocol, BODIES[name])
+    assert is_unedited(written(draft.spec), 0, draft.tape)
 
 
 def test_an_edited_text_keeps_the_fields_of_the_service():
-    """Where the text is edited, the fields of the service are still sent, and its other names of
-    the text have the edited one."""
-    protocol, request, draft = drafted(BODIES["both"])
-    text = dump(Scenario("one", (draft.spec,), match=Match(anything=True)))
-    (scenario,) = loads(text.replace("reasoning: H\n", "reasoning: Think\n"), "one.yaml")
-    answer = Replayer().answer(Selection(scenario, 0, 0), request, protocol)
-    message = json.loads(answer.data[0])["choices"][0]["message"]
-    assert message["reasoning"] == "Think"
-    assert message["reasoning_details"] == [{"text": "Think"}]
-    assert "reasoning_content" not in message
-
-
-def test_a_recorded_body_says_nothing_of_a_stream():
-    """The fields of a recorded body are not sent in a stream of the same turn."""
+    """Where the text is edited, the fields of the service are still sent, and none that repeats the
+    old text; also in a stream of the same turn."""
     protocol, request, draft = drafted(BODIES["reasoning"])
-    scenario = written(draft.spec)
-    answer = Replayer().answer(Selection(scenario, 0, 0), replace(request, stream=True), protocol)
-    assert b"provider" not in b"".join(answer.data)
-    assert b"Hm" in b"".join(answer.data)
-
-
-def test_extra_fields_belong_to_the_answer():
-    """An edited extra is an edited answer, so that the tape is played no more; the extra of another
-    API changes nothing."""
-    _, _, draft = drafted(BODIES["reasoning"])
-    spec = draft.spec
-    other = replace(spec, extra=(*spec.extra, ("gemini", {"body": {"remove": ["/a"]}})))
-    assert digest(other, "chat") == digest(spec, "chat")
-    edited = replace(spec, extra=(("chat", {"body": {"remove": ["/a"]}}),))
-    assert digest(edited, "chat") != digest(spec, "chat")
+    text = dump(Scenario("one", (draft.spec,), match=Match(anything=True)))
+    (scenario,) = loads(text.replace("reasoning: Hm\n", "reasoning: Think\n"), "one.yaml")
+    assert not is_unedited(scenario, 0, draft.tape)
+    answer = Replayer().answer(Selection(scenario, 0, 0), request, protocol)
+    value = json.loads(answer.data[0])
+    assert value["provider"] == "P"
+    assert value["choices"][0]["message"]["reasoning_content"] == "Think"
+    assert "Hm" not in text.partition("extra:")[2]
+    streamed = replace(request, stream=True)
+    answer = Replayer().answer(Selection(scenario, 0, 0), streamed, protocol)
+    assert all(json.loads(f.data)["provider"] == "P" for f in decode(b"".join(answer.data))[:-1])
 
 
 ERRORS = {
@@ -375,48 +335,39 @@ ERRORS = {
 }
 
 
-@pytest.mark.parametrize("form", ERRORS)
-def test_an_error_of_another_form_is_neutral(form):
-    """The body of an HTTP error with fields of its service, or of another form than that of its
-    API, is sent again as it was recorded."""
+@for_all("form", ERRORS)
+def test_an_error_of_any_form_is_written(form):
+    """Its message, and the fields of its service; the tape has its form."""
     value = ERRORS[form]
     one = exchange(asks(user("hi")), [json.dumps(value).encode()], 400, JSON)
     protocol, _, draft = drafted(one)
-    assert (draft.outcome, draft.reason) == ("neutral", "")
+    assert draft.problem == ""
     scenario = written(draft.spec)
+    assert is_unedited(scenario, 0, draft.tape)
     http = scenario.turns[0].http
+    assert http.error.message
     answer = http_error_answer(protocol, http, Selection(scenario, 0, 0), 1)
     sent = json.loads(answer.data[0])
-    assert normalized(protocol, [Frame(json.dumps(sent))]) == recorded(protocol, one)
+    assert sent["error"]["message"] == http.error.message
+    assert sent["error"].get("metadata") == ({"raw": "x"} if "number" in form else None)
+    assert sent.get("request") == ("r" if form == "further fields" else None)
 
 
-def test_a_call_without_an_id_gets_none():
-    """A turn is neutral where the YAML plays the recorded answer, in which a call may lack an id
-    though the YAML derives one."""
+def test_a_call_without_an_id_is_no_edit():
+    """A call may lack an id though the YAML derives one."""
     part = {"functionCall": {"name": "look", "args": {"a": 1}}}
     candidate = {"content": {"parts": [part], "role": "model"}, "finishReason": "STOP", "index": 0}
     value = {"candidates": [candidate], "modelVersion": "g", "responseId": "r"}
     request = json.dumps({"contents": [{"role": "user", "parts": [{"text": "hi"}]}]}).encode()
     url = "https://generativelanguage.googleapis.com/v1beta/models/g:generateContent"
     one = exchange(request, [json.dumps(value).encode()], headers=JSON, url=url)
-    protocol, parsed, draft = drafted(one)
-    assert (draft.outcome, draft.reason) == ("neutral", "")
-    assert played(protocol, parsed, draft.spec) == recorded(protocol, one)
-
-
-def test_an_edited_message_is_sent_in_the_form_of_the_service():
-    """The message of an error is copied to where the service has it."""
-    body = json.dumps({"status": 400, "detail": "No such model"}).encode()
-    one = exchange(asks(user("hi")), [body], 400, JSON)
-    protocol, _, draft = drafted(one)
-    http = replace(draft.spec.http, error=replace(draft.spec.http.error, message="Edited"))
-    scenario = written(replace(draft.spec, http=http))
-    answer = http_error_answer(protocol, scenario.turns[0].http, Selection(scenario, 0, 0), 1)
-    assert json.loads(answer.data[0]) == {"status": 400, "detail": "Edited"}
+    _, _, draft = drafted(one)
+    assert draft.problem == ""
+    assert is_unedited(written(draft.spec), 0, draft.tape)
 
 
 def test_a_failed_try_keeps_the_fields_of_its_service():
-    """An HTTP error before the answer is played as it was recorded from the YAML alone, too."""
+    """An HTTP error before the answer has them, too."""
     body = {"error": {"message": "Slow down", "code": 429, "metadata": {"provider": "P"}}}
     failed = exchange(asks(user("hi")), [json.dumps(body).encode()], 429, JSON)
     after = exchange(
@@ -428,9 +379,8 @@ def test_a_failed_try_keeps_the_fields_of_its_service():
     assert [first.report[0].outcome, second.report[0].outcome] == ["neutral", "neutral"]
     (scenario,) = loads(dump(second.scenario), "one.yaml")
     ((tried,),) = [turn.attempts for turn in scenario.turns]
-    protocol = detected(failed).protocol
-    answer = http_error_answer(protocol, tried, Selection(scenario, 0, 0), 1)
-    assert normalized(protocol, frames(protocol, answer)) == recorded(protocol, failed)
+    answer = http_error_answer(detected(failed).protocol, tried, Selection(scenario, 0, 0), 1)
+    assert json.loads(answer.data[0])["error"]["metadata"] == {"provider": "P"}
 
 
 # The corpus
@@ -439,31 +389,32 @@ def test_a_failed_try_keeps_the_fields_of_its_service():
 SUITE = CORPUS / "suite"
 
 
-def neutral_exchanges(paths):
-    """The exchanges whose drafts are neutral, with their drafts."""
+def answers(paths):
+    """The answers of models in files, with their drafts."""
     for path in paths:
         for one in read(path):
             if isinstance(one, Unread) or one.status >= 400:
                 continue
             found = detected(one)
-            if found.protocol is None:
-                continue
-            request = request_of(one, found)
-            draft = draft_turn(one, found, request)
-            if draft.outcome == "neutral":
-                yield one, found.protocol, request, draft
+            if found.protocol is not None:
+                request = request_of(one, found)
+                yield one, found.protocol, draft_turn(one, found, request)
 
 
 @needs_corpus
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["recordings", "suite"])
-def test_neutral_is_what_the_yaml_plays(kind):
-    """Each recorded answer of the corpus that is reported as neutral is played as recorded from
-    the YAML alone."""
+@for_all("kind", ["recordings", "suite"])
+def test_every_turn_is_what_its_tape_decodes_to(kind):
+    """The drafted YAML of each recorded answer loads, is unedited, and has no times."""
     paths = recorded_files() if kind == "recordings" else list(files([SUITE]))
-    wrong = [
-        one.source
-        for one, protocol, request, draft in neutral_exchanges(paths)
-        if played(protocol, request, draft.spec) != recorded(protocol, one)
-    ]
-    assert wrong == []
+    count = 0
+    for one, protocol, draft in answers(paths):
+        scenario = written(draft.spec)
+        assert is_unedited(scenario, 0, draft.tape), one.source
+        assert draft.spec.timing is None, one.source
+        assert not any(isinstance(p, PausePart) and p.duration for p in draft.spec.reply)
+        resolved = resolve(scenario, 0, protocol.name, protocol.call_prefix)
+        taped = recorded_turn(one.plain(), protocol, streamed=draft.tape.streamed).turn
+        assert content(resolved) == content(taped), one.source
+        count += 1
+    assert count > 80

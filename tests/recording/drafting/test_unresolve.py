@@ -9,7 +9,6 @@ from hypothesis import given
 
 from mockllm.core.events import StreamError, Usage
 from mockllm.core.frame import Frame
-from mockllm.core.timeline import normal
 from mockllm.core.turn import Opaque, Reasoning, Refusal, Text, ToolCall, Turn
 from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS
@@ -18,6 +17,7 @@ from mockllm.replay.compilation.resolve import resolve
 from mockllm.replay.loading import loads
 from mockllm.scenario.dump import dump
 from mockllm.scenario.model import Scenario
+from mockllm.tapes.recorded_turn import writable
 from tests.cases import for_all
 from tests.strategies import every_part, opaques, tool_calls, turns
 from tests.tools.streams import CORPUS
@@ -25,10 +25,10 @@ from tools.corpus import decoded, recordings
 
 
 def again(turn: Turn, api: str = "chat") -> Turn:
-    """The turn after it was written as YAML, loaded and resolved."""
-    scenario = Scenario("a", (unresolve(turn),))
+    """The turn after it was written as YAML, loaded and resolved, in one fragment for each part."""
+    scenario = Scenario("a", (unresolve(writable(turn)),))
     assert loads(dump(scenario)) == (scenario,)
-    return resolve(scenario, 0, api, PROTOCOLS[api].call_prefix)
+    return resolve(scenario, 0, api, PROTOCOLS[api].call_prefix).whole()
 
 
 def yaml_of(turn: Turn) -> str:
@@ -39,8 +39,20 @@ def yaml_of(turn: Turn) -> str:
 
 @given(turns(every_part | opaques | tool_calls(well_formed=False)))
 def test_every_turn_survives(turn: Turn) -> None:
-    """Fragments, their order, pauses, tokens, endings and frames are the same."""
-    assert again(turn) == normal(turn)
+    """Parts, tokens, endings and frames are the same; fragments and times are not written."""
+    assert again(turn) == turn.whole()
+    spec = unresolve(writable(turn))
+    assert spec.timing is None
+    assert not any(isinstance(getattr(part, "split", None), tuple) for part in spec.reply)
+
+
+def test_about_as_many_fragments() -> None:
+    """A part that came in fragments is cut into fragments of one size."""
+    turn = Turn((Text(("Hel", "lo, ", "wo", "rld")), ToolCall("f", "c", ('{"a"', ":1}"))), "stop")
+    spec = unresolve(turn)
+    assert [part.split for part in spec.reply] == [3, 4]  # type: ignore[union-attr]
+    resolved = resolve(Scenario("a", (spec,)), 0, "chat", "call_")
+    assert [len(part.fragments) for part in resolved.parts] == [4, 2]  # type: ignore[union-attr]
 
 
 @pytest.mark.slow
@@ -59,7 +71,7 @@ def test_every_recorded_stream_survives() -> None:
             else part
             for part in turn.parts
         )
-        assert written == normal(replace(turn, parts=named)), recording.name
+        assert written == replace(turn, parts=named).whole(), recording.name
 
 
 def test_defaults_are_left_out() -> None:
@@ -68,44 +80,21 @@ def test_defaults_are_left_out() -> None:
         (Reasoning(("Hm", "m.")), Text(("Hello.",)), ToolCall("f", "call_1", ('{"a":', "1}"))),
         "tool_calls",
         Usage(12, 7, 1),
-        gaps=(300_000, 20_000, 20_000, 0, 0, 0, 0),
     )
     assert yaml_of(turn) == (
         "reply:\n"
         "  - reasoning: Hmm.\n"
-        "    split: [Hm, m.]\n"
+        "    split: 2\n"
         "  - text: Hello.\n"
         "  - tool: f\n"
         "    id: call_1\n"
         "    arguments:\n"
         "      a: 1\n"
-        "    split: ['{\"a\":', '1}']\n"
+        "    split: 4\n"
         "usage:\n"
         "  input: 12\n"
-        "  output: 7\n"
-        "timing:\n"
-        "  at: [300ms, 320ms, 340ms]"
+        "  output: 7"
     )
-
-
-@pytest.mark.parametrize(
-    ("order", "written"),
-    [
-        ((0, 1, 0, 1, 0), "parallel without order"),
-        ((0, 0, 1, 1, 0), "order: [0, 1, 0]"),
-        ((1, 0, 0, 1, 0), "order: [1, 0, 0, 1, 0]"),
-    ],
-)
-def test_the_order_of_interleaved_calls(order: tuple[int, ...], written: str) -> None:
-    """Round robin is written as `parallel` without an order, another order of the fragments as a
-    short `order`. Where the calls open in another order too, the order is complete."""
-    turn = Turn(
-        (ToolCall("f", "c1", ("{", "}x")), ToolCall("g", "c2", ("{}x",))), "tool_calls", None, order
-    )
-    text = yaml_of(turn)
-    assert ("order" not in text and "parallel" in text) if "without" in written else written in text
-    assert ("interleaved" in text) == (order[0] == 1)
-    assert again(turn) == turn
 
 
 @for_all(
@@ -113,7 +102,6 @@ def test_the_order_of_interleaved_calls(order: tuple[int, ...], written: str) ->
     [
         Turn((), "stop"),
         Turn(()),
-        Turn((), gaps=(5,), finish="stop"),
         Turn((Text(("",)),), None),
         Turn((Text(("", "a", "")),), "length", finish_raw="MAX"),
         Turn((), error=StreamError("")),
@@ -128,17 +116,16 @@ def test_the_order_of_interleaved_calls(order: tuple[int, ...], written: str) ->
 )
 def test_odd_turns_survive(turn: Turn) -> None:
     """Empty answers and fragments, invalid names, repeated ids: servers send all of them."""
-    assert again(turn) == turn
+    assert again(turn) == turn.whole()
 
 
 def test_surrogate_halves_are_joined() -> None:
     """A surrogate pair that was split is joined in the later fragment; half of one is replaced."""
     turn = Turn((Text(("a\ud83d", "\ude00b", "\ude00")), Text(("c\ud83d",))), "stop")
-    assert again(turn).parts == (Text(("a", "😀b", "\ufffd")), Text(("c\ufffd",)))
+    assert writable(turn).parts == (Text(("a", "😀b", "\ufffd")), Text(("c\ufffd",)))
 
 
 def test_numbers_are_clamped() -> None:
-    """Negative or huge token counts and very long pauses become values that a file may have."""
-    written = again(Turn((Text(("a",)),), "stop", Usage(-1, 10**12), gaps=(10**12, 0)))
+    """Negative or huge token counts become values that a file may have."""
+    written = again(Turn((Text(("a",)),), "stop", Usage(-1, 10**12)))
     assert written.usage == Usage(0, 10**9)
-    assert written.gaps == (86_400_000_000, 0)

@@ -372,7 +372,7 @@ def test_an_error_with_status_200(recorder, stream):
     recorder.upstream.script = play
     with recorder.recording():
         assert recorder.post(chat(stream=stream)).json() == error
-    assert recorder.lines[0].outcome == "frames"
+    assert recorder.lines[0].outcome == "partial"
     assert "No credits" in (recorder.folder / "hello.yaml").read_text()
     with recorder.replaying() as client:
         again = client.post(PATH, json=chat(stream=stream))

@@ -1,0 +1,337 @@
+"""The turn that a recorded answer decodes to, as far as it can be understood. Pure.
+
+A tape is exact, and the turn in the YAML is what this module reads in it. While the two agree, the
+tape is played. All that the YAML cannot hold is taken out here already: half of a surrogate pair,
+which JSON can escape and no file can hold, and counts of tokens that no service means.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from mockllm.core.events import Start, StreamError, Timed
+from mockllm.core.frame import Frame
+from mockllm.core.text import shorten
+from mockllm.core.timeline import fold
+from mockllm.core.turn import Opaque, Part, Reasoning, ServerTool, Text, TokenUsage, ToolCall, Turn
+from mockllm.errors import MockLLMError, StreamFormatError
+from mockllm.framing.sse import SSEDecoder
+from mockllm.protocols.base import WireProtocol, dumps
+from mockllm.protocols.normalisation import in_envelope
+from mockllm.scenario.durations import MAX_DURATION
+from mockllm.scenario.model import ErrorSpec, Http
+from mockllm.tapes.captured import Captured
+
+__all__ = [
+    "RecordedTurn",
+    "is_complete",
+    "recorded_error",
+    "recorded_turn",
+    "route_headers",
+    "writable",
+]
+
+T = TypeVar("T")
+
+_MAX_TEXT = 300
+_MAX_TOKENS = 10**9
+
+_NOT_OURS = frozenset(
+    {"connection", "content-encoding", "content-length", "content-type", "date", "keep-alive"}
+    | {"retry-after", "retry-after-ms", "trailer", "transfer-encoding", "upgrade"}
+)
+"""Headers of an error that its neutral form writes itself, or that belong to the connection."""
+
+_OF_ROUTES = frozenset(("content-type", "location", "retry-after"))
+"""The headers that the written answer of a route has; the tape has all."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedTurn:
+    """What was understood of an answer.
+
+    Args:
+        turn: without times.
+        events: the JSON objects of its events; a body is one, in the envelope of its API.
+        id, model: as the service named them; "" where it did not.
+        problem: why `turn` is not all of the answer; "" where it is.
+    """
+
+    turn: Turn
+    events: tuple[dict[str, Any], ...] = ()
+    id: str = ""
+    model: str = ""
+    problem: str = ""
+
+
+def recorded_turn(plain: Captured, protocol: WireProtocol, *, streamed: bool) -> RecordedTurn:
+    """The turn of an answer that is no HTTP error.
+
+    Args:
+        plain: not compressed.
+        streamed: whether the request asked for a stream.
+    """
+    if _is_stream(plain, streamed=streamed):
+        return _of_stream(plain, protocol)
+    return _of_body(plain, protocol)
+
+
+def is_complete(exchange: Captured, protocol: WireProtocol) -> bool:
+    """Whether a stream has its end marker, so that nothing of it is missing."""
+    try:
+        decoder, wire = SSEDecoder(), protocol.decoder()
+        for chunk in exchange.plain().chunks:
+            for frame in decoder.decode(chunk.data):
+                wire.decode(frame)
+    except (MockLLMError, ValueError):
+        return False
+    return wire.complete
+
+
+# Streams
+
+
+def _is_stream(plain: Captured, *, streamed: bool) -> bool:
+    """Whether it is made of events. A service may answer a request for a stream with a body,
+    and some send their events as plain text."""
+    if "event-stream" in plain.header("content-type"):
+        return True
+    beginning = plain.body.lstrip()[:1]
+    return streamed and beginning not in (b"{", b"[", b"<")
+
+
+def _of_stream(plain: Captured, protocol: WireProtocol) -> RecordedTurn:
+    decoder = SSEDecoder()
+    frames: list[Frame] = []
+    problem = ""
+    try:
+        for chunk in plain.chunks:
+            frames += filter(_has_content, decoder.decode(chunk.data))
+    except StreamFormatError as error:
+        problem = str(error)
+    return _folded(frames, protocol, problem)
+
+
+def _has_content(frame: Frame) -> bool:
+    """Whether a frame is no comment: those are the transport's."""
+    return frame.comment is None or frame.data is not None
+
+
+def _folded(frames: Sequence[Frame], protocol: WireProtocol, problem: str) -> RecordedTurn:
+    """The turn that the frames add up to, as far as they can be understood."""
+    wire = protocol.decoder()
+    timed: list[Timed] = []
+    try:
+        for frame in frames:
+            timed += [Timed(0, event) for event in wire.decode(frame)]
+        timed += [Timed(0, event) for event in wire.close()]
+        turn = fold(timed)
+    except (MockLLMError, ValueError) as error:
+        problem = problem or str(error)
+        turn = _longest(timed)
+    starts = [one.event for one in timed if isinstance(one.event, Start)]
+    return RecordedTurn(
+        writable(turn),
+        tuple(_objects(frames)),
+        next((start.id for start in starts if start.id), ""),
+        next((start.model for start in starts if start.model), ""),
+        problem,
+    )
+
+
+def _objects(frames: Sequence[Frame]) -> Iterator[dict[str, Any]]:
+    """The JSON objects of the frames that have one."""
+    for frame in frames:
+        if frame.data is not None and frame.data.lstrip()[:1] == "{":
+            try:
+                value = json.loads(frame.data)
+            except (ValueError, RecursionError):
+                continue  # the decoder has kept it as a frame
+            yield value
+
+
+def _longest(timed: Sequence[Timed]) -> Turn:
+    """The turn of the longest prefix of the events that can be folded."""
+    for count in range(len(timed), -1, -1):
+        try:
+            return fold(timed[:count])
+        except ValueError:
+            continue
+    return Turn()
+
+
+# Bodies
+
+
+def _of_body(plain: Captured, protocol: WireProtocol) -> RecordedTurn:
+    text = plain.body.decode("utf-8", "replace")
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return _failed(protocol, text, text, "the body is no JSON")
+    if isinstance(value, list):  # Gemini's streams, where the client did not ask for events
+        return _folded([Frame(dumps(item)) for item in value], protocol, "")
+    if not isinstance(value, dict) or _is_error(protocol, value):
+        return _failed(protocol, value, text, "the body is an error")
+    try:
+        turn = protocol.decode_body(value)
+    except (MockLLMError, ValueError) as error:
+        return _failed(protocol, value, text, str(error))
+    named = protocol.detect.identity(value)
+    whole = in_envelope(protocol, value)
+    return RecordedTurn(writable(turn), (whole,), named.id, named.model)
+
+
+def _is_error(protocol: WireProtocol, value: dict[str, Any]) -> bool:
+    return bool(value.get("error")) or protocol.decode_error(value) is not None
+
+
+def _failed(protocol: WireProtocol, value: object, text: str, problem: str) -> RecordedTurn:
+    """A turn that ends in the error of a body."""
+    error = _error_in(protocol, value, text)
+    message = error.message or "The service sent nothing."
+    turn = Turn(error=StreamError(message, error.type, error.code))
+    return RecordedTurn(writable(turn), problem=problem)
+
+
+# HTTP errors
+
+
+def recorded_error(plain: Captured, protocol: WireProtocol) -> Http:
+    """The HTTP error of an answer, in whatever form the service wrote it.
+
+    Args:
+        plain: not compressed.
+    """
+    text = plain.body.decode("utf-8", "replace")
+    retry = _retry_after(plain)
+    headers = tuple(
+        (name, header)
+        for name, header in dict(plain.headers).items()
+        if name not in _NOT_OURS and header
+    )
+    error = _error_in(protocol, _json(text), text)
+    return Http(plain.status, headers, None if retry is None else round(retry * 1_000_000), error)
+
+
+def _json(text: str) -> object:
+    try:
+        value: object = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return value
+
+
+def _error_in(protocol: WireProtocol, value: object, text: str) -> ErrorSpec:
+    """The error in a body: in the form of its API, in any other form, or at least its text.
+
+    Args:
+        value: the JSON value of the body; None where it is no JSON.
+    """
+    own = protocol.decode_error(value) if isinstance(value, Mapping) else None
+    if own is not None:
+        return ErrorSpec(own.message, own.type, own.code)
+    inner = value[0] if isinstance(value, list) and value else value
+    if isinstance(inner, Mapping):
+        inner = inner.get("error") or inner
+    if not isinstance(inner, Mapping):
+        return ErrorSpec(_short(inner if isinstance(inner, str) else text))
+    message = inner.get("message") or inner.get("detail")
+    type, code = (inner.get(name) for name in ("type", "code"))
+    return ErrorSpec(
+        _short(message if isinstance(message, str) else text),
+        type if isinstance(type, str) else None,
+        code if isinstance(code, str) else None,
+    )
+
+
+def _short(text: str) -> str | None:
+    line = " ".join(text.split())
+    return shorten(line, _MAX_TEXT, mark="...") or None
+
+
+def _retry_after(plain: Captured) -> float | None:
+    """The seconds that the service asks to wait; None where it names no number of seconds."""
+    for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
+        try:
+            seconds = float(plain.header(name)) / unit
+        except ValueError:
+            continue
+        if 0 <= seconds <= MAX_DURATION / 1_000_000:
+            return seconds
+    return None
+
+
+def route_headers(plain: Captured) -> tuple[tuple[str, str], ...]:
+    """The headers that the written answer of a route has."""
+    return tuple({name: value for name, value in plain.headers if name in _OF_ROUTES}.items())
+
+
+# What a file can hold
+
+
+def writable(turn: Turn) -> Turn:
+    """The turn as a file can hold it, without times: half of a surrogate pair becomes U+FFFD, and a
+    pair that was cut in two goes into the later fragment."""
+    parts = tuple(map(_writable_part, turn.parts))
+    error = None if turn.error is None else _repaired(turn.error, "message", "type", "code")
+    usage = None if turn.usage is None else _bounded(turn.usage)
+    whole = replace(turn, parts=parts, error=error, usage=usage, gaps=())
+    return _repaired(whole, "finish_raw")
+
+
+def _bounded(usage: TokenUsage) -> TokenUsage:
+    counts = (usage.input, usage.output, usage.reasoning, usage.cached)
+    return TokenUsage(*(max(0, min(count, _MAX_TOKENS)) for count in counts))
+
+
+def _writable_part(part: Part) -> Part:
+    if isinstance(part, Opaque):
+        return part
+    if isinstance(part, Text) and part.citations:
+        cites = (_repaired(c, "url", "title", "cited_text") for c in part.citations)
+        part = replace(part, citations=tuple(cites))
+    part = _repaired(part, *_TEXTS.get(type(part), ()))
+    if _is_encodable("".join(part.fragments)):
+        return part
+    return replace(part, fragments=tuple(_joined(part.fragments)))
+
+
+_TEXTS: dict[type, tuple[str, ...]] = {
+    Text: ("signature",),
+    Reasoning: ("signature",),
+    ToolCall: ("name", "id", "signature"),
+    ServerTool: ("kind", "name", "id", "output"),
+}
+"""The texts of parts besides their fragments."""
+
+
+def _joined(fragments: tuple[str, ...]) -> Iterator[str]:
+    held = ""
+    for number, fragment in enumerate(fragments, 1):
+        text = held + fragment
+        cut = number < len(fragments) and "\ud800" <= text[-1:] <= "\udbff"
+        held = text[-1] if cut else ""
+        yield _whole_characters(text[:-1] if cut else text)
+
+
+def _repaired(value: T, *names: str) -> T:
+    """A record whose texts of these names have whole characters."""
+    texts = {name: text for name in names if (text := getattr(value, name))}
+    broken = {name: _whole_characters(t) for name, t in texts.items() if not _is_encodable(t)}
+    return replace(value, **broken) if broken else value  # type: ignore[type-var]
+
+
+def _is_encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _whole_characters(text: str) -> str:
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
