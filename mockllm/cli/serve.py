@@ -21,7 +21,6 @@ from mockllm.cli.serving.listening import (
 from mockllm.cli.serving.recording_summary import RecordingSummary
 from mockllm.cli.serving.server_log import ServerLog
 from mockllm.cli.serving.stop_signals import ended_at_once
-from mockllm.cli.serving.workers import WorkerPlan, serve_with_workers
 from mockllm.errors import UsageError
 from mockllm.replay.faults.fault_plan import FaultPlan
 from mockllm.scenario.model import Scenario
@@ -174,6 +173,9 @@ def serve(
         )
         if workers > 1:
             options = replace(options, log=None, notice=None)
+            # Imported here: one process listens sooner without them.
+            from mockllm.cli.serving.workers import WorkerPlan, serve_with_workers
+
             serve_with_workers(WorkerPlan(paths, options, loop, log_format, quiet, reload), workers)
             return
         target = record.folder if record is not None else None

@@ -16,7 +16,6 @@ import click
 from mockllm.cli.terminal.line_output import LineOutput
 from mockllm.core.text import shorten
 from mockllm.errors import Problem
-from mockllm.protocols.environment import client_base_urls
 
 if TYPE_CHECKING:
     from mockllm.recording.drafting.drafts import Line
@@ -153,6 +152,9 @@ class ServerLog:
         if scenarios:
             yield ""
         yield f"Give to clients ({'with their own API keys' if keys else 'any API key will do'}):"
+        # Imported here: the server listens already, and needs the protocols only now.
+        from mockllm.protocols.environment import client_base_urls
+
         for base in client_base_urls(base_urls):
             setting = f"{base.variable}={base.url}" if base.variable else base.url
             yield f"  {setting}  # {', '.join(base.apis)}"
