@@ -1,4 +1,4 @@
-"""Texts to copy: a scenario's conversation as commands for curl, and as a test with pytest. Pure.
+"""Texts to copy: a scenario's conversation as commands for curl, and as a test with pytest.
 
 Both send what a client of the API sends, so both work as they stand.
 """
@@ -9,6 +9,7 @@ import json
 import pprint
 import re
 import shlex
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -125,7 +126,8 @@ def test_text(scenario: Scenario) -> str:
     else:
         return ""
     headers = {} if protocol is None else protocol.client.headers
-    return _TEST.format(
+    template = (files("mockllm.ui") / "copied_test.txt").read_text("utf-8")
+    return template.format(
         given=_given(scenario),
         headers=_literal(
             {"content-type": "application/json", **headers, SCENARIO_HEADER: scenario.name}
@@ -134,43 +136,6 @@ def test_text(scenario: Scenario) -> str:
         name=scenario.name.replace("-", "_"),
     )
 
-
-_TEST = '''\
-import json
-from http.client import HTTPException
-from urllib.error import HTTPError
-from urllib.request import Request, urlopen
-
-from mockllm import load, loads
-
-{given}
-
-HEADERS = {headers}
-
-# Method, path, body, and the statuses of the answers: of the tries that fail, then of the last one.
-REQUESTS = {requests}
-
-
-def send(request):
-    """The status of the answer, which is read to its end; None where a fault breaks it."""
-    try:
-        with urlopen(request, timeout=5) as answer:
-            answer.read()
-            return answer.status
-    except HTTPError as error:
-        return error.code
-    except (OSError, HTTPException):
-        return None
-
-
-def test_{name}(mockllm_session):
-    mockllm_session.use(SCENARIO)
-    for method, path, body, statuses in REQUESTS:
-        data = None if body is None else json.dumps(body).encode()
-        for status in statuses:
-            request = Request(mockllm_session.url + path, data, HEADERS, method=method)
-            assert send(request) in status
-'''
 
 _Turn = tuple[str, str, Any, list[tuple[int | None, ...]]]
 
