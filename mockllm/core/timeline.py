@@ -34,9 +34,9 @@ def expand(turn: Turn) -> tuple[ev.Timed, ...]:
     """
     out: list[ev.Timed] = []
     order = turn.order or _sequential(turn)
-    left = [beats(part) for part in turn.parts]
+    remaining = [beats(part) for part in turn.parts]
     if sorted(order) != sorted(_sequential(turn)):
-        raise ValueError(f"order {turn.order} does not have the beats {left} of the parts")
+        raise ValueError(f"order {turn.order} does not have the beats {remaining} of the parts")
     if turn.gaps and len(turn.gaps) != len(order) + 1:
         raise ValueError(f"{len(turn.gaps)} gaps for {len(order)} beats; one more is needed")
     gaps = turn.gaps or (0,) * (len(order) + 1)
@@ -46,10 +46,10 @@ def expand(turn: Turn) -> tuple[ev.Timed, ...]:
         if beat:
             now += gaps[beat]
         part = turn.parts[index]
-        done = beats(part) - left[index]
-        left[index] -= 1
+        done = beats(part) - remaining[index]
+        remaining[index] -= 1
         out.append(ev.Timed(now, _event(part, index, done)))
-        if not left[index]:
+        if not remaining[index]:
             out.extend(ev.Timed(now, event) for event in _closing(part, index))
     if order:
         now += gaps[-1]
@@ -279,14 +279,14 @@ def normal(turn: Turn) -> Turn:
 
 def _repaired(turn: Turn) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Order and gaps without surplus beats, whose pauses are added to the next beat."""
-    left = [beats(part) for part in turn.parts]
+    remaining = [beats(part) for part in turn.parts]
     order: list[int] = []
     gaps: list[int] = []
     carried = 0
     for beat, index in enumerate(turn.order):
         carried += turn.gaps[beat] if turn.gaps else 0
-        if left[index]:
-            left[index] -= 1
+        if remaining[index]:
+            remaining[index] -= 1
             order.append(index)
             gaps.append(carried)
             carried = 0

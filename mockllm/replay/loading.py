@@ -60,18 +60,18 @@ def load(
 
 
 def loads(
-    text: str, name: str = "<text>", text_beside: Callable[[str], str] | None = None
+    text: str, name: str = "<text>", read_file: Callable[[str], str] | None = None
 ) -> tuple[Scenario, ...]:
     """The scenarios in a text. Their tapes (`recorded`) are not looked for.
 
     Args:
         name: stands for the file in problems.
-        text_beside: reads a file that the text names (`{file: NAME}`).
+        read_file: reads a file that the text names (`{file: NAME}`).
 
     Raises:
         ScenarioError: the text is wrong; it has every problem.
     """
-    return language.loads(text, VOCABULARY, name, text_beside)
+    return language.loads(text, VOCABULARY, name, read_file)
 
 
 def loads_sent(texts: Iterable[tuple[str, str]]) -> tuple[Scenario, ...]:

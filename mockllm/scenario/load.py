@@ -17,7 +17,7 @@ from mockllm.scenario.check import check
 from mockllm.scenario.model import Recorded, Scenario, TurnSpec
 from mockllm.scenario.precedence import differ_later, scenario_key
 from mockllm.scenario.reading import document, nodes
-from mockllm.scenario.reading.files import beside, body_beside, text_beside, texts
+from mockllm.scenario.reading.files import body_path, read_text, tape_path, texts
 from mockllm.scenario.reading.locate import (
     KeyPath,
     SourceLocation,
@@ -57,20 +57,20 @@ def loads(
     text: str,
     vocabulary: Vocabulary,
     name: str = "<text>",
-    text_beside: Callable[[str], str] | None = None,
+    read_file: Callable[[str], str] | None = None,
 ) -> tuple[Scenario, ...]:
     """The scenarios in a text. Their tapes (`recorded`) are not looked for.
 
     Args:
         vocabulary: the names of protocols and quirks that scenarios may use.
         name: stands for the file in problems.
-        text_beside: reads a file that the text names, and raises OSError where it cannot; None:
+        read_file: reads a file that the text names, and raises OSError where it cannot; None:
             there are no such files.
 
     Raises:
         ScenarioError: the text is wrong; it has every problem.
     """
-    loading = _Loading(vocabulary, text_beside=text_beside)
+    loading = _Loading(vocabulary, read_file=read_file)
     loading.text(text, name)
     return loading.finish()
 
@@ -124,7 +124,7 @@ class _Loading:
     vocabulary: Vocabulary
     in_files: bool = False
     sent: bool = False
-    text_beside: Callable[[str], str] | None = None
+    read_file: Callable[[str], str] | None = None
     problems: list[Problem] = field(default_factory=list)
     loaded: list[_Loaded] = field(default_factory=list)
     schemas: Schemas = field(default_factory=Schemas)
@@ -162,7 +162,7 @@ class _Loading:
             self.problems.append(Problem(file, 1, 1, "", message))
 
     def document(self, parsed: YamlDocument, file: str) -> None:
-        read = partial(text_beside, file) if self.in_files else self.text_beside
+        read = partial(read_text, file) if self.in_files else self.read_file
         findings = Findings(self.vocabulary, parsed.notes[:MAX_FINDINGS], read)
         root = parsed.root
         scenario = document.scenario(root, findings)
@@ -212,7 +212,7 @@ class _Loading:
         if recorded is None:
             return None
         try:
-            return replace(recorded, path=beside(file, recorded.file))
+            return replace(recorded, path=tape_path(file, recorded.file))
         except OSError as error:
             location = locate_path(root, path)
             name = f"{recorded.file!r}"
@@ -226,7 +226,7 @@ class _Loading:
         if turn.answer is None or turn.answer.kind != "file":
             return turn
         try:
-            path = body_beside(file, turn.answer.value)
+            path = body_path(file, turn.answer.value)
         except OSError as error:
             location = locate_path(root, ("turns", index, "answer", "file"))
             message = f"{turn.answer.value!r} {error}; put the body of the answer there"

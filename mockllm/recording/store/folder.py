@@ -291,7 +291,7 @@ class Folder:
             return (files[name] if name in files else self._content(name)).decode()
 
         try:
-            loaded = loads(longer, text_beside=beside)
+            loaded = loads(longer, read_file=beside)
             return longer if loaded == (scenario,) else dump(scenario)
         except ScenarioError:
             return dump(scenario)

@@ -9,7 +9,7 @@ from stat import S_ISREG
 
 from mockllm.errors import Problem, ScenarioError
 
-__all__ = ["MAX_BODY", "MAX_FILE", "beside", "body_beside", "texts"]
+__all__ = ["MAX_BODY", "MAX_FILE", "body_path", "tape_path", "texts"]
 
 MAX_FILE = 8 * 1024 * 1024
 """Bytes in one scenario file."""
@@ -46,7 +46,7 @@ def texts(paths: Iterable[str], problems: list[Problem]) -> Iterator[tuple[str, 
                 problems.append(_not_utf8(name, content, error.start))
 
 
-def beside(file: str, name: str) -> str:
+def tape_path(file: str, name: str) -> str:
     """The path of a tape that a scenario file names, in the folder of that file or below it.
 
     Raises:
@@ -69,25 +69,25 @@ def beside(file: str, name: str) -> str:
     return path
 
 
-def body_beside(file: str, name: str) -> str:
-    """The path of a file with the body of a route's answer, as `beside`.
+def body_path(file: str, name: str) -> str:
+    """The path of a file with the body of a route's answer, as `tape_path`.
 
     Raises:
-        OSError: as of `beside`, and where the file is larger than `MAX_BODY`.
+        OSError: as of `tape_path`, and where the file is larger than `MAX_BODY`.
     """
-    path = beside(file, name)
+    path = tape_path(file, name)
     if os.stat(path).st_size > MAX_BODY:  # noqa: PTH116 - as above
         raise OSError(f"is larger than {MAX_BODY // 2**20} MiB")
     return path
 
 
-def text_beside(file: str, name: str) -> str:
+def read_text(file: str, name: str) -> str:
     """The text of a file that a scenario file names.
 
     Raises:
-        OSError: as `beside`; or it is larger than `MAX_FILE`, or is not UTF-8.
+        OSError: as `tape_path`; or it is larger than `MAX_FILE`, or is not UTF-8.
     """
-    with open(beside(file, name), "rb") as handle:  # noqa: PTH123 - as above
+    with open(tape_path(file, name), "rb") as handle:  # noqa: PTH123 - as above
         content = handle.read(MAX_FILE + 1)
     if len(content) > MAX_FILE:
         raise OSError(f"is larger than {MAX_FILE // 2**20} MiB")

@@ -128,11 +128,11 @@ def text_of_file(node: Node, findings: Findings) -> str | None:
 
 
 def _file_text(name: str, node: Node, findings: Findings) -> str | None:
-    if findings.text_beside is None:
+    if findings.read_file is None:
         findings.add(node, f"names the file {name!r}, and this text is in no folder")
         return None
     try:
-        return TextFile(findings.text_beside(name), name)
+        return TextFile(findings.read_file(name), name)
     except OSError as error:
         findings.add(node, f"{name!r} {error}; put it there, or write the text here")
         return None

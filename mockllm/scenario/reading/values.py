@@ -75,7 +75,7 @@ class Findings:
 
     vocabulary: Vocabulary
     found: list[tuple[Node, Mark, str]] = field(default_factory=list)
-    text_beside: Callable[[str], str] | None = None
+    read_file: Callable[[str], str] | None = None
     """Reads a file beside the YAML; raises OSError with what is wrong. None: there are no files."""
 
     @property
