@@ -12,7 +12,7 @@ from mockllm.core.timed_bytes import Ending, TimedBytes
 from mockllm.errors import RequestError
 from mockllm.faults.events import SeenEvent, seen_events
 from mockllm.faults.garbling import garbled
-from mockllm.faults.places import Finder, described, in_plain_body
+from mockllm.faults.places import PlaceFinder, described, in_plain_body
 from mockllm.faults.service_errors import error_frames
 from mockllm.faults.transmission import Circumstances, Transmission
 from mockllm.protocols.base import dumps
@@ -56,7 +56,7 @@ def located(
         at = in_plain_body(place, body)
         return (at if at <= len(body) else None), []
     events = seen_events(around.protocol, body)
-    finder = Finder(place, around.call_names)
+    finder = PlaceFinder(place, around.call_names)
     found = finder.begin()
     for event in events:
         if found is not None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from mockllm.core.timed_bytes import Ending
 from mockllm.faults.breaking import ENDINGS, pace
 from mockllm.faults.events import EventReader
-from mockllm.faults.places import Finder, described
+from mockllm.faults.places import PlaceFinder, described
 from mockllm.faults.service_errors import error_frames
 from mockllm.faults.transmission import Circumstances
 from mockllm.scenario.fault_model import Fault, Place
@@ -65,9 +65,9 @@ class LiveFault:
         self._fault, self._around = fault, around
         place = fault.place or (Place("before", name="first") if fault.name == "error" else None)
         self.place = place
-        self._finder: Finder | None = None
+        self._finder: PlaceFinder | None = None
         if place is not None and place.kind != "time":
-            self._finder = Finder(place, around.call_names)
+            self._finder = PlaceFinder(place, around.call_names)
         self._reader = EventReader(around.protocol)
         self._body = b""
         self._sent = 0

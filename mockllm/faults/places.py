@@ -8,12 +8,12 @@ from mockllm.core import events as ev
 from mockllm.faults.events import SeenEvent
 from mockllm.scenario.fault_model import Place
 
-__all__ = ["Finder", "described", "in_plain_body"]
+__all__ = ["PlaceFinder", "described", "in_plain_body"]
 
 _CONTENT = {"text": ev.TextDelta, "reasoning": ev.ReasoningDelta, "refusal": ev.RefusalDelta}
 
 
-class Finder:
+class PlaceFinder:
     """Finds a place in a stream.
 
     For a place in content or in arguments it waits for one event more: the place is in the second

@@ -24,11 +24,11 @@ from mockllm.tapes.dump import dump_tape
 from mockllm.tapes.load import load_tape
 from mockllm.tapes.model import RecordedRequest, Tape
 
-__all__ = ["Finding", "Scrubbed", "is_binary", "scrub"]
+__all__ = ["FoundSecret", "Scrubbed", "is_binary", "scrub"]
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Finding:
+class FoundSecret:
     """A secret of some kind in a file; lines and columns count from 1.
 
     Args:
@@ -55,7 +55,7 @@ class Scrubbed:
     """
 
     file: str
-    findings: tuple[Finding, ...]
+    findings: tuple[FoundSecret, ...]
     content: bytes | None
 
 
@@ -110,7 +110,7 @@ def _clean(
             return _clean_yaml(name, files, text, redactor, placeholders)
         return _clean_text(name, text, redactor, placeholders)
     except MockLLMError as error:
-        return Scrubbed(name, (Finding(name, 1, 1, f"cannot be searched: {error}"),), None)
+        return Scrubbed(name, (FoundSecret(name, 1, 1, f"cannot be searched: {error}"),), None)
 
 
 def _clean_yaml(
@@ -190,46 +190,46 @@ def _clean_tape(name: str, tape: Tape, redactor: Redactor, placeholders: Placeho
     return Scrubbed(name, _each(findings), dump_tape(tape))
 
 
-def _in_head(name: str, before: Captured, after: Captured) -> Iterable[Finding]:
+def _in_head(name: str, before: Captured, after: Captured) -> Iterable[FoundSecret]:
     """The secrets in the first line of a tape."""
     if before.url != after.url:
-        yield Finding(name, 1, 1, "URL of the request")
+        yield FoundSecret(name, 1, 1, "URL of the request")
     if before.request_headers != after.request_headers:
-        yield Finding(name, 1, 1, "headers of the request")
+        yield FoundSecret(name, 1, 1, "headers of the request")
     if before.request_body != after.request_body:
-        yield Finding(name, 1, 1, "body of the request")
+        yield FoundSecret(name, 1, 1, "body of the request")
     if before.headers != after.headers and before.chunks == after.chunks:
-        yield Finding(name, 1, 1, "headers of the answer")
+        yield FoundSecret(name, 1, 1, "headers of the answer")
     if before.reason != after.reason:
-        yield Finding(name, 1, 1, "reason phrase of the answer")
+        yield FoundSecret(name, 1, 1, "reason phrase of the answer")
     if before.trailers != after.trailers:
-        yield Finding(name, 1, 1, "trailers of the answer")
+        yield FoundSecret(name, 1, 1, "trailers of the answer")
 
 
-def _in_chunks(name: str, before: Captured, after: Captured) -> Iterable[Finding]:
+def _in_chunks(name: str, before: Captured, after: Captured) -> Iterable[FoundSecret]:
     """The first chunk with a secret; each chunk is a line."""
     if len(before.chunks) != len(after.chunks):
-        yield Finding(name, 2, 1, "body of the answer, which was compressed")
+        yield FoundSecret(name, 2, 1, "body of the answer, which was compressed")
         return
     for line, (old, new) in enumerate(zip(before.chunks, after.chunks, strict=True), 2):
         if old != new:
-            yield Finding(name, line, 1, "body of the answer")
+            yield FoundSecret(name, line, 1, "body of the answer")
             return
 
 
-def _at(name: str, text: str, found: Iterable[tuple[int, str]]) -> list[Finding]:
+def _at(name: str, text: str, found: Iterable[tuple[int, str]]) -> list[FoundSecret]:
     """Findings from positions in a text and kinds."""
     starts = [0, *accumulate(len(line) for line in text.splitlines(keepends=True))]
     findings = []
     for at, kind in found:
         line = bisect_right(starts, at) - 1
-        findings.append(Finding(name, line + 1, at - starts[line] + 1, kind))
+        findings.append(FoundSecret(name, line + 1, at - starts[line] + 1, kind))
     return findings
 
 
-def _each(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+def _each(findings: Iterable[FoundSecret]) -> tuple[FoundSecret, ...]:
     """One for each position, in their order."""
-    by_position: dict[tuple[int, int], Finding] = {}
+    by_position: dict[tuple[int, int], FoundSecret] = {}
     for one in findings:
         by_position.setdefault((one.line, one.column), one)
     return tuple(sorted(by_position.values()))

@@ -11,7 +11,7 @@ import pytest
 from mockllm.core import patterns
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.redaction.redact import Redactor, Rules
-from mockllm.redaction.scrub import Finding, Scrubbed, scrub
+from mockllm.redaction.scrub import FoundSecret, Scrubbed, scrub
 from mockllm.replay.compilation.unedited import is_unedited
 from mockllm.replay.loading import loads
 from mockllm.tapes.dump import dump_tape
@@ -45,7 +45,7 @@ def text(one: Scrubbed) -> str:
 
 def test_a_finding() -> None:
     """As compilers write positions."""
-    assert str(Finding("a.txt", 3, 7, "API key")) == "a.txt:3:7: API key"
+    assert str(FoundSecret("a.txt", 3, 7, "API key")) == "a.txt:3:7: API key"
 
 
 def test_a_text() -> None:

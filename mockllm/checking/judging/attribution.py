@@ -25,7 +25,7 @@ from mockllm.checking.judging.compare import Difference
 from mockllm.checking.judging.root_causes import (
     EXCEPTIONS,
     SPECIFIC,
-    Item,
+    AttributedDifference,
     as_known,
     as_known_exception,
     beside_exceptions,
@@ -108,9 +108,9 @@ def attribute(
         forms: judges varied cases in other forms.
     """
     forms = forms or Forms()
-    plain: list[Item] = []
-    quirks: list[Item] = []
-    variations: list[Item] = []
+    plain: list[AttributedDifference] = []
+    quirks: list[AttributedDifference] = []
+    variations: list[AttributedDifference] = []
     for case, differences, known in judged:
         if case.plain is None:
             plain += [_of_plain(case, one) for one in differences]
@@ -131,9 +131,9 @@ def attribute(
     return list(_grouped([*plain, *variations, *quirks]))
 
 
-def _grouped(items: Iterable[Item]) -> Iterator[Attribution]:
+def _grouped(items: Iterable[AttributedDifference]) -> Iterator[Attribution]:
     """One attribution for each case and invariant."""
-    groups: dict[tuple[int, str], list[Item]] = {}
+    groups: dict[tuple[int, str], list[AttributedDifference]] = {}
     for one in items:
         groups.setdefault((id(one.case), one.invariant), []).append(one)
     for group in groups.values():
@@ -176,31 +176,33 @@ def _split_by_cause(
     return of_quirk, [one for one in new if one not in of_quirk]
 
 
-def _of_plain(case: Case, difference: Difference) -> Item:
+def _of_plain(case: Case, difference: Difference) -> AttributedDifference:
     """A plain case of the kit may test one invariant: a `done` value that differs, for example."""
     if difference.conclusive or difference.field == "chunk" or case.invariant == "chunking-free":
-        return Item(case, difference, difference.invariant, difference.conclusive)
+        return AttributedDifference(case, difference, difference.invariant, difference.conclusive)
     others = (difference.invariant, *difference.alternatives)
     tested = replace(difference, invariant=case.invariant, alternatives=others)
-    return Item(case, tested, case.invariant)
+    return AttributedDifference(case, tested, case.invariant)
 
 
-def _of_quirk(case: Case, new: Sequence[Difference], *, plain_right: bool) -> Iterator[Item]:
+def _of_quirk(
+    case: Case, new: Sequence[Difference], *, plain_right: bool
+) -> Iterator[AttributedDifference]:
     """Where the plain form is right, the quirk is why the case is not."""
     same_events = plain_right and _same_events(case)
     unrelated = _UNRELATED.get(case.invariant, frozenset())
     any_related = any(one.subject not in unrelated and one.field != "chunk" for one in new)
     for one in new:
         if same_events and one.field != "chunk":
-            yield Item(case, one, case.invariant, certain=True)
+            yield AttributedDifference(case, one, case.invariant, certain=True)
         elif one.conclusive:
-            yield Item(case, one, one.invariant, certain=True)
+            yield AttributedDifference(case, one, one.invariant, certain=True)
         elif one.field in EXCEPTIONS and one.recognised and case.invariant not in SPECIFIC:
-            yield Item(case, one, one.invariant)
+            yield AttributedDifference(case, one, one.invariant)
         elif any_related and one.field != "chunk":
-            yield Item(case, one, case.invariant)
+            yield AttributedDifference(case, one, case.invariant)
         else:
-            yield Item(case, one, one.invariant)
+            yield AttributedDifference(case, one, one.invariant)
 
 
 def _same_events(case: Case) -> bool:
@@ -210,7 +212,9 @@ def _same_events(case: Case) -> bool:
     return case.events.decoded == case.plain.events.decoded
 
 
-def _of_variation(case: Case, new: Sequence[Difference], forms: Forms) -> Iterator[Item]:
+def _of_variation(
+    case: Case, new: Sequence[Difference], forms: Forms
+) -> Iterator[AttributedDifference]:
     if not new:
         return
     in_payloads = forms.payloads(case)
@@ -220,17 +224,19 @@ def _of_variation(case: Case, new: Sequence[Difference], forms: Forms) -> Iterat
             item = _decided(case, one, "chunking-free")
             yield replace(item, certain=False) if case.quirk else item
         else:
-            yield Item(case, one, "chunking-free", certain=not case.variation.comments)
+            yield AttributedDifference(
+                case, one, "chunking-free", certain=not case.variation.comments
+            )
 
 
-def _decided(case: Case, difference: Difference, tested: str) -> Item:
+def _decided(case: Case, difference: Difference, tested: str) -> AttributedDifference:
     """The attribution to what was tested, unless the difference is certain or about another field.
 
     Args:
         tested: the invariant that the case tests.
     """
     if difference.conclusive:
-        return Item(case, difference, difference.invariant, certain=True)
+        return AttributedDifference(case, difference, difference.invariant, certain=True)
     if difference.subject in _UNRELATED.get(tested, frozenset()):
-        return Item(case, difference, difference.invariant)
-    return Item(case, difference, tested)
+        return AttributedDifference(case, difference, difference.invariant)
+    return AttributedDifference(case, difference, tested)

@@ -11,7 +11,7 @@ from mockllm.checking.judging.difference import Difference
 __all__ = [
     "EXCEPTIONS",
     "SPECIFIC",
-    "Item",
+    "AttributedDifference",
     "as_known",
     "as_known_exception",
     "beside_exceptions",
@@ -37,7 +37,7 @@ for a key that only known events have. So the exception does not decide there.""
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class AttributedDifference:
     """One difference of one case, with the invariant that it is attributed to so far.
 
     Args:
@@ -56,7 +56,7 @@ class Item:
         return (self.difference.invariant, *self.difference.alternatives)
 
 
-def as_known_exception(one: Item, names: set[str]) -> Item:
+def as_known_exception(one: AttributedDifference, names: set[str]) -> AttributedDifference:
     """Attributes an exception that did not decide here to its invariant, if other cases show it."""
     if one.certain:
         return one
@@ -70,9 +70,9 @@ def as_known_exception(one: Item, names: set[str]) -> Item:
     return one
 
 
-def beside_exceptions(items: list[Item]) -> list[Item]:
+def beside_exceptions(items: list[AttributedDifference]) -> list[AttributedDifference]:
     """Gives what is wrong beside an exception, and not certain, the name of the exception."""
-    decides: dict[int, Item] = {}
+    decides: dict[int, AttributedDifference] = {}
     for one in items:
         if one.difference.field in EXCEPTIONS:
             decides.setdefault(id(one.case), one)
@@ -84,7 +84,7 @@ def beside_exceptions(items: list[Item]) -> list[Item]:
     ]
 
 
-def fewest_names(plain: list[Item]) -> list[Item]:
+def fewest_names(plain: list[AttributedDifference]) -> list[AttributedDifference]:
     """Attributes the plain cases to as few invariants as explain all of them.
 
     If a single invariant explains all differences, it is that one. If every difference of one
@@ -116,7 +116,7 @@ def fewest_names(plain: list[Item]) -> list[Item]:
     return plain
 
 
-def _no_rarer(plain: Sequence[Item], name: str) -> set[str]:
+def _no_rarer(plain: Sequence[AttributedDifference], name: str) -> set[str]:
     """The other names that are no rarer than a name, or certain somewhere."""
     names = [one.invariant for one in plain]
     certain = {one.invariant for one in plain if one.certain}
@@ -127,7 +127,7 @@ def _no_rarer(plain: Sequence[Item], name: str) -> set[str]:
     }
 
 
-def _common_candidate(plain: Sequence[Item]) -> str | None:
+def _common_candidate(plain: Sequence[AttributedDifference]) -> str | None:
     """The invariant that explains every difference; None where there is none, or it is the only
     name already. Of several, the one that most differences point to."""
     names = [one.invariant for one in plain]
@@ -139,13 +139,13 @@ def _common_candidate(plain: Sequence[Item]) -> str | None:
     return max(sorted(common), key=names.count, default=None)
 
 
-def _other_name(one: Item, others: set[str]) -> str | None:
+def _other_name(one: AttributedDifference, others: set[str]) -> str | None:
     if one.certain:
         return None
     return next((other for other in one.difference.alternatives if other in others), None)
 
 
-def as_known(one: Item, names: set[str]) -> Item:
+def as_known(one: AttributedDifference, names: set[str]) -> AttributedDifference:
     """Attributes a difference to a known invariant, if one explains it."""
     if one.certain or one.invariant in names:
         return one

@@ -12,7 +12,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import IO
 
-__all__ = ["Writer", "end_process", "spawn"]
+__all__ = ["PipeWriter", "end_process", "spawn"]
 
 _END_LIMIT = 2.0
 """Seconds that a program has to end by itself at the end of its standard input."""
@@ -69,7 +69,7 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
         return
 
 
-class Writer:
+class PipeWriter:
     """Writes to a pipe in a thread: a program that does not read must not block anything else."""
 
     def __init__(self, stream: IO[bytes]) -> None:

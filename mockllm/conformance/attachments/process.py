@@ -19,7 +19,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from mockllm.checking.outcome import Outcome, Trouble
-from mockllm.conformance.attachments.child import Writer, spawn
+from mockllm.conformance.attachments.child import PipeWriter, spawn
 from mockllm.conformance.attachments.messages import (
     Answer,
     Hello,
@@ -129,10 +129,10 @@ class RunnerProcess:
 
     # The start
 
-    def _started(self) -> tuple[subprocess.Popen[bytes], Writer, Hello]:
+    def _started(self) -> tuple[subprocess.Popen[bytes], PipeWriter, Hello]:
         process = self._spawned()
         assert process.stdin is not None
-        writer = Writer(process.stdin)
+        writer = PipeWriter(process.stdin)
         writer.write(encode(self._question))
         lines: SimpleQueue[bytes] = SimpleQueue()
         threading.Thread(target=self._read, args=(process, lines), daemon=True).start()
