@@ -197,10 +197,6 @@ class Sent:
         """The answer has no pauses."""
         self.ended = 0.0
 
-    def hold(self, size: int) -> None:
-        """So many bytes of the body are in a piece that breaks off: they count before they go."""
-        self.bytes += size
-
     def wrote(self, size: int, now: float) -> None:
         """So many bytes of the body went out in one write."""
         self.bytes += size

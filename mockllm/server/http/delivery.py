@@ -1,22 +1,27 @@
-"""Writes compiled answers onto a client's connection, and waits: no other module does.
+"""The one writer of answers: onto a client's connection, at their times, with their faults.
 
 Answers go straight to the transport, in one write where they need no more. aiohttp reads the
 requests and manages the connection. Its own responses would cost as much as the rest of a request.
+What takes longer is written by the `Pacer`: it knows when each part is due; an answer without
+pauses has parts that are all due at once. A fault is part of the answer (`FaultNote`): when its
+head goes, after which byte it strikes, and how it ends.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Sequence
+from email.utils import formatdate
 from itertools import accumulate
-from time import perf_counter
+from math import ceil
 
 from aiohttp import HttpVersion10, web
 
-from mockllm.replay.compilation.http_answer import HttpAnswer, chunk
+from mockllm.replay.compilation.http_answer import FaultNote, HttpAnswer, chunk, stated_wait
 from mockllm.replay.sessions.exchange import Sent
 from mockllm.server.http.aiohttp_internals import written_response
-from mockllm.server.http.broken_delivery import deliver_broken
+from mockllm.server.http.connection_faults import close_at_next_request
 from mockllm.server.http.pacing import Paced, Pacer
 from mockllm.server.http.sending import WATER, break_off, broken_chunk, drained, send
 from mockllm.server.options import ServerOptions
@@ -25,6 +30,8 @@ __all__ = ["CLOSE", "KEEP_ALIVE", "deliver", "write_at_once"]
 
 KEEP_ALIVE = written_response(keep_alive=True)
 CLOSE = written_response(keep_alive=False)
+
+_NO_FAULT = FaultNote("")
 
 
 def _nothing() -> None:
@@ -80,117 +87,193 @@ async def deliver(
         stalled: called when nothing more will come of an answer that stays open.
         pacer: writes timed answers; None: one for this answer.
     """
-    keep_alive = request.keep_alive and not close
-    http_1_0 = request.version <= HttpVersion10
     transport = request.transport
     if transport is None or transport.is_closing():
         sent.leave()
         return CLOSE
-    timed = answer.timed and speed > 0
     if answer.closes_connection:
         sent.break_off()
+    timed = answer.timed and speed > 0
     if not timed:
         sent.end_at_once()
-    # A server that is about to fail does not announce it: no `connection: close` in the head.
+    writer = _Writer(request, answer, sent, close=close)
     if not timed and not by_event and not answer.segmented and not answer.closes_connection:
-        if keep_alive and not http_1_0:
-            transport.write(answer.encoded)
-        else:
-            transport.write(
-                answer.head(http_1_0=http_1_0, close=not keep_alive) + _body(answer, http_1_0)
-            )
+        transport.write(writer.whole())
         sent.at_once(answer.size)
         if transport.get_write_buffer_size() > WATER:
             await drained(request, sent)
-        return KEEP_ALIVE if keep_alive and not http_1_0 else CLOSE
-    if answer.fault is not None:
-        return await deliver_broken(
-            request,
-            answer,
-            answer.fault,
-            sent,
-            keep_alive=keep_alive,
-            stalled=stalled,
-            pacer=pacer or Pacer(),
-        )
-    if timed:
-        await _pace(request, answer, sent, pacer or Pacer(), speed, by_event, keep_alive)
-    else:
-        await _send_parts(request, answer, sent, keep_alive)
-    if answer.closes_connection:
+        return writer.response
+    # Lateness is counted of what has times: an answer without has a pacer of its own.
+    counted = pacer is not None and (timed or answer.fault is not None)
+    await writer.write(
+        pacer if counted and pacer is not None else Pacer(),
+        speed=speed if timed and answer.fault is None else 1.0,
+        timed=timed or answer.fault is not None,
+        separate=by_event or answer.segmented or not timed,
+    )
+    return await writer.end(stalled)
+
+
+class _Writer:
+    """Writes one answer.
+
+    Args:
+        close: whether the connection is to be closed afterwards.
+    """
+
+    def __init__(
+        self, request: web.BaseRequest, answer: HttpAnswer, sent: Sent, *, close: bool
+    ) -> None:
+        self._request, self._answer, self._sent = request, answer, sent
+        self._fault = answer.fault or _NO_FAULT
+        self._http_1_0 = request.version <= HttpVersion10
+        # A server that is about to fail does not announce it: no `connection: close` in the head.
+        self._leaves = close or not request.keep_alive
+        self._framed = answer.streamed and not self._http_1_0
+        self._start, self._last = 0.0, b""
+        stays = not self._leaves and not self._http_1_0
+        self.response = KEEP_ALIVE if stays else CLOSE
+        """What the handler of the request returns where the answer ends properly."""
+
+    def whole(self) -> bytes:
+        """All bytes of an answer that breaks nowhere."""
+        if self.response is KEEP_ALIVE:
+            return self._answer.encoded
+        last = self._answer.last_chunk if self._framed else b""
+        return b"".join([self._head(), *self._frames(self._answer.data), last])
+
+    def _head(self, more: Sequence[str] = ()) -> bytes:
+        return self._answer.head(http_1_0=self._http_1_0, close=self._leaves, more=more)
+
+    def _frames(self, parts: Sequence[bytes]) -> Sequence[bytes]:
+        return [chunk(data) for data in parts] if self._framed else parts
+
+    async def write(self, pacer: Pacer, *, speed: float, timed: bool, separate: bool) -> None:
+        """Writes head and body, each part at its time.
+
+        Args:
+            speed: of the times.
+            timed: whether the parts have their times; otherwise all are due at once.
+            separate: whether each part is a write of its own.
+        """
+        answer, fault, sent = self._answer, self._fault, self._sent
+        self._start = pacer.start_of(self._request)
+        if answer.fault is not None:
+            _note(answer, fault, sent)
+        if fault.struck == 0 and (not fault.has_head or fault.head_at):
+            sent.strike(time.perf_counter())
+        head = await self._begin_head(pacer, speed, timed, separate) if fault.has_head else b""
+        times = answer.times if timed else (0,) * len(answer.times)
+        count = len(answer.data)
+        is_cut = answer.ending == "chunk" and self._framed and count > 0
+        await self._write_parts(pacer, head, times, count - is_cut, speed, separate)
+        if is_cut:  # the last part is in a chunk that breaks off
+            await self._until(times[-1] / speed)
+            sent.wrote(len(answer.data[-1]), time.perf_counter())
+        if fault.struck is not None and sent.bytes >= fault.struck:
+            sent.strike(time.perf_counter())
+        await self._until(fault.end_at)
+        if sent.ended is None and (answer.fault is None or answer.ending != "open"):
+            sent.end_pauses(time.perf_counter())
+
+    async def _begin_head(self, pacer: Pacer, speed: float, timed: bool, separate: bool) -> bytes:
+        """Writes the head, where it does not go out with the first part; else it is returned."""
+        answer, fault = self._answer, self._fault
+        await self._until(fault.head_at)
+        more = []
+        if fault.retry_at is not None:
+            # A date has no fractions: the next second, so that it is never too early.
+            date = formatdate(ceil(time.time() + fault.retry_at / 1_000_000), usegmt=True)
+            more = [f"retry-after: {date}"]
+        head = self._head(more)
+        first = answer.times[0] if timed and answer.times else 0
+        is_alone = separate or pacer.waits(self._start, first, speed)
+        if answer.data and not (answer.streamed and is_alone):
+            return head
+        await send(self._request, head, self._sent)
+        return b""
+
+    async def _write_parts(
+        self,
+        pacer: Pacer,
+        head: bytes,
+        times: Sequence[int],
+        count: int,
+        speed: float,
+        separate: bool,
+    ) -> None:
+        """Writes parts at their times; where a fault strikes between two, the first ones before.
+
+        Args:
+            head: goes out with the first part.
+            count: how many parts are written.
+        """
+        data, fault = self._answer.data[:count], self._fault
+        sizes = accumulate(map(len, data), initial=0)
+        first = next((n for n, size in enumerate(sizes) if size >= (fault.struck or 0)), count)
+        last = b""
+        if self._framed and not self._answer.closes_connection:
+            last = self._answer.last_chunk
+        final = self._answer.fault is None and count == len(times)
+        for begin, end in ((0, first), (first, count)):
+            if begin == end:
+                continue
+            if fault.struck is not None and self._sent.bytes >= fault.struck:
+                self._sent.strike(time.perf_counter())
+            wire, ends, written = self._on_the_wire(head, begin, end)
+            if last and not separate and end == count:
+                wire = wire if len(wire) > ends[-1] else wire + last
+                ends, last = (*ends[:-1], len(wire)), b""
+            parts = data[begin:end]
+            paced = Paced(wire, ends, times[begin:end], parts, written, separate, final)
+            head = b""
+            await pacer.play(self._request, paced, self._sent, self._start, speed)
+        self._last = last
+
+    def _on_the_wire(self, head: bytes, begin: int, end: int) -> tuple[bytes, tuple[int, ...], int]:
+        """Parts as they go over the wire, where each ends there, and how much was written before.
+
+        What was compiled with the answer is used where it is what this connection gets.
+        """
+        answer = self._answer
+        if self.response is KEEP_ALIVE and answer.fault is None and end == len(answer.ends):
+            written = 0 if head else answer.encoded.index(b"\r\n\r\n") + 4
+            return answer.encoded, answer.ends, written
+        frames = self._frames(answer.data[begin:end])
+        ends = tuple(accumulate(map(len, frames), initial=len(head)))[1:]
+        return b"".join([head, *frames]), ends, 0
+
+    async def end(self, stalled: Callable[[], None]) -> web.StreamResponse:
+        """Ends the answer as it is to end."""
+        answer, request, sent = self._answer, self._request, self._sent
         if answer.ending == "open":
             stalled()
             await asyncio.Event().wait()  # the handler is cancelled when the client leaves
-        await break_off(request, "reset" if answer.ending == "reset" else "closed")
-        return CLOSE
-    return KEEP_ALIVE if keep_alive and not http_1_0 else CLOSE
+        if answer.closes_connection:
+            if answer.ending == "chunk" and self._framed:
+                data = answer.data[-1] if answer.data else b""
+                await send(request, broken_chunk(data), sent)
+            await break_off(request, "reset" if answer.ending == "reset" else "closed")
+            return CLOSE
+        if self._last:
+            await send(request, self._last, sent)
+        if self._fault.idle_closed and self.response is KEEP_ALIVE:
+            close_at_next_request(request, lambda: sent.strike(time.perf_counter()))
+        elif self._fault.idle_closed:
+            sent.miss("the connection ends with the answer")
+        return self.response
+
+    async def _until(self, at: float) -> None:
+        wait = self._start + at / 1_000_000 - time.monotonic() if at else 0
+        if wait > 0:
+            await asyncio.sleep(wait)
 
 
-async def _send_parts(
-    request: web.BaseRequest, answer: HttpAnswer, sent: Sent, keep_alive: bool
-) -> None:
-    """Sends an answer without pauses, each part of its body in a write of its own."""
-    http_1_0 = request.version <= HttpVersion10
-    head = answer.head(http_1_0=http_1_0, close=not keep_alive)
-    framed = answer.streamed and not http_1_0
-    if answer.streamed:
-        await send(request, head, sent)
-        head = b""
-    frames = _framed(answer) if framed else answer.data
-    for data, frame in zip(answer.data, frames, strict=True):
-        await send(request, head + frame, sent)
-        head = b""
-        sent.wrote(len(data), perf_counter())
-        await asyncio.sleep(0)  # the loop sends it before the next is written
-    if head:  # of an answer that breaks off before its body
-        await send(request, head, sent)
-    if framed and not answer.closes_connection:
-        await send(request, answer.last_chunk, sent)
-
-
-def _body(answer: HttpAnswer, http_1_0: bool) -> bytes:
-    if answer.streamed and not http_1_0:
-        return b"".join([*map(chunk, answer.data), answer.last_chunk])
-    return b"".join(answer.data)
-
-
-def _framed(answer: HttpAnswer) -> Sequence[bytes]:
-    """The parts of a body as HTTP chunks; the last one may break off."""
-    frames = [chunk(data) for data in answer.data]
-    if answer.ending == "chunk" and frames:
-        frames[-1] = broken_chunk(answer.data[-1])
-    return frames
-
-
-async def _pace(
-    request: web.BaseRequest,
-    answer: HttpAnswer,
-    sent: Sent,
-    pacer: Pacer,
-    speed: float,
-    by_event: bool,
-    keep_alive: bool,
-) -> None:
-    """Sends a timed answer; the head of a stream goes out at once."""
-    http_1_0 = request.version <= HttpVersion10
-    framed = answer.streamed and not http_1_0
-    if keep_alive and not http_1_0 and answer.ending != "chunk":
-        data, ends = answer.encoded, answer.ends
-    else:
-        frames = _framed(answer) if framed else answer.data
-        head = answer.head(http_1_0=http_1_0, close=not keep_alive)
-        ends = tuple(accumulate(map(len, frames), initial=len(head)))[1:]
-        last = answer.last_chunk if framed and not answer.closes_connection else b""
-        data = b"".join([head, *frames, last])
-    separate = by_event or answer.segmented
-    complete = framed and not answer.closes_connection
-    if complete and not separate:
-        ends = (*ends[:-1], len(data))
-    start, begin = pacer.start_of(request), 0
-    if answer.streamed and (separate or pacer.waits(start, answer.times[0], speed)):
-        begin = data.index(b"\r\n\r\n") + 4
-        await send(request, data[:begin], sent)
-    paced = Paced(data, ends, answer.times, answer.data, begin, separate)
-    await pacer.play(request, paced, sent, start, speed)
-    if complete and separate:
-        await send(request, answer.last_chunk, sent)
+def _note(answer: HttpAnswer, fault: FaultNote, sent: Sent) -> None:
+    """Notes the fault of an answer that is about to be sent."""
+    wait = fault.retry_at / 1_000_000 if fault.retry_at is not None else stated_wait(answer.headers)
+    sent.break_with(fault.text, answer.status if fault.has_head else 0, wait)
+    if fault.struck is not None:
+        sent.break_off()
+    if fault.missed:
+        sent.miss(fault.missed)
