@@ -81,7 +81,7 @@ class Examination:
 
     @property
     def as_frames(self) -> bool:
-        """Whether a recorder must keep the bytes, because the turn does not encode to them."""
+        """Whether only the bytes are exact, because the turn does not encode to them."""
         return not self.decoded or self.reencoded is not None
 
     @property
