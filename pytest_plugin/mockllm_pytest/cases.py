@@ -13,10 +13,9 @@ from mockllm.checking import Case, CaseSpec, Outcome, Payload, Policy, case_spec
 from mockllm.checking.judging.compare import Difference
 from mockllm.checking.judging.running import Level, drive, run
 from mockllm.checking.reports.stream_text import format_stream
+from mockllm.conformance.attachments.http_sessions import requests_usage
 from mockllm.errors import UsageError
-from mockllm.matching.conditions import check_partial
 from mockllm.protocols import PROTOCOLS
-from mockllm.replay.body import parse_object
 from mockllm.scenario.model import Scenario, ToolSpec
 from mockllm.server.control.routes import base_urls
 from mockllm_pytest.marks import CasesMark
@@ -96,15 +95,11 @@ class CasePlayer:
 
     def requests_usage(self, case: Case) -> bool:
         """Whether the last request was for usage, too, where the API sends it on request only."""
-        wanted = PROTOCOLS[case.api].client.usage
-        exchange = self._thread.ask(self._last_exchange)
-        if not wanted or exchange is None:
-            return True
-        return check_partial("body", wanted, parse_object(exchange.body)) is None
+        return requests_usage(case, self._thread.ask(self._exchanges))
 
-    def _last_exchange(self) -> Exchange | None:
+    def _exchanges(self) -> list[Exchange]:
         session = self._thread.server.sessions.find(self._session)
-        return session.journal[-1] if session is not None and session.journal else None
+        return [] if session is None else list(session.journal)
 
     @property
     def _service(self) -> MockService:

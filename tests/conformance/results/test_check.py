@@ -32,7 +32,6 @@ Check = Callable[..., Result]
 def check(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Check:
     """Runs the command in an empty folder; words after None are those of the runner."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("MOCKLLM_CACHE", "")
 
     def run(*words: object, runner: list[str] | None = None) -> Result:
         command = ["--", *runner] if runner else []
