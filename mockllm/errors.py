@@ -24,23 +24,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-__all__ = [
-    "CollisionWarning",
-    "ExpectationError",
-    "MockLLMError",
-    "NoMatchError",
-    "NotExpressibleError",
-    "ProbeError",
-    "Problem",
-    "RequestError",
-    "SSEError",
-    "ScenarioError",
-    "StreamFormatError",
-    "UpstreamError",
-    "UsageError",
-    "WireError",
-]
-
 
 class MockLLMError(Exception):
     """The base of all exceptions that mockllm raises on purpose."""

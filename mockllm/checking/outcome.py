@@ -9,17 +9,6 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import Any, Final, Literal
 
-__all__ = [
-    "NOT_KEPT",
-    "Call",
-    "ErrorCause",
-    "NotKept",
-    "Outcome",
-    "Trouble",
-    "Usage",
-    "is_kept",
-]
-
 
 class NotKept(Enum):
     """The type of `NOT_KEPT`."""

@@ -14,18 +14,6 @@ from typing import Any, Protocol, Self, TypeAlias, runtime_checkable
 from mockllm.checking.cases.case import Case
 from mockllm.checking.outcome import Call, Outcome
 
-__all__ = [
-    "ByteProbe",
-    "Closing",
-    "Delta",
-    "Fragment",
-    "Offering",
-    "Probe",
-    "Run",
-    "Staging",
-    "Tool",
-]
-
 
 class Tool(str):
     """A tool that the request offers. It equals its name, so that a probe may use it as one.

@@ -10,18 +10,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-__all__ = [
-    "COSTS",
-    "COST_MEANINGS",
-    "CUT_RULES",
-    "INVARIANTS",
-    "RESILIENCE",
-    "RULE_COSTS",
-    "Cost",
-    "promise",
-    "severity",
-]
-
 Cost = Literal["wrong call", "data lost", "wrong metadata", "loud failure", "unreliable"]
 
 COST_MEANINGS: Mapping[Cost, str] = {

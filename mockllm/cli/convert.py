@@ -23,8 +23,6 @@ from mockllm.errors import UsageError
 if TYPE_CHECKING:
     from mockllm.importers.batch import ImportResult
 
-__all__ = ["convert_tests"]
-
 _SUFFIXES = ("", ".yaml", ".yml", ".json")
 _NOT_SEARCHED = ("node_modules", "site-packages", "__pycache__")
 _LAST_LINES = 15

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from mockllm.protocols.base import WireProtocol
     from mockllm.protocols.records import Json
 
-__all__ = ["Post", "demo", "demo_scenario", "play"]
-
 Post = Callable[["WireProtocol", str, "Json"], Iterable[tuple[float, bytes]]]
 """Sends a body to a path of an API: the bytes of the answer's stream in the order of arrival,
 each with the seconds since the request."""

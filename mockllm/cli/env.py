@@ -9,8 +9,6 @@ import click
 
 from mockllm.errors import UsageError
 
-__all__ = ["env"]
-
 
 def _usable(parts: SplitResult) -> str:
     """A URL that clients can use: for one that names all addresses of a machine, the one on this

@@ -14,8 +14,6 @@ from mockllm.cli.show import scenario_named, scenario_names
 if TYPE_CHECKING:
     from mockllm.scenario.model import Api
 
-__all__ = ["export"]
-
 
 @click.command()
 @click.argument("scenario", shell_complete=scenario_names)

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from mockllm.importers.batch import ImportResult
     from mockllm.recording.drafting.drafts import Condition
 
-__all__ = ["import_"]
-
 
 @click.command("import")
 @click.argument(

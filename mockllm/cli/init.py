@@ -14,8 +14,6 @@ from mockllm.cli.runner_templates import LANGUAGES, copy_runner, steps
 from mockllm.errors import UsageError
 from mockllm.protocols.environment import MOCK_KEY
 
-__all__ = ["FIRST_MODEL", "curl", "init"]
-
 FIRST_MODEL = "mock/weather"
 """The model that plays the first scenario."""
 

@@ -16,8 +16,6 @@ from mockllm.cli.options.parameters import EXISTING, read_scenarios
 from mockllm.protocols import PROTOCOLS
 from mockllm.scenario.model import Scenario
 
-__all__ = ["fitted", "list_scenarios", "table"]
-
 _HEAD = ("NAME", "APIS", "TURNS", "TOOLS", "DESCRIPTION")
 _TOOLS_SHOWN = 2
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from mockllm.checking.cases.case import Case
     from mockllm.quirks import Quirk, Variant
 
-__all__ = ["quirks"]
-
 _HEAD = ("NAME", "RIGHT", "APIS", "TITLE")
 _RIGHT = {
     "same": "the same as without it",

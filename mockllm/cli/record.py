@@ -22,8 +22,6 @@ from mockllm.cli.serving.stop_signals import ended_at_once
 from mockllm.replay.faults.fault_plan import FaultPlan
 from mockllm.ui.opening import live_page
 
-__all__ = ["record"]
-
 
 @click.command()
 @click.option(

@@ -15,8 +15,6 @@ from mockllm.errors import UsageError
 if TYPE_CHECKING:
     from mockllm.conformance.results import Results
 
-__all__ = ["report"]
-
 
 @click.command()
 @click.argument("results", nargs=-1, required=True, type=EXISTING, metavar="RESULTS...")

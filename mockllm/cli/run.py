@@ -20,8 +20,6 @@ from mockllm.errors import UsageError
 from mockllm.replay.faults.fault_plan import FaultPlan
 from mockllm.replay.sessions.session import Exchange
 
-__all__ = ["run"]
-
 _GRACE = 1.0
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 

@@ -7,8 +7,6 @@ from pathlib import Path
 
 from mockllm.errors import MockLLMError, UsageError
 
-__all__ = ["LANGUAGES", "copy_runner", "runners_folder", "steps"]
-
 LANGUAGES = ("c", "go", "java", "javascript", "python", "rust", "typescript")
 """The languages that there are runners in; each has a folder."""
 

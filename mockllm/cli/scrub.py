@@ -13,8 +13,6 @@ import click
 from mockllm.cli.options.parameters import EXISTING
 from mockllm.cli.options.recording import redaction_rules, secret_options
 
-__all__ = ["scrub"]
-
 _SUFFIXES = frozenset((".yaml", ".yml", ".json", ".jsonl", ".har", ".sse", ".txt"))
 
 

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from mockllm.replay.compilation.http_answer import FaultNote, HttpAnswer
     from mockllm.replay.compilation.tape_player import RecordedAnswer
 
-__all__ = ["scenario_named", "scenario_names", "show"]
-
 
 def scenario_names(context: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     """The names that a shell completes."""

@@ -13,8 +13,6 @@ from mockllm.cli.options.parameters import EXISTING, read_scenarios
 from mockllm.errors import Problem, ScenarioError
 from mockllm.scenario.model import Scenario
 
-__all__ = ["schema", "validate"]
-
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True, type=EXISTING, metavar="PATH...")

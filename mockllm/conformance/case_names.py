@@ -18,8 +18,6 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.quirks import find
 from mockllm.scenario.model import Scenario
 
-__all__ = ["name_of", "parse_variation", "plain_name", "spec_named", "variation_name"]
-
 
 class _Named(Protocol):
     """A `Case` or a `CaseSpec`."""

@@ -6,8 +6,6 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-__all__ = ["Setting", "check_command", "show_command"]
-
 
 @dataclass(frozen=True, slots=True)
 class Setting:

@@ -20,8 +20,6 @@ from mockllm.checking.outcome import Call, Outcome
 from mockllm.checking.rules import COSTS, Cost
 from mockllm.quirks import find
 
-__all__ = ["cost_of", "group_of"]
-
 
 def group_of(case: Case | CaseSpec) -> str:
     """What a case is about: the topic of its quirk; `plain`, or `cuts` for a variation of it."""

@@ -19,8 +19,6 @@ from mockllm.conformance.commands import Setting, check_command
 from mockllm.conformance.measured import Measurement, json_value
 from mockllm.conformance.results import CaseResult, Results, Stream, Verdict
 
-__all__ = ["cut_answers", "cut_results"]
-
 
 def cut_answers(
     runner: Runner, found: Sequence[Prefix], level: Level, command: Sequence[str]

@@ -20,8 +20,6 @@ from mockllm.conformance.results.request_log import logged
 from mockllm.errors import ProbeError
 from mockllm.scenario.dump import dump
 
-__all__ = ["SIDE_BY_SIDE", "CasePlayer", "FaultCheck", "Judged", "check_faults"]
-
 NO_ADAPTER = AdapterFrames("", ())
 
 SIDE_BY_SIDE = 16

@@ -14,8 +14,6 @@ from mockllm.checking.outcome import is_kept
 from mockllm.conformance.costs import group_of
 from mockllm.quirks import find
 
-__all__ = ["fields_about", "unjudged"]
-
 _CONTENT = ("text", "reasoning", "refusal", "tool_calls")
 _FIELDS = (*_CONTENT, "finish", "usage", "role", "model", "response_id", "opaque", "raw_arguments")
 

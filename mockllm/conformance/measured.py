@@ -25,9 +25,6 @@ from mockllm.conformance.judged_fields import fields_about, unjudged
 from mockllm.conformance.results import CaseResult, QuirkInfo, Results, Stream
 from mockllm.quirks import find
 
-__all__ = ["AnsweredCases", "Measurement", "fault_results", "json_value", "measured", "stream_of"]
-
-
 Named = Case | CaseSpec
 
 

@@ -7,8 +7,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-__all__ = ["results_schema", "runner_schema"]
-
 
 @cache
 def _read(name: str) -> dict[str, Any]:

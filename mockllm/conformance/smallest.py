@@ -19,8 +19,6 @@ from mockllm.conformance.measured import AnsweredCases, json_value, stream_of
 from mockllm.conformance.results import Results, Smallest
 from mockllm.scenario.dump import dump
 
-__all__ = ["LIMIT", "with_smallest"]
-
 LIMIT = 10.0
 """Seconds that the search for one smallest stream may take."""
 

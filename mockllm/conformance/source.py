@@ -5,8 +5,6 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-__all__ = ["source_commit"]
-
 _LIMIT = 10.0
 
 

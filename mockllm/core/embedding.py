@@ -9,8 +9,6 @@ import re
 import struct
 from math import sqrt
 
-__all__ = ["unit_vector"]
-
 _WORD = re.compile(r"\w+")
 _PLACES = 16
 """How many dimensions each word changes."""

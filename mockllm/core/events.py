@@ -11,28 +11,6 @@ from typing import Literal
 
 from mockllm.core.frame import Frame
 
-__all__ = [
-    "Cite",
-    "Event",
-    "Finish",
-    "FinishReason",
-    "PartEnd",
-    "Raw",
-    "ReasoningDelta",
-    "RefusalDelta",
-    "Replacement",
-    "ServerToolResult",
-    "ServerToolStart",
-    "Signature",
-    "Start",
-    "StreamError",
-    "TextDelta",
-    "Timed",
-    "ToolArgs",
-    "ToolStart",
-    "Usage",
-]
-
 FinishReason = Literal["stop", "tool_calls", "length", "content_filter", "refusal"]
 
 

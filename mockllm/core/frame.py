@@ -5,9 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Frame", "LineEnd"]
-
-
 LineEnd = Literal["lf", "crlf", "cr"]
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from http import HTTPStatus
 
-__all__ = ["reason_phrase", "unusual_reason"]
-
 
 def reason_phrase(status: int) -> str:
     """The usual phrase of a status."""

@@ -10,8 +10,6 @@ from collections.abc import Callable, Hashable, Mapping
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
-__all__ = ["NotDoneError", "deferring", "later"]
-
 _Result = TypeVar("_Result")
 
 Outcomes = Mapping[Hashable, Callable[[], Any]]

@@ -20,8 +20,6 @@ from mockllm.core.later import later
 from mockllm.core.text import display
 from mockllm.errors import RequestError
 
-__all__ = ["PatternError", "PatternGaveUpError", "TimedPattern", "compiled"]
-
 FIRST_LIMIT = 0.01
 """Of a search on the event loop, in seconds."""
 

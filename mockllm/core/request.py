@@ -11,8 +11,6 @@ from typing import Any, Literal
 
 from mockllm.core.record import record
 
-__all__ = ["CallEcho", "Message", "OfferedTool", "Request"]
-
 Role = Literal["system", "user", "assistant", "tool"]
 
 

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import hashlib
 
-__all__ = ["derive", "derive_int", "derive_unit", "tokens"]
-
 _BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 

@@ -6,8 +6,6 @@ import json
 import re
 from typing import Any
 
-__all__ = ["display", "display_json", "json_as_yaml", "json_bytes", "readable_header", "shorten"]
-
 _DISPLAYED = 120
 _NOT_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
 """Characters that JSON allows unescaped. YAML 1.2 (5.1, 5.4) forbids them, or reads them as the end

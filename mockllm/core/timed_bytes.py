@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-__all__ = ["Ending", "TimedBytes"]
-
 Ending = Literal["complete", "closed", "reset", "chunk", "open"]
 """How the bytes of an answer end: as HTTP ends them; or before that, when the connection is
 `closed` (FIN) or `reset` (RST), when the HTTP `chunk` that began breaks off and the connection is

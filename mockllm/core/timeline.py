@@ -23,8 +23,6 @@ from mockllm.core.turn import (
     beats,
 )
 
-__all__ = ["expand", "fold", "normal"]
-
 
 def expand(turn: Turn) -> tuple[ev.Timed, ...]:
     """The events of a turn, in order, each with the time at which it is due.

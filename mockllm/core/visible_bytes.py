@@ -6,8 +6,6 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-__all__ = ["Piece", "VisibleLine", "plain_lines", "visible_lines"]
-
 _WIDEST, _TAIL = 700, 120
 _MOST_NUMBERED = 400
 

@@ -18,8 +18,6 @@ from mockllm.faults.transmission import Circumstances, Transmission
 from mockllm.protocols.base import dumps
 from mockllm.scenario.fault_model import Fault, Place
 
-__all__ = ["ENDINGS", "REDIRECTED", "break_answer", "http_failure", "located", "pace"]
-
 ENDINGS: dict[str, Ending] = {
     "close": "closed",
     "reset": "reset",

@@ -16,8 +16,6 @@ from mockllm.framing.json_array import ElementScanner
 from mockllm.framing.sse import SSEDecoder
 from mockllm.protocols.base import WireProtocol
 
-__all__ = ["EventReader", "SeenEvent", "seen_events"]
-
 _BLANK = re.compile(rb"(?>\r\n|\r|\n)(?>\r\n|\r|\n)")
 """The end of a line, and the blank line after it: the end of an event (HTML, section 9.2.6)."""
 

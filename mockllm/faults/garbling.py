@@ -12,8 +12,6 @@ from mockllm.faults.events import seen_events
 from mockllm.faults.transmission import Transmission
 from mockllm.protocols.base import WireProtocol, dumps
 
-__all__ = ["garbled"]
-
 _PAGE = b"""<!DOCTYPE html>
 <html>
 <head><title>Sign in to this network</title></head>

@@ -17,8 +17,6 @@ from mockllm.faults.service_errors import error_frames
 from mockllm.faults.transmission import Circumstances
 from mockllm.scenario.fault_model import Fault, Place
 
-__all__ = ["End", "LiveFault", "Pause", "Step", "Struck", "is_live"]
-
 
 @dataclass(frozen=True, slots=True)
 class Pause:

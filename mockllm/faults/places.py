@@ -8,8 +8,6 @@ from mockllm.core import events as ev
 from mockllm.faults.events import SeenEvent
 from mockllm.scenario.fault_model import Place
 
-__all__ = ["PlaceFinder", "described", "in_plain_body"]
-
 _CONTENT = {"text": ev.TextDelta, "reasoning": ev.ReasoningDelta, "refusal": ev.RefusalDelta}
 
 

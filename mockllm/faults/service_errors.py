@@ -14,8 +14,6 @@ from mockllm.faults.transmission import Circumstances
 from mockllm.framing.sse import encode
 from mockllm.protocols.base import WireProtocol
 
-__all__ = ["error_frames"]
-
 
 def error_frames(around: Circumstances, before: bytes, error: StreamError) -> bytes:
     """The bytes of an error after the bytes of a stream: numbers and open items go on from there.

@@ -8,8 +8,6 @@ from dataclasses import dataclass, field
 from mockllm.core.timed_bytes import Ending, TimedBytes
 from mockllm.protocols.base import Reply, WireProtocol
 
-__all__ = ["NO_CALLS", "Circumstances", "Transmission"]
-
 NO_CALLS: Mapping[str, str] = {}
 """Of an answer without calls."""
 

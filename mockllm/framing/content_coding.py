@@ -16,8 +16,6 @@ from typing import Any, Protocol
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import WireError
 
-__all__ = ["MAX_PLAIN", "UnpackBounds", "codings", "decompressed"]
-
 MAX_PLAIN = 256 * 1024 * 1024
 """The most bytes that a body may unpack to."""
 

@@ -15,8 +15,6 @@ from mockllm.core.frame import Frame, LineEnd
 from mockllm.core.text import json_bytes
 from mockllm.errors import SSEError
 
-__all__ = ["LINE_ENDS", "SSEDecoder", "decode", "encode"]
-
 LINE_ENDS: dict[LineEnd, str] = {"lf": "\n", "crlf": "\r\n", "cr": "\r"}
 
 MAX_LINE = 16 * 1024 * 1024

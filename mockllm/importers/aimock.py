@@ -35,8 +35,6 @@ from mockllm.scenario.model import (
 )
 from mockllm.scenario.precedence import match_key
 
-__all__ = ["read"]
-
 _Json = dict[str, Any]
 _MODELS: tuple[Api, ...] = ("chat", "responses", "anthropic", "gemini")
 _CONTEXT = "x-aimock-context"

@@ -32,8 +32,6 @@ from mockllm.scenario.model import (
 )
 from mockllm.tapes.recorded_turn import writable
 
-__all__ = ["CHUNK_SIZE", "agui_turn", "turn"]
-
 _Json = dict[str, Any]
 
 CHUNK_SIZE = 20

@@ -34,8 +34,6 @@ from mockllm.scenario.model import Scenario
 from mockllm.scenario.precedence import match_key
 from mockllm.tapes.captured import Captured
 
-__all__ = ["ImportResult", "import_files"]
-
 _NO_KIND = (
     "it is no VCR cassette, HTTP archive, flow file of mitmproxy, event stream or fixture file of "
     "aimock"

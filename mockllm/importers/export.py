@@ -47,8 +47,6 @@ from mockllm.tapes.conversion import captured_of
 from mockllm.tapes.load import load_tape
 from mockllm.tapes.model import Tape
 
-__all__ = ["cassette", "client_requests", "exchanges"]
-
 _MODEL = "mock-model"
 
 

@@ -11,8 +11,6 @@ from mockllm.errors import UsageError
 from mockllm.importers import sse_dump
 from mockllm.importers.files import contents, json_value
 
-__all__ = ["Kind", "detect", "files"]
-
 Kind = Literal["vcr", "har", "flows", "sse", "aimock"]
 
 _FLOW_ENDINGS = (".flow", ".flows", ".mitm", ".mitmproxy")

@@ -14,8 +14,6 @@ import yaml
 
 from mockllm.errors import UsageError
 
-__all__ = ["MAX_FILE", "MAX_VALUES", "contents", "json_value", "yaml_value"]
-
 MAX_FILE = 256 * 1024 * 1024
 """The largest file, in bytes."""
 

@@ -23,8 +23,6 @@ from mockllm.importers.tnetstring import IncompleteError, values
 from mockllm.redaction.masks import masked_url
 from mockllm.tapes.captured import Cut
 
-__all__ = ["FIRST_FORMAT", "read"]
-
 FIRST_FORMAT = 12
 """The file format of mitmproxy 7.0.0."""
 

@@ -23,8 +23,6 @@ from mockllm.importers.reading import (
 )
 from mockllm.redaction.masks import masked_url
 
-__all__ = ["read"]
-
 
 def read(path: Path) -> list[Entry]:
     """The entries of an archive, in order.

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
-__all__ = ["Progress", "counted", "no_progress"]
-
 Progress = Callable[[str, int, int], None]
 """Called with what is done (`files read`), how many of it are done, and of how many."""
 

@@ -15,16 +15,6 @@ from mockllm.framing.content_coding import decompressed
 from mockllm.protocols.base import dumps
 from mockllm.tapes.captured import Captured
 
-__all__ = [
-    "Entry",
-    "Unread",
-    "body_bytes",
-    "from_base64",
-    "header_pairs",
-    "timestamp",
-    "untimed_exchange",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Unread:

@@ -21,8 +21,6 @@ from mockllm.protocols.base import WireProtocol
 from mockllm.protocols.detection import detect, detect_by_body, model_of
 from mockllm.protocols.records import Json
 
-__all__ = ["ENDINGS", "beside", "read"]
-
 ENDINGS = (".sse", ".txt", ".http")
 """The endings of the names of dumps."""
 

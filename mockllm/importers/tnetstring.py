@@ -12,8 +12,6 @@ from typing import Any
 
 from mockllm.errors import WireError
 
-__all__ = ["MAX_DEPTH", "MAX_VALUES", "IncompleteError", "loads", "values"]
-
 MAX_DEPTH = 32
 """How deeply lists and mappings may be nested."""
 

@@ -23,8 +23,6 @@ from mockllm.importers.reading import (
 )
 from mockllm.redaction.masks import masked_url
 
-__all__ = ["interactions", "read"]
-
 _KEYS = ("interactions", "http_interactions")
 
 

@@ -10,8 +10,6 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-__all__ = ["Conversion", "Note", "convert"]
-
 _MODES = {"once": "once", "new_episodes": "new_episodes", "all": "all", "rewrite": "all"}
 _DEFAULT_MODE = "none"
 

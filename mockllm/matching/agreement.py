@@ -11,8 +11,6 @@ from mockllm.matching.history import ModelTurn
 from mockllm.matching.positions import PlannedCall, planned_calls, turn_index
 from mockllm.scenario.model import Scenario
 
-__all__ = ["conditions_hold", "history_agrees"]
-
 
 def conditions_hold(scenario: Scenario, request: Request, headers: Mapping[str, str]) -> bool:
     """Whether all conditions hold besides `match.user`, which the index has checked."""

@@ -15,8 +15,6 @@ from mockllm.matching.positions import PlannedCall, planned_calls
 from mockllm.scenario.model import Expect, Scenario
 from mockllm.scenario.reading.conditions import is_position
 
-__all__ = ["results_by_id", "with_scenario_ids"]
-
 
 def results_by_id(expect: Expect, known: Sequence[str], before: Sequence[str]) -> Expect:
     """The conditions with ids in place of positions. A position that no call has stays.

@@ -15,8 +15,6 @@ from mockllm.matching.positions import turn_index
 from mockllm.matching.same_request import named_position
 from mockllm.scenario.model import Scenario
 
-__all__ = ["Candidate", "begins", "candidate_without_user", "candidates"]
-
 
 @dataclass(frozen=True, slots=True)
 class Candidate:

@@ -22,24 +22,6 @@ from mockllm.scenario.model import Expect, Match, ResultCondition, TextCondition
 if TYPE_CHECKING:
     from mockllm.scenario.schema_validation import Validator
 
-__all__ = [
-    "JudgedCondition",
-    "check_expect",
-    "check_match",
-    "check_partial",
-    "check_text",
-    "judged_body",
-    "judged_expectations",
-    "judged_headers",
-    "judged_match",
-    "judged_model",
-    "judged_user_text",
-    "judged_values",
-    "last_user_text",
-    "model_holds",
-    "text_holds",
-]
-
 _MAX_ERRORS = 50
 _SMALL_BODY = 64 * 1024
 """Of a body that is validated on the event loop, in bytes; others are validated in a thread."""

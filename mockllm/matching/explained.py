@@ -28,8 +28,6 @@ from mockllm.matching.select import Selection
 from mockllm.protocols.base import WireProtocol
 from mockllm.scenario.model import Scenario, TurnSpec
 
-__all__ = ["Condition", "scenario_conditions", "shown", "turn_conditions"]
-
 _LONGEST = 10_000
 """Characters of a value that are given."""
 

@@ -18,15 +18,6 @@ from urllib.parse import parse_qsl
 from mockllm.core.request import Request
 from mockllm.matching.multipart import form_fields
 
-__all__ = [
-    "MAX_STRINGS",
-    "is_generated",
-    "redacted_strings",
-    "request_digest",
-    "route_digest",
-    "without",
-]
-
 _SIZE = 8
 """Bytes of a digest."""
 

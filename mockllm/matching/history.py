@@ -12,8 +12,6 @@ from functools import cached_property
 
 from mockllm.core.request import CallEcho, Message
 
-__all__ = ["History", "ModelTurn", "read_history"]
-
 
 @dataclass(frozen=True)
 class ModelTurn:

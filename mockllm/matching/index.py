@@ -16,8 +16,6 @@ from mockllm.matching.conditions import text_holds
 from mockllm.matching.fingerprint import request_digest
 from mockllm.scenario.model import Match, Scenario
 
-__all__ = ["SCENARIO_HEADER", "ScenarioIndex", "mint_token"]
-
 SCENARIO_HEADER = "x-mockllm-scenario"
 
 _NGRAM = 8

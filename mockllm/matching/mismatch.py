@@ -9,8 +9,6 @@ from mockllm.core.text import display
 from mockllm.matching.conditions import check_match, judged_user_text, last_user_text
 from mockllm.matching.index import SCENARIO_HEADER, ScenarioIndex
 
-__all__ = ["NEAREST", "explain_mismatch", "letter_pairs", "nearest_scenarios"]
-
 NEAREST = 3
 """How many scenarios a message names."""
 

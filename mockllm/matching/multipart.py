@@ -11,8 +11,6 @@ from email.utils import collapse_rfc2231_value
 from typing import Any
 from urllib.parse import parse_qsl
 
-__all__ = ["form_fields"]
-
 _MULTIPART = "multipart/form-data"
 _FORM = "application/x-www-form-urlencoded"
 

@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from mockllm.core.request import Request
 from mockllm.matching.index import SCENARIO_HEADER, ScenarioIndex
 
-__all__ = ["named_scenario", "split_model"]
-
 
 def split_model(served: ScenarioIndex, model: str) -> tuple[str, str | None]:
     """The model of a request, and the name of the scenario that its model field names, if any.

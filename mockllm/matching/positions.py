@@ -20,9 +20,6 @@ from mockllm.scenario.model import (
     TurnSpec,
 )
 
-__all__ = ["PlannedCall", "call_id", "planned_calls", "tool_parts", "turn_at", "turn_index"]
-
-
 _WITH_CALLS = (ToolPart, ParallelPart, InterleavedPart)
 
 

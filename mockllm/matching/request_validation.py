@@ -14,8 +14,6 @@ from mockllm.matching.select import Selection
 from mockllm.protocols.base import WireProtocol
 from mockllm.scenario.model import Expect, TurnSpec
 
-__all__ = ["Expected", "check_continuation", "check_expectations", "expected_of"]
-
 
 def check_expectations(
     selection: Selection, spec: TurnSpec, request: Request, protocol: WireProtocol

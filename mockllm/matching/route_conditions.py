@@ -20,8 +20,6 @@ from mockllm.matching.multipart import form_fields
 from mockllm.protocols.routes import parse_query
 from mockllm.scenario.model import Match
 
-__all__ = ["RouteRequest", "judged_conditions"]
-
 
 @dataclass(frozen=True)
 class RouteRequest:

@@ -14,8 +14,6 @@ from mockllm.matching.positions import turn_index
 from mockllm.scenario.model import Scenario
 from mockllm.scenario.precedence import is_recorded
 
-__all__ = ["conditions_of", "named_position", "start_after", "turns_of_same_request"]
-
 
 def turns_of_same_request(
     served: ScenarioIndex,

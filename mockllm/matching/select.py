@@ -35,8 +35,6 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.scenario.model import Scenario
 from mockllm.scenario.precedence import is_recorded, precedence, user_condition
 
-__all__ = ["Selection", "select"]
-
 
 @dataclass(frozen=True, slots=True)
 class Selection:

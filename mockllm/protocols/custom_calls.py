@@ -11,8 +11,6 @@ from dataclasses import replace
 from mockllm.core.turn import ToolCall, Turn
 from mockllm.protocols.base import dumps
 
-__all__ = ["LOSS", "function", "with_functions"]
-
 LOSS = "A call of a custom tool is sent as a call of a function with its text as `input`."
 """The loss of an API without custom tools."""
 

@@ -11,8 +11,6 @@ from mockllm.core.timeline import expand, fold
 from mockllm.core.turn import TokenUsage, Turn
 from mockllm.protocols.base import Decoder, Encoder, Reply, WireProtocol
 
-__all__ = ["decoded", "projection"]
-
 
 def decoded(protocol: WireProtocol, frames: Iterable[Frame]) -> tuple[Turn, str]:
     """The turn of a stream's frames, and the model that they name; "" if they name none."""

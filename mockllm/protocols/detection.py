@@ -23,8 +23,6 @@ from mockllm.protocols.records import identity
 from mockllm.protocols.routes import detected_target
 from mockllm.protocols.values import json_object
 
-__all__ = ["Detected", "detect", "detect_by_body", "model_of"]
-
 _MOST_VALUES = 16
 """How many events of a stream are searched."""
 

@@ -8,8 +8,6 @@ from types import MappingProxyType
 
 from mockllm.protocols import PROTOCOLS
 
-__all__ = ["MOCK_KEY", "BaseURL", "client_base_urls", "client_environment", "unproxied"]
-
 MOCK_KEY = "mock-key"
 """The API key for clients; the server accepts any."""
 

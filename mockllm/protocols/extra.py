@@ -26,8 +26,6 @@ from mockllm.protocols.base import WireProtocol, dumps
 from mockllm.protocols.normalisation import answer_in, in_envelope, is_made_up
 from mockllm.protocols.records import Place
 
-__all__ = ["added_fields", "added_to_error", "with_extra", "with_extra_in_body"]
-
 Json = dict[str, Any]
 Extra = Mapping[str, Json]
 

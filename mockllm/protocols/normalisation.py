@@ -16,20 +16,6 @@ from mockllm.core.text import shorten
 from mockllm.protocols.base import WireProtocol
 from mockllm.protocols.records import Normalisation
 
-__all__ = [
-    "ABSENT",
-    "answer_in",
-    "difference",
-    "difference_of_frames",
-    "first_difference",
-    "in_envelope",
-    "is_ignored",
-    "is_made_up",
-    "normal_value",
-    "normalized",
-    "value_of",
-]
-
 ABSENT = object()
 """The value of a missing field or event in a comparison."""
 

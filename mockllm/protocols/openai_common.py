@@ -19,21 +19,6 @@ from mockllm.protocols.openai_refusals import invalid_type, kind, missing
 from mockllm.protocols.records import Environment, ServiceError
 from mockllm.protocols.service import content_headers, retry_headers
 
-__all__ = [
-    "ENVIRONMENT",
-    "SERVICE_ERRORS",
-    "VERSION",
-    "answer_headers",
-    "check_schema",
-    "check_tool",
-    "error_body",
-    "error_headers",
-    "grammar_of",
-    "is_tool_name",
-    "text_of",
-]
-
-
 SERVICE_ERRORS: Mapping[str, ServiceError] = {
     "overloaded": ServiceError(
         503,

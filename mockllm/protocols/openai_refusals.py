@@ -10,17 +10,6 @@ from collections.abc import Callable, Mapping
 
 from mockllm.errors import RequestError
 
-__all__ = [
-    "Check",
-    "bad_value",
-    "empty_array",
-    "invalid_type",
-    "kind",
-    "missing",
-    "number",
-    "of_kind",
-]
-
 Check = Callable[[str, object], None]
 """Raises `RequestError` if the value (second) is not valid at its path (first)."""
 

@@ -18,22 +18,6 @@ from mockllm.core.target import Target
 from mockllm.core.turn import ToolCall, Turn
 from mockllm.errors import RequestError
 
-__all__ = [
-    "ClientRequests",
-    "Detection",
-    "Environment",
-    "FallbackRoute",
-    "FieldNames",
-    "Json",
-    "Normalisation",
-    "Place",
-    "ServiceError",
-    "StoredAnswers",
-    "StreamEvents",
-    "identity",
-]
-
-
 Json = dict[str, Any]
 """A JSON object."""
 

@@ -10,8 +10,6 @@ from urllib.parse import parse_qsl, unquote
 from mockllm.core.target import Target
 from mockllm.protocols.base import Operation, WireProtocol
 
-__all__ = ["detected_target", "parse_query", "path_target", "route_pattern", "target_of"]
-
 
 @lru_cache(maxsize=1024)
 def route_pattern(path: str) -> re.Pattern[str]:

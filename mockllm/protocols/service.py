@@ -11,14 +11,6 @@ from mockllm.core.seeded import tokens
 from mockllm.errors import WireError
 from mockllm.protocols.base import Lookup, dumps
 
-__all__ = [
-    "content_headers",
-    "counted_tokens",
-    "looked_up_model",
-    "no_body",
-    "retry_headers",
-]
-
 
 def no_body(title: str, needs: str, body: Mapping[str, Any]) -> WireError:
     """The error for a value that is no body of an API, and what such a body has."""

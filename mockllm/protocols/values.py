@@ -9,18 +9,6 @@ from typing import Any
 from mockllm.core.frame import Frame
 from mockllm.core.request import OfferedTool
 
-__all__ = [
-    "encodable",
-    "function_tool",
-    "json_object",
-    "mapped_text",
-    "mapping",
-    "sendable_value",
-    "string",
-    "tool_schema",
-    "typed_event",
-]
-
 
 def json_object(text: str | bytes | None) -> dict[str, Any] | None:
     """The JSON object in a text or a body; None for any other."""

@@ -10,15 +10,6 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.quirks.base import Context, FramesChange, Item
 from mockllm.scenario.model import Api
 
-__all__ = [
-    "DONE",
-    "end_position",
-    "time_at",
-    "unfinished",
-    "with_done",
-    "without_finish",
-]
-
 DONE = "[DONE]"
 """The data of the frame that ends streams of Chat Completions."""
 

@@ -14,8 +14,6 @@ from typing import Any, Literal
 
 import yaml
 
-__all__ = ["TOPICS", "Prose", "Right", "prose"]
-
 Right = Literal["same", "error", "either"]
 """What a correct client does: return the same answer as without the quirk (or that of
 `Variant.expected`), report a clear error, or either of them."""

@@ -17,26 +17,6 @@ from mockllm.scenario.model import (
     UsageSpec,
 )
 
-__all__ = [
-    "CALL",
-    "CALL_AT_LIMIT",
-    "INTERLEAVED",
-    "LONG_TEXT",
-    "NOT_OFFERED",
-    "REASONING",
-    "REASONING_AND_CALL",
-    "SAMPLES",
-    "SUMMARY",
-    "TEXT",
-    "TEXT_AND_CALL",
-    "TEXT_AND_TWO_CALLS",
-    "TWO_CALLS",
-    "TWO_SAME",
-    "UNICODE",
-    "ZERO",
-    "ZERO_IN_FRAGMENTS",
-]
-
 
 def _tool(name: str, parameter: str = "") -> ToolSpec:
     properties = {parameter: {"type": "string"}} if parameter else {}

@@ -19,8 +19,6 @@ from mockllm.quirks.ends import DONE, end_position, time_at, without_finish
 from mockllm.quirks.samples import TEXT
 from mockllm.scenario.model import Api
 
-__all__ = ["QUIRKS"]
-
 _Json = dict[str, Any]
 
 UPSTREAM: _Json = {"message": "The upstream provider failed", "code": 502}

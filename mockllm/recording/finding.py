@@ -21,8 +21,6 @@ from mockllm.scenario.model import RouteSpec, Scenario, TextCondition
 from mockllm.tapes.captured import Captured
 from mockllm.tapes.conversion import detected, request_of
 
-__all__ = ["Competing", "not_found", "not_found_after_write", "recorded_before"]
-
 _OWN = ("x-mockllm-",)
 
 

@@ -20,8 +20,6 @@ from mockllm.redaction.find.credentials import (
 from mockllm.redaction.find.secret_names import names_customer
 from mockllm.tapes.captured import Captured
 
-__all__ = ["OMITTED", "HeaderAllowlist", "clean_url", "credentials_of"]
-
 OMITTED = "REDACTED"
 """The value of a response header that is not kept."""
 

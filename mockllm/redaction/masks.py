@@ -21,8 +21,6 @@ from mockllm.redaction.find.credentials import (
 )
 from mockllm.redaction.find.known_secrets import KnownSecrets
 
-__all__ = ["MASK", "masked_headers", "masked_messages", "masked_url"]
-
 MASK = "***"
 
 # User and password, before the host: of an absolute URL, of one without its scheme, and of a

@@ -14,17 +14,6 @@ from collections.abc import Iterable, Sequence
 
 from mockllm.redaction.walk.encodings import base64_runs
 
-__all__ = [
-    "PREFIXES",
-    "Placeholders",
-    "is_placeholder",
-    "placeholder_kinds",
-    "placeholder_spans",
-    "proportional_parts",
-    "spread_out",
-    "wildcards",
-]
-
 _PREFIXES = """
 sk-proj- sk-svcacct- sk-admin- sk-ant- sk-or-v1- sk- sk_live_ sk_test_ rk_live_ rk_test_
 pk_live_ pk_test_ whsec_ AIza ya29. github_pat_ ghp_ gho_ ghu_ ghs_ ghr_ glpat- xoxa- xoxb-

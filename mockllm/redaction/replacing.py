@@ -10,8 +10,6 @@ from mockllm.core.timed_bytes import TimedBytes
 from mockllm.redaction.find.finder import Found
 from mockllm.redaction.placeholders import Placeholders, proportional_parts, spread_out
 
-__all__ = ["Edit", "edited", "edits", "recut", "with_length"]
-
 
 @dataclass(frozen=True, slots=True, order=True)
 class Edit:

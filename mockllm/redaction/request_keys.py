@@ -21,8 +21,6 @@ from mockllm.matching.routes import normal_path
 from mockllm.redaction.placeholders import wildcards
 from mockllm.tapes.captured import Captured
 
-__all__ = ["RequestKey", "key_of_request", "key_of_route", "route_body", "route_path"]
-
 RequestKey = tuple[str, tuple[str, ...]]
 """The digest of a request, and JSON pointers to the strings of its body that had secrets."""
 

@@ -15,8 +15,6 @@ from mockllm.redaction.find.keep import Keep, keep_from
 from mockllm.redaction.find.user_patterns import compiled_patterns
 from mockllm.redaction.walk.json_paths import compiled
 
-__all__ = ["Rules", "rules_from"]
-
 
 @dataclass(frozen=True, slots=True)
 class Rules:

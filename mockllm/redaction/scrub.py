@@ -24,8 +24,6 @@ from mockllm.tapes.dump import dump_tape
 from mockllm.tapes.load import load_tape
 from mockllm.tapes.model import RecordedRequest, Tape
 
-__all__ = ["FoundSecret", "Scrubbed", "is_binary", "scrub"]
-
 
 @dataclass(frozen=True, slots=True, order=True)
 class FoundSecret:

@@ -23,8 +23,6 @@ from mockllm.tapes.conversion import captured_of, detected, request_of
 from mockllm.tapes.load import load_tape
 from mockllm.tapes.model import Tape
 
-__all__ = ["NAMES_OF_FILES", "YAML", "consistent", "files_named_in"]
-
 YAML = (".yaml", ".yml")
 """Endings of scenario files."""
 

@@ -16,8 +16,6 @@ from mockllm.replay.compilation.tape_player import load
 from mockllm.scenario.model import Recorded
 from mockllm.tapes.conversion import captured_of, detected
 
-__all__ = ["AcceptedRequest", "accepted_request", "same_refusal"]
-
 
 @dataclass(frozen=True, slots=True)
 class AcceptedRequest:

@@ -9,8 +9,6 @@ from mockllm.replay.compilation.compiler import Replayer
 from mockllm.replay.compilation.http_answer import HttpAnswer, http_error_answer
 from mockllm.scenario.model import Fault, Http, TurnSpec
 
-__all__ = ["broken_answer", "try_answer"]
-
 
 def try_answer(
     replayer: Replayer,

@@ -14,8 +14,6 @@ from mockllm.errors import RequestError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["parse_object"]
-
 
 @cache
 def _fast_reader() -> tuple[Callable[[bytes], Any], tuple[type[Exception], ...]] | None:

@@ -13,8 +13,6 @@ from mockllm.replay.compilation.http_answer import HttpAnswer, error_answer
 from mockllm.replay.sessions.exchange import NOTHING, Played
 from mockllm.replay.sessions.session import Session
 
-__all__ = ["Answered", "Call", "refused"]
-
 
 @dataclass(frozen=True, slots=True)
 class Call:

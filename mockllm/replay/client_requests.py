@@ -12,8 +12,6 @@ from mockllm.protocols.records import Json
 from mockllm.protocols.routes import target_of
 from mockllm.scenario.model import Match, Scenario, ToolSpec
 
-__all__ = ["client_target", "first_body", "first_request", "user_text"]
-
 
 def user_text(scenario: Scenario) -> str:
     """A user message that meets the scenario's `match.user`; "Hello" where it has none, or a

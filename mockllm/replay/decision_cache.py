@@ -10,8 +10,6 @@ from mockllm.matching.select import Selection
 from mockllm.replay.call import Answered
 from mockllm.scenario.model import Fault, TurnSpec
 
-__all__ = ["Decision", "RequestCache"]
-
 
 @dataclass(slots=True)
 class Decision:

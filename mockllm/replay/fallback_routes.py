@@ -15,8 +15,6 @@ from mockllm.protocols.records import FallbackRoute
 from mockllm.replay.body import parse_object
 from mockllm.replay.compilation.http_answer import CORS, HttpAnswer, json_answer
 
-__all__ = ["Fallback", "find_fallback"]
-
 
 @dataclass(frozen=True, slots=True)
 class Fallback:

@@ -13,8 +13,6 @@ from mockllm.scenario import load as language
 from mockllm.scenario.model import Scenario
 from mockllm.scenario.reading.locate import KeyPath
 
-__all__ = ["VOCABULARY", "load", "loads", "loads_sent"]
-
 
 class _Installed:
     """The names in `PROTOCOLS` and `QUIRKS`, both imported when they are first needed."""

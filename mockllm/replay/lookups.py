@@ -19,8 +19,6 @@ from mockllm.replay.compilation.compiler import Replayer
 from mockllm.replay.compilation.http_answer import CORS, json_answer
 from mockllm.replay.sessions.exchange import Played, not_kept_whole
 
-__all__ = ["Lookups"]
-
 
 class Lookups:
     """Answers operations besides `generate`.

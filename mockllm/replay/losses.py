@@ -15,8 +15,6 @@ from mockllm.protocols.base import WireProtocol
 from mockllm.replay.compilation.resolve import resolve
 from mockllm.scenario.model import AutoPart, Scenario
 
-__all__ = ["Loss", "find_losses"]
-
 
 @dataclass(frozen=True, slots=True)
 class Loss:

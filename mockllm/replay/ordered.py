@@ -20,8 +20,6 @@ from mockllm.scenario.model import Scenario
 from mockllm.scenario.precedence import is_recorded, match_key, precedence
 from mockllm.tapes.conversion import captured_of, detected, request_of
 
-__all__ = ["RecordedOrder", "with_matches"]
-
 _Decide = Callable[[Call, bool], Decision]
 
 

@@ -9,8 +9,6 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.replay.body import parse_object
 from mockllm.replay.sessions.exchange import Exchange
 
-__all__ = ["parsed_request"]
-
 
 def parsed_request(exchange: Exchange) -> Request | None:
     """What an exchange requests of a model; None where that is nothing, or cannot be read."""

@@ -13,8 +13,6 @@ from mockllm.scenario.model import (
     TurnSpec,
 )
 
-__all__ = ["has_pauses"]
-
 
 def has_pauses(scenarios: Iterable[Scenario]) -> bool:
     """Whether any answer of some scenarios has pauses, as written or as it was recorded."""

@@ -7,8 +7,6 @@ from mockllm.quirks import find
 from mockllm.scenario.fault_model import Fault
 from mockllm.scenario.reading.faults import OF_SERVERS, parse_faults
 
-__all__ = ["FAULT_HEADER", "QUIRK_HEADER", "requested_faults", "requested_quirks"]
-
 QUIRK_HEADER = "x-mockllm-quirk"
 """The request header with the names of quirks for the answer, separated by commas."""
 

@@ -28,8 +28,6 @@ from mockllm.replay.sessions.session import Session
 from mockllm.scenario.model import RouteAnswer, Scenario, TurnSpec
 from mockllm.scenario.reading.files import MAX_BODY
 
-__all__ = ["RoutePlayer", "route_answer"]
-
 _NO_BODY = (204, 304)
 _MAX_KEPT = 64 * 1024 * 1024
 """Bytes of all answers that are kept."""

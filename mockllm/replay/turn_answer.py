@@ -21,8 +21,6 @@ from mockllm.scenario.model import Scenario, TurnSpec
 if TYPE_CHECKING:
     from mockllm.replay.compilation.tape_player import RecordedAnswer
 
-__all__ = ["route_turn_answer", "turn_answer", "usual_request"]
-
 
 def usual_request(
     scenario: Scenario, protocol: WireProtocol, *, stream: bool, fields: Mapping[str, Any]

@@ -18,8 +18,6 @@ from mockllm.scenario.reading.routes import check_route
 from mockllm.scenario.reading.wording import excerpt, suggestion
 from mockllm.scenario.schema_validation import Schemas
 
-__all__ = ["Mistake", "check"]
-
 Mistake = tuple[KeyPath, str]
 """The path to a value of a scenario, and what is wrong with the value."""
 

@@ -8,8 +8,6 @@ from collections.abc import Iterator
 
 from mockllm.scenario.model import RandomSplit, Split
 
-__all__ = ["fragments"]
-
 _WORD = re.compile(r"\s*\S+|\s+")
 _DRAW = 8
 """Bytes of the hash for one random number."""

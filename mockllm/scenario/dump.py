@@ -20,8 +20,6 @@ from mockllm.scenario.dump_parts import (
 from mockllm.scenario.durations import percent
 from mockllm.scenario.yamltext import Flow, FlowMap, write
 
-__all__ = ["dump"]
-
 
 def dump(scenario: m.Scenario) -> str:
     """One YAML document, without `---`; several make a file when joined with `---` lines.

@@ -9,8 +9,6 @@ from mockllm.scenario.durations import duration
 from mockllm.scenario.jsontext import compact, parse
 from mockllm.scenario.yamltext import Flow
 
-__all__ = ["dump_duration", "dump_error", "dump_part", "dump_split", "flow", "given"]
-
 _MAX_BRACKETS = 50
 """Arguments with more brackets are dumped as text: `load` bounds how deeply YAML may nest."""
 

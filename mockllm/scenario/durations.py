@@ -8,8 +8,6 @@ from __future__ import annotations
 import re
 from decimal import Decimal
 
-__all__ = ["MAX_DURATION", "duration", "percent", "read_duration", "read_percent"]
-
 MAX_DURATION = 24 * 3600 * 1_000_000
 """A day, in microseconds: a longer duration is a typing mistake."""
 

@@ -7,8 +7,6 @@ from typing import Literal
 
 from mockllm.scenario.durations import duration
 
-__all__ = ["Fault", "Place", "PlaceKind", "faults_text"]
-
 PlaceKind = Literal[
     "events", "bytes", "time", "in event", "in character", "in content", "in call", "before"
 ]

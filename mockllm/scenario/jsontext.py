@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any, NoReturn
 
-__all__ = ["compact", "is_object", "parse"]
-
 compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 """A value as JSON text without spaces, in the order given, without needless escapes."""
 

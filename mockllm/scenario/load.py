@@ -30,8 +30,6 @@ from mockllm.scenario.reading.values import MAX_FINDINGS, Findings
 from mockllm.scenario.schema_validation import Schemas
 from mockllm.scenario.vocabulary import Vocabulary
 
-__all__ = ["load", "loads", "loads_sent"]
-
 
 def load(
     paths: str | PathLike[str] | Iterable[str | PathLike[str]], vocabulary: Vocabulary

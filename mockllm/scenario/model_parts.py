@@ -5,28 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, Self
 
-__all__ = [
-    "AnyPart",
-    "Api",
-    "AutoPart",
-    "Citation",
-    "ErrorPart",
-    "ErrorSpec",
-    "FramePart",
-    "InterleavedPart",
-    "Member",
-    "ParallelPart",
-    "PausePart",
-    "RandomSplit",
-    "ReasoningPart",
-    "RefusalPart",
-    "ServerToolPart",
-    "Split",
-    "TextFile",
-    "TextPart",
-    "ToolPart",
-]
-
 Api = str
 """The name of a wire protocol: a key of `mockllm.protocols.PROTOCOLS`."""
 

@@ -15,17 +15,6 @@ from collections.abc import Hashable
 
 from mockllm.scenario.model import Match, Scenario, TextCondition
 
-__all__ = [
-    "differ_later",
-    "found_by_request",
-    "is_recorded",
-    "match_key",
-    "precedence",
-    "scenario_key",
-    "user_condition",
-]
-
-
 _NAMED = re.compile(r"\{\w+\}")
 
 

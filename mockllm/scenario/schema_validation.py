@@ -18,8 +18,6 @@ from mockllm.core.patterns import PatternError, PatternGaveUpError, compiled
 from mockllm.scenario.jsontext import compact
 from mockllm.scenario.reading.wording import excerpt
 
-__all__ = ["SchemaGaveUpError", "Schemas", "Steps", "Validator", "schema_flaw"]
-
 Flaw = tuple[tuple[str | int, ...], str]
 """The path inside a value, and what is wrong there."""
 

@@ -6,8 +6,6 @@ from pathlib import Path
 
 from mockllm.errors import MockLLMError
 
-__all__ = ["shipped_scenarios"]
-
 
 def shipped_scenarios() -> Path:
     """The folder of the shipped scenarios: in the installed package, or in a checkout.

@@ -9,8 +9,6 @@ if TYPE_CHECKING:
     from mockllm.scenario.model import Scenario
     from mockllm.scenario.reading.locate import KeyPath
 
-__all__ = ["Vocabulary"]
-
 
 class Vocabulary(Protocol):
     """The names of protocols and quirks, passed to `load` so that it imports neither.

@@ -18,8 +18,6 @@ from mockllm.scenario.model import TextFile
 from mockllm.scenario.reading.nodes import Scalar
 from mockllm.scenario.reading.values import scalar
 
-__all__ = ["Flow", "FlowMap", "write"]
-
 _BREAKS = frozenset("\n\r\x85\u2028\u2029")
 _LINE_ENDS = _BREAKS - {"\r"}
 _LINE = 70

@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from mockllm.server.recording.recorded_lines import RecordedLines
     from mockllm.server.state.shared_answers import SharedAnswers
 
-__all__ = ["Answers", "Chosen", "Forward"]
-
 
 @dataclass(frozen=True, slots=True)
 class Forward:

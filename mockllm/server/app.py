@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from mockllm.replay.sessions.session import Sessions
     from mockllm.server.parts import ServerParts
 
-__all__ = ["MockServer"]
-
 _CLEAN_UP = 0.05
 """How long aiohttp may wait for connections, in seconds, when the grace is over."""
 

@@ -16,8 +16,6 @@ from mockllm.replay.sessions.exchange import Received
 from mockllm.server.http.body_reading import arrived, read_body
 from mockllm.server.http.request_target import origin_form, session_of, split_target
 
-__all__ = ["Arrival"]
-
 
 @lru_cache(maxsize=256)
 def _read_headers(

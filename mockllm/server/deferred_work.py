@@ -16,8 +16,6 @@ from mockllm.core.later import NotDoneError, deferring
 from mockllm.replay.sessions.session import Session
 from mockllm.replay.sessions.shared_session import SharedSession, StateNotReadError, StateOperation
 
-__all__ = ["CarryOut", "DeferredWork"]
-
 _Result = TypeVar("_Result")
 
 CarryOut = Callable[[SharedSession, StateOperation], Awaitable[None]]

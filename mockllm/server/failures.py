@@ -6,8 +6,6 @@ from pathlib import Path
 
 from mockllm.errors import RequestError
 
-__all__ = ["failure", "too_deep"]
-
 _ROOT = Path(__file__).resolve().parent.parent
 
 _DEEP = 100

@@ -41,8 +41,6 @@ from mockllm.server.http.sending import break_off
 from mockllm.server.options import ServerOptions
 from mockllm.server.state.shared_answers import SharedAnswers
 
-__all__ = ["Handler"]
-
 DEFAULT = "default"
 """The session of requests that name none, or none that can be."""
 

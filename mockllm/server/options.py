@@ -18,8 +18,6 @@ if TYPE_CHECKING:
     from mockllm.server.control.page import Page
 
 
-__all__ = ["RecordMode", "RecordOptions", "ServerOptions"]
-
 RecordMode = Literal["none", "once", "new_episodes", "all", "add"]
 """Which exchanges are recorded: none; all, if the folder was empty at the start; those that no
 scenario answers; all, replacing earlier recordings; all, beside earlier recordings."""

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from mockllm.server.state.shared_answers import SharedAnswers
     from mockllm.server.state.shared_state import SharedState
 
-__all__ = ["ServerParts", "make_parts"]
-
 
 @dataclass(frozen=True, slots=True)
 class ServerParts:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-__all__ = ["Readiness"]
-
 
 class Readiness:
     """What keeps a server from answering requests. Its scenarios are loaded before it listens.

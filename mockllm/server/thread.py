@@ -12,8 +12,6 @@ from mockllm.scenario.model import Scenario
 from mockllm.server.app import MockServer
 from mockllm.server.options import ServerOptions
 
-__all__ = ["ServerThread"]
-
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 

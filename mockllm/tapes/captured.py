@@ -10,8 +10,6 @@ from urllib.parse import urlsplit
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.framing.content_coding import decompressed
 
-__all__ = ["CUTS", "Captured", "Cut"]
-
 Cut = Literal["", "client", "stalled", "upstream", "chunk", "reset"]
 """How the connection ended before the end of the answer: the `client` closed it, also after
 the upstream had sent nothing for a long time (`stalled`), or the `upstream` closed it (FIN), also

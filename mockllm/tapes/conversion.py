@@ -11,8 +11,6 @@ from mockllm.protocols.values import json_object
 from mockllm.tapes.captured import Captured
 from mockllm.tapes.model import RecordedRequest, Tape
 
-__all__ = ["captured_of", "detected", "request_of", "tape_of"]
-
 
 def detected(exchange: Captured) -> Detected:
     """The API of an exchange, with its path and query; never fails."""

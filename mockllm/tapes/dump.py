@@ -11,8 +11,6 @@ from mockllm.core.timed_bytes import TimedBytes
 from mockllm.scenario.jsontext import compact
 from mockllm.tapes.model import FORMAT_VERSION, MARK, Tape
 
-__all__ = ["dump_tape"]
-
 
 def dump_tape(tape: Tape) -> bytes:
     """The bytes of a tape's file."""

@@ -29,8 +29,6 @@ from mockllm.scenario.jsontext import compact
 from mockllm.tapes.captured import Cut
 from mockllm.tapes.model import FORMAT_VERSION, MARK, RecordedRequest, Tape
 
-__all__ = ["load_head", "load_tape"]
-
 
 def load_tape(data: bytes, name: str) -> Tape:
     """The tape in a file.

@@ -8,8 +8,6 @@ from mockllm.core.timed_bytes import TimedBytes
 from mockllm.scenario.model import Api
 from mockllm.tapes.captured import Cut
 
-__all__ = ["FORMAT_VERSION", "MARK", "RecordedRequest", "Tape"]
-
 FORMAT_VERSION = 1
 MARK = "mockllm-tape"
 """The key in the first line that marks a file as a tape."""

@@ -25,15 +25,6 @@ from mockllm.scenario.durations import MAX_DURATION
 from mockllm.scenario.model import ErrorSpec, Http
 from mockllm.tapes.captured import Captured
 
-__all__ = [
-    "RecordedTurn",
-    "is_complete",
-    "recorded_error",
-    "recorded_turn",
-    "route_headers",
-    "writable",
-]
-
 T = TypeVar("T")
 
 _MAX_TEXT = 300

@@ -17,8 +17,6 @@ from mockllm.protocols.base import WireProtocol
 from mockllm.replay.parsed_request import parsed_request
 from mockllm.replay.sessions.exchange import Exchange
 
-__all__ = ["conversation_json"]
-
 _LONGEST = 100_000
 """Characters of a text that are sent."""
 

@@ -23,8 +23,6 @@ from mockllm.scenario.dump import dump
 from mockllm.scenario.model import Match, RouteSpec, Scenario, TextCondition, TurnSpec
 from mockllm.tapes.captured import Captured
 
-__all__ = ["curl_texts", "test_text"]
-
 _LONGEST = 100_000
 """Characters of a command; no shell takes much longer ones."""
 

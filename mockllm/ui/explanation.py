@@ -28,8 +28,6 @@ from mockllm.scenario.model import Match, Scenario
 from mockllm.ui.route_skeleton import route_skeleton
 from mockllm.ui.skeleton import Skeleton, request_skeleton, selected
 
-__all__ = ["explanation_json"]
-
 _NEAREST = 5
 _MOST_COMPARED = 2_000
 _LONGEST = 10_000

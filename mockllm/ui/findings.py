@@ -9,8 +9,6 @@ from mockllm.core.text import shorten
 from mockllm.replay.sessions.session import Session
 from mockllm.scenario.model import Scenario
 
-__all__ = ["findings_json"]
-
 _LONGEST = 4_000
 
 

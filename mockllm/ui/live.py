@@ -21,8 +21,6 @@ from mockllm.server.http.delivery import CLOSE
 from mockllm.server.http.sending import send
 from mockllm.ui.rows import dumps, key_of, row
 
-__all__ = ["MOST_ROWS", "Live", "Sources", "event_bytes"]
-
 MOST_ROWS = 20_000
 """So many requests a page gets when it opens: the newest of all sessions."""
 

@@ -8,8 +8,6 @@ if TYPE_CHECKING:
     from mockllm.server.control.page import Page
     from mockllm.server.control.server_view import ServerView
 
-__all__ = ["live_page"]
-
 
 def live_page(server: ServerView) -> Page:
     """The page of a server, whose modules are imported when it is opened."""

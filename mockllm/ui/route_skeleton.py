@@ -14,8 +14,6 @@ from mockllm.scenario.dump import dump
 from mockllm.scenario.model import Match, RouteAnswer, RouteSpec, Scenario, TextCondition, TurnSpec
 from mockllm.ui.skeleton import Skeleton
 
-__all__ = ["route_skeleton"]
-
 _LONGEST = 500
 _ANSWER = RouteAnswer(200, (), "json", {"answer": "Write the answer here."})
 

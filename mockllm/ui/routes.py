@@ -30,8 +30,6 @@ from mockllm.ui.shown_answers import made_sent, sent_of
 from mockllm.ui.site_files import file_answer
 from mockllm.ui.stream_json import stream_json
 
-__all__ = ["PREFIX", "LivePage"]
-
 PREFIX = "/_mockllm/ui"
 
 

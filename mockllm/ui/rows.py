@@ -12,8 +12,6 @@ from mockllm.replay.parsed_request import parsed_request
 from mockllm.replay.sessions.exchange import Exchange
 from mockllm.replay.sessions.session import Session
 
-__all__ = ["dumps", "key_of", "problem_json", "row", "session_json", "user_text"]
-
 dumps = json.JSONEncoder(separators=(",", ":")).encode
 """JSON in ASCII, on one line: half of a surrogate pair is an escape there."""
 

@@ -15,8 +15,6 @@ from mockllm.scenario.reading import nodes
 from mockllm.scenario.reading.files import MAX_FILE
 from mockllm.ui.copying_texts import curl_texts, test_text
 
-__all__ = ["scenario_entry", "scenario_json"]
-
 _LONGEST_TITLE = 120
 _LONGEST_TEXT = 1_000_000
 """Characters of a scenario's text that are sent."""

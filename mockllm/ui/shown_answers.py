@@ -18,8 +18,6 @@ from mockllm.scenario.model import Scenario
 from mockllm.server.control.sent_answers import KEEPS, SentAnswers
 from mockllm.ui.stream_json import SentAnswer, left_of
 
-__all__ = ["made_sent", "sent_of"]
-
 _KEPT = f"Each process keeps the last {KEEPS} answers that it sent."
 
 _MOST_COMPARED = 2000

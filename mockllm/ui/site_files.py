@@ -11,8 +11,6 @@ from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import RequestError
 from mockllm.replay.compilation.http_answer import HttpAnswer, bytes_answer
 
-__all__ = ["POLICY", "file_answer", "names"]
-
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

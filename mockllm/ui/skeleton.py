@@ -33,8 +33,6 @@ from mockllm.scenario.model import (
 from mockllm.scenario.precedence import scenario_key
 from mockllm.scenario.reading.tables import TOOL_NAME
 
-__all__ = ["Skeleton", "request_skeleton", "selected"]
-
 _LONGEST = 500
 """Characters of a text that a condition compares as a whole; of a longer one a part must occur."""
 

@@ -20,8 +20,6 @@ from mockllm.errors import MockLLMError
 from mockllm.framing.sse import SSEDecoder
 from mockllm.protocols.base import WireProtocol
 
-__all__ = ["SentAnswer", "stream_json"]
-
 _MOST_PARTS = 20_000
 _MOST_BYTES = 20 * 1024 * 1024
 _LONGEST = 200_000

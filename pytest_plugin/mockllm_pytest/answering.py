@@ -25,8 +25,6 @@ from mockllm_pytest.replies import is_inline
 if TYPE_CHECKING:
     from mockllm.server.app import MockServer
 
-__all__ = ["Answering", "NoMatchRule", "serve", "suggestions"]
-
 Advice = Callable[[Request, Mapping[str, str]], list[str]]
 """From a request, and its headers with lower-case names, to the lines of a message."""
 

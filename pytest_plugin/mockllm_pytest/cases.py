@@ -26,8 +26,6 @@ if TYPE_CHECKING:
     from mockllm.replay.sessions.session import Exchange
     from mockllm.server.thread import ServerThread
 
-__all__ = ["CasePlayer", "MockCase", "find_scenarios", "marked_cases", "scenario_name"]
-
 
 def marked_cases(
     config: pytest.Config, library: Library, folder: Path, mark: CasesMark

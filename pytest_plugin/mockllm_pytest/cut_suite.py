@@ -12,8 +12,6 @@ from mockllm.checking.judging.running import Level
 from mockllm.checking.rules import promise
 from mockllm_pytest.suite_base import RuleSuite, each_rule_is_a_test
 
-__all__ = ["CutSuite"]
-
 
 @each_rule_is_a_test(CUT_RULES, promise)
 class CutSuite(RuleSuite):

@@ -25,8 +25,6 @@ from mockllm.scenario.model import (
     ToolPart,
 )
 
-__all__ = ["format_exchanges"]
-
 _MOST_EXCHANGES = 30
 _LONGEST_QUOTE = 70
 _OUTCOMES = {

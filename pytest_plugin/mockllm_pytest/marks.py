@@ -12,21 +12,6 @@ import pytest
 
 from mockllm_pytest.options import MODES
 
-__all__ = [
-    "Allowed",
-    "CasesMark",
-    "Mark",
-    "RecordedMark",
-    "allowed",
-    "cases_mark",
-    "read_cases",
-    "read_recorded",
-    "read_session",
-    "recorded_mark",
-    "session_mark",
-]
-
-
 CONDITIONS = ("user", "system", "model", "tools")
 """The conditions by which a recorded scenario may match."""
 

@@ -17,17 +17,6 @@ import pytest
 if TYPE_CHECKING:
     from mockllm.redaction.rules import Rules
 
-__all__ = [
-    "MARKERS",
-    "MODES",
-    "add_options",
-    "chosen",
-    "flag",
-    "paths",
-    "secret_rules",
-    "upstreams",
-]
-
 _T = TypeVar("_T")
 
 MARKERS = (

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from mockllm_pytest.report import Verdict
     from mockllm_pytest.serving import MockService
 
-__all__ = ["RecordedSession"]
-
 
 class RecordedSession(MockSession):
     """A session that only a recording answers, or that records.

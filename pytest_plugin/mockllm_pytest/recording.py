@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from mockllm.recording.drafting.drafts import Condition, Line
     from mockllm.server.options import RecordOptions
 
-__all__ = ["Recording", "recording_folder"]
-
 _FOLDER = "recorded"
 _LONGEST = 100
 _MOST_LINES = 30

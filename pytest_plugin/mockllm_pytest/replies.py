@@ -12,8 +12,6 @@ from mockllm_pytest.parts import Part
 if TYPE_CHECKING:
     from mockllm.scenario.model import Scenario
 
-__all__ = ["INLINE", "Replies", "is_inline", "turn_of"]
-
 INLINE = "inline"
 """The name of the first scenario that `MockSession.reply` writes."""
 

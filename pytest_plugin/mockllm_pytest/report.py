@@ -17,8 +17,6 @@ from mockllm_pytest.exchanges import format_exchanges
 from mockllm_pytest.marks import Allowed, Mark
 from mockllm_pytest.replies import is_inline
 
-__all__ = ["Verdict", "judge"]
-
 
 @dataclass(frozen=True, slots=True)
 class Verdict:

@@ -22,8 +22,6 @@ from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread
 from mockllm_pytest.suite_base import RuleSuite, each_rule_is_a_test, rerun_line
 
-__all__ = ["ResilienceSuite"]
-
 
 @each_rule_is_a_test(RESILIENCE, promise)
 class ResilienceSuite(RuleSuite):

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from mockllm.scenario.model import Scenario
     from mockllm.server.thread import ServerThread
 
-__all__ = ["Library", "MockService"]
-
 _LONGEST = 100
 _FILES = (".yaml", ".yml")
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from mockllm_pytest.report import Verdict
     from mockllm_pytest.serving import MockService
 
-__all__ = ["MockSession"]
-
 
 class MockSession:
     """A session of the mock server, for one test: its URLs, its scenarios, its journal.

@@ -11,8 +11,6 @@ import pytest
 from mockllm.errors import ProbeError, UsageError
 from mockllm_pytest.plugin import SUITE_SECTION
 
-__all__ = ["RuleSuite", "each_rule_is_a_test", "rerun_line"]
-
 _STASH = pytest.StashKey[Any]()
 _BROKEN = pytest.StashKey[str]()
 """Why the client cannot be run."""

@@ -34,8 +34,6 @@ from mockllm_pytest.options import chosen
 from mockllm_pytest.serving import MockService
 from mockllm_pytest.suite_base import RuleSuite, each_rule_is_a_test, rerun_line
 
-__all__ = ["AccumulatorSuite", "ClientSuite"]
-
 _INTERMEDIATE = (
     "surface-once",
     "surface-complete",

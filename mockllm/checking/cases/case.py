@@ -14,8 +14,6 @@ from mockllm.quirks.prose import Right
 from mockllm.replay.compilation.http_answer import HttpAnswer
 from mockllm.scenario.model import Api, Scenario, ToolSpec
 
-__all__ = ["Case", "Decoded", "Events", "Payload", "decoded_once", "recut"]
-
 
 @dataclass(frozen=True, slots=True)
 class Payload:

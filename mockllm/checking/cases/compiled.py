@@ -18,8 +18,6 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.quirks import find
 from mockllm.scenario.model import Api, Scenario
 
-__all__ = ["kept", "own"]
-
 _MOST_CASES = 4096
 """More than one API has at both levels together, with 25 variations of the shipped scenarios."""
 

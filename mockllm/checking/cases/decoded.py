@@ -13,8 +13,6 @@ from mockllm.quirks.base import Variant
 from mockllm.replay.compilation.http_answer import HttpAnswer
 from mockllm.scenario.model import Api
 
-__all__ = ["decoded", "decoded_later"]
-
 _FIELD = re.compile(rb"\xef\xbb\xbf|(data|event|id|retry)?(:|$)")
 """How every line of an event stream begins (WHATWG SSE, 9.2.6: field names, comments, BOM)."""
 

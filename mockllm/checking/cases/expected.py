@@ -12,8 +12,6 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.scenario.model import Api, FramePart, TurnSpec, UsageSpec
 from mockllm.scenario.model import ExpectedOutcome as Expected
 
-__all__ = ["accepted_finish_values", "as_streamed", "outcome_of_turn"]
-
 
 def outcome_of_turn(turn: Turn, spec: TurnSpec, api: Api) -> Outcome:
     """The outcome of a client that reads a turn correctly, without the answer's id and model.

@@ -18,8 +18,6 @@ from mockllm.quirks.samples import (
 )
 from mockllm.scenario.model import Api, Scenario
 
-__all__ = ["Form", "cuts", "forms", "in_events", "samples"]
-
 _MORE_SAMPLES = (TWO_SAME, TEXT_AND_CALL, REASONING_AND_CALL, ZERO, INTERLEAVED)
 """Besides the sample of a quirk, where it changes something in them."""
 

@@ -21,8 +21,6 @@ from mockllm.scenario.model import (
     Wire,
 )
 
-__all__ = ["answer_size", "single", "with_quirks", "without_quirk", "without_wire"]
-
 
 def single(scenario: Scenario, position: int = 0) -> Scenario:
     """One turn of a scenario as a scenario of its own, which answers every request."""

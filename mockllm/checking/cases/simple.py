@@ -8,8 +8,6 @@ from mockllm.checking.cases.case import Case
 from mockllm.checking.cases.compile import case as compile_case
 from mockllm.scenario.model import AnyPart, InterleavedPart, ParallelPart, ToolPart
 
-__all__ = ["simple_form"]
-
 
 def simple_form(case: Case) -> Case | None:
     """The answer of a case with its parts one after the other, each in one fragment; None where

@@ -25,8 +25,6 @@ from mockllm.scenario.model import (
     Wire,
 )
 
-__all__ = ["PLAIN", "Variation", "bounded", "draw", "draws", "vary"]
-
 _MOST_FRAGMENTS = 400
 """At most so many fragments of one part: longer parts are cut into larger ones. More would cost
 time and find nothing new."""

@@ -23,8 +23,6 @@ from mockllm.matching.positions import turn_at
 from mockllm.protocols import PROTOCOLS
 from mockllm.scenario.model import ResultCondition, Scenario
 
-__all__ = ["Mistake", "expected_failures", "mistakes"]
-
 
 @dataclass(frozen=True, slots=True)
 class Mistake:

@@ -13,8 +13,6 @@ from mockllm.matching.positions import turn_at, turn_index
 from mockllm.quirks import find
 from mockllm.scenario.model import Scenario
 
-__all__ = ["extra_requests"]
-
 
 def extra_requests(record: JudgedSession) -> LocatedViolations:
     """The requests for a turn that an earlier request got in full.

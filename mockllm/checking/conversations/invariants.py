@@ -27,8 +27,6 @@ from mockllm.replay.sessions.session import Exchange
 from mockllm.replay.sessions.shortened_bodies import is_shortened
 from mockllm.scenario.model import Expect
 
-__all__ = ["CONVERSATION_INVARIANTS", "ON_REQUEST"]
-
 
 def _from_mistakes(name: str) -> Callable[[JudgedSession], LocatedViolations]:
     """The judge for mistakes between calls and results."""

@@ -9,8 +9,6 @@ from mockllm.checking.conversations.call_results import Mistake
 from mockllm.checking.conversations.session_history import SessionHistory
 from mockllm.replay.sessions.session import Exchange
 
-__all__ = ["JudgedSession", "LocatedViolations", "Violation"]
-
 
 @dataclass(frozen=True, slots=True)
 class Violation:

@@ -19,8 +19,6 @@ from mockllm.checking.resilience.retries import (
 from mockllm.checking.rules import RESILIENCE
 from mockllm.replay.sessions.exchange import Exchange
 
-__all__ = ["MOST_TRIES", "RETRY_RULES"]
-
 MOST_TRIES = 10
 """How many tries of one request are bounded for sure; a harness that knows the declared number
 judges by that."""

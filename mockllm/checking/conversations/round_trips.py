@@ -14,16 +14,6 @@ from mockllm.core.turn import Turn
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.sessions.session import Exchange
 
-__all__ = [
-    "HistoryCall",
-    "RoundTrip",
-    "Step",
-    "StreamedCall",
-    "assign_results",
-    "hops",
-    "repeats_executed_call",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class StreamedCall:

@@ -22,8 +22,6 @@ from mockllm.core.text import display
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.sessions.shortened_bodies import is_shortened
 
-__all__ = ["turn_mistakes"]
-
 
 def turn_mistakes(step: Step, index: int, history: SessionHistory) -> Iterator[tuple[str, str]]:
     """The mistakes in the turn of a round trip, as it is sent back."""

@@ -34,8 +34,6 @@ from mockllm.replay.sessions.session import Exchange
 from mockllm.replay.sessions.shortened_bodies import LONGEST, shortened_value
 from mockllm.scenario.model import AnyPart, AutoPart, Scenario
 
-__all__ = ["SessionHistory"]
-
 
 @dataclass(slots=True)
 class _Walk:

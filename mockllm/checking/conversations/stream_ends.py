@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from mockllm.checking.conversations.judged import JudgedSession, LocatedViolations, Violation
 from mockllm.checking.conversations.round_trips import RoundTrip, Step
 
-__all__ = ["cancel_stops", "results_too_early", "stream_abandoned"]
-
 
 def _continuations(record: JudgedSession) -> Iterator[tuple[Step, RoundTrip, list[Step]]]:
     """Requests with results, each with its last round trip, and with the requests that may have

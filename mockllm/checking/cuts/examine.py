@@ -20,8 +20,6 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
 from mockllm.scenario.model import Api
 
-__all__ = ["answer_to", "check_cuts", "examine_cuts", "planned"]
-
 
 def check_cuts(
     client: Factory,

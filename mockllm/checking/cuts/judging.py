@@ -22,14 +22,6 @@ from mockllm.checking.judging.received import received
 from mockllm.checking.outcome import Call, Outcome
 from mockllm.protocols import PROTOCOLS
 
-__all__ = [
-    "NO_PLACE",
-    "CutAnswer",
-    "applies",
-    "judge_cut",
-    "why_not_judged",
-]
-
 NO_PLACE = "the client has no place for tool_calls"
 """A reason why calls are not judged, which is no mistake."""
 

@@ -25,17 +25,6 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.scenario.fault_model import Fault
 from mockllm.scenario.fault_model import Place as FaultPlace
 
-__all__ = [
-    "PLACES",
-    "Level",
-    "Place",
-    "Prefix",
-    "cut_cases",
-    "prefix_at",
-    "prefixes",
-    "prefixes_at",
-]
-
 Level = Literal["payloads", "bytes", "http"]
 Ending = Literal["orderly", "close"]
 Place = Literal[

@@ -18,8 +18,6 @@ from mockllm.checking.cuts.samples import is_malformed
 from mockllm.checking.rules import CUT_RULES
 from mockllm.scenario.model import Api
 
-__all__ = ["CutReport", "CutRow", "Fooled", "cut_report", "row_name"]
-
 
 @dataclass(frozen=True, slots=True)
 class Fooled:

@@ -9,8 +9,6 @@ from mockllm.checking.cuts.report import CutReport, CutRow, Fooled
 from mockllm.checking.rules import CUT_RULES, promise
 from mockllm.core.text import shorten
 
-__all__ = ["cut_lines", "cut_text", "prefix_lines"]
-
 _WIDEST = 150
 _MOST_REASONS = 10
 

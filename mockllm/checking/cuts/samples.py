@@ -12,8 +12,6 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.replay.loading import loads
 from mockllm.scenario.model import Api, Scenario
 
-__all__ = ["cut_samples", "is_malformed", "kit_samples_of", "samples_of"]
-
 
 @cache
 def cut_samples() -> tuple[Scenario, ...]:

@@ -9,8 +9,6 @@ from mockllm.checking.cases.case import Case
 from mockllm.errors import UsageError
 from mockllm.quirks import QUIRKS
 
-__all__ = ["allowed_name", "check_allowed"]
-
 
 def allowed_name(case: Case, allow: Mapping[str, str]) -> str | None:
     """The name in `allow` that covers a case: its own, its quirk, or its quirk with the variant."""

@@ -9,8 +9,6 @@ from mockllm.checking.cases.case import Case
 from mockllm.checking.judging.readable import readable_events
 from mockllm.core.events import ReasoningDelta, RefusalDelta, TextDelta
 
-__all__ = ["is_in_order_of_arrival"]
-
 _Fragment = TextDelta | ReasoningDelta | RefusalDelta
 
 _DELTAS: dict[str, type[_Fragment]] = {

@@ -32,8 +32,6 @@ from mockllm.checking.judging.root_causes import (
     fewest_names,
 )
 
-__all__ = ["Attribution", "Forms", "attribute"]
-
 
 @dataclass(frozen=True, slots=True)
 class Forms:

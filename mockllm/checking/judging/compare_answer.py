@@ -20,8 +20,6 @@ from mockllm.checking.judging.exceptions import unexpected_errors
 from mockllm.checking.outcome import Call, Outcome, is_kept
 from mockllm.checking.policy import Policy
 
-__all__ = ["follows", "from_expected"]
-
 
 def from_expected(case: Case, got: Outcome, policy: Policy) -> list[Difference]:
     """How an outcome differs from the expected one of a case, under the client's policy.

@@ -19,8 +19,6 @@ from mockllm.checking.judging.values import canonical, comparable_value
 from mockllm.checking.outcome import Call, Outcome, is_kept
 from mockllm.checking.policy import Policy
 
-__all__ = ["call_differences"]
-
 
 def call_differences(
     case: Case, expected: Sequence[Call], outcome: Outcome, policy: Policy

@@ -25,8 +25,6 @@ from mockllm.checking.outcome import Outcome
 from mockllm.checking.policy import Policy
 from mockllm.protocols import PROTOCOLS
 
-__all__ = ["from_error"]
-
 
 def from_error(
     case: Case, got: Outcome, policy: Policy, required_by: str | None

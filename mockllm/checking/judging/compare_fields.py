@@ -13,16 +13,6 @@ from mockllm.checking.outcome import Outcome, Usage, is_kept
 from mockllm.checking.policy import Policy
 from mockllm.protocols import PROTOCOLS
 
-__all__ = [
-    "COUNTS",
-    "finish_differences",
-    "identity_differences",
-    "invariant_of_text",
-    "opaque_differences",
-    "text_differences",
-    "usage_differences",
-]
-
 COUNTS = ("input", "output", "reasoning", "cached")
 """The token counts of `Usage`."""
 

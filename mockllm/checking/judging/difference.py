@@ -11,17 +11,6 @@ from mockllm.checking.judging.values import Foreign, canonical, comparable_value
 from mockllm.checking.outcome import NOT_KEPT, Call, NotKept, Outcome
 from mockllm.core.text import shorten
 
-__all__ = [
-    "Difference",
-    "call_key",
-    "calls_of",
-    "comparable",
-    "describe",
-    "format_calls",
-    "format_value",
-    "printable",
-]
-
 _LONGEST = 100
 _LONGEST_DESCRIPTION = 2000
 

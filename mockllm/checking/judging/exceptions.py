@@ -11,8 +11,6 @@ from mockllm.checking.outcome import Call, Outcome, Trouble
 from mockllm.checking.policy import Policy
 from mockllm.scenario.model import FramePart
 
-__all__ = ["about_framing", "exception_invariant", "unexpected_errors"]
-
 _NULL = re.compile("NoneType|^KeyError|null|undefined", re.IGNORECASE)
 """The message of an exception on a value that is null or missing."""
 

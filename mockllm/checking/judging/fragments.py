@@ -10,8 +10,6 @@ from mockllm.checking.judging.values import canonical
 from mockllm.checking.outcome import Call
 from mockllm.checking.probes import Fragment
 
-__all__ = ["fragment_differences", "takes_back"]
-
 
 def takes_back(case: Case) -> bool:
     """Whether a stream takes back what it has sent, or offers to: then only its end can be

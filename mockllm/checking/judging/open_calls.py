@@ -8,8 +8,6 @@ from mockllm.checking.cases.case import Case
 from mockllm.checking.judging.readable import readable_events
 from mockllm.core.events import Finish, PartEnd, ToolStart
 
-__all__ = ["open_calls"]
-
 
 def open_calls(case: Case) -> frozenset[str]:
     """The ids of the calls that are open at the end of a stream.

@@ -9,8 +9,6 @@ from mockllm.errors import MockLLMError
 from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS
 
-__all__ = ["readable_events"]
-
 
 def readable_events(data: bytes, api: str) -> Iterator[list[Event]]:
     """The events of each frame, up to the first frame that cannot be read: the streams of the kit

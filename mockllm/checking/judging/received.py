@@ -15,8 +15,6 @@ from mockllm.checking.judging.difference import Difference, format_value
 from mockllm.checking.judging.values import comparable_value, foreign
 from mockllm.checking.outcome import NOT_KEPT, Call, Outcome, Trouble, Usage
 
-__all__ = ["received"]
-
 
 def received(outcome: Outcome) -> tuple[Outcome, list[Difference]]:
     """An outcome whose fields have the declared types, and the differences of those that had not.

@@ -11,8 +11,6 @@ from mockllm.checking.judging.compare import Judgement, Verdict
 from mockllm.checking.outcome import is_kept
 from mockllm.checking.rules import INVARIANTS
 
-__all__ = ["Excused", "Failure", "Report", "Result"]
-
 
 @dataclass(frozen=True, slots=True)
 class Failure:

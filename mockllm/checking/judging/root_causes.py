@@ -8,16 +8,6 @@ from dataclasses import dataclass, replace
 from mockllm.checking.cases.case import Case
 from mockllm.checking.judging.difference import Difference
 
-__all__ = [
-    "EXCEPTIONS",
-    "SPECIFIC",
-    "AttributedDifference",
-    "as_known",
-    "as_known_exception",
-    "beside_exceptions",
-    "fewest_names",
-]
-
 EXCEPTIONS = frozenset({"crash", "errors"})
 """The fields of differences that are exceptions or errors of the client."""
 

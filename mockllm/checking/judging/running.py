@@ -19,19 +19,6 @@ from mockllm.checking.policy import Policy
 from mockllm.checking.probes import ByteProbe, Probe, Tool
 from mockllm.errors import ProbeError
 
-__all__ = [
-    "Factory",
-    "Level",
-    "checked_outcome",
-    "drive",
-    "exception_outcome",
-    "feed_arguments",
-    "new_probe",
-    "run",
-    "run_case",
-    "run_together",
-]
-
 Level = Literal["payloads", "bytes"]
 Factory = Callable[[], Probe | ByteProbe]
 """Makes a new probe for each stream."""

@@ -7,8 +7,6 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Foreign", "canonical", "comparable_value", "foreign"]
-
 _DEEPEST = 100
 _LONGEST_REPR = 200
 _MOST_BITS = 14_000

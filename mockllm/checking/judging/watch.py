@@ -15,8 +15,6 @@ from mockllm.checking.outcome import Call, Outcome, is_kept
 from mockllm.checking.probes import ByteProbe, Delta, Fragment, Probe
 from mockllm.errors import ProbeError
 
-__all__ = ["Watch", "declared"]
-
 
 class Watch:
     """Checks the state of a probe after every chunk.

@@ -23,8 +23,6 @@ from mockllm.replay.loading import load
 from mockllm.scenario.model import Scenario
 from mockllm.scenario.shipped import shipped_scenarios
 
-__all__ = ["check", "report_text", "scenarios_of", "shrunk", "summary"]
-
 Scenarios = str | PathLike[str] | Scenario | Iterable[str | PathLike[str] | Scenario]
 
 

@@ -17,8 +17,6 @@ from mockllm.checking.policy import Policy
 from mockllm.checking.reports.stream_text import format_reads
 from mockllm.scenario.dump import dump
 
-__all__ = ["Reproduction", "import_path", "reproduction"]
-
 _MOST_READS = 2000
 
 

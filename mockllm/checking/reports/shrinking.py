@@ -32,8 +32,6 @@ from mockllm.scenario.model import (
 if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn
 
-__all__ = ["shrink"]
-
 _TRIES = 400
 
 

@@ -11,8 +11,6 @@ from mockllm.core.text import shorten
 from mockllm.framing.sse import decode
 from mockllm.protocols.base import dumps
 
-__all__ = ["first_changed", "format_reads", "format_stream"]
-
 _MOST_LINES = 40
 _WIDEST = 160
 

@@ -31,8 +31,6 @@ from mockllm.scenario.model import (
 )
 from mockllm.scenario.reading.faults import parse_faults
 
-__all__ = ["fault_cases"]
-
 _TEXT = "The forecast for Paris is sunny, with a light wind."
 _WEATHER = ToolSpec(
     "get_weather",

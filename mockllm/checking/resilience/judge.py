@@ -26,8 +26,6 @@ from mockllm.checking.resilience.retries import (
 )
 from mockllm.replay.sessions.exchange import Exchange
 
-__all__ = ["judge"]
-
 
 def judge(
     case: FaultCase,

@@ -7,8 +7,6 @@ from typing import Literal
 
 from mockllm.scenario.model import Scenario, ToolSpec
 
-__all__ = ["FaultCase", "Finding", "Verdict"]
-
 Verdict = Literal["right", "wrong", "not judged", "not applicable"]
 
 

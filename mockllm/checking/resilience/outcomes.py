@@ -9,17 +9,6 @@ from typing import Any
 from mockllm.checking.outcome import Outcome, is_kept
 from mockllm.checking.resilience.model import FaultCase, Finding
 
-__all__ = [
-    "call_not_executed",
-    "cause_named",
-    "cut_reported",
-    "is_whole",
-    "nothing_left",
-    "nothing_twice",
-    "only_last_calls",
-    "wrong_body",
-]
-
 _NO_ANSWER = "the client had not answered by its deadline"
 
 

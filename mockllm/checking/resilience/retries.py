@@ -7,8 +7,6 @@ from itertools import pairwise
 
 from mockllm.replay.sessions.exchange import Exchange
 
-__all__ = ["asked_too_early", "different_requests", "useless_repeats", "waits"]
-
 _SLACK = 0.01
 """How much earlier than it was allowed to a request may come, in seconds: clocks differ."""
 

@@ -26,8 +26,6 @@ from mockllm.conformance.attachments.runner import Runner
 from mockllm.conformance.cuts import cut_answers, cut_results
 from mockllm.conformance.results import Results
 
-__all__ = ["plan_cuts"]
-
 
 def plan_cuts(options: CheckOptions) -> Plan:
     """The plan of a run with `--cuts`.

@@ -20,8 +20,6 @@ from mockllm.conformance.results import Results
 from mockllm.errors import UsageError
 from mockllm.server.options import ServerOptions
 
-__all__ = ["plan_faults"]
-
 
 def plan_faults(options: CheckOptions) -> Plan:
     """The plan of a run with `--faults`.

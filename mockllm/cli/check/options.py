@@ -11,8 +11,6 @@ from mockllm.checking.policy import Policy
 from mockllm.conformance.commands import Setting
 from mockllm.errors import UsageError
 
-__all__ = ["CheckOptions", "read_policy"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckOptions:

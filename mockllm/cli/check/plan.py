@@ -24,8 +24,6 @@ from mockllm.conformance.results import Results
 from mockllm.conformance.source import source_commit
 from mockllm.errors import UsageError
 
-__all__ = ["Interruptible", "Plan", "attached", "chosen", "measurement_of", "print_remarks"]
-
 T = TypeVar("T")
 
 

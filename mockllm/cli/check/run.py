@@ -22,8 +22,6 @@ from mockllm.conformance.results.known import (
     updated,
 )
 
-__all__ = ["run_check"]
-
 
 def run_check(options: CheckOptions) -> int:
     """Does what the options describe; returns the exit code.

@@ -30,8 +30,6 @@ from mockllm.conformance.results import Results
 from mockllm.conformance.smallest import with_smallest
 from mockllm.errors import UsageError
 
-__all__ = ["chosen_cases", "emit", "plan_streams"]
-
 
 def plan_streams(options: CheckOptions) -> Plan:
     """The plan of a run without `--cuts` and `--faults`.

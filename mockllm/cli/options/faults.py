@@ -12,8 +12,6 @@ from mockllm.errors import UsageError
 from mockllm.replay.faults.fault_plan import NO_PLAN, FaultPlan, read_plan
 from mockllm.scenario.durations import read_percent
 
-__all__ = ["fault_options"]
-
 
 def _share(value: str | float) -> float:
     """A percentage as a share of one."""

@@ -11,17 +11,6 @@ import click
 
 from mockllm.scenario.model import Scenario
 
-__all__ = [
-    "API",
-    "EXISTING",
-    "answering_options",
-    "number",
-    "path_options",
-    "quirk",
-    "read_scenarios",
-    "size",
-]
-
 _Command = TypeVar("_Command", bound=Any)
 _UNITS = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
 

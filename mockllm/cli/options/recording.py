@@ -17,17 +17,6 @@ if TYPE_CHECKING:
     from mockllm.redaction.redact import Rules
     from mockllm.server.options import RecordMode, RecordOptions
 
-__all__ = [
-    "CONFIG",
-    "conditions",
-    "record_options",
-    "recording_options",
-    "redaction_options",
-    "redaction_rules",
-    "secret_options",
-    "services",
-]
-
 _Command = TypeVar("_Command", bound=Any)
 
 CONFIG = Path("mockllm.toml")

@@ -23,16 +23,6 @@ if TYPE_CHECKING:
     from mockllm.cli.serving.recording_summary import RecordingSummary
     from mockllm.server.app import MockServer
 
-__all__ = [
-    "Loop",
-    "cannot_listen",
-    "ended",
-    "listening_options",
-    "run_recording",
-    "run_server",
-    "uncollected",
-]
-
 _TURN = 0.0002  # seconds for which a thread may keep the others waiting
 _SLACK = 0.25  # seconds for what is left to do after the grace
 _AGAIN = 0.05  # seconds after which a task that goes on is cancelled again

@@ -14,8 +14,6 @@ from mockllm.cli.terminal.progress import ProgressLine
 if TYPE_CHECKING:
     from mockllm.recording.drafting.lines import Line
 
-__all__ = ["RecordingSummary"]
-
 _MANY = 50
 """If fewer exchanges wait at the end, they are written before anyone has read a line about it."""
 

@@ -16,9 +16,6 @@ from mockllm.errors import Problem, ScenarioError
 if TYPE_CHECKING:
     from mockllm.server.app import MockServer
 
-__all__ = ["follow", "poll"]
-
-
 _PERIOD = 0.5
 """Seconds between two looks."""
 

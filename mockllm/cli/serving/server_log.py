@@ -23,8 +23,6 @@ if TYPE_CHECKING:
     from mockllm.scenario.model import Scenario
     from mockllm.server.options import RecordOptions
 
-__all__ = ["ServerLog", "summary_text"]
-
 _SHOWN = 20
 _MOST_COLUMN = 32
 _MAX_PROBLEM = 640

@@ -10,8 +10,6 @@ import threading
 from collections.abc import Iterator
 from types import FrameType
 
-__all__ = ["FORCED", "StopSignals", "ended_at_once"]
-
 FORCED = 130
 """The exit code after a second signal."""
 

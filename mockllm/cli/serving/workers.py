@@ -31,8 +31,6 @@ from mockllm.errors import MockLLMError
 if TYPE_CHECKING:
     from mockllm.server.options import ServerOptions
 
-__all__ = ["WorkerPlan", "serve_with_workers"]
-
 _TURN = 0.2
 """Seconds after which a signal is noticed at the latest."""
 

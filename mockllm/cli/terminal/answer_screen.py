@@ -14,8 +14,6 @@ import click
 
 from mockllm.core import events as ev
 
-__all__ = ["Board", "Lane", "LiveScreen", "PlainScreen", "Screen", "screen_for"]
-
 _LABELS = {ev.TextDelta: "text", ev.ReasoningDelta: "reasoning", ev.RefusalDelta: "refusal"}
 _MOST_TICKS = 40
 

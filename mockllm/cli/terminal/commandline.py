@@ -11,8 +11,6 @@ import click
 
 from mockllm.errors import MockLLMError, ScenarioError
 
-__all__ = ["CommandLine"]
-
 _FAILED = 2
 _INTERRUPTED = 130
 

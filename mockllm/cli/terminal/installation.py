@@ -15,8 +15,6 @@ from pathlib import Path
 import mockllm
 from mockllm.errors import CollisionWarning
 
-__all__ = ["DISTRIBUTION", "REPAIR", "findings", "installed_version", "warn"]
-
 DISTRIBUTION = "mockllm-harness"
 """The name of this project's distribution."""
 

@@ -7,8 +7,6 @@ import select
 import stat
 import sys
 
-__all__ = ["LineOutput"]
-
 _SLICE = 4096  # what a pipe that is ready takes without blocking (PIPE_BUF)
 _MOST_PENDING = 1024 * 1024
 

@@ -8,8 +8,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-__all__ = ["ProgressLine", "progress_line"]
-
 _REFRESH = 0.1
 _INTERVAL = 10.0
 _TERMINAL_WIDTH = 79

@@ -11,8 +11,6 @@ from mockllm.checking.conversations.judge import Verification, verify
 from mockllm.replay.sessions.session import Exchange, Session
 from mockllm.scenario.model import Scenario
 
-__all__ = ["Verdict", "judge"]
-
 _MOST_SHOWN = 20
 _BAD = ("unmatched", "invalid", "unknown route", "failed")
 

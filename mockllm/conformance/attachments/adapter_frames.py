@@ -10,8 +10,6 @@ from pathlib import Path
 from mockllm.checking.judging.compare import Judgement
 from mockllm.conformance.attachments.messages import Answer
 
-__all__ = ["AdapterFrames"]
-
 
 class AdapterFrames:
     """The files of an adapter.

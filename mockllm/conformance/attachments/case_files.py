@@ -28,8 +28,6 @@ from mockllm.conformance.attachments.runner import Level, Runner
 from mockllm.conformance.case_names import name_of
 from mockllm.errors import UsageError
 
-__all__ = ["AnswerFile", "file_runner", "write_cases"]
-
 
 def write_cases(
     cases: Iterable[Case], api: str, level: Level, stream: IO[bytes]

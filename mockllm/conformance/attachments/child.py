@@ -12,8 +12,6 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import IO
 
-__all__ = ["PipeWriter", "end_process", "spawn"]
-
 _END_LIMIT = 2.0
 """Seconds that a program has to end by itself at the end of its standard input."""
 

@@ -18,8 +18,6 @@ from mockllm.conformance.attachments.outcome_json import InvalidMessageError, as
 from mockllm.errors import ProbeError
 from mockllm.server.thread import ServerThread
 
-__all__ = ["FunctionPlayer", "Returned", "Run"]
-
 Returned = Outcome | Mapping[str, Any]
 """An outcome, or a mapping in the form of the answers of runners (docs/runner-protocol.md)."""
 

@@ -30,8 +30,6 @@ from mockllm.conformance.case_names import name_of
 from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread
 
-__all__ = ["HTTP_LIMIT", "HttpClients", "fault_limit", "http_runner"]
-
 HTTP_LIMIT = 30.0
 """Seconds that a client may take for a case."""
 

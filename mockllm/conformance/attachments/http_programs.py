@@ -19,9 +19,6 @@ from mockllm.conformance.results import Client
 from mockllm.errors import ProbeError
 from mockllm.protocols.environment import client_environment, unproxied
 
-__all__ = ["ProgramPerCase", "Served", "StartedPrograms"]
-
-
 _OF_FAULTS = ("tries", "idle_timeout", "requests", "together", "cancel")
 """What only the messages of cases with faults have, as JSON in the environment."""
 

@@ -22,20 +22,6 @@ from mockllm.scenario.model import Scenario
 from mockllm.server.control.routes import base_urls
 from mockllm.server.thread import ServerThread
 
-__all__ = [
-    "END",
-    "PATIENCE",
-    "CaseSession",
-    "Played",
-    "case_message",
-    "fault_message",
-    "fault_session",
-    "finished",
-    "requests_usage",
-    "stream_session",
-    "with_requests",
-]
-
 _DEADLINE = 0.9
 """The part of the limit after which a client is to give up by itself, and report that."""
 

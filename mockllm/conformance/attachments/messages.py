@@ -29,22 +29,6 @@ from mockllm.conformance.case_names import name_of
 from mockllm.conformance.results import Client
 from mockllm.scenario.model import ToolSpec
 
-__all__ = [
-    "VERSION",
-    "Answer",
-    "Hello",
-    "answer_json",
-    "case_feed",
-    "case_json",
-    "encode",
-    "parse",
-    "question",
-    "read_answer",
-    "read_hello",
-    "sent_id",
-    "tools_json",
-]
-
 VERSION = 1
 
 

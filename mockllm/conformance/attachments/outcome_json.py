@@ -7,18 +7,6 @@ from typing import Any, get_args
 
 from mockllm.checking.outcome import NOT_KEPT, Call, ErrorCause, Outcome, Trouble, Usage, is_kept
 
-__all__ = [
-    "CAN_LACK",
-    "FIELDS",
-    "InvalidMessageError",
-    "as_json",
-    "checked",
-    "earlier_values",
-    "is_count",
-    "is_text",
-    "read_outcome",
-]
-
 FIELDS = ("text", "reasoning", "refusal", "tool_calls", "finish", "usage")
 """The fields of an outcome that cannot be NOT_KEPT; where an answer has none, it is absent."""
 

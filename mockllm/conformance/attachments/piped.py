@@ -16,8 +16,6 @@ from mockllm.conformance.attachments.runner import LIMIT, Level
 from mockllm.errors import ProbeError
 from mockllm.scenario.model import ToolSpec
 
-__all__ = ["Piped"]
-
 
 class Piped:
     """Makes probes of a runner program: `AccumulatorSuite` and `check` take it as a factory.

@@ -11,8 +11,6 @@ from mockllm.conformance.attachments.messages import Answer, Hello, case_json, q
 from mockllm.conformance.attachments.process import Job, RunnerProcess
 from mockllm.conformance.attachments.runner import LIMIT, WINDOW, Level, Runner, check_api, remarks
 
-__all__ = ["Pipes", "pipe_runner"]
-
 
 def pipe_runner(
     command: Sequence[str],

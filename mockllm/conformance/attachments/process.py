@@ -32,8 +32,6 @@ from mockllm.conformance.attachments.messages import (
 from mockllm.conformance.attachments.outcome_json import InvalidMessageError
 from mockllm.errors import ProbeError
 
-__all__ = ["START_LIMIT", "Job", "RunnerProcess", "no_answer"]
-
 START_LIMIT = 60.0
 """Seconds for the hello of a runner: interpreters and virtual machines take their time to start."""
 

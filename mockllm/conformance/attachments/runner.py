@@ -19,18 +19,6 @@ from mockllm.conformance.attachments.messages import Answer, Hello
 from mockllm.errors import UsageError
 from mockllm.protocols import PROTOCOLS
 
-__all__ = [
-    "LIMIT",
-    "WINDOW",
-    "Attachment",
-    "Level",
-    "Progress",
-    "Runner",
-    "Submit",
-    "check_api",
-    "remarks",
-]
-
 Level = Literal["bytes", "payloads"]
 Progress = Callable[[Result], None]
 Submit = Callable[[Case], "Future[Answer]"]

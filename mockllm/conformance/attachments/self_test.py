@@ -32,8 +32,6 @@ from mockllm.quirks.samples import SAMPLES
 from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread
 
-__all__ = ["RunnerProblem", "self_test"]
-
 _WIDEST = 300
 _MOST = 10
 """Problems; a runner that prints without end has no end of them."""

@@ -8,8 +8,6 @@ from mockllm.checking.rules import COSTS, Cost
 from mockllm.conformance.reports.junit import xml_text
 from mockllm.conformance.results import Results, passes
 
-__all__ = ["badge_svg", "right_groups"]
-
 _COLOURS: dict[Cost, str] = {
     "wrong call": "#a32020",
     "data lost": "#b34700",

@@ -9,8 +9,6 @@ from typing import Any, Literal
 from mockllm.checking.rules import COSTS, severity
 from mockllm.conformance.results import CaseResult, Results
 
-__all__ = ["Change", "Diff", "diff", "diff_json", "diff_text"]
-
 Direction = Literal["worse", "better", "other"]
 
 

@@ -9,8 +9,6 @@ from xml.etree import ElementTree as ET
 from mockllm.conformance.results import CaseResult, Results
 from mockllm.conformance.results.known import Standing
 
-__all__ = ["junit_xml", "xml_text"]
-
 
 def junit_xml(results: Results, standing: Standing) -> str:
     """The text of a JUnit file.

@@ -14,8 +14,6 @@ from mockllm.conformance.results.request_log import log_line
 from mockllm.core.text import shorten
 from mockllm.quirks.prose import TOPICS
 
-__all__ = ["exit_code", "play_lines", "terminal_lines"]
-
 _WORST = 10
 _WIDEST = 150
 _MOST_DIFFERENCES = 3

@@ -17,8 +17,6 @@ from mockllm.conformance.results import Results
 from mockllm.conformance.results.values_json import DamagedError, results_from_json, results_to_json
 from mockllm.errors import UsageError
 
-__all__ = ["FORMAT", "dump_results", "load_results", "read_results", "write_results"]
-
 FORMAT = 1
 """The version of the format: the value of `mockllm_results`."""
 

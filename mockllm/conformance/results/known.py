@@ -16,8 +16,6 @@ from pathlib import Path
 from mockllm.conformance.results import CaseResult, passes
 from mockllm.errors import UsageError
 
-__all__ = ["Known", "KnownList", "Standing", "check_patterns", "read_known", "updated"]
-
 
 @dataclass(frozen=True, slots=True)
 class Known:

@@ -9,8 +9,6 @@ from typing import Literal
 
 from mockllm.replay.sessions.exchange import Exchange
 
-__all__ = ["LoggedRequest", "log_line", "logged"]
-
 ClosedBy = Literal["client", "server", "kept open", "still sending"]
 """`kept open`: the answer was complete, and the connection could be used again; `still sending`:
 the answer was not over when the case was judged."""

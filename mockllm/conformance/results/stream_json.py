@@ -14,8 +14,6 @@ from collections.abc import Sequence
 from itertools import groupby
 from typing import Any
 
-__all__ = ["writes_from_json", "writes_to_json"]
-
 _LONGEST_TEXT = 4096
 """Bytes of a stream that is kept as text."""
 

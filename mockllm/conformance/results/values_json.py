@@ -14,8 +14,6 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 from mockllm.conformance.results import Results, Stream
 from mockllm.conformance.results.stream_json import writes_from_json, writes_to_json
 
-__all__ = ["DamagedError", "results_from_json", "results_to_json"]
-
 
 class DamagedError(ValueError):
     """A value that has not the form of results; the message begins with its path."""

@@ -7,8 +7,6 @@ from collections import Counter
 from collections.abc import Iterable
 from hashlib import sha256
 
-__all__ = ["addresses", "slug"]
-
 _LONGEST = 90
 
 

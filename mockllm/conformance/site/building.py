@@ -16,8 +16,6 @@ from mockllm.errors import UsageError
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-__all__ = ["build_site", "overview_page"]
-
 _STREAM_STYLE = FOLDER.parents[1] / "ui" / "site" / "stream.css"
 """How streams look, here and in the live page."""
 

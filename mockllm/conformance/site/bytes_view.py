@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from mockllm.conformance.results import Stream
 from mockllm.core.visible_bytes import VisibleLine, visible_lines
 
-__all__ = ["BytesView", "Tick", "bytes_view"]
-
 _FIRST_LINES, _LAST_LINES = 60, 15
 _MOST_SHOWN = 48 * 1024
 """Bytes that a page shows of one stream; all of them can be copied."""

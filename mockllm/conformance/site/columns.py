@@ -12,17 +12,6 @@ from mockllm.conformance.site.words import MARKS, MISTAKES, Mark, mark_of, worst
 from mockllm.protocols import PROTOCOLS
 from mockllm.quirks.prose import TOPICS
 
-__all__ = [
-    "Cell",
-    "Column",
-    "QuirkRow",
-    "cell_of",
-    "columns_of",
-    "groups_of",
-    "quirk_rows",
-    "sections_of",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Cell:

@@ -11,8 +11,6 @@ from mockllm.conformance.site.columns import Cell, Column, groups_of, quirk_rows
 from mockllm.conformance.site.sentence import sentence
 from mockllm.conformance.site.words import MARKS, MISTAKES, Mark, mark_of
 
-__all__ = ["GROUP_WORDS", "first_page", "overview_details", "rules_section"]
-
 GROUP_WORDS = {"plain": "plain streams", "cuts": "cut elsewhere"}
 """Groups that are no topics of quirks."""
 

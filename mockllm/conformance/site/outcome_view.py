@@ -10,8 +10,6 @@ from typing import Any
 from mockllm.conformance.results import CaseResult
 from mockllm.conformance.site.text_diff import Run, text_diff
 
-__all__ = ["OutcomeRow", "arguments_text", "call_text", "outcome_rows"]
-
 _FIELDS = ("text", "reasoning", "refusal", "tool_calls", "finish", "usage", "errors", "role")
 _MORE = ("opaque", "model", "response_id")
 _NAMES = {

@@ -27,8 +27,6 @@ from mockllm.conformance.site.words import MARKS, Mark, mark_of
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-__all__ = ["Pages", "Row"]
-
 
 @dataclass(frozen=True, slots=True)
 class Row:

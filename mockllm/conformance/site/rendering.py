@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from jinja2 import Environment
     from markupsafe import Markup
 
-__all__ = ["FOLDER", "environment", "source_url"]
-
 FOLDER = Path(__file__).parent
 
 _UNPRINTABLE = re.compile(

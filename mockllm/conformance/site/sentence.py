@@ -11,8 +11,6 @@ from mockllm.conformance.results import CaseResult
 from mockllm.conformance.site.outcome_view import arguments_text
 from mockllm.core.text import shorten
 
-__all__ = ["sentence"]
-
 _LONGEST = 90
 
 

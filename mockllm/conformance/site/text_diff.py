@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-__all__ = ["Run", "text_diff"]
-
 _MOST_TOKENS = 3000
 _LONGEST_SAME = 160
 

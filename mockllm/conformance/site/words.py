@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from mockllm.checking.rules import COSTS, RESILIENCE
 from mockllm.conformance.results import CaseResult, rule_verdict
 
-__all__ = ["MARKS", "MISTAKES", "Mark", "mark_of", "worst"]
-
 
 @dataclass(frozen=True, slots=True)
 class Mark:

@@ -8,8 +8,6 @@ from typing import Literal
 
 from mockllm.core import events as ev
 
-__all__ = ["Assembly", "Kind", "Part", "delta"]
-
 Kind = Literal["text", "reasoning", "call"]
 
 

@@ -16,8 +16,6 @@ from mockllm.core.seeded import derive
 from mockllm.core.target import Target
 from mockllm.protocols.base import Lookup
 
-__all__ = ["CREATES", "create", "ids_of_path"]
-
 CREATES = ("thread", "run")
 """The parameters of a path whose values the server makes."""
 

@@ -25,8 +25,6 @@ from mockllm.protocols.base import dumps
 from mockllm.protocols.service import no_body
 from mockllm.protocols.values import string
 
-__all__ = ["Decoder", "decode_body"]
-
 _Value = Mapping[str, Any]
 
 

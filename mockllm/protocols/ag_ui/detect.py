@@ -6,8 +6,6 @@ import re
 
 from mockllm.protocols.records import Detection
 
-__all__ = ["DETECTION"]
-
 DETECTION = Detection(
     paths=(re.compile(r"/agui(?:/(?P<scenario>[^/]+))?$"),),
     request=lambda body: {"threadId", "runId", "messages"} <= body.keys(),

@@ -28,8 +28,6 @@ from mockllm.protocols.base import Reply
 from mockllm.protocols.custom_calls import function
 from mockllm.protocols.values import string
 
-__all__ = ["Encoder", "encode_body"]
-
 
 class Encoder:
     """Turns the events of one turn into the frames of one run.

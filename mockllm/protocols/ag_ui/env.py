@@ -4,6 +4,4 @@ from __future__ import annotations
 
 from mockllm.protocols.records import Environment
 
-__all__ = ["ENVIRONMENT"]
-
 ENVIRONMENT = Environment()

@@ -16,21 +16,6 @@ from mockllm.errors import RequestError
 from mockllm.protocols.base import Reply
 from mockllm.protocols.service import content_headers
 
-__all__ = [
-    "Check",
-    "error_body",
-    "error_headers",
-    "fields",
-    "headers",
-    "impossible_history",
-    "list_of",
-    "mapping",
-    "missing",
-    "text",
-    "unknown_value",
-    "wrong_type",
-]
-
 _CODES = {
     401: "unauthorized",
     403: "forbidden",

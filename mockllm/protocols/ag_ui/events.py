@@ -9,8 +9,6 @@ from mockllm.protocols.ag_ui.objects import ENDINGS
 from mockllm.protocols.records import FieldNames, StreamEvents
 from mockllm.protocols.values import mapped_text, string
 
-__all__ = ["EVENTS", "FIELDS"]
-
 
 def _is_text(name: str, event: Mapping[str, Any]) -> bool:
     # Arguments of calls are deltas, too.

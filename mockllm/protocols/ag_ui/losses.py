@@ -7,8 +7,6 @@ from mockllm.protocols.ag_ui.encoder import Encoder
 from mockllm.protocols.ag_ui.objects import Options
 from mockllm.protocols.decoding import projection
 
-__all__ = ["LOSSES", "project"]
-
 LOSSES = (
     "The finish reason is not sent: an answer with calls comes back as `tool_calls`, every "
     "other as `stop`, also with `length`, `content_filter` and `refusal`, and with raw finish "

@@ -25,8 +25,6 @@ from mockllm.protocols.ag_ui.errors import (
 from mockllm.protocols.ag_ui.objects import answer_of
 from mockllm.protocols.values import string
 
-__all__ = ["check_messages", "read_messages"]
-
 _Value = Mapping[str, Any]
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from mockllm.protocols.records import Normalisation, Place
 
-__all__ = ["NORMALISATION"]
-
 NORMALISATION = Normalisation(
     made_up=frozenset({"timestamp", "threadId", "runId", "messageId", "parentMessageId"}),
     places={"event": Place(("",), ("",))},

@@ -17,19 +17,6 @@ from mockllm.core.events import Usage
 from mockllm.core.frame import Frame
 from mockllm.protocols.base import Reply, derive, dumps
 
-__all__ = [
-    "API",
-    "ENDINGS",
-    "Options",
-    "answer_of",
-    "event_of",
-    "frame_of",
-    "json_object",
-    "message_prefix",
-    "read_usage",
-    "write_usage",
-]
-
 API = "agui"
 
 ENDINGS = frozenset({"RUN_FINISHED", "RUN_ERROR"})

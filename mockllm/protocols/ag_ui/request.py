@@ -18,8 +18,6 @@ from mockllm.protocols.ag_ui.messages import check_messages, read_messages
 from mockllm.protocols.ag_ui.objects import API, Options
 from mockllm.protocols.values import encodable, string
 
-__all__ = ["options", "parse"]
-
 _MODEL = "ag-ui"
 
 

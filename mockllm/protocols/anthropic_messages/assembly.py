@@ -23,8 +23,6 @@ from mockllm.protocols.anthropic_messages.server_tools import (
 from mockllm.protocols.base import dumps
 from mockllm.protocols.values import mapping, string
 
-__all__ = ["DELTAS", "Assembly", "is_neutral", "is_placeholder"]
-
 _KINDS = frozenset({"text", "thinking", "tool_use"}) | USES
 
 

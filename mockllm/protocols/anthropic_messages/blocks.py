@@ -16,26 +16,6 @@ from mockllm.protocols.anthropic_messages.server_tools import DIRECT, opened_too
 from mockllm.protocols.base import Reply, derive
 from mockllm.protocols.values import mapping, string
 
-__all__ = [
-    "API",
-    "DEFAULT_ERROR",
-    "REFUSAL_DETAILS",
-    "UNTHREADED",
-    "citation",
-    "hidden",
-    "message_id",
-    "message_usage",
-    "opened_block",
-    "opened_message",
-    "read_citation",
-    "read_stop",
-    "read_usage",
-    "request_id",
-    "signature_of",
-    "write_stop",
-    "write_usage",
-]
-
 API = "anthropic"
 
 DEFAULT_ERROR = "api_error"

@@ -17,8 +17,6 @@ from mockllm.protocols.anthropic_messages.blocks import signature_of
 from mockllm.protocols.records import ClientRequests, Json
 from mockllm.protocols.values import tool_schema
 
-__all__ = ["CLIENT"]
-
 
 def _opaque_mistake(request: Request, turn: Turn) -> str | None:
     """Why the service refuses the thinking blocks in the latest turn; None if it does not."""

@@ -22,8 +22,6 @@ from mockllm.protocols.base import dumps
 from mockllm.protocols.service import no_body
 from mockllm.protocols.values import mapping, string, typed_event
 
-__all__ = ["HANDLED", "Decoder", "decode_body"]
-
 _Value = Mapping[str, Any]
 
 

@@ -36,8 +36,6 @@ from mockllm.protocols.base import Reply, derive_int, dumps
 from mockllm.protocols.custom_calls import function
 from mockllm.protocols.values import json_object, mapping, sendable_value, string
 
-__all__ = ["Encoder", "Opening", "Openings", "encode_body"]
-
 _PING = Frame('{"type": "ping"}', event="ping")
 _MAX_PADDING = 16
 

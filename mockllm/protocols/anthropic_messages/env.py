@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from mockllm.protocols.records import Environment
 
-__all__ = ["ENVIRONMENT"]
-
 ENVIRONMENT = Environment(
     base_urls=(("ANTHROPIC_BASE_URL", ""),),
     keys=("ANTHROPIC_API_KEY",),

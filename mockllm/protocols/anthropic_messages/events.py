@@ -5,8 +5,6 @@ from __future__ import annotations
 from mockllm.protocols.records import FieldNames, StreamEvents
 from mockllm.protocols.values import mapped_text
 
-__all__ = ["EVENTS", "FIELDS"]
-
 _ENDINGS = ("message_delta", "message_stop", "error")
 
 FIELDS = FieldNames(

@@ -7,8 +7,6 @@ from mockllm.protocols.anthropic_messages.encoder import Encoder
 from mockllm.protocols.custom_calls import LOSS
 from mockllm.protocols.decoding import projection
 
-__all__ = ["LOSSES", "project"]
-
 LOSSES = (
     "A refusal is sent as text, and not at all if it is empty; the finish `refusal` marks it. A"
     " finish of `content_filter` comes back as `refusal`.",

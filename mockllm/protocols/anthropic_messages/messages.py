@@ -17,8 +17,6 @@ from mockllm.errors import RequestError
 from mockllm.protocols.base import dumps
 from mockllm.protocols.values import mapping, string
 
-__all__ = ["check_messages", "messages", "refused", "text_of"]
-
 _Block = Mapping[str, Any]
 
 _ROLES = ("user", "assistant", "system")

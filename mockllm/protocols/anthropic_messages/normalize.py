@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from mockllm.protocols.records import Normalisation, Place
 
-__all__ = ["NORMALISATION"]
-
 NORMALISATION = Normalisation(
     # The usage in `message_start` is provisional; `message_delta` has the final one.
     made_up=frozenset(

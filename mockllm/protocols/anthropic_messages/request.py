@@ -23,8 +23,6 @@ from mockllm.protocols.anthropic_messages.messages import (
 )
 from mockllm.protocols.values import mapping, string
 
-__all__ = ["options", "parse"]
-
 _Body = Mapping[str, Any]
 
 

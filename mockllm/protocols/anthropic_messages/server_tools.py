@@ -19,21 +19,6 @@ from mockllm.core.turn import ServerTool, Turn
 from mockllm.protocols.base import derive, dumps
 from mockllm.protocols.values import json_object, mapping, sendable_value, string
 
-__all__ = [
-    "DIRECT",
-    "USES",
-    "call_block",
-    "is_result",
-    "opened_tool",
-    "read_call",
-    "read_result",
-    "requests_of",
-    "result_block",
-    "result_type",
-    "server_id",
-    "wire_name",
-]
-
 DIRECT = {"type": "direct"}
 """The `caller` of a call by the model; code that it runs can call tools, too."""
 

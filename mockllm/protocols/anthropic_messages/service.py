@@ -25,19 +25,6 @@ from mockllm.protocols.service import (
     retry_headers,
 )
 
-__all__ = [
-    "SERVICE_ERRORS",
-    "VERSION_HEADER",
-    "answer_headers",
-    "count_tokens",
-    "error_body",
-    "error_headers",
-    "guard",
-    "model",
-    "models",
-]
-
-
 SERVICE_ERRORS: Mapping[str, ServiceError] = {
     "overloaded": ServiceError(529, StreamError("Overloaded", "overloaded_error")),
     "rate_limit": ServiceError(

@@ -18,8 +18,6 @@ from mockllm.protocols.gemini.fields import signature_of
 from mockllm.protocols.records import ClientRequests, Json
 from mockllm.protocols.values import function_tool
 
-__all__ = ["CLIENT"]
-
 _NO_SIGNATURE = ("skip_thought_signature_validator", "context_engineering_is_the_way_to_go")
 """What a client sends for a call that no model made, according to the documentation."""
 

@@ -19,8 +19,6 @@ from mockllm.protocols.gemini.fields import compact
 from mockllm.protocols.gemini.schema import get
 from mockllm.protocols.values import mapping, string
 
-__all__ = ["check_contents", "messages", "text_of", "without_ids"]
-
 _TYPES = "type.googleapis.com/google.ai.generativelanguage.v1beta."
 _ROLES = ("user", "model", "function")
 _ALONE = ("result", "output", "return_value", "content", "error")

@@ -45,8 +45,6 @@ from mockllm.protocols.gemini.server_tools import (
 from mockllm.protocols.service import no_body
 from mockllm.protocols.values import mapping, string
 
-__all__ = ["Decoder", "decode_body"]
-
 _Value = Mapping[str, Any]
 
 # The fields about the answer that the encoder writes into every chunk.

@@ -10,8 +10,6 @@ from mockllm.core.events import Start
 from mockllm.protocols.records import Detection
 from mockllm.protocols.values import string
 
-__all__ = ["DETECTION"]
-
 
 def _identity(value: Mapping[str, Any]) -> Start:
     model = string(value.get("model")) or string(value.get("modelVersion"))

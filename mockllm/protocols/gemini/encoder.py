@@ -42,8 +42,6 @@ from mockllm.protocols.gemini.runs import Kind, Signatures
 from mockllm.protocols.gemini.server_tools import call_part, result_part
 from mockllm.protocols.values import mapping
 
-__all__ = ["Encoder", "encode_body", "response_id"]
-
 _Json = dict[str, Any]
 
 

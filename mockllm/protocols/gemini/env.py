@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from mockllm.protocols.records import Environment
 
-__all__ = ["ENVIRONMENT"]
-
 ENVIRONMENT = Environment(
     base_urls=(("GOOGLE_GEMINI_BASE_URL", ""),),
     keys=("GEMINI_API_KEY", "GOOGLE_API_KEY"),

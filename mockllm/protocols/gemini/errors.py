@@ -18,20 +18,6 @@ from mockllm.protocols.base import Reply, derive_int
 from mockllm.protocols.records import ServiceError
 from mockllm.protocols.values import mapping, string
 
-__all__ = [
-    "NO_MESSAGE",
-    "SERVICE_ERRORS",
-    "answer_headers",
-    "error_body",
-    "error_headers",
-    "error_of",
-    "guard",
-    "invalid",
-    "status_of",
-    "unfit",
-]
-
-
 SERVICE_ERRORS: Mapping[str, ServiceError] = {
     "overloaded": ServiceError(
         503, StreamError("The model is overloaded. Please try again later.", "UNAVAILABLE")

@@ -8,8 +8,6 @@ from typing import Any
 from mockllm.protocols.records import FieldNames, StreamEvents
 from mockllm.protocols.values import mapped_text, mapping
 
-__all__ = ["EVENTS", "FIELDS"]
-
 
 def _is_end(chunk: Mapping[str, Any]) -> bool:
     candidates = chunk.get("candidates")

@@ -19,8 +19,6 @@ from mockllm.protocols.gemini.schema import get
 from mockllm.protocols.records import FallbackRoute
 from mockllm.protocols.values import string
 
-__all__ = ["FALLBACK_ROUTES"]
-
 _DIMENSIONS = {
     "embedding-001": 768,
     "text-embedding-004": 768,

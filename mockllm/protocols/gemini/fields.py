@@ -22,28 +22,6 @@ from mockllm.core.turn import ToolCall
 from mockllm.protocols.base import dumps
 from mockllm.protocols.values import mapping
 
-__all__ = [
-    "API",
-    "BLOCKED",
-    "CALLS_MESSAGE",
-    "FINISHES",
-    "NO_JSON",
-    "SAFETY_RATINGS",
-    "Options",
-    "arguments_of",
-    "blocked_reason",
-    "compact",
-    "ends",
-    "has_part",
-    "json_value",
-    "read_finish",
-    "read_usage",
-    "signature_of",
-    "wire",
-    "write_finish",
-    "write_usage",
-]
-
 API = "gemini"
 
 

@@ -13,8 +13,6 @@ from typing import Any
 from mockllm.core.events import Cite
 from mockllm.protocols.values import mapping, string
 
-__all__ = ["cites_of", "grounding", "merged"]
-
 
 def grounding(cites: Sequence[Cite], text: str) -> dict[str, Any]:
     """The `groundingMetadata` of an answer.

@@ -8,8 +8,6 @@ from typing import Any
 from mockllm.core.frame import Frame
 from mockllm.protocols.gemini.fields import wire
 
-__all__ = ["join"]
-
 _Json = dict[str, Any]
 
 

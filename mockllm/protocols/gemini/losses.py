@@ -8,8 +8,6 @@ from mockllm.protocols.gemini.decoder import Decoder
 from mockllm.protocols.gemini.encoder import Encoder
 from mockllm.protocols.gemini.fields import Options
 
-__all__ = ["LOSSES", "project"]
-
 LOSSES = (
     "Parts have no boundaries: consecutive texts are joined, and so are consecutive thoughts; "
     "where they alternate, each change begins a new part. Empty fragments are lost.",

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from mockllm.protocols.records import Normalisation, Place
 
-__all__ = ["NORMALISATION"]
-
 _CALL = ("candidates.content.parts.functionCall",)
 
 NORMALISATION = Normalisation(

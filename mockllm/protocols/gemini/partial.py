@@ -14,8 +14,6 @@ from typing import Any
 
 from mockllm.protocols.gemini.fields import NO_JSON, compact, json_value
 
-__all__ = ["ArgumentsWriter", "cut", "parse_path"]
-
 _Step = str | int
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _STEP = re.compile(

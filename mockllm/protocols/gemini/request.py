@@ -26,8 +26,6 @@ from mockllm.protocols.gemini.tools import (
 )
 from mockllm.protocols.values import mapping
 
-__all__ = ["model_of", "options", "parse"]
-
 _Body = Mapping[str, Any]
 
 

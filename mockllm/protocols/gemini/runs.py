@@ -18,8 +18,6 @@ from mockllm.core import events as ev
 from mockllm.core.turn import Part, Text, ToolCall
 from mockllm.protocols.gemini.fields import signature_of
 
-__all__ = ["Kind", "Runs", "Signatures"]
-
 Kind = Literal["text", "thought"]
 
 

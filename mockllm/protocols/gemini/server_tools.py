@@ -19,17 +19,6 @@ from mockllm.core.turn import ServerTool
 from mockllm.protocols.gemini.fields import compact, json_value
 from mockllm.protocols.values import mapping, string
 
-__all__ = [
-    "CALLS",
-    "RESULTS",
-    "CallPart",
-    "ResultPart",
-    "call_part",
-    "read_call",
-    "read_result",
-    "result_part",
-]
-
 _Json = dict[str, Any]
 _Value = Mapping[str, Any]
 

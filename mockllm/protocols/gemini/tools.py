@@ -16,8 +16,6 @@ from mockllm.protocols.gemini.errors import invalid, unfit
 from mockllm.protocols.gemini.schema import get, json_schema
 from mockllm.protocols.values import mapping, string
 
-__all__ = ["calling_config", "offered_tools", "output_schema", "tool_choice"]
-
 _NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}\Z")
 _NAME_RULE = (
     "Invalid function name. Must start with a letter or an underscore. Must be alphanumeric "

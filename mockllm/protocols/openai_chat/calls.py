@@ -16,8 +16,6 @@ from mockllm.core.events import Event, ToolArgs, ToolStart
 from mockllm.protocols.base import derive, dumps
 from mockllm.protocols.openai_chat.fields import called
 
-__all__ = ["Calls"]
-
 _MOST = 1 << 20
 """Larger indexes count as absent; the keys of other kinds of parts begin above it."""
 

@@ -10,8 +10,6 @@ from mockllm.core.turn import ToolCall
 from mockllm.protocols.records import ClientRequests, Json
 from mockllm.protocols.values import function_tool
 
-__all__ = ["CLIENT"]
-
 
 def _first_request(model: str, user: str) -> Json:
     return {"model": model, "stream": True, "messages": [{"role": "user", "content": user}]}

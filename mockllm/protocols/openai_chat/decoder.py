@@ -38,8 +38,6 @@ from mockllm.protocols.openai_chat.fields import (
 from mockllm.protocols.openai_refusals import kind
 from mockllm.protocols.values import string
 
-__all__ = ["Decoder", "decode_body"]
-
 _STANDARD = frozenset({"role", "content", "refusal", "tool_calls", "function_call", "annotations"})
 
 

@@ -6,8 +6,6 @@ import re
 
 from mockllm.protocols.records import Detection
 
-__all__ = ["DETECTION"]
-
 DETECTION = Detection(
     paths=(re.compile(r"(?:/deployments/(?P<deployment>[^/]+))?/chat/completions$"),),
     answer=lambda value: "choices" in value,

@@ -27,8 +27,6 @@ from mockllm.protocols.openai_chat.fields import (
 )
 from mockllm.protocols.openai_chat.request import Options
 
-__all__ = ["Encoder", "encode_body"]
-
 _DONE = Frame("[DONE]")
 
 

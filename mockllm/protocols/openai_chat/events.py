@@ -8,8 +8,6 @@ from typing import Any
 from mockllm.protocols.records import FieldNames, StreamEvents
 from mockllm.protocols.values import mapped_text, mapping
 
-__all__ = ["EVENTS", "FIELDS"]
-
 _TEXT = frozenset({"content", "refusal", "reasoning_content"})
 
 FIELDS = FieldNames(

@@ -22,8 +22,6 @@ from mockllm.protocols.openai_refusals import bad_value, invalid_type, missing
 from mockllm.protocols.records import FallbackRoute
 from mockllm.protocols.values import mapping, string
 
-__all__ = ["FALLBACK_ROUTES"]
-
 _DIMENSIONS = {"text-embedding-3-large": 3072}
 _USUAL_DIMENSIONS = 1536  # of text-embedding-3-small and text-embedding-ada-002
 _MOST_DIMENSIONS = 16_384

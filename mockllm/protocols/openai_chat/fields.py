@@ -15,34 +15,6 @@ from mockllm.core import events as ev
 from mockllm.protocols.base import Reply, derive, logprob
 from mockllm.protocols.values import mapping, string
 
-__all__ = [
-    "CALLS",
-    "RAWS",
-    "REASONING",
-    "REFUSAL",
-    "TEXT",
-    "answer_id",
-    "called",
-    "chunk_usage",
-    "cites_of",
-    "count_of",
-    "entries_of",
-    "error_of",
-    "error_type",
-    "fingerprint",
-    "names_call",
-    "read_finish",
-    "reasoning_of",
-    "split_content",
-    "usage_of",
-    "write_call",
-    "write_cite",
-    "write_error",
-    "write_finish",
-    "write_logprobs",
-    "write_usage",
-]
-
 REASONING, TEXT, REFUSAL, CALLS = 0, 1, 2, 3
 """The keys of the parts; the call with index i has `CALLS + i`."""
 RAWS = 1 << 30

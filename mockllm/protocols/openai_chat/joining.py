@@ -8,8 +8,6 @@ from typing import Any
 from mockllm.core.frame import Frame
 from mockllm.protocols.base import dumps
 
-__all__ = ["join"]
-
 _Json = dict[str, Any]
 _CHOICE = {"index", "delta", "logprobs", "finish_reason"}
 _TEXTS = ("content", "refusal", "reasoning_content", "reasoning")

@@ -7,8 +7,6 @@ from mockllm.protocols.openai_chat.decoder import Decoder
 from mockllm.protocols.openai_chat.encoder import Encoder
 from mockllm.protocols.openai_chat.request import Options
 
-__all__ = ["LOSSES", "project"]
-
 LOSSES = (
     "Parts of one kind (text, reasoning, refusal) are merged into one, in order of arrival.",
     "Reasoning comes back before text, text before refusals, then calls, then frames.",

@@ -13,8 +13,6 @@ from mockllm.protocols.base import dumps
 from mockllm.protocols.openai_common import check_tool, is_tool_name, text_of
 from mockllm.protocols.openai_refusals import bad_value, empty_array, invalid_type, missing
 
-__all__ = ["parse_messages"]
-
 _Role = Literal["system", "user", "assistant", "tool"]
 _ROLES: dict[str, _Role] = {
     "system": "system",

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from mockllm.protocols.records import Normalisation, Place
 
-__all__ = ["NORMALISATION"]
-
 NORMALISATION = Normalisation(
     made_up=frozenset(
         {"id", "created", "model", "service_tier", "system_fingerprint", "obfuscation"}

@@ -26,8 +26,6 @@ from mockllm.protocols.openai_refusals import (
     of_kind,
 )
 
-__all__ = ["Options", "options", "parse"]
-
 _TIERS = {"flex": "flex", "priority": "priority", "fast": "priority", "scale": "scale"}
 _CHOICES = ("none", "auto", "required")
 _FORMS = ("function", "allowed_tools", "custom")

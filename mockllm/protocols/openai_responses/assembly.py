@@ -18,8 +18,6 @@ from mockllm.protocols.openai_responses.objects import API
 from mockllm.protocols.openai_responses.parts import KINDS, PartType
 from mockllm.protocols.values import mapping, string
 
-__all__ = ["Assembly"]
-
 _FINISHED = "response.output_item.done"
 
 

@@ -13,8 +13,6 @@ from mockllm.core.events import Cite
 from mockllm.core.turn import Text
 from mockllm.protocols.values import mapping, string
 
-__all__ = ["ANNOTATIONS", "annotations_of", "citation", "ends"]
-
 ANNOTATIONS = frozenset({"url_citation", "file_citation", "container_file_citation", "file_path"})
 """The types of annotations with a neutral form."""
 

@@ -17,8 +17,6 @@ from mockllm.protocols.openai_responses.parts import CALLS
 from mockllm.protocols.records import ClientRequests, Json
 from mockllm.protocols.values import function_tool
 
-__all__ = ["CLIENT"]
-
 
 def _opaque_mistake(request: Request, turn: Turn) -> str | None:
     """Why the service refuses the reasoning items of the latest turn; None if it does not.

@@ -37,8 +37,6 @@ from mockllm.protocols.openai_responses.server_tools import PROGRESS, SERVER_TOO
 from mockllm.protocols.service import no_body
 from mockllm.protocols.values import mapping, string, typed_event
 
-__all__ = ["Decoder", "decode_body"]
-
 _REASONS = {value: reason for reason, value in INCOMPLETE.items()}
 _SILENT = frozenset({"queued", "in_progress", "cancelled"})
 

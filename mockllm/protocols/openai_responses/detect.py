@@ -9,8 +9,6 @@ from typing import Any
 from mockllm.core.events import Start
 from mockllm.protocols.records import Detection, identity
 
-__all__ = ["DETECTION"]
-
 
 def _answer(value: Mapping[str, Any]) -> bool:
     kind = value.get("type")

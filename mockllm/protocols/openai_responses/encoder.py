@@ -39,8 +39,6 @@ from mockllm.protocols.openai_responses.parts import (
 from mockllm.protocols.openai_responses.server_tools import SERVER_TOOLS, encodable, item_type
 from mockllm.protocols.values import json_object
 
-__all__ = ["Encoder", "encode_body"]
-
 
 def _part_type(part: Part) -> PartType | None:
     """The names for a part; None for what only its item shows: reasoning without text, and the

@@ -8,8 +8,6 @@ from typing import Any
 from mockllm.protocols.records import FieldNames, StreamEvents
 from mockllm.protocols.values import mapped_text
 
-__all__ = ["EVENTS", "FIELDS"]
-
 _ENDINGS = ("response.completed", "response.incomplete", "response.failed", "error")
 _TEXT_DELTAS = ("text.delta", "refusal.delta")
 

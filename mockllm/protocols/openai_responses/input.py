@@ -16,8 +16,6 @@ from mockllm.protocols.openai_refusals import bad_value, invalid_type, missing
 from mockllm.protocols.openai_responses.objects import item_of
 from mockllm.protocols.values import mapping, string
 
-__all__ = ["CALLS", "RESULTS", "check_pairs", "item_kind", "messages"]
-
 _Item = Mapping[str, Any]
 
 _ROLES: dict[str, Literal["system", "user", "assistant"]] = {

@@ -19,29 +19,6 @@ from mockllm.core.turn import ServerTool
 from mockllm.protocols.base import dumps
 from mockllm.protocols.values import mapping, string
 
-__all__ = [
-    "END",
-    "code_deltas",
-    "code_of",
-    "code_text",
-    "escaped",
-    "opened",
-    "read_approval",
-    "read_code",
-    "read_fields",
-    "read_file_search",
-    "read_mcp",
-    "read_mcp_tools",
-    "read_web_search",
-    "write_approval",
-    "write_code",
-    "write_fields",
-    "write_file_search",
-    "write_mcp",
-    "write_mcp_tools",
-    "write_web_search",
-]
-
 # Code as JSON text
 
 _BEGIN = '{"code":"'

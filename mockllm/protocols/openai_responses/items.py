@@ -25,17 +25,6 @@ from mockllm.protocols.openai_responses.parts import (
 from mockllm.protocols.openai_responses.server_tools import SERVER_TOOLS
 from mockllm.protocols.values import mapping, string
 
-__all__ = [
-    "ITEM",
-    "IncomingItem",
-    "IncomingPart",
-    "add_content",
-    "add_fragment",
-    "add_rest",
-    "arguments_of",
-    "whole_number",
-]
-
 ITEM = 1 << 64
 """The distance between the keys of two items."""
 

@@ -19,8 +19,6 @@ from mockllm.protocols.openai_responses.objects import API, INCOMPLETE, content,
 from mockllm.protocols.openai_responses.server_tools import SERVER_TOOLS, encodable, item_type
 from mockllm.protocols.values import json_object
 
-__all__ = ["Layout", "OutputItem", "Position", "bare", "lay_out", "opening", "own_ids", "sequence"]
-
 _PREFIXES = {"message": "msg", "function_call": "fc", "custom_tool_call": "ctc", "reasoning": "rs"}
 _PREFIXES |= {type: tool.prefix for type, tool in SERVER_TOOLS.items()}
 

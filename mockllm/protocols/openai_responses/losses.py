@@ -7,8 +7,6 @@ from mockllm.protocols.openai_responses.decoder import Decoder
 from mockllm.protocols.openai_responses.encoder import Encoder
 from mockllm.protocols.openai_responses.objects import Options
 
-__all__ = ["LOSSES", "project"]
-
 LOSSES = (
     "The finish of a complete answer is derived from its parts: `tool_calls` with calls, "
     "`refusal` with a refusal and no calls, otherwise `stop`. A raw finish reason is kept only "

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from mockllm.protocols.records import Normalisation, Place
 
-__all__ = ["NORMALISATION"]
-
 NORMALISATION = Normalisation(
     made_up=frozenset(
         {"sequence_number", "obfuscation", "item_id", "item.id"}

@@ -19,26 +19,6 @@ from mockllm.core.turn import Part, Reasoning, Refusal, Text, TokenUsage, Turn
 from mockllm.protocols.base import Reply, derive_int, dumps, logprob
 from mockllm.protocols.openai_responses.citations import annotations_of
 
-__all__ = [
-    "API",
-    "INCOMPLETE",
-    "Options",
-    "complete_error",
-    "content",
-    "frame_of",
-    "incomplete_reason",
-    "item_of",
-    "logprobs",
-    "numbered",
-    "own_id",
-    "response_id",
-    "response_object",
-    "terminal",
-    "token_logprob",
-    "token_of",
-    "usage_object",
-]
-
 API = "responses"
 
 INCOMPLETE: dict[FinishReason, str] = {

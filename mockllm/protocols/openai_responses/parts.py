@@ -9,19 +9,6 @@ from dataclasses import dataclass
 
 from mockllm.protocols.openai_responses.server_tools import SERVER_TOOLS
 
-__all__ = [
-    "CALLS",
-    "CONTENT_PARTS",
-    "EVENT_PARTS",
-    "INPUTS",
-    "KINDS",
-    "OUTPUT_TEXT",
-    "REASONING",
-    "REFUSAL",
-    "SUMMARY",
-    "PartType",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class PartType:

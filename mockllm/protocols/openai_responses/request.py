@@ -25,8 +25,6 @@ from mockllm.protocols.openai_responses.tools import (
 )
 from mockllm.protocols.values import encodable, mapping, string
 
-__all__ = ["options", "parse"]
-
 _Body = Mapping[str, Any]
 
 

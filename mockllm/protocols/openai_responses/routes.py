@@ -25,17 +25,6 @@ from mockllm.protocols.records import FallbackRoute, StoredAnswers
 from mockllm.protocols.service import counted_tokens
 from mockllm.protocols.values import mapping, string
 
-__all__ = [
-    "FALLBACK_ROUTES",
-    "ROUTES",
-    "STORED_ANSWERS",
-    "deleted",
-    "deleted_answer",
-    "input_items",
-    "listed_input",
-    "stored_answer",
-]
-
 
 def _routes() -> tuple[Route, ...]:
     # Azure has the same paths below /openai; clients with another base URL leave out /v1.

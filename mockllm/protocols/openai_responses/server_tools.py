@@ -32,15 +32,6 @@ from mockllm.protocols.openai_responses.item_fields import (
 )
 from mockllm.protocols.values import string
 
-__all__ = [
-    "BY_KIND",
-    "PROGRESS",
-    "SERVER_TOOLS",
-    "ItemType",
-    "encodable",
-    "item_type",
-]
-
 _Fields = Mapping[str, Any]
 
 

@@ -14,8 +14,6 @@ from mockllm.protocols.openai_common import check_tool, grammar_of
 from mockllm.protocols.openai_refusals import bad_value, invalid_type, missing
 from mockllm.protocols.values import mapping, string
 
-__all__ = ["added_tools", "offered_tools", "output_schema", "tool_choice"]
-
 _MODES = ("none", "auto", "required")
 _ADDING = ("additional_tools", "tool_search_output")
 _FORMATS = ("json_object", "json_schema", "text")

@@ -25,16 +25,6 @@ from mockllm.quirks.agui.events import (
 )
 from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
 
-__all__ = [
-    "ARGS_WRONG_ID",
-    "CHUNK_INTERLEAVE",
-    "OPEN_CALL_AT_FINISH",
-    "PARALLEL_CALLS",
-    "PHANTOM_PARENT",
-    "SUCCESS_PENDING",
-    "ZERO_ARG",
-]
-
 # Parallel calls
 
 

@@ -22,9 +22,6 @@ from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Tolerance, V
 from mockllm.quirks.samples import REASONING, TEXT, TEXT_AND_CALL, TWO_CALLS
 from mockllm.scenario.model import Api
 
-__all__ = ["BLOCKS"]
-
-
 # Indexes
 
 

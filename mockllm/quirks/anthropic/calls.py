@@ -23,9 +23,6 @@ from mockllm.quirks.anthropic.events import (
 from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
 from mockllm.quirks.samples import CALL, ZERO
 
-__all__ = ["CALLS"]
-
-
 # The input of calls
 
 

@@ -22,9 +22,6 @@ from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
 from mockllm.quirks.ends import time_at, without_finish
 from mockllm.quirks.samples import CALL, TEXT, TEXT_AND_CALL
 
-__all__ = ["ENDINGS"]
-
-
 # Reason and usage
 
 

@@ -17,29 +17,6 @@ from mockllm.quirks import ends
 from mockllm.quirks.base import Item
 from mockllm.quirks.ends import without_finish
 
-__all__ = [
-    "NEUTRAL",
-    "Block",
-    "arguments",
-    "blocks",
-    "calls",
-    "cut",
-    "delta",
-    "end_position",
-    "event",
-    "first_output",
-    "fragment_of",
-    "index_of",
-    "insert_after",
-    "kind",
-    "new_event",
-    "start_of",
-    "started_block",
-    "stop_reason",
-    "until_first_output",
-    "without",
-]
-
 _Json = dict[str, Any]
 
 NEUTRAL = frozenset({"text", "thinking", "tool_use"})

@@ -17,9 +17,6 @@ from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
 from mockllm.quirks.ends import with_done
 from mockllm.quirks.samples import TEXT
 
-__all__ = ["STREAM"]
-
-
 # Further events
 
 

@@ -9,8 +9,6 @@ from mockllm.quirks.chat.broken import text_of
 from mockllm.quirks.chat.chunks import CallFragment, calls, removed, whole
 from mockllm.quirks.samples import CALL, ZERO
 
-__all__ = ["QUIRKS"]
-
 
 def _null_first(items: list[Item], _: Context) -> list[Item]:
     for opening, *_others in calls(items):

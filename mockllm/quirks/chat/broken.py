@@ -20,8 +20,6 @@ from mockllm.quirks.chat.chunks import (
 from mockllm.quirks.samples import CALL
 from mockllm.scenario.model import Api
 
-__all__ = ["QUIRKS", "text_of"]
-
 
 def text_of(call: list[CallFragment]) -> str:
     """The complete arguments of a call."""

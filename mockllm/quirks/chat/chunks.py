@@ -12,23 +12,6 @@ from typing import Any
 
 from mockllm.quirks.base import Item
 
-__all__ = [
-    "CallFragment",
-    "Choice",
-    "by_choice",
-    "calls",
-    "choices_of",
-    "contiguous",
-    "continuations",
-    "finishes",
-    "fragments",
-    "inserted",
-    "removed",
-    "set_fields",
-    "whole",
-    "with_delta",
-]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Choice:

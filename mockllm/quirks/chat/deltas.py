@@ -19,8 +19,6 @@ from mockllm.quirks.chat.chunks import (
 )
 from mockllm.quirks.samples import CALL, TEXT, TWO_CALLS
 
-__all__ = ["QUIRKS"]
-
 
 def _one_chunk(items: list[Item], context: Context) -> list[Item]:
     answers: dict[int, list[list[CallFragment]]] = {}

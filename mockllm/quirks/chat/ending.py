@@ -11,8 +11,6 @@ from mockllm.quirks.chat.usage import is_usage_chunk
 from mockllm.quirks.ends import DONE, unfinished
 from mockllm.quirks.samples import TEXT
 
-__all__ = ["QUIRKS", "is_finish_chunk"]
-
 
 def is_finish_chunk(choice: Choice) -> bool:
     """Whether a chunk has a finish reason, and nothing else but usage."""

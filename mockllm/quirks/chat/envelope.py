@@ -9,8 +9,6 @@ from mockllm.quirks.chat.chunks import Choice, choices_of, fragments, inserted, 
 from mockllm.quirks.chat.deltas import QUIRKS as DELTAS
 from mockllm.quirks.samples import CALL, REASONING, TEXT
 
-__all__ = ["QUIRKS"]
-
 _SAFE = {
     kind: {"filtered": False, "severity": "safe"}
     for kind in ("hate", "self_harm", "sexual", "violence")

@@ -6,8 +6,6 @@ from mockllm.quirks.base import Context, Item, Quirk, Variant
 from mockllm.quirks.chat.chunks import choices_of, inserted
 from mockllm.quirks.samples import TEXT_AND_CALL
 
-__all__ = ["QUIRKS"]
-
 
 def _progress(items: list[Item], context: Context) -> list[Item]:
     first = next(choices_of(items), None)

@@ -14,8 +14,6 @@ from mockllm.quirks.chat.ending import is_finish_chunk
 from mockllm.quirks.chat.usage import is_usage_chunk
 from mockllm.quirks.samples import CALL, TEXT
 
-__all__ = ["QUIRKS"]
-
 
 def _stop_with_tools(items: list[Item], context: Context) -> list[Item]:
     calling = {fragment.choice.index for fragment in fragments(items)}

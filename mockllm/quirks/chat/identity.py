@@ -20,8 +20,6 @@ from mockllm.quirks.chat.chunks import (
 )
 from mockllm.quirks.samples import CALL
 
-__all__ = ["QUIRKS"]
-
 
 def _id_repeated(items: list[Item], _: Context) -> list[Item]:
     for opening, fragment in continuations(items):

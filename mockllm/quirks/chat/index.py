@@ -20,8 +20,6 @@ from mockllm.quirks.chat.chunks import (
 )
 from mockllm.quirks.samples import CALL, TWO_CALLS
 
-__all__ = ["QUIRKS"]
-
 
 def _without_index(items: list[Item], _: Context) -> list[Item]:
     items = whole(items)

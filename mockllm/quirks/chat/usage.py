@@ -17,8 +17,6 @@ from mockllm.quirks.chat.chunks import choices_of, finishes
 from mockllm.quirks.ends import DONE
 from mockllm.quirks.samples import TEXT
 
-__all__ = ["QUIRKS", "is_usage_chunk"]
-
 
 def is_usage_chunk(item: Item) -> bool:
     """Whether a chunk has usage and no choices."""

@@ -18,26 +18,6 @@ from mockllm.framing.sse import decode
 from mockllm.quirks.base import BytesChange, Context
 from mockllm.quirks.ends import end_position
 
-__all__ = [
-    "between",
-    "break_json",
-    "bytewise",
-    "cut_short",
-    "done",
-    "first",
-    "glued",
-    "line_ends",
-    "mark",
-    "no_final_blank",
-    "no_space",
-    "one_newline",
-    "padded",
-    "several_lines",
-    "split_characters",
-    "split_crlf",
-    "with_lines",
-]
-
 BOM = b"\xef\xbb\xbf"
 MOST_WRITES = 20_000
 _LINE_END = re.compile(rb"\r\n|\r|\n")

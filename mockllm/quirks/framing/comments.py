@@ -6,8 +6,6 @@ from mockllm.core.timed_bytes import TimedBytes
 from mockllm.quirks.base import BytesChange, Context
 from mockllm.quirks.framing.changes import several_lines
 
-__all__ = ["before", "inside"]
-
 
 def before(comment: bytes) -> BytesChange:
     """Adds a comment directly before the lines of every event but the first."""

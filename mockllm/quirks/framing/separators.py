@@ -12,8 +12,6 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.quirks.base import Context, Item, Quirk, Variant
 from mockllm.quirks.samples import TEXT
 
-__all__ = ["SEPARATORS"]
-
 
 class _Separated:
     """Adds separators after every character of the model's text.

@@ -26,8 +26,6 @@ from mockllm.quirks.gemini.chunks import (
 from mockllm.quirks.samples import CALL, TWO_SAME, ZERO
 from mockllm.scenario.model import Api
 
-__all__ = ["CALLS"]
-
 _Json = dict[str, Any]
 
 

@@ -20,23 +20,6 @@ from mockllm.quirks import ends
 from mockllm.quirks.base import Item
 from mockllm.quirks.ends import without_finish
 
-__all__ = [
-    "EMPTY",
-    "call_of",
-    "calls",
-    "candidates",
-    "chunk",
-    "end_position",
-    "finish",
-    "first_output",
-    "is_empty_end",
-    "parts",
-    "until_first_output",
-    "with_parts",
-    "with_wire_json",
-    "without_candidates",
-]
-
 _Json = dict[str, Any]
 
 EMPTY: _Json = {"text": ""}

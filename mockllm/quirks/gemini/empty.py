@@ -19,8 +19,6 @@ from mockllm.quirks.gemini.chunks import (
 )
 from mockllm.quirks.samples import TEXT
 
-__all__ = ["EMPTY_CHUNKS"]
-
 _Json = dict[str, Any]
 
 

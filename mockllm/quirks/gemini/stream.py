@@ -20,8 +20,6 @@ from mockllm.quirks.gemini.chunks import (
 )
 from mockllm.quirks.samples import TEXT
 
-__all__ = ["STREAM"]
-
 # Framing
 
 

@@ -18,32 +18,6 @@ from mockllm.protocols.openai_responses.parts import (
 )
 from mockllm.quirks.base import Context, FramesChange, Item
 
-__all__ = [
-    "ARGUMENTS_DELTA",
-    "ARGUMENTS_DONE",
-    "COMPLETE",
-    "ITEM_ADDED",
-    "ITEM_DONE",
-    "OPENERS",
-    "TERMINAL",
-    "VALUES",
-    "event",
-    "index",
-    "item_id",
-    "kind",
-    "last",
-    "new_event",
-    "numbered",
-    "output",
-    "output_item",
-    "output_items",
-    "rename",
-    "reordered",
-    "response",
-    "value_key",
-    "without",
-]
-
 ARGUMENTS_DELTA = "response.function_call_arguments.delta"
 ARGUMENTS_DONE = "response.function_call_arguments.done"
 ITEM_ADDED = "response.output_item.added"

@@ -28,14 +28,6 @@ from mockllm.quirks.responses.events import (
     response,
 )
 
-__all__ = [
-    "DONE_SENTINEL",
-    "KEEPALIVE",
-    "LEGACY_NAMES",
-    "REQUIRED_MISSING",
-    "UNKNOWN_EVENT",
-]
-
 
 def _after_openers(type: str) -> FramesChange:
     """Adds an event without fields after `response.in_progress`."""

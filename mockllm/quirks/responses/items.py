@@ -24,15 +24,6 @@ from mockllm.quirks.responses.events import (
     reordered,
 )
 
-__all__ = [
-    "CALL_ID_MISSING",
-    "INTERLEAVED",
-    "ITEM_ID_NULL",
-    "ITEM_ID_ROTATES",
-    "OUTPUT_INDEX",
-    "REASONING_IDS",
-]
-
 # Identifiers
 
 

@@ -31,15 +31,6 @@ from mockllm.quirks.responses.events import (
     without,
 )
 
-__all__ = [
-    "AFTER_COMPLETED",
-    "COMPLETED_OUTPUT_EMPTY",
-    "ERROR_SHAPE",
-    "INCOMPLETE",
-    "MISSING_OPENERS",
-    "NO_TERMINAL",
-]
-
 # The beginning
 
 _ITEM_OPENERS = ("response.output_item.added",)

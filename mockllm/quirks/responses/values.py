@@ -26,15 +26,6 @@ from mockllm.quirks.responses.events import (
     without,
 )
 
-__all__ = [
-    "ARGS_DONE_ONLY",
-    "ARGS_IN_ADDED",
-    "DELTA_AFTER_DONE",
-    "DUP_DONE",
-    "EMPTY_DELTA",
-    "ZERO_ARG",
-]
-
 ARGS_DONE_ONLY = Quirk(
     "resp-args-done-only",
     samples.CALL,

@@ -26,8 +26,6 @@ from mockllm.tapes.conversion import tape_of
 from mockllm.tapes.model import Tape
 from mockllm.tapes.recorded_turn import RecordedTurn, recorded_error, recorded_turn
 
-__all__ = ["DraftedTurn", "draft_turn"]
-
 Json = dict[str, Any]
 
 

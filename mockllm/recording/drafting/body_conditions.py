@@ -16,8 +16,6 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.redaction.placeholders import wildcards
 from mockllm.scenario.jsontext import compact
 
-__all__ = ["distinguishing_fields"]
-
 _MOST_FIELDS = 3
 _MOST_TRIED = 24
 _LONGEST = 160

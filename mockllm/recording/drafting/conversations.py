@@ -27,8 +27,6 @@ from mockllm.scenario.model import (
     TurnSpec,
 )
 
-__all__ = ["Conversation", "calls_of", "common_turns", "openings", "same_user_text", "text_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Reply:

@@ -21,8 +21,6 @@ from mockllm.recording.drafting.conversations import Conversation
 from mockllm.scenario.model import Match, Scenario, TextCondition
 from mockllm.scenario.precedence import user_condition
 
-__all__ = ["Condition", "MatchRule", "Matches", "Pattern", "no_pattern"]
-
 Condition = Literal["user", "system", "model", "tools"]
 
 Pattern = Callable[[str], str | None]

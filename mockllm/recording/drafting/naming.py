@@ -6,8 +6,6 @@ import re
 import unicodedata
 from collections.abc import Callable
 
-__all__ = ["file_stem", "free_name", "slug"]
-
 _MAX_LENGTH = 48
 _WORD = re.compile(r"[a-z0-9]+")
 

@@ -17,8 +17,6 @@ from mockllm.recording.drafting.conversations import (
     same_user_text,
 )
 
-__all__ = ["KnownConversations", "Placement"]
-
 
 @dataclass(frozen=True, slots=True)
 class Placement:

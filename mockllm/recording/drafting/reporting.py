@@ -10,8 +10,6 @@ from mockllm.recording.drafting.placement import Placement
 from mockllm.scenario.model import Scenario
 from mockllm.tapes.captured import CUTS, Captured
 
-__all__ = ["described", "line_of"]
-
 
 def described(exchange: Captured, origin: Origin) -> str:
     """The description of a scenario that begins with an exchange."""

@@ -40,8 +40,6 @@ from mockllm.tapes.conversion import tape_of
 from mockllm.tapes.model import Tape
 from mockllm.tapes.recorded_turn import route_headers
 
-__all__ = ["DraftedRoute", "RouteDrafting"]
-
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 
 _MOST_INLINE = 2048

@@ -25,8 +25,6 @@ from mockllm.scenario import model as m
 from mockllm.scenario.jsontext import compact, is_object, parse
 from mockllm.scenario.reading.tables import TOOL_NAME
 
-__all__ = ["unresolve"]
-
 _VALID_NAME = re.compile(TOOL_NAME).fullmatch
 _MAX_SPLIT = 1_000_000
 _MAX_BRACKETS = 50

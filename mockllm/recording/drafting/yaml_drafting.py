@@ -32,9 +32,6 @@ from mockllm.scenario.model import (
 )
 from mockllm.scenario.reading.tables import TOOL_NAME
 
-__all__ = ["answering", "echoed", "tried_before", "with_turn"]
-
-
 _MOST_WHOLE = 8 * 1024 * 1024
 _MOST_PART = 4 * 1024 * 1024
 """The longest turn, and the longest part of one, that is written, in characters, roughly."""

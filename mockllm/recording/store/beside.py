@@ -16,8 +16,6 @@ from mockllm.scenario.model import Http, Recorded, RouteAnswer, Scenario, TurnSp
 from mockllm.tapes.dump import dump_tape
 from mockllm.tapes.model import Tape
 
-__all__ = ["FilesBeside"]
-
 
 class FilesBeside:
     """The files of one draft.

@@ -17,8 +17,6 @@ from tempfile import mkdtemp
 
 from mockllm.recording.store.locks import alone, lock, unlock
 
-__all__ = ["EndedExchanges", "WrittenExchanges"]
-
 _PREFIX = ".recording-"
 _ENDED = "ended"
 _WRITTEN = "written"

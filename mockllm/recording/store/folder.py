@@ -32,8 +32,6 @@ from mockllm.tapes.conversion import captured_of
 from mockllm.tapes.load import load_tape
 from mockllm.tapes.model import Tape
 
-__all__ = ["Folder"]
-
 _TURNS = "\nturns:\n"
 _MOST_TRUSTED = 1.0
 """Seconds after which the folder is looked at again, even if it seems unchanged."""

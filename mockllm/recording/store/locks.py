@@ -14,8 +14,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-__all__ = ["alone", "is_unfinished", "lock", "put", "put_all", "unlock"]
-
 _LOCK = ".recording.lock"
 _UNFINISHED = ".unfinished"
 _AT_ONCE = 16

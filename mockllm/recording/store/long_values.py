@@ -25,8 +25,6 @@ from mockllm.scenario.model import (
     TurnSpec,
 )
 
-__all__ = ["files_of", "with_files"]
-
 _MOST_OPAQUE = 512
 """Longer signatures and other values that only machines read get a file; in characters."""
 

@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from mockllm.redaction.find.randomness import has_letters_and_digits
 from mockllm.redaction.find.secret_names import field_is_secret, is_password_name
 
-__all__ = ["assigned"]
-
 _NAMES = ("key", "secret", "token", "pass", "pwd", "credential", "authorization", "cookie")
 
 

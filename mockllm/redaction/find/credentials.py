@@ -16,16 +16,6 @@ from mockllm.redaction.find.patterns import credentials_in, part_at_end
 from mockllm.redaction.find.randomness import has_letters_and_digits
 from mockllm.redaction.find.secret_names import name_is_secret
 
-__all__ = [
-    "header_is_secret",
-    "header_is_secret_by_name",
-    "holds_credential",
-    "parameter_is_secret",
-    "parameters",
-    "secret_words",
-    "with_parameters",
-]
-
 # Headers that are called a key or a session and are none. An idempotency key is drawn
 # for one request and opens nothing; who looks into a retry compares it. `x-mockllm-session` is the
 # name of a test.

@@ -12,8 +12,6 @@ from mockllm.redaction.find.addresses import emails
 from mockllm.redaction.find.patterns import PATTERNS, credentials_in, part_at_end
 from mockllm.redaction.find.personal import PERSONAL
 
-__all__ = ["EMAIL", "PASSWORD", "Detector", "kind_name", "kinds", "known_kind"]
-
 EMAIL = "e-mail address"
 PASSWORD = "password or key"  # noqa: S105
 _PART = "part of a key"

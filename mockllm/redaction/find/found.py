@@ -11,18 +11,6 @@ from mockllm.redaction.walk.channels import Channel
 from mockllm.redaction.walk.encodings import Base64Run, View
 from mockllm.redaction.walk.json_strings import StringValue
 
-__all__ = [
-    "Found",
-    "Spans",
-    "adjacent",
-    "in_original",
-    "joins",
-    "moved",
-    "split",
-    "union",
-    "whole_escapes",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class Found:

@@ -10,8 +10,6 @@ from mockllm.redaction.find.detector import known_kind
 from mockllm.redaction.find.user_patterns import UserPattern, compiled_patterns
 from mockllm.redaction.walk.json_paths import compiled
 
-__all__ = ["Keep", "keep_from"]
-
 _IN = re.compile(r"(.*?)\s+in\s+(\$.*)\Z", re.DOTALL)
 
 

@@ -6,8 +6,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-__all__ = ["MIN_MATCH", "KnownSecrets"]
-
 MIN_MATCH = 12
 """So many characters of a secret are not in a text by accident."""
 

@@ -20,16 +20,6 @@ from mockllm.redaction.find.randomness import entropy, has_letters_and_digits, l
 from mockllm.redaction.find.triggers import Triggers
 from mockllm.redaction.walk.encodings import is_inside_base64
 
-__all__ = [
-    "PATTERNS",
-    "GitleaksRule",
-    "Pattern",
-    "candidates",
-    "credentials_in",
-    "gitleaks_rules",
-    "part_at_end",
-]
-
 
 class GitleaksRule(NamedTuple):
     """A kind of key, texts of which it has one, the least entropy in bits for each character (0:

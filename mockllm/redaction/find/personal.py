@@ -6,8 +6,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-__all__ = ["PERSONAL"]
-
 _Span = tuple[int, int]
 
 # With `+` and the country, as E.164 has it, or as it is written in North America.

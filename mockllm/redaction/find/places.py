@@ -11,8 +11,6 @@ from mockllm.redaction.walk.channels import Channel
 from mockllm.redaction.walk.documents import Document
 from mockllm.redaction.walk.json_strings import StringValue, api_fields
 
-__all__ = ["Places"]
-
 _Path = tuple[str | int, ...]
 _ARGUMENTS = "arguments"
 # Some APIs have arguments in an `input`. At the root `input` is what a request asks.

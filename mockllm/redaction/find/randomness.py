@@ -6,14 +6,6 @@ import re
 from collections import Counter
 from math import log2
 
-__all__ = [
-    "could_be_password",
-    "entropy",
-    "has_letters_and_digits",
-    "looks_generated",
-    "looks_random",
-]
-
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 

@@ -8,14 +8,6 @@ from typing import Literal
 
 from mockllm.redaction.find.randomness import could_be_password, looks_generated
 
-__all__ = [
-    "field_is_secret",
-    "field_strength",
-    "is_password_name",
-    "name_is_secret",
-    "names_customer",
-]
-
 _STRONG = re.compile(
     r"(?:api|subscription|access|secret|account|private|auth|master|encryption)key\Z"
     r"|(?:client|app|consumer|shared)secret\Z|(?:access|refresh|auth|session|id|bearer)token\Z"

@@ -11,8 +11,6 @@ import re
 import string
 from collections.abc import Iterable, Sequence
 
-__all__ = ["LONGEST_PROSE", "Triggers", "has_long_run"]
-
 LONGEST_PROSE = 15
 """A longer run of letters, digits, `_` and `-` may be a key."""
 

@@ -7,8 +7,6 @@ from collections.abc import Iterable
 from mockllm.core.patterns import PatternError, PatternGaveUpError, TimedPattern, compiled
 from mockllm.errors import UsageError, WireError
 
-__all__ = ["UserPattern", "compiled_patterns"]
-
 
 class UserPattern:
     """A regular expression for secrets. No search takes longer than some seconds."""

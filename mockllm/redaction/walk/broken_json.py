@@ -6,8 +6,6 @@ import re
 
 from mockllm.redaction.walk.json_strings import decoded
 
-__all__ = ["completed"]
-
 _SPACE = " \t\r\n"
 _BRACKETS = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*("?)|[\[\]{}]', re.DOTALL)
 _HALF_ESCAPE = re.compile(r"(?<!\\)((?:\\\\)*)\\(?:u[0-9a-fA-F]{0,3})?\Z")

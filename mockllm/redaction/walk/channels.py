@@ -8,8 +8,6 @@ from typing import Any
 
 from mockllm.redaction.walk.json_strings import StringValue, api_fields
 
-__all__ = ["Channel", "channels_of"]
-
 _Key = tuple[Any, ...]
 
 

@@ -13,8 +13,6 @@ from mockllm.redaction.walk.channels import Channel, channels_of
 from mockllm.redaction.walk.event_values import event_values, has_data_line, read_json
 from mockllm.redaction.walk.json_strings import Reader, StringValue
 
-__all__ = ["Document", "document", "may_be_document"]
-
 
 @dataclass(frozen=True, slots=True)
 class Document:

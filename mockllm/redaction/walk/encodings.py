@@ -11,15 +11,6 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-__all__ = [
-    "Base64Run",
-    "View",
-    "base64_runs",
-    "is_inside_base64",
-    "percent_decoded",
-    "unescaped",
-]
-
 
 @dataclass(frozen=True, slots=True)
 class View:

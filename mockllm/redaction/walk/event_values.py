@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from mockllm.redaction.walk.broken_json import completed
 from mockllm.redaction.walk.json_strings import Field, Reader, StringValue
 
-__all__ = ["event_values", "has_data_line", "read_json"]
-
 _SPACE = " \t\r\n"
 _SHORTEST = len("data: ") + 1
 

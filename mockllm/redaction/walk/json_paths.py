@@ -7,8 +7,6 @@ from collections.abc import Iterable
 
 from mockllm.errors import UsageError
 
-__all__ = ["compiled"]
-
 _STEP = re.compile(
     r"(?:(?P<deep>\.\.)|\.|(?=\[))"
     r"(?:(?P<name>[A-Za-z_][\w-]*)|(?P<any>\*)|\[(?:(?P<index>\d+)|(?P<all>\*)"

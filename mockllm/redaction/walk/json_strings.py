@@ -19,8 +19,6 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.records import FieldNames
 from mockllm.redaction.walk.encodings import unescaped
 
-__all__ = ["Field", "Reader", "StringValue", "api_fields", "decoded"]
-
 Path = tuple[str | int, ...]
 
 

@@ -17,8 +17,6 @@ from mockllm.redaction.walk.channels import Channel
 from mockllm.redaction.walk.documents import Document
 from mockllm.redaction.walk.json_strings import Field, StringValue
 
-__all__ = ["Scalars", "between", "changed", "scalars"]
-
 _FRAGMENTS = "split"
 _TOOL = "tool"
 _ARGUMENTS = "arguments"

@@ -24,8 +24,6 @@ from mockllm.replay.auto.schema_sample import (
 from mockllm.scenario.jsontext import compact
 from mockllm.scenario.model import AnyPart, ReasoningPart, TextPart, ToolPart
 
-__all__ = ["auto_parts", "lacks_content", "sample_notes"]
-
 _SMALL = 64
 """Schemas with up to so many values are sampled at once, in some milliseconds."""
 

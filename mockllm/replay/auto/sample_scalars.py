@@ -6,8 +6,6 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-__all__ = ["count_of", "numbers", "strings"]
-
 _FORMATS = {
     "date-time": "2026-01-01T00:00:00Z",
     "date": "2026-01-01",

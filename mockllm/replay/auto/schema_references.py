@@ -7,8 +7,6 @@ from urllib.parse import unquote
 
 from mockllm.errors import MockLLMError
 
-__all__ = ["UnsatisfiableError", "resolve"]
-
 
 class UnsatisfiableError(MockLLMError):
     """No value was found for the schema."""

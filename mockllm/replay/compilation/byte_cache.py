@@ -7,8 +7,6 @@ from typing import TypeVar
 
 from cachetools import LRUCache
 
-__all__ = ["byte_bounded"]
-
 _Key = TypeVar("_Key", bound=Hashable)
 _Value = TypeVar("_Value")
 

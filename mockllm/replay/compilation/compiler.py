@@ -31,8 +31,6 @@ from mockllm.replay.compilation.resolve import resolve, spread
 from mockllm.replay.compilation.stream import stream, variants
 from mockllm.scenario.model import AnyPart, AutoPart, TurnSpec, Wire
 
-__all__ = ["Replayer"]
-
 
 class Replayer:
     """Compiles and caches answers, bounded in bytes; the least recently used are dropped first."""

@@ -22,22 +22,6 @@ from mockllm.protocols.base import WireProtocol, dumps
 from mockllm.protocols.extra import merge
 from mockllm.scenario.model import Http
 
-__all__ = [
-    "CORS",
-    "LAST_CHUNK",
-    "FaultNote",
-    "HttpAnswer",
-    "bytes_answer",
-    "chunk",
-    "error_answer",
-    "http_error_answer",
-    "in_list",
-    "json_answer",
-    "stated_wait",
-    "without_body",
-]
-
-
 _NO_EXTRA: Mapping[str, Any] = {}
 
 

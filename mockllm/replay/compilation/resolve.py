@@ -51,8 +51,6 @@ from mockllm.scenario.model import (
     TurnSpec,
 )
 
-__all__ = ["parallel_beats", "resolve", "spread", "usual_finish"]
-
 
 def resolve(
     scenario: Scenario,

@@ -20,8 +20,6 @@ from mockllm.quirks import find
 from mockllm.quirks.base import Context, Variant, change_frames
 from mockllm.scenario.model import Wire
 
-__all__ = ["stream", "variants"]
-
 _NO_EXTRA: Mapping[str, Any] = {}
 
 

@@ -31,8 +31,6 @@ from mockllm.tapes.captured import Cut
 from mockllm.tapes.load import load_head, load_tape
 from mockllm.tapes.model import Tape
 
-__all__ = ["RecordedAnswer", "Recordings", "Why", "answer", "check", "load"]
-
 Why = Literal[
     "", "exact", "edited", "other api", "not streamed", "streamed", "quirks", "unreadable"
 ]

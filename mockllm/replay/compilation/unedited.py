@@ -29,8 +29,6 @@ from mockllm.tapes.conversion import captured_of
 from mockllm.tapes.model import Tape
 from mockllm.tapes.recorded_turn import recorded_error, recorded_turn, route_headers
 
-__all__ = ["is_unedited"]
-
 
 def is_unedited(
     scenario: Scenario,

@@ -18,8 +18,6 @@ from mockllm.scenario.model import (
     UsageSpec,
 )
 
-__all__ = ["usage"]
-
 
 def usage(
     scenario: Scenario, index: int, spec: TurnSpec, parts: Sequence[Part]

@@ -19,8 +19,6 @@ from mockllm.replay.compilation.http_answer import FaultNote, HttpAnswer, bytes_
 from mockllm.scenario.fault_model import Fault, faults_text
 from mockllm.scenario.model import Scenario
 
-__all__ = ["break_answered", "broken", "call_names", "circumstances", "is_redirected", "note_of"]
-
 
 def circumstances(
     protocol: WireProtocol,

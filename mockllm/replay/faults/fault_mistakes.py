@@ -16,8 +16,6 @@ from mockllm.replay.faults.broken_answer import call_names, circumstances
 from mockllm.scenario.model import AutoPart, Fault, Scenario, TurnSpec
 from mockllm.scenario.reading.locate import KeyPath
 
-__all__ = ["fault_mistakes"]
-
 
 def fault_mistakes(scenario: Scenario) -> Iterator[tuple[KeyPath, str]]:
     """The faults of a scenario that strike over none of its APIs: where each is, and why.

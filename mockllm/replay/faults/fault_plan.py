@@ -10,8 +10,6 @@ from mockllm.errors import UsageError
 from mockllm.scenario.fault_model import Fault
 from mockllm.scenario.reading.faults import OF_SERVERS, parse_faults
 
-__all__ = ["NO_PLAN", "FaultPlan", "read_plan"]
-
 _PARTS = 1_000_000
 
 

@@ -15,8 +15,6 @@ from typing import Any
 from mockllm.replay.sessions.exchange import Exchange
 from mockllm.replay.sessions.shortened_bodies import shortened_body
 
-__all__ = ["Dropped"]
-
 _ENTRY = 768
 """An estimate of the memory of an entry besides its body, in bytes."""
 

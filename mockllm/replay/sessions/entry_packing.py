@@ -16,8 +16,6 @@ from mockllm.core.target import Target
 from mockllm.replay.sessions.exchange import Exchange, Played, Received, Sent
 from mockllm.replay.sessions.session import Session
 
-__all__ = ["ENDED_EARLY", "Stored", "pack", "restore", "unpack"]
-
 ENDED_EARLY = "The server process that sent this answer ended before the answer did."
 """The problem of an entry whose process is gone."""
 

@@ -18,17 +18,6 @@ from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import RequestError
 from mockllm.replay.sessions.shortened_bodies import MAX_BODY, shortened_body
 
-__all__ = [
-    "NOTHING",
-    "Exchange",
-    "ExchangeOutcome",
-    "PassedAnswer",
-    "Played",
-    "Received",
-    "Sent",
-    "not_kept_whole",
-]
-
 ExchangeOutcome = Literal[
     "played", "unmatched", "invalid", "error", "forwarded", "unknown route", "failed"
 ]

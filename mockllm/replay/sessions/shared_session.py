@@ -12,19 +12,6 @@ from mockllm.errors import RequestError
 from mockllm.replay.sessions.session import Exchange, Session
 from mockllm.scenario.model import Scenario
 
-__all__ = [
-    "Attempt",
-    "Claim",
-    "FindAnswer",
-    "FindConversation",
-    "Number",
-    "SharedSession",
-    "StateAwayError",
-    "StateNotReadError",
-    "StateOperation",
-    "Turn",
-]
-
 Turn = tuple[str, int]
 """A turn: the name of its scenario, and its index."""
 

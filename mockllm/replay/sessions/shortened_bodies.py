@@ -11,8 +11,6 @@ import json
 import re
 from typing import Any
 
-__all__ = ["LONGEST", "MAX_BODY", "is_shortened", "shortened_body", "shortened_value"]
-
 MAX_BODY = 1024 * 1024
 """The most bytes that a journal keeps of one body."""
 

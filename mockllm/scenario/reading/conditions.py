@@ -26,14 +26,6 @@ from mockllm.scenario.reading.values import (
     text,
 )
 
-__all__ = [
-    "expectation",
-    "header_value",
-    "headers",
-    "is_position",
-    "match",
-]
-
 T = TypeVar("T")
 
 _names = listing(tool_name, "tool names")

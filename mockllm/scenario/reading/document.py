@@ -23,8 +23,6 @@ from mockllm.scenario.reading.values import (
     text,
 )
 
-__all__ = ["scenario"]
-
 _tool_spec = record(m.ToolSpec, table("tool"))
 _apis = listing(api_name, "apis")
 

@@ -13,8 +13,6 @@ from mockllm.scenario.reading.nodes import Mapping, Node
 from mockllm.scenario.reading.tables import table
 from mockllm.scenario.reading.values import Findings, Reader, json_value, record, unknown
 
-__all__ = ["extra"]
-
 
 def _is_filled(node: Node, expected: str, findings: Findings) -> bool:
     """Whether a node is a mapping with entries, as expected."""

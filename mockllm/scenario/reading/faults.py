@@ -24,8 +24,6 @@ from mockllm.scenario.reading.values import (
 )
 from mockllm.scenario.reading.wording import suggestion
 
-__all__ = ["FAULTS", "OF_SERVERS", "PLACE_KEYS", "faults", "parse_faults"]
-
 _COUNT = re.compile(r"(\d{1,9}) ?(events?|bytes?)\Z", re.ASCII)
 _EVENT = re.compile(r"event ?(\d{1,9})\Z", re.ASCII)
 _CALL = re.compile(r"(\S+) arguments\Z")

@@ -9,8 +9,6 @@ from stat import S_ISREG
 
 from mockllm.errors import Problem, ScenarioError
 
-__all__ = ["MAX_BODY", "MAX_FILE", "body_path", "tape_path", "texts"]
-
 MAX_FILE = 8 * 1024 * 1024
 """Bytes in one scenario file."""
 

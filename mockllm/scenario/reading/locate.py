@@ -12,8 +12,6 @@ from dataclasses import dataclass
 
 from mockllm.scenario.reading.nodes import Mapping, Mark, Node, Scalar, Sequence
 
-__all__ = ["KeyPath", "SourceLocation", "format_path", "locate_node", "locate_path", "node_paths"]
-
 KeyPath = tuple[str | int, ...]
 """Keys and indices from the root of a document to a value."""
 

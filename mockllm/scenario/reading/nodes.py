@@ -27,17 +27,6 @@ from yaml.events import (
 
 from mockllm.errors import Problem, ScenarioError
 
-__all__ = [
-    "MAX_DEPTH",
-    "MAX_NODES",
-    "Mapping",
-    "Mark",
-    "Node",
-    "Scalar",
-    "Sequence",
-    "YamlDocument",
-]
-
 MAX_DEPTH = 100
 MAX_NODES = 250_000
 """Nodes in one document; a node counts again for each alias of it."""

@@ -31,8 +31,6 @@ from mockllm.scenario.reading.values import (
 )
 from mockllm.scenario.reading.wording import nearest, suggestion
 
-__all__ = ["BROKEN", "PARTS", "ends", "error", "reply", "rule", "split"]
-
 BROKEN = m.ToolPart("")
 
 _RULES = ("whole", "chars", "words")

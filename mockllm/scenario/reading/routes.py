@@ -17,8 +17,6 @@ from mockllm.scenario.reading.nodes import Mapping, Node
 from mockllm.scenario.reading.tables import inner_path, table
 from mockllm.scenario.reading.values import Findings, json_value, readable_fields, text
 
-__all__ = ["BODIES", "METHODS", "answer", "check_route", "route"]
-
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 """The methods of routes. The server itself answers OPTIONS, for pages in a browser."""
 

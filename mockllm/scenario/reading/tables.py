@@ -30,17 +30,6 @@ from mockllm.scenario.reading.values import (
     text,
 )
 
-__all__ = [
-    "TABLES",
-    "TOOL_NAME",
-    "choices",
-    "inner_path",
-    "long_text",
-    "table",
-    "text_of_file",
-    "tool_name",
-]
-
 _SCHEMA: dict[str, Any] = json.loads(
     (Path(__file__).parents[1] / "schema.json").read_text(encoding="utf-8")
 )

@@ -28,8 +28,6 @@ from mockllm.scenario.reading.values import (
     text,
 )
 
-__all__ = ["turn", "usage"]
-
 _MAX_SEGMENT = 16 * 1024 * 1024
 _REMOVED: Any = object()
 """The null with which a variant removes a key of its turn."""

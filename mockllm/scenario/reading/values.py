@@ -17,32 +17,6 @@ from mockllm.scenario.reading.nodes import Mapping, Mark, Node, Scalar, Sequence
 from mockllm.scenario.reading.wording import display_node, excerpt, nearest, suggestion
 from mockllm.scenario.vocabulary import Vocabulary
 
-__all__ = [
-    "MAX_FINDINGS",
-    "Findings",
-    "Reader",
-    "Table",
-    "api_name",
-    "boolean",
-    "choice",
-    "duration",
-    "fields",
-    "integer",
-    "is_null",
-    "json_mapping",
-    "json_value",
-    "keys",
-    "line",
-    "listing",
-    "matching_text",
-    "percent",
-    "readable_fields",
-    "record",
-    "scalar",
-    "text",
-    "unknown",
-]
-
 T = TypeVar("T")
 Reader = Callable[[Node, "Findings"], Any]
 

@@ -9,8 +9,6 @@ from collections.abc import Iterable
 from mockllm.core.text import shorten
 from mockllm.scenario.reading.nodes import Mapping, Node, Sequence
 
-__all__ = ["display_node", "excerpt", "nearest", "suggestion"]
-
 _QUOTED = 60
 """How many characters of a value a message quotes."""
 

@@ -13,8 +13,6 @@ from urllib.parse import urlsplit
 
 from mockllm.errors import RequestError, UsageError
 
-__all__ = ["ControlAccess", "check_origin", "preflight_headers"]
-
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://[^/?#\s@,*A-Z]+")
 _TOKENS = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+(?:\s*,\s*[!#$%&'*+.^_`|~0-9A-Za-z-]+)*")
 _USUAL_PORTS = {"http": ":80", "https": ":443"}

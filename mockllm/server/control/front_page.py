@@ -19,8 +19,6 @@ from mockllm.replay.compilation.http_answer import CORS, HttpAnswer, bytes_answe
 from mockllm.server.control.routes import base_urls
 from mockllm.server.http.addresses import url_of
 
-__all__ = ["front_page", "wants_page"]
-
 _HOST = re.compile(r"(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?")
 _FILES = ("docs/server.md", "docs/scenarios.md", "docs/cli.md")
 

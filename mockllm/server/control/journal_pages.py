@@ -17,8 +17,6 @@ from mockllm.replay.sessions.exchange import Exchange
 from mockllm.replay.sessions.session import Session
 from mockllm.server.control.query import whole_number
 
-__all__ = ["JournalPage", "journal_parts", "read_page"]
-
 _ascii = json.JSONEncoder(separators=(",", ":")).encode
 
 

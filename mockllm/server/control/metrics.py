@@ -17,8 +17,6 @@ from mockllm.errors import RequestError
 if TYPE_CHECKING:
     from mockllm.replay.sessions.exchange import Exchange
 
-__all__ = ["LATENESS", "Figures", "render"]
-
 LATENESS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 """The upper bounds of the classes of lateness, in seconds."""
 

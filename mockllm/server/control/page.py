@@ -13,8 +13,6 @@ from aiohttp import web
 
 from mockllm.replay.sessions.exchange import Sent
 
-__all__ = ["Page"]
-
 
 class Page(Protocol):
     """A page that shows what the server does."""

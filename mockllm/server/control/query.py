@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from mockllm.core.text import shorten
 from mockllm.errors import RequestError
 
-__all__ = ["flag", "names", "whole_number"]
-
 _MOST_DIGITS = 18
 """Python reads at most 4,300 digits, and nothing here counts so far."""
 

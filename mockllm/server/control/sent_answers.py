@@ -7,8 +7,6 @@ from collections import deque
 from mockllm.replay.compilation.http_answer import HttpAnswer
 from mockllm.replay.sessions.exchange import Exchange
 
-__all__ = ["KEEPS", "SentAnswers"]
-
 KEEPS = 256
 """So many answers are kept."""
 

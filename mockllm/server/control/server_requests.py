@@ -31,8 +31,6 @@ from mockllm.server.http.journal_delivery import deliver_parts
 from mockllm.server.http.request_target import SESSION_HEADER
 from mockllm.server.readiness import Readiness
 
-__all__ = ["ServerRequests"]
-
 _PAGE = CONTROL_PREFIX + "ui"
 
 _PROBES = frozenset(CONTROL_PREFIX + name for name in ("health", "ready", "metrics"))

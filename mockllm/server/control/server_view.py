@@ -13,8 +13,6 @@ from mockllm.server.control.page import Page
 from mockllm.server.control.sent_answers import SentAnswers
 from mockllm.server.state.shared_control import SharedControl
 
-__all__ = ["ServerView"]
-
 
 class ServerView:
     """A server as its page sees it.

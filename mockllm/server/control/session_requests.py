@@ -19,8 +19,6 @@ from mockllm.replay.faults.fault_plan import FaultPlan, read_plan
 from mockllm.scenario.model import Scenario
 from mockllm.server.http.request_target import SESSION_NAME
 
-__all__ = ["SessionRequest", "SessionRequestError", "read_session_request"]
-
 _SCENARIO = "a scenario: YAML text, or an object"
 
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from mockllm.server.control.session_requests import SessionRequest
     from mockllm.server.recording.proxy import Proxy
 
-__all__ = ["SessionSetup", "SessionSetups"]
-
 _MOST_BYTES = 64 * 1024 * 1024
 _MOST_NAMES = 65_536
 """How many evicted sessions are remembered."""

@@ -29,19 +29,6 @@ from aiohttp.http import HttpProcessingError, RawRequestMessage
 
 from mockllm.server.http.connection_faults import Admission, LimitedConnection
 
-__all__ = [
-    "UNREADABLE",
-    "BodyError",
-    "ServiceConnection",
-    "connection_of",
-    "drain",
-    "give_what_arrived",
-    "low_level_server",
-    "observe_connections",
-    "take_no_more_requests",
-    "written_response",
-]
-
 UNREADABLE = (web.RequestPayloadError, HttpProcessingError)
 """What reading a body raises whose framing or coding is wrong; the second is not documented."""
 

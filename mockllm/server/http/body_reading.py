@@ -9,8 +9,6 @@ from aiohttp import web
 from mockllm.errors import RequestError
 from mockllm.server.http.aiohttp_internals import UNREADABLE
 
-__all__ = ["arrived", "brief", "closes", "is_malformed", "read_body", "read_part", "silent"]
-
 _UNREADABLE = "unreadable_body"
 
 

@@ -11,8 +11,6 @@ from typing import cast
 
 from aiohttp import web
 
-__all__ = ["Admission", "LimitedConnection", "close_at_next_request"]
-
 
 class Admission:
     """The connections of a server.

@@ -26,8 +26,6 @@ from mockllm.server.http.pacing import Paced, Pacer
 from mockllm.server.http.sending import WATER, break_off, broken_chunk, drained, send
 from mockllm.server.options import ServerOptions
 
-__all__ = ["CLOSE", "KEEP_ALIVE", "deliver", "write_at_once"]
-
 KEEP_ALIVE = written_response(keep_alive=True)
 CLOSE = written_response(keep_alive=False)
 

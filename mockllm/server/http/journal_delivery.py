@@ -13,8 +13,6 @@ from mockllm.replay.sessions.exchange import Sent
 from mockllm.server.http.delivery import CLOSE, KEEP_ALIVE
 from mockllm.server.http.sending import send
 
-__all__ = ["deliver_parts"]
-
 _WRITE = 32 * 1024
 """Smaller parts are joined up to this size, in bytes."""
 

@@ -27,8 +27,6 @@ from mockllm.server.http.sending import break_off, broken_chunk, send
 from mockllm.server.recording.copying import AnswerCopy, cut_of
 from mockllm.server.recording.upstream import Upstream
 
-__all__ = ["pass_broken"]
-
 _SILENCE = 300.0
 """For so many seconds a service may send nothing after the client is gone."""
 

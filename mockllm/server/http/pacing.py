@@ -21,8 +21,6 @@ from mockllm.replay.sessions.exchange import Sent
 from mockllm.server.http.sending import WATER, drained
 from mockllm.server.http.socket_age import age
 
-__all__ = ["Paced", "Pacer"]
-
 _TICKS = 1000
 """How many times a second something may be due: epoll and uvloop wait for whole milliseconds."""
 

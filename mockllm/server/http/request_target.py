@@ -10,16 +10,6 @@ from mockllm.core.text import shorten
 from mockllm.errors import RequestError
 from mockllm.protocols.routes import parse_query
 
-__all__ = [
-    "SESSION_HEADER",
-    "SESSION_NAME",
-    "check_session",
-    "first_line",
-    "origin_form",
-    "session_of",
-    "split_target",
-]
-
 SESSION_NAME = r"[A-Za-z0-9._-]{1,128}"
 SESSION_HEADER = "x-mockllm-session"
 _NO_QUERY: Mapping[str, str] = {}

@@ -17,8 +17,6 @@ if sys.platform == "linux":
     import fcntl
     import termios
 
-__all__ = ["WATER", "break_off", "broken_chunk", "drained", "send"]
-
 _PROMISED = 64
 """How many more bytes an HTTP chunk promises that breaks off."""
 

@@ -8,8 +8,6 @@ import struct
 import sys
 import time
 
-__all__ = ["age"]
-
 _LAST_RECEIVED = 8 + 4 * 11
 """Where `tcpi_last_data_recv` begins in `struct tcp_info` (linux/tcp.h), in bytes."""
 

@@ -18,8 +18,6 @@ from mockllm.server.recording.services import shown_url
 from mockllm.server.recording.upstream import RawHeaders, Upstream
 from mockllm.tapes.captured import Captured, Cut
 
-__all__ = ["AnswerCopy", "Upload", "cut_of"]
-
 _AT_ONCE = 1024 * 1024
 """Up to this size in bytes, the body of a request is read before it is sent."""
 

@@ -8,8 +8,6 @@ from itertools import islice
 
 from mockllm.tapes.captured import Captured
 
-__all__ = ["ExchangeQueue"]
-
 _MOST_TOGETHER = 32
 """Exchanges that are written together. Other recorders of the folder wait that long."""
 

@@ -37,8 +37,6 @@ from mockllm.server.recording.upstream import RawHeaders, Upstream, Upstreams, e
 if TYPE_CHECKING:
     from mockllm.server.options import RecordMode, RecordOptions
 
-__all__ = ["Proxy"]
-
 _OURS = b"x-mockllm-"
 _RECOMPUTED = (b"host", b"expect")
 _DECODED = ("gzip", "deflate", "br", "zstd")

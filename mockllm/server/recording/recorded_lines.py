@@ -15,8 +15,6 @@ if TYPE_CHECKING:
     from mockllm.recording.drafting.lines import Line
     from mockllm.server.options import RecordOptions
 
-__all__ = ["RecordedLines"]
-
 _MOST = 500
 
 

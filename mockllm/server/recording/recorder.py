@@ -35,8 +35,6 @@ from mockllm.tapes.captured import Captured
 if TYPE_CHECKING:
     from mockllm.server.options import RecordOptions
 
-__all__ = ["Recorder", "Written"]
-
 Written = Callable[[tuple[Scenario, ...]], Callable[[], None]]
 
 _INTERVAL = 1.0

@@ -11,8 +11,6 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
 from mockllm.redaction.masks import masked_url
 
-__all__ = ["Services", "shown_url"]
-
 _VERSION = re.compile(r"v\d\w*")
 _SHARED_HEADERS = frozenset(["authorization"])
 """The headers for credentials that clients of several APIs send."""

@@ -27,8 +27,6 @@ from mockllm.server.http.aiohttp_internals import (
     observe_connections,
 )
 
-__all__ = ["Upstream", "Upstreams", "end_to_end"]
-
 RawHeaders = tuple[tuple[bytes, bytes], ...]
 
 _HOP_BY_HOP = frozenset(

@@ -20,8 +20,6 @@ from mockllm.tapes.captured import Captured
 from mockllm.tapes.conversion import detected
 from mockllm.tapes.recorded_turn import is_complete
 
-__all__ = ["Group", "GroupResult", "Writer", "WriterSetup", "lost", "one_by_one"]
-
 Group = Sequence[tuple[int, Captured]]
 """Exchanges in the order in which they ended, each with its number."""
 

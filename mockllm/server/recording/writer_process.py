@@ -15,8 +15,6 @@ from typing import Any
 
 from mockllm.server.recording.writer import Group, GroupResult, Writer, WriterSetup
 
-__all__ = ["WriterEndedError", "WriterProcess", "main"]
-
 _START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
 _START += "from mockllm.server.recording.writer_process import main; main()"
 _COLLECTION = 50_000

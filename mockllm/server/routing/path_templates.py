@@ -15,8 +15,6 @@ from difflib import get_close_matches
 from mockllm.errors import UsageError
 from mockllm.protocols.base import Route, WireProtocol
 
-__all__ = ["path_routes"]
-
 _NAMED = re.compile(r"\{([A-Za-z_]\w*)\}(:[A-Za-z]+)?")
 _LITERAL = re.compile(r"[A-Za-z0-9._~!$&'()*+,;=:@%-]+")
 _OWN = re.compile(r"/_mockllm(/|$)|/s/")

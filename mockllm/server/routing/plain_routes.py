@@ -16,8 +16,6 @@ from mockllm.replay.request_options import FAULT_HEADER
 from mockllm.replay.sessions.exchange import Played
 from mockllm.server.routing.routes import Endpoint, Routes
 
-__all__ = ["PlainRoutes"]
-
 
 class PlainRoutes:
     """Answers routes that call no model.

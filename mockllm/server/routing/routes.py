@@ -18,9 +18,6 @@ from mockllm.protocols.detection import detect
 from mockllm.protocols.routes import detected_target, path_target, route_pattern
 from mockllm.replay.fallback_routes import find_fallback
 
-__all__ = ["Endpoint", "Routes"]
-
-
 NO_ROUTES: Mapping[str, tuple[Route, ...]] = {}
 
 _CLOSE = 0.85

@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from mockllm.server.state.store import StateStore, Totals
 
-__all__ = ["BOUNDS", "Bounds", "hold_bounds"]
-
 
 @dataclass(frozen=True, slots=True)
 class Bounds:

@@ -15,8 +15,6 @@ from mockllm.replay.sessions.shared_session import Turn
 from mockllm.server.state.bounds import BOUNDS, Bounds, hold_bounds
 from mockllm.server.state.store import Batch, StateStore, StoreError
 
-__all__ = ["JournalWriter"]
-
 _DELAY = 0.05
 _BATCH = 500
 _PAUSES = (0.1, 0.2, 0.5, 1.0)

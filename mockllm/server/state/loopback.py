@@ -7,8 +7,6 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from mockllm.server.state.store import StoreError
 
-__all__ = ["LoopbackListener", "ask_processes"]
-
 _WAIT = 5.0
 """For so many seconds a process waits for the others."""
 

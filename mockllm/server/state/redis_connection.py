@@ -14,8 +14,6 @@ from urllib.parse import parse_qs, urlsplit, urlunsplit
 from mockllm.errors import UsageError
 from mockllm.server.state.store import StoreError
 
-__all__ = ["WAIT", "RedisConnection"]
-
 WAIT = 5.0
 """For so many seconds a process waits for the others, and for the server."""
 

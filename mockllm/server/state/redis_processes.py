@@ -16,8 +16,6 @@ from typing import Any
 from mockllm.server.state.redis_connection import WAIT, RedisConnection
 from mockllm.server.state.store import StoreError
 
-__all__ = ["RedisProcesses"]
-
 _COMPARISONS = 5
 """So often a process compares its clock with the server's before it answers requests."""
 

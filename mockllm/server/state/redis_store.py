@@ -37,8 +37,6 @@ from mockllm.server.state.store import (
     turn_key,
 )
 
-__all__ = ["RedisStore"]
-
 _PARTS = ("journal", "played", "attempts", "answers", "conversations", "forgotten", "about")
 """The keys of a session, without its setup."""
 

@@ -18,8 +18,6 @@ from mockllm.server.control.session_setup import SessionSetups
 from mockllm.server.state.shared_setups import SharedSetups
 from mockllm.server.state.shared_state import SharedState, needing
 
-__all__ = ["DEFAULT", "SharedAnswers"]
-
 DEFAULT = "default"
 """The session of requests that name none. It has no setup of its own."""
 

@@ -16,8 +16,6 @@ from mockllm.server.state.shared_answers import DEFAULT, SharedAnswers
 from mockllm.server.state.shared_state import needing
 from mockllm.server.state.store import Names, Setup
 
-__all__ = ["SharedControl", "SharedSessions"]
-
 
 class SharedSessions(Sessions):
     """Sessions as they were when they were read, and the changes that a control route makes.

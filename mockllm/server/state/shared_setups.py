@@ -14,8 +14,6 @@ from mockllm.server.control.session_setup import SessionSetups
 from mockllm.server.state.shared_state import SharedState, needing
 from mockllm.server.state.store import Setup
 
-__all__ = ["SharedSetups"]
-
 _MOST = 256
 """So many sessions are set up in a process at the same time."""
 

@@ -16,8 +16,6 @@ from mockllm.server.control.metrics import Figures
 from mockllm.server.state.journal_writer import JournalWriter
 from mockllm.server.state.store import StateStore, StoreError
 
-__all__ = ["SharedState", "needing", "store_of"]
-
 _REDIS = ("redis://", "rediss://", "valkey://", "valkeys://", "unix://")
 
 

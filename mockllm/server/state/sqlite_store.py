@@ -16,8 +16,6 @@ from mockllm.server.state.loopback import LoopbackListener, ask_processes
 from mockllm.server.state.sqlite_tables import SqliteTables
 from mockllm.server.state.store import Batch, StoreError, Totals
 
-__all__ = ["SqliteStore"]
-
 _BUSY = 10.0
 """For so many seconds a process waits for another one that writes."""
 

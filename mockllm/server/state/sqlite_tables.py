@@ -31,8 +31,6 @@ from mockllm.server.state.store import (
     turn_key,
 )
 
-__all__ = ["SqliteTables"]
-
 _USE = """
 INSERT INTO sessions (name, used, begun) VALUES (?1, ?2, ?2)
 ON CONFLICT DO UPDATE SET used = max(used, excluded.used)

@@ -10,19 +10,6 @@ from typing import Any, Protocol
 from mockllm.replay.sessions.entry_packing import Stored
 from mockllm.replay.sessions.shared_session import StateOperation, Turn
 
-__all__ = [
-    "MOST_NAMES",
-    "Batch",
-    "Names",
-    "Setup",
-    "StateStore",
-    "StoreError",
-    "Totals",
-    "ended_gap",
-    "read_turn_key",
-    "turn_key",
-]
-
 MOST_NAMES = 65_536
 """How many names of evicted sessions a store remembers."""
 
