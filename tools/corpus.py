@@ -25,8 +25,8 @@ from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Reply, WireProtocol
 from mockllm.protocols.decoding import decoded
-from mockllm.protocols.normalisation import difference_of_frames
 from mockllm.protocols.routes import target_of
+from tools.comparison import difference_of_frames
 
 __all__ = ["Examination", "Recording", "Totals", "examine", "main", "recordings", "totals"]
 

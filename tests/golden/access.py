@@ -40,7 +40,6 @@ from mockllm.matching.select import Selection
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.detection import detect_by_body, model_of
 from mockllm.protocols.environment import client_base_urls, client_environment, unproxied
-from mockllm.protocols.normalisation import normalized
 from mockllm.protocols.values import json_object
 from mockllm.quirks import QUIRKS
 from mockllm.quirks.samples import NOT_OFFERED, SAMPLES
@@ -66,6 +65,7 @@ from tests.scenario.bad_parts import PARTS
 from tests.scenario.bad_semantics import SEMANTICS
 from tests.scenario.bad_turns import TURNS
 from tests.scenario.bad_yaml import YAML
+from tools.comparison import normalized
 from tools.corpus import decoded, recordings
 from tools.corpus import examine as examine_recording
 

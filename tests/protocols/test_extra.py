@@ -23,11 +23,12 @@ from mockllm.protocols.extra import (
     with_extra,
     with_extra_in_body,
 )
-from mockllm.protocols.normalisation import answer_in, in_envelope, value_of
+from mockllm.protocols.normalisation import answer_in, in_envelope
 from mockllm.scenario.reading.tables import TABLES
 from tests.cases import for_all
 from tests.strategies import turns
 from tests.test_laws import usual_request
+from tools.comparison import value_of
 
 CHAT = PROTOCOLS["chat"]
 TURN = Turn(

@@ -10,8 +10,8 @@ import pytest
 from mockllm.core.frame import Frame
 from mockllm.errors import UsageError
 from mockllm.protocols import PROTOCOLS
-from mockllm.protocols.normalisation import first_difference, normalized
 from tests.tools.streams import CORPUS, chat, recording, responses, write
+from tools.comparison import first_difference, normalized
 from tools.corpus import (
     Examination,
     examine,

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mockllm.core.frame import Frame
 from mockllm.protocols import PROTOCOLS
-from mockllm.protocols.normalisation import difference_of_frames, first_difference, normalized
+from tools.comparison import difference_of_frames, first_difference, normalized
 
 KEYS = ["id", "created", "type", "usage", "choices", "logprobs", "item", "response", "content"]
 plain = st.sampled_from([None, 0, 1, 1.0, True, "", "a", "ping", "response.output_item.done"])
