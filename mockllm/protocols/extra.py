@@ -24,7 +24,7 @@ from mockllm.core.turn import Opaque, Turn
 from mockllm.errors import MockLLMError
 from mockllm.protocols.base import WireProtocol, dumps
 from mockllm.protocols.normalisation import answer_in, in_envelope, is_made_up
-from mockllm.protocols.records import Place
+from mockllm.protocols.records import ObjectPlace
 
 Json = dict[str, Any]
 Extra = Mapping[str, Json]
@@ -82,7 +82,7 @@ def merge(target: Json, fields: Mapping[str, Any]) -> None:
             target[key] = deepcopy(value)
 
 
-def _objects(place: Place, value: Json, *, streamed: bool) -> Iterator[Json]:
+def _objects(place: ObjectPlace, value: Json, *, streamed: bool) -> Iterator[Json]:
     """The objects of an event, or of a body, that are at a place."""
     for path in place.paths(streamed=streamed):
         for item in _at(value, path.split(".") if path else []):

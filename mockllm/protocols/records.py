@@ -166,7 +166,7 @@ class FieldNames:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ObjectPlace:
     """Where the objects of one kind are in the answers of an API.
 
     Paths are written with dots, which lead into an object or into each item of a list; "" is the
@@ -212,7 +212,7 @@ class Normalisation:
     keepalive: frozenset[str] = frozenset()
     envelope: str = ""
     usage: str = "usage"
-    places: Mapping[str, Place] = field(default_factory=dict)
+    places: Mapping[str, ObjectPlace] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

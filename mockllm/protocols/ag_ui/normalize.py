@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mockllm.protocols.records import Normalisation, Place
+from mockllm.protocols.records import Normalisation, ObjectPlace
 
 NORMALISATION = Normalisation(
     made_up=frozenset({"timestamp", "threadId", "runId", "messageId", "parentMessageId"}),
-    places={"event": Place(("",), ("",))},
+    places={"event": ObjectPlace(("",), ("",))},
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mockllm.protocols.records import Normalisation, Place
+from mockllm.protocols.records import Normalisation, ObjectPlace
 
 NORMALISATION = Normalisation(
     # The usage in `message_start` is provisional; `message_delta` has the final one.
@@ -12,9 +12,9 @@ NORMALISATION = Normalisation(
     ),
     keepalive=frozenset({"ping"}),
     places={
-        "event": Place(("",), ()),
-        "message": Place(("message",), ("",)),
-        "call": Place(("content_block",), ("content",), is_call=True),
-        "usage": Place(("usage",), ("usage",)),
+        "event": ObjectPlace(("",), ()),
+        "message": ObjectPlace(("message",), ("",)),
+        "call": ObjectPlace(("content_block",), ("content",), is_call=True),
+        "usage": ObjectPlace(("usage",), ("usage",)),
     },
 )

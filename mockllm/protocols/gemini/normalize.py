@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mockllm.protocols.records import Normalisation, Place
+from mockllm.protocols.records import Normalisation, ObjectPlace
 
 _CALL = ("candidates.content.parts.functionCall",)
 
@@ -11,10 +11,10 @@ NORMALISATION = Normalisation(
     made_up=frozenset({"responseId", "modelVersion", "createTime", "candidates.index"}),
     usage="usageMetadata",
     places={
-        "event": Place(("",), ("",)),
-        "choice": Place(("candidates",), ("candidates",)),
-        "message": Place(("candidates.content",), ("candidates.content",)),
-        "call": Place(_CALL, _CALL, is_call=True),
-        "usage": Place(("usageMetadata",), ("usageMetadata",)),
+        "event": ObjectPlace(("",), ("",)),
+        "choice": ObjectPlace(("candidates",), ("candidates",)),
+        "message": ObjectPlace(("candidates.content",), ("candidates.content",)),
+        "call": ObjectPlace(_CALL, _CALL, is_call=True),
+        "usage": ObjectPlace(("usageMetadata",), ("usageMetadata",)),
     },
 )

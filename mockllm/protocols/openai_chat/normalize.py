@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from mockllm.protocols.records import Normalisation, Place
+from mockllm.protocols.records import Normalisation, ObjectPlace
 
 NORMALISATION = Normalisation(
     made_up=frozenset(
         {"id", "created", "model", "service_tier", "system_fingerprint", "obfuscation"}
     ),
     places={
-        "event": Place(("",), ("",)),
-        "choice": Place(("choices",), ("choices",)),
-        "message": Place(("choices.delta",), ("choices.message",)),
-        "call": Place(("choices.delta.tool_calls",), ("choices.message.tool_calls",), is_call=True),
-        "usage": Place(("usage",), ("usage",)),
+        "event": ObjectPlace(("",), ("",)),
+        "choice": ObjectPlace(("choices",), ("choices",)),
+        "message": ObjectPlace(("choices.delta",), ("choices.message",)),
+        "call": ObjectPlace(
+            ("choices.delta.tool_calls",), ("choices.message.tool_calls",), is_call=True
+        ),
+        "usage": ObjectPlace(("usage",), ("usage",)),
     },
 )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mockllm.protocols.records import Normalisation, Place
+from mockllm.protocols.records import Normalisation, ObjectPlace
 
 NORMALISATION = Normalisation(
     made_up=frozenset(
@@ -18,9 +18,9 @@ NORMALISATION = Normalisation(
     replaced={"response.output_item.added": "encrypted_content"},
     envelope="response",
     places={
-        "event": Place(("",), ()),
-        "message": Place(("response",), ("response",)),
-        "call": Place(("item", "response.output"), ("response.output",), is_call=True),
-        "usage": Place(("response.usage",), ("response.usage",)),
+        "event": ObjectPlace(("",), ()),
+        "message": ObjectPlace(("response",), ("response",)),
+        "call": ObjectPlace(("item", "response.output"), ("response.output",), is_call=True),
+        "usage": ObjectPlace(("response.usage",), ("response.usage",)),
     },
 )
