@@ -17,6 +17,7 @@ from mockllm.redaction.find.credentials import (
     secret_words,
     with_parameters,
 )
+from mockllm.redaction.find.names import NAMES
 from mockllm.redaction.find.secret_names import names_customer
 from mockllm.tapes.captured import Captured
 
@@ -26,56 +27,9 @@ OMITTED = "REDACTED"
 _Pairs = tuple[tuple[str, str], ...]
 _Replace = Callable[[str], str]
 
-_BOTH = frozenset(
-    (
-        "content-type",
-        "content-length",
-        "content-encoding",
-        "transfer-encoding",
-    )
-)
-_REQUEST = _BOTH | frozenset(
-    [
-        "accept",
-        "accept-encoding",
-        "user-agent",
-        "openai-beta",
-        "anthropic-version",
-        "anthropic-beta",
-        "x-mockllm-scenario",
-        "x-mockllm-session",
-    ]
-)
-_RESPONSE = _BOTH | frozenset(
-    [
-        "date",
-        "server",
-        "connection",
-        "keep-alive",
-        "cache-control",
-        "vary",
-        "retry-after",
-        "retry-after-ms",
-        "x-should-retry",
-        "x-request-id",
-        "request-id",
-        "openai-version",
-        "openai-processing-ms",
-        "openai-model",
-        "anthropic-version",
-        "x-accel-buffering",
-        "content-language",
-        "trailer",
-        "x-mockllm-scenario",
-        "x-mockllm-turn",
-    ]
-)
-_RESPONSE_PREFIXES = (
-    "x-ratelimit-",
-    "anthropic-ratelimit-",
-    "ratelimit-",
-    "access-control-",
-)
+_REQUEST = frozenset((*NAMES["kept"]["both"], *NAMES["kept"]["request"]))
+_RESPONSE = frozenset((*NAMES["kept"]["both"], *NAMES["kept"]["response"]))
+_RESPONSE_PREFIXES = tuple(NAMES["kept"]["response prefixes"])
 
 
 class HeaderAllowlist:

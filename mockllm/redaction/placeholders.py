@@ -12,14 +12,10 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from mockllm.redaction.find.names import NAMES
 from mockllm.redaction.walk.encodings import base64_runs
 
-_PREFIXES = """
-sk-proj- sk-svcacct- sk-admin- sk-ant- sk-or-v1- sk- sk_live_ sk_test_ rk_live_ rk_test_
-pk_live_ pk_test_ whsec_ AIza ya29. github_pat_ ghp_ gho_ ghu_ ghs_ ghr_ glpat- xoxa- xoxb-
-xoxe- xoxo- xoxp- xoxr- xoxs- AKIA ASIA hf_ gsk_ xai- pplx- r8_ nvapi- org- proj_ eyJ
-"""
-PREFIXES = tuple(_PREFIXES.split())
+PREFIXES: tuple[str, ...] = tuple(NAMES["prefixes"])
 """What the keys of well-known services begin with. It is no secret, and stays."""
 
 _STEP = 16

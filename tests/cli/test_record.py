@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from mockllm.cli import recording
+from mockllm.cli.options import recording
 from mockllm.errors import UsageError
 from mockllm.recording.store.locks import alone
 from mockllm.replay.loading import load

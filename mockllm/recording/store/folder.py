@@ -27,8 +27,6 @@ from mockllm.replay.loading import load, loads
 from mockllm.scenario.dump import dump
 from mockllm.scenario.model import Recorded, Scenario
 from mockllm.scenario.reading.files import MAX_FILE
-from mockllm.tapes.captured import Captured
-from mockllm.tapes.conversion import captured_of
 from mockllm.tapes.load import load_tape
 from mockllm.tapes.model import Tape
 
@@ -94,21 +92,6 @@ class Folder:
             return load_tape(self._content(recorded.file), str(self.path / recorded.file))
         except (OSError, ScenarioError):
             return None
-
-    def exchanges_since(self, moment: int) -> Iterator[Captured]:
-        """What the tapes of scenarios hold that were written since a moment, in nanoseconds, as
-        file times. A tape that no scenario names was left by a recorder that was killed before it
-        wrote the scenario: its exchange is not written.
-
-        Raises:
-            ScenarioError: with every problem of every file.
-        """
-        named = set().union(*map(_tapes, self.scenarios()))
-        for file in self.path.glob("*.jsonl"):
-            if file.name in named and file.stat().st_mtime_ns >= moment:
-                tape = self.tape(Recorded(file.name))
-                if tape is not None:
-                    yield captured_of(tape)
 
     @contextmanager
     def group(self) -> Iterator[None]:

@@ -12,14 +12,13 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from urllib.parse import unquote
 
+from mockllm.redaction.find.names import NAMES
 from mockllm.redaction.find.patterns import credentials_in, part_at_end
 from mockllm.redaction.find.randomness import has_letters_and_digits
 from mockllm.redaction.find.secret_names import name_is_secret
 
-# Headers that are called a key or a session and are none. An idempotency key is drawn
-# for one request and opens nothing; who looks into a retry compares it. `x-mockllm-session` is the
-# name of a test.
-_HARMLESS_HEADERS = frozenset(("idempotency-key", "x-idempotency-key"))
+# `x-mockllm-session` is the name of a test.
+_HARMLESS_HEADERS = frozenset(NAMES["harmless headers"])
 _OURS = "x-mockllm-"
 
 
@@ -44,44 +43,7 @@ def header_is_secret(name: str, value: str) -> bool:
     return header_is_secret_by_name(name) or holds_credential(value)
 
 
-_HARMLESS_PARAMETERS = frozenset(
-    [
-        "$.xgafv",
-        "$alt",
-        "after",
-        "after_id",
-        "alt",
-        "api-version",
-        "background",
-        "before",
-        "before_id",
-        "beta",
-        "deployment",
-        "force",
-        "include",
-        "include[]",
-        "include_obfuscation",
-        "limit",
-        "max_tokens",
-        "model",
-        "next_page_token",
-        "order",
-        "page",
-        "page_size",
-        "page_token",
-        "pagesize",
-        "pagetoken",
-        "pretty",
-        "prettyprint",
-        "purpose",
-        "sort_key",
-        "starting_after",
-        "stream",
-        "upload_protocol",
-        "uploadtype",
-        "version",
-    ]
-)
+_HARMLESS_PARAMETERS = frozenset(NAMES["harmless parameters"])
 # No separators: a value with `;` or `=` in it may hold parameters of its own.
 _PLAIN = re.compile(r"[A-Za-z0-9_.,:/*$\[\] +-]{0,128}")
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib.resources import files
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mockllm.redaction.find.assignments import assigned
 from mockllm.redaction.find.randomness import entropy, has_letters_and_digits, looks_random
@@ -95,16 +95,24 @@ def _word(regex: str, inside: str = "A-Za-z0-9") -> str:
     return f"{literal[0]}(?<![{inside}]{literal[0]}){regex[literal.end() :]}"
 
 
-def _pattern(
-    kind: str, triggers: str, regex: str, accepts: Callable[[str], bool] | None = None
-) -> Pattern:
-    return Pattern(kind, tuple(triggers.split()), regex, accepts)
+_ACCEPTS: Mapping[str, Callable[[str], bool] | None] = {
+    "": None,
+    "random": looks_random,
+    "letters and digits": has_letters_and_digits,
+}
 
 
-def _key(
-    kind: str, triggers: str, regex: str, accepts: Callable[[str], bool] | None = None
-) -> Pattern:
-    return Pattern(kind, tuple(triggers.split()), _word(regex), accepts, run=True)
+def _patterns(entries: Iterable[Mapping[str, Any]]) -> Iterator[Pattern]:
+    """The patterns of `service_keys.json`, which says what its fields mean."""
+    for entry in entries:
+        regex = _word(entry["regex"]) if entry.get("word") else entry["regex"]
+        accepts = _ACCEPTS[entry.get("accepts", "")]
+        before, run = entry.get("before", ""), entry.get("run", False)
+        yield Pattern(entry["kind"], tuple(entry["triggers"].split()), regex, accepts, before, run)
+
+
+def _table(name: str) -> Any:
+    return json.loads((files(__package__ or "") / name).read_text(encoding="utf-8"))
 
 
 def _at_least(least: float, value: str) -> bool:
@@ -116,8 +124,7 @@ _SEPARATED = re.compile(r"[-_.~]")
 
 def gitleaks_rules() -> Iterator[GitleaksRule]:
     """The rules that `tools/gitleaks_rules.py` has taken from gitleaks."""
-    file = files(__package__ or "") / "gitleaks.json"
-    for rule in json.loads(file.read_text(encoding="utf-8"))["rules"]:
+    for rule in _table("gitleaks.json")["rules"]:
         yield GitleaksRule(rule["kind"], rule["triggers"], rule["entropy"], rule["regex"])
 
 
@@ -134,124 +141,11 @@ def _gitleaks(kind: str, triggers: str, least: float, regex: str) -> Pattern:
     )
 
 
-_STRONG = (
-    r"(?:api[_-]?key|subscription[_-]?key|access[_-]?key|secret[_-]?key|account[_-]?key"
-    r"|private[_-]?key|client[_-]?secret|access[_-]?token|refresh[_-]?token|auth[_-]?token"
-    r"|session[_-]?token|id[_-]?token|passw(?:or)?d|passphrase|pwd)"
-)
-
-# The forms of keys that gitleaks does not have, or only after the name of the service:
-# detect-secrets (Telegram, Discord, Twilio, Mailgun), and the documents of the services.
+_SERVICE_KEYS = _table("service_keys.json")
 PATTERNS: tuple[Pattern, ...] = (
-    _key("API key", "sk-", r"sk-[A-Za-z0-9_-]{16,}", looks_random),
-    _key("Google API key", "AIza", r"AIza[A-Za-z0-9_-]{30,}"),
-    _key("Google API key", "AQ.", r"AQ\.[A-Za-z0-9_-]{30,}"),
-    _key("Google token", "ya29.", r"ya29\.[A-Za-z0-9_.-]{19,}[A-Za-z0-9_-]"),
-    _key("Google token", "1//0", r"1//0[A-Za-z0-9_-]{30,}"),
-    _key("Google client secret", "GOCSPX-", r"GOCSPX-[A-Za-z0-9_-]{20,}"),
-    _key("GitHub token", "ghp_ gho_ ghu_ ghs_ ghr_", r"gh[pousr]_[A-Za-z0-9]{30,}"),
-    _key("GitHub token", "github_pat_", r"github_pat_[A-Za-z0-9_]{20,}"),
-    _key("GitLab token", "glpat-", r"glpat-[A-Za-z0-9_-]{16,}"),
-    _key(
-        "Slack token",
-        "xoxa- xoxb- xoxe- xoxo- xoxp- xoxr- xoxs-",
-        r"xox[abeoprs]-[A-Za-z0-9-]{11,}",
-        looks_random,
-    ),
-    _key("Slack token", "xapp-", r"xapp-[A-Za-z0-9-]{20,}", looks_random),
-    _pattern("Slack webhook", "hooks.slack", r"hooks\.slack\.com/services/([A-Za-z0-9/]{20,})"),
-    _key("AWS access key", "AKIA ASIA", r"(?:AKIA|ASIA)[A-Z0-9]{16}(?![A-Za-z0-9])"),
-    Pattern(
-        "Stripe key",
-        ("_live_", "_test_"),
-        r"_(?:live|test)_[A-Za-z0-9]{10,}",
-        before=r"(?<![A-Za-z0-9])[rsp]k",
-        run=True,
-    ),
-    _key("Stripe key", "whsec_", r"whsec_[A-Za-z0-9+/=]{16,}"),
-    _key("Hugging Face token", "hf_", r"hf_[A-Za-z0-9]{20,}"),
-    _key("Groq key", "gsk_", r"gsk_[A-Za-z0-9]{20,}"),
-    _key("xAI key", "xai-", r"xai-[A-Za-z0-9]{20,}"),
-    _key(
-        "API key",
-        "pplx- r8_ nvapi- csk- tvly- npm_ lsv2_ pcsk_ dop_v1_ pypi-",
-        r"(?:pplx-|r8_|nvapi-|csk-|tvly-(?:dev-)?|npm_|lsv2_[a-z]{2}_|pcsk_|dop_v1_|pypi-)"
-        r"[A-Za-z0-9_-]{20,}",
-        looks_random,
-    ),
-    _key("API key", "dapi", r"dapi[0-9a-f]{32}"),
-    _key("SendGrid key", "SG.", r"SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}", looks_random),
-    Pattern(
-        "Telegram token",
-        (":AA",),
-        r":AA[A-Za-z0-9_-]{32,35}(?![A-Za-z0-9_-])",
-        before=r"(?<![A-Za-z0-9])[0-9]{6,16}",
-        run=True,
-    ),
-    Pattern(
-        "Discord token",
-        (".",),
-        r"\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,38}(?![A-Za-z0-9_-])",
-        before=r"(?<![A-Za-z0-9_.-])[MNO][A-Za-z0-9_-]{22,27}",
-        run=True,
-    ),
-    _pattern(
-        "Discord webhook",
-        "/api/webhooks/",
-        r"discord(?:app)?\.com/api/webhooks/[0-9]{10,24}/([A-Za-z0-9_-]{40,100})",
-    ),
-    _key("Docker token", "dckr_pat_ dckr_oat_", r"dckr_[po]at_[A-Za-z0-9_-]{20,}"),
-    _key("Atlassian token", "ATATT3 ATCTT3 ATBB", r"AT(?:ATT3|CTT3|BB)[A-Za-z0-9_=-]{24,}"),
-    _key("Shopify token", "shp", r"shp[a-z]{2}_[A-Za-z0-9]{24,}"),
-    _key("Linear key", "lin_api_ lin_oauth_", r"lin_(?:api|oauth)_[A-Za-z0-9]{24,}"),
-    _key("Grafana token", "glsa_ glc_", r"gl(?:sa|c)_[A-Za-z0-9+/=_]{32,}"),
-    _key("Sentry token", "sntrys_ sntryu_", r"sntry[su]_[A-Za-z0-9+/=_]{32,}"),
-    _pattern("Sentry DSN", ".ingest.", r"://([0-9a-f]{32})@[a-z0-9.-]{1,100}\.ingest\."),
-    _key("Notion token", "ntn_ secret_", r"(?:ntn_|secret_)[A-Za-z0-9]{40,}", looks_random),
-    _key("Figma token", "figd_ figo_ figu_", r"fig[dou]h?_[A-Za-z0-9_-]{20,}", looks_random),
-    _key("Supabase key", "sbp_", r"sbp_(?:v0_|oauth_)?[0-9a-f]{40,}"),
-    _key("Supabase key", "sb_secret_", r"sb_secret_[A-Za-z0-9_-]{20,}", looks_random),
-    _key("Twilio key", "SK", r"SK[0-9a-f]{32}(?![A-Za-z0-9])"),
-    _key("Twilio account", "AC", r"AC[0-9a-f]{32}(?![A-Za-z0-9])"),
-    _key("Mailgun key", "key-", r"key-[0-9a-f]{32}(?![A-Za-z0-9])"),
-    _key("Mailgun key", "pubkey-", r"pubkey-[0-9a-f]{32}(?![A-Za-z0-9])"),
-    _key("Vault token", "hvs. hvb. hvr.", r"hv[sbr]\.[A-Za-z0-9_-]{24,}"),
-    _key("Fireworks key", "fw_", r"fw_[A-Za-z0-9]{22,}", has_letters_and_digits),
-    _key("Voyage key", "pa-", r"pa-[A-Za-z0-9_-]{40,48}(?![A-Za-z0-9_-])", looks_random),
-    _key("ElevenLabs key", "sk_", r"sk_[0-9a-f]{48}(?![A-Za-z0-9])"),
-    _key("organization", "org-", r"org-[A-Za-z0-9]{20,}", has_letters_and_digits),
-    _key("project", "proj_", r"proj_[A-Za-z0-9]{20,}", has_letters_and_digits),
-    # Of a JSON Web Token. Without `-` before it, or `-eyJ-eyJ-eyJ...` would take quadratic time.
-    Pattern(
-        "token",
-        ("eyJ",),
-        r"eyJ(?<![A-Za-z0-9_-]eyJ)[A-Za-z0-9_-]{13,}\.eyJ[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]+)?",
-        run=True,
-    ),
+    *_patterns(_SERVICE_KEYS["keys"]),
     *(_gitleaks(*rule) for rule in gitleaks_rules()),
-    _pattern(
-        "token",
-        "earer EARER",
-        r"(?i:bearer(?<![a-z0-9]bearer))\s{1,8}([A-Za-z0-9._~+/=-]{11,}[A-Za-z0-9_=-])",
-        has_letters_and_digits,
-    ),
-    _pattern(
-        "password",
-        "asic ASIC",
-        r"(?i:basic(?<![a-z0-9]basic))\s{1,8}([A-Za-z0-9+/]{11,}[A-Za-z0-9+/=]{1,3})",
-        has_letters_and_digits,
-    ),
-    _pattern(
-        "password",
-        "://",
-        r"://[^\s:/@?#\"'<>\\]{0,256}:([^\s/@\"'<>\\]{1,256})@",
-    ),
-    _pattern(
-        "query parameter",
-        "? &",
-        r"[?&](?i:(?:x-goog-|x-amz-)?(?:credential|signature|security-token)|"
-        rf"{_STRONG}|token|auth|key|sig)=([^&\s\"'#<>\\]{{5,}}[^&\s\"'#<>\\.,)])",
-    ),
+    *_patterns(_SERVICE_KEYS["schemes"]),
 )
 
 _TRIGGERS = Triggers(
