@@ -70,7 +70,7 @@ def lock(file: Path, *, wait: bool = True) -> int | None:
 
     try:
         handle = os.open(file, os.O_CREAT | os.O_RDWR, 0o644)  # not inherited, see PEP 446
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     held = False
     try:

@@ -114,11 +114,13 @@ class Proxy:
         self.mode = "none"
         for task in self._passing:
             task.cancel()
-        if self._passing:
-            await asyncio.wait(self._passing)
-        await self._upstreams.close()
-        if self._recorder is not None:
-            await self._recorder.close()
+        try:
+            if self._passing:
+                await asyncio.wait(self._passing)
+            await self._upstreams.close()
+        finally:  # also where no one waits for it: its process must end
+            if self._recorder is not None:
+                await self._recorder.close()
 
     async def forward(
         self,

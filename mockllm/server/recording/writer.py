@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from mockllm.errors import MockLLMError, WireError
+from mockllm.errors import MockLLMError, ScenarioError, WireError
 from mockllm.recording.drafting.drafts import Draft, Drafting, Line, MatchRule
 from mockllm.recording.finding import Competing, not_found_after_write
 from mockllm.recording.store.ended import WrittenExchanges
@@ -100,9 +100,9 @@ class Writer:
         scenarios: dict[str, Scenario] = {}
         try:
             lines = self._lines([captured for _, captured in group], scenarios)
-        except OSError as error:
+        except (OSError, ScenarioError) as error:
             self._drafting = None  # what it drafted is not in the folder
-            return GroupResult(0, obstacle=f"it cannot be written: {error.strerror or error}")
+            return GroupResult(0, obstacle=obstacle(error))
         except Exception as error:  # noqa: BLE001  no fault may cost the exchanges beside it
             self._drafting = None
             if len(group) > 1:
@@ -215,6 +215,12 @@ def _named_lines(draft: Draft, written: Draft) -> Iterator[Line]:
             name, old = written.scenario.name, draft.scenario.name
             description = line.description.replace(f" of {old}", f" of {name}", 1)
             yield replace(line, scenario=name, description=description)
+
+
+def obstacle(error: OSError | ScenarioError) -> str:
+    """Why nothing can be written at the moment: the disk, or scenarios that cannot be loaded."""
+    why = error.strerror or error if isinstance(error, OSError) else error
+    return f"it cannot be written: {why}"
 
 
 def lost(source: str, why: str) -> Line:

@@ -13,7 +13,8 @@ import sys
 from contextlib import suppress
 from typing import Any
 
-from mockllm.server.recording.writer import Group, GroupResult, Writer, WriterSetup
+from mockllm.errors import ScenarioError
+from mockllm.server.recording.writer import Group, GroupResult, Writer, WriterSetup, obstacle
 
 _START = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); "
 _START += "from mockllm.server.recording.writer_process import main; main()"
@@ -66,7 +67,6 @@ class WriterProcess:
             self._stdin.flush()
             result: GroupResult = pickle.load(self._stdout)  # noqa: S301  written by this package
         except (OSError, EOFError, pickle.UnpicklingError):
-            self._process.kill()
             raise WriterEndedError(self._ended()) from None
         return result
 
@@ -108,10 +108,22 @@ def main() -> None:
     out = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)  # what a library prints must not get between the results
     try:
-        writer = Writer(pickle.load(sys.stdin.buffer))  # noqa: S301  written by this package
+        setup = pickle.load(sys.stdin.buffer)  # noqa: S301  written by this package
+        writer = _writer(setup)  # before there is anything to write: its imports take a while
         while True:
-            result = writer.write(pickle.load(sys.stdin.buffer))  # noqa: S301
+            group = pickle.load(sys.stdin.buffer)  # noqa: S301
+            if not isinstance(writer, Writer):
+                writer = _writer(setup)
+            result = writer.write(group) if isinstance(writer, Writer) else writer
             pickle.dump(result, out, pickle.HIGHEST_PROTOCOL)
             out.flush()
     except (EOFError, pickle.UnpicklingError, BrokenPipeError):
         os._exit(0)  # the server has closed its end, or was killed
+
+
+def _writer(setup: WriterSetup) -> Writer | GroupResult:
+    """The writer, or the obstacle."""
+    try:
+        return Writer(setup)
+    except (OSError, ScenarioError) as error:
+        return GroupResult(0, obstacle=obstacle(error))
