@@ -6,8 +6,6 @@ import json
 from importlib.resources import files
 from typing import Any
 
-__all__ = ["NAMES"]
-
 NAMES: dict[str, Any] = json.loads(
     (files(__package__ or "") / "names.json").read_text(encoding="utf-8")
 )
