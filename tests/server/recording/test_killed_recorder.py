@@ -161,7 +161,7 @@ def texts_in(folder):
     return {text_of(turn.reply) for one in scenarios for turn in one.turns}
 
 
-def test_killed_fifty_times(tmp_path):
+def test_killed_many_times(tmp_path):
     """Two recorders write to one folder, and both are killed again and again at random moments
     while clients send requests. The folder can be loaded each time. In the end there is a turn for
     every answer that a client has read to its end, or the last recorder counts it as missing."""
