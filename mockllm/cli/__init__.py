@@ -38,7 +38,6 @@ if "__distribution__" not in vars(mockllm):
 
 
 def _print_version(context: click.Context, _: click.Parameter, wanted: bool) -> None:
-    """Prints the version; what is wrong with the installation goes to standard error."""
     if not wanted or context.resilient_parsing:
         return
     from mockllm.cli.terminal.installation import findings, installed_version

@@ -34,7 +34,6 @@ class _Test:
 
     Args:
         test: its name in pytest, `tests/test_a.py::test_it`.
-        module: its file.
         cassettes: names or paths: the cassette of the test, and further ones of its marks.
         folder: where the plugin looks for its recording.
     """
@@ -89,11 +88,7 @@ def convert_tests(
 
 
 def _collected(paths: tuple[Path, ...]) -> list[_Test]:
-    """The tests with a cassette, as pytest collects them.
-
-    Raises:
-        UsageError: pytest or the plugin is not installed, or the tests cannot be collected.
-    """
+    """The tests with a cassette, as pytest collects them."""
     if find_spec("pytest") is None:
         raise UsageError("pytest is not installed here; run this where your tests run")
     with TemporaryDirectory() as folder:
@@ -149,7 +144,6 @@ def _convert_sources(paths: Iterable[Path], *, write: bool) -> Iterator[str]:
 
 
 def _python_files(paths: Iterable[Path]) -> Iterator[Path]:
-    """The Python files among paths and below folders, each once."""
     found: dict[Path, None] = {}
     for path in paths:
         if not path.is_dir():
@@ -174,11 +168,7 @@ def _diff(file: Path, before: str, after: str) -> str:
 
 
 def _convert_cassettes(test: _Test, cassettes: Path | None, *, write: bool) -> Iterator[str]:
-    """Imports the cassettes of a test; returns what was not imported.
-
-    Args:
-        cassettes: the folder where they are; default: `cassettes` beside the module.
-    """
+    """Imports the cassettes of a test; returns what was not imported."""
     base = cassettes or test.module.parent / "cassettes"
     found = {name: _cassette(name, test, base) for name in test.cassettes}
     for name in (name for name, file in found.items() if file is None):
@@ -218,7 +208,6 @@ def _move(work: Path, folder: Path) -> None:
 
 
 def _cassette(name: str, test: _Test, base: Path) -> Path | None:
-    """The file of a cassette: below `base`, in a folder for the module or not."""
     for folder in (base / test.module.stem, base):
         for suffix in _SUFFIXES:
             file = folder / f"{name}{suffix}"

@@ -73,14 +73,7 @@ def play(
     post: Post,
     screen: Screen,
 ) -> None:
-    """Draws the whole demonstration.
-
-    Args:
-        url: where the scenario is served, for the first line.
-
-    Raises:
-        MockLLMError: the APIs gave different answers.
-    """
+    """Draws the whole demonstration."""
     screen.line(f"Scenario {scenario.name}, served on {url}", bold=True)
     screen.line(f"  {scenario.description}")
     played = [protocol for name, protocol in protocols.items() if scenario.plays_over(name)]
@@ -150,7 +143,6 @@ def _receive(
 
 
 def _post(url: str, protocol: WireProtocol, path: str, body: Json) -> Iterator[tuple[float, bytes]]:
-    """A `Post` over HTTP, as soon as the `url` of the server is given."""
     from http.client import HTTPConnection
 
     server = urlsplit(url)

@@ -103,11 +103,7 @@ def _python() -> tuple[str, ...]:
 
 
 def _write_new(target: Path, content: str) -> None:
-    """Writes a file whole or not at all.
-
-    Raises:
-        FileExistsError: the file exists.
-    """
+    """Writes a file whole or not at all."""
     descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=".", suffix=".new")
     try:
         with open(descriptor, "w", encoding="utf-8") as file:  # noqa: PTH123 - it is a descriptor

@@ -74,11 +74,7 @@ def _tools(names: list[str]) -> str:
 
 
 def fitted(line: str, width: int) -> str:
-    """A line that a terminal shows in one row; an ellipsis stands for what does not fit.
-
-    Args:
-        width: of the terminal, in columns; a wide character (Chinese, an emoji) takes two.
-    """
+    """A line that a terminal shows in one row; an ellipsis stands for what does not fit."""
     if sum(map(_columns, line)) <= width:
         return line
     shown, used = 0, 1

@@ -12,11 +12,7 @@ LANGUAGES = ("c", "go", "java", "javascript", "python", "rust", "typescript")
 
 
 def runners_folder() -> Path:
-    """The folder of the runners: in the installed package, or in a checkout.
-
-    Raises:
-        MockLLMError: the folder is missing from the installation.
-    """
+    """The folder of the runners: in the installed package, or in a checkout."""
     package = Path(__file__).parent.parent
     for folder in (package / "conformance" / "runners", package.parent / "examples" / "runners"):
         if folder.is_dir():
@@ -31,7 +27,6 @@ def copy_runner(language: str, target: Path) -> list[Path]:
 
     Raises:
         UsageError: a file is there already; then nothing is written.
-        MockLLMError: the runners are missing from the installation.
     """
     source = runners_folder() / language
     files = [

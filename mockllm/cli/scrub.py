@@ -89,12 +89,10 @@ def _read(paths: tuple[Path, ...]) -> dict[str, bytes]:
 
 
 def _is_below(file: Path, folder: Path) -> bool:
-    """Whether it is a file in a folder, and no link out of it."""
     return file.is_file() and file.resolve().is_relative_to(folder.resolve())
 
 
 def _files(paths: tuple[Path, ...]) -> Iterator[Path]:
-    """Files as given, and those of folders, each once."""
     seen: set[Path] = set()
     for path in paths:
         for file in _below(path) if path.is_dir() else [path]:

@@ -184,7 +184,6 @@ def serve(
 
 
 def _target(paths: tuple[Path, ...], output: Path | None) -> Path:
-    """The folder that recordings go to."""
     if output is not None:
         return output
     if len(paths) == 1 and not paths[0].is_file():

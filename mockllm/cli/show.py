@@ -119,7 +119,6 @@ def _is_case(name: str) -> bool:
 
 
 def _case_answer(name: str, paths: tuple[Path, ...]) -> HttpAnswer:
-    """The answer of a case of `mockllm check`."""
     from mockllm.conformance.case_names import spec_named
 
     return spec_named(name, read_scenarios(paths)).compile().answer
@@ -150,7 +149,6 @@ _ENDINGS: dict[Ending, str] = {
 
 
 def _fault_line(answer: HttpAnswer, note: FaultNote) -> str:
-    """What a fault does to an answer."""
     if note.missed:
         return f"the fault does not strike: {note.missed}"
     if not note.has_head:
@@ -159,7 +157,6 @@ def _fault_line(answer: HttpAnswer, note: FaultNote) -> str:
 
 
 def _samples(name: str) -> tuple[Scenario, ...]:
-    """The sample of the quirks that has this name, if one has."""
     if not name.startswith("sample-"):
         return ()
     from mockllm.quirks.samples import SAMPLES
@@ -168,11 +165,7 @@ def _samples(name: str) -> tuple[Scenario, ...]:
 
 
 def scenario_named(name: str, scenarios: tuple[Scenario, ...]) -> Scenario:
-    """The scenario of a name.
-
-    Raises:
-        UsageError: there is none; the message has the nearest names.
-    """
+    """The scenario of a name."""
     by_name = {scenario.name: scenario for scenario in scenarios}
     if name not in by_name:
         near = get_close_matches(name, by_name, n=3, cutoff=0.5)

@@ -121,7 +121,6 @@ def _fields(request: Request, protocol: WireProtocol) -> frozenset[str]:
 
 
 def _strings(value: Any) -> Iterator[str]:
-    """The strings of a JSON value, keys not among them."""
     waiting = [value]
     while waiting:
         one = waiting.pop()

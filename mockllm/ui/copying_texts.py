@@ -37,9 +37,6 @@ def curl_texts(scenario: Scenario, url: str) -> dict[str, dict[str, str]]:
     are the same for each.
 
     The commands name the scenario in a header, so that no other one answers.
-
-    Args:
-        url: of the server, without a slash at its end.
     """
     if scenario.route is not None:
         command = _route_command(scenario, scenario.route, url)
@@ -139,7 +136,6 @@ _Turn = tuple[str, str, Any, list[tuple[int | None, ...]]]
 
 
 def _given(scenario: Scenario) -> str:
-    """The lines that load a scenario: from its file, or from its text."""
     if not scenario.file:
         return f"(SCENARIO,) = loads({_literal(dump(scenario))})"
     file = str(Path(scenario.file).absolute())

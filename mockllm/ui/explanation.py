@@ -35,11 +35,7 @@ _OUTCOMES = ("unmatched", "invalid", "unknown route")
 
 
 def explanation_json(player: Player, exchange: Exchange) -> dict[str, Any] | None:
-    """Why a request was refused; None where it was not.
-
-    Args:
-        player: with the scenarios that are served in its session now.
-    """
+    """Why a request was refused; None where it was not."""
     if exchange.outcome not in _OUTCOMES:
         return None
     message = "\n".join(exchange.problems)
@@ -99,7 +95,6 @@ def _unmatched(
 
 
 def _skeleton_json(skeleton: Skeleton | None, why: str) -> dict[str, Any]:
-    """The text and the file of a skeleton, or why there is none."""
     if skeleton is None:
         return {"skeleton_why": why}
     return {"skeleton": skeleton.text, "file": skeleton.file}
@@ -132,7 +127,6 @@ def _ranked(
 
 
 def _likeness(expected: str, sent: set[str]) -> float:
-    """How similar a text is to another one, from 0 to 1."""
     pairs = letter_pairs(expected[:_MOST_COMPARED])
     return len(pairs & sent) / len(pairs) if pairs else 0.0
 

@@ -15,12 +15,7 @@ _LONGEST = 4_000
 def findings_json(
     session: Session, scenarios: Mapping[str, Scenario], number: int
 ) -> tuple[list[dict[str, str]], str]:
-    """The rules that a request broke, and why there may be others that are not known.
-
-    Args:
-        scenarios: those that were served, by name.
-        number: of the request in the session.
-    """
+    """The rules that a request broke, and why there may be others that are not known."""
     verification = verify(session, scenarios, allow_unplayed=True)
     why = [f"{gap}" for gap in verification.gaps]
     if number in verification.not_judged:

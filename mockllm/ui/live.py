@@ -51,8 +51,6 @@ class Sources:
 
     Args:
         hello: the first event, for the host that a page was loaded from.
-        exchanges: of all journals.
-        sessions: the entries of all sessions.
         away: called with why exchanges and sessions cannot be read now, and with "" when they can.
         shared: whether other processes answer requests, too: then nothing here notes them, and the
             journals are read again and again.
@@ -100,7 +98,6 @@ class _Page:
         self.wake.set()
 
     def take(self) -> bytes:
-        """All that waits."""
         data = b"".join(self.waiting)
         if self.skipped and self.size < _MOST_WAITING // 2:
             data += event_bytes("skipped", {"count": self.skipped})
@@ -134,7 +131,6 @@ class Live:
 
     @property
     def pages(self) -> int:
-        """How many pages are open."""
         return len(self._pages)
 
     def changed(self, exchange: Exchange) -> None:
@@ -146,20 +142,17 @@ class Live:
             self._timer = asyncio.get_running_loop().call_later(_EACH, self._send_rows)
 
     def publish(self, name: str, data: Any) -> None:
-        """Sends an event to all pages."""
         if self._pages:
             encoded = event_bytes(name, data)
             for page in self._pages:
                 page.put(encoded)
 
     def sessions_changed(self) -> None:
-        """Sends the sessions soon."""
         if self._later is None and self._pages:
             loop = asyncio.get_running_loop()
             self._later = loop.call_later(_SESSIONS_EACH, self._send_sessions)
 
     def close(self) -> None:
-        """Ends the streams of all pages."""
         self._closed = True
         for page in self._pages:
             page.wake.set()
@@ -200,7 +193,6 @@ class Live:
         """Sends events to a page until it is closed, or the server stops.
 
         Args:
-            fields: headers of the answer.
             host: that the page was loaded from.
         """
         framed = request.version > HttpVersion10
@@ -226,7 +218,6 @@ class Live:
         return CLOSE
 
     def _rest(self) -> None:
-        """No page is open any more."""
         self._watch(None)
         self._changed.clear()
         if self._polling is not None:

@@ -34,11 +34,7 @@ PREFIX = "/_mockllm/ui"
 
 
 class LivePage:
-    """Answers the requests of the live page.
-
-    Args:
-        server: whose sessions and scenarios are shown.
-    """
+    """Answers the requests of the live page."""
 
     def __init__(self, server: ServerView) -> None:
         self._server, self._answers = server, server.answers
@@ -59,11 +55,9 @@ class LivePage:
         self._server.watch = watch
 
     def close(self) -> None:
-        """Ends the streams of events to open pages."""
         self.live.close()
 
     def reloaded(self) -> None:
-        """Tells all pages that the scenario files were read again."""
         self.live.publish(
             "reload",
             {
@@ -91,15 +85,6 @@ class LivePage:
         headers: Mapping[str, str],
         fields: Mapping[str, str],
     ) -> web.StreamResponse:
-        """Sends the answer to a request.
-
-        Args:
-            target: path and query, without the session prefix.
-            fields: headers of every answer.
-
-        Raises:
-            RequestError: there is no such route, request, scenario or file.
-        """
         parts = urlsplit(target)
         steps = [unquote(step) for step in parts.path.removeprefix(PREFIX).strip("/").split("/")]
         query = {name: values[-1] for name, values in parse_qs(parts.query).items()}

@@ -93,9 +93,7 @@ def scenario_json(
     """All about one scenario. It reads the file of the scenario.
 
     Args:
-        entry: of the list.
         problems: of all files, after they were read last.
-        url: of the server, as the page was loaded from it.
     """
     text, line, why = _text(scenario)
     own = [problem for problem in problems if scenario.file and problem["file"] == scenario.file]

@@ -31,7 +31,6 @@ def sent_of(
 
     Args:
         scenario: that answered, as it is served now; None: it is no longer served.
-        speed: of the pauses.
     """
     if exchange.passed is not None and exchange.passed.status:
         return _passed(exchange, exchange.passed), ""
@@ -57,11 +56,7 @@ def sent_of(
 
 
 def made_sent(answer: HttpAnswer, speed: float, note: str = "") -> SentAnswer:
-    """An answer that was not sent, but compiled.
-
-    Args:
-        speed: of its pauses.
-    """
+    """An answer that was not sent, but compiled."""
     return SentAnswer(
         status=answer.status,
         headers=answer.headers,
@@ -176,7 +171,6 @@ def _quirks(
 
 
 def _plain(exchange: Exchange, scenario: Scenario) -> HttpAnswer | None:
-    """The same answer without quirks."""
     protocol = PROTOCOLS.get(exchange.api or "")
     spec = turn_at(scenario, exchange.position or 0, exchange.api or "")
     if protocol is None or spec is None or exchange.turn is None or exchange.body_size is not None:

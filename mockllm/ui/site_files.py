@@ -44,7 +44,6 @@ def file_answer(name: str, headers: Mapping[str, str]) -> HttpAnswer:
 
     Args:
         name: of the file; "" for the page itself.
-        headers: of the request, their names in lower case.
 
     Raises:
         RequestError: there is no such file.

@@ -53,7 +53,6 @@ class Skeleton:
     """A scenario file.
 
     Args:
-        text: the YAML.
         file: a name for it; that of the scenario whose place it takes, if it does.
     """
 
@@ -66,11 +65,7 @@ def request_skeleton(
     served: ScenarioIndex, request: Request, headers: Mapping[str, str], protocol: WireProtocol
 ) -> Skeleton | None:
     """A scenario for a request for an answer of a model; None where none can answer it: it names a
-    scenario with a name that no scenario can have.
-
-    Args:
-        headers: of the request, names in lower case.
-    """
+    scenario with a name that no scenario can have."""
     for draft in _drafts(served, request, headers, protocol):
         loaded = _loaded(draft)
         if loaded is not None and _answers(served, loaded, request, headers, protocol):

@@ -34,7 +34,6 @@ class SentAnswer:
         parts: of the body; times in microseconds after the start, None where nothing was due.
         left: when each part left, in microseconds after the start; None: not sent, or not known.
         source: `sent`, or `made again` from the scenario.
-        note: what is not known, and why.
         gone_after: the bytes of the body that were written before the client left, or the server
             stopped; None: all.
         struck_after: the bytes that were written before a fault struck.
@@ -141,7 +140,6 @@ class _Reading:
         self.problems: list[str] = []
 
     def feed(self, data: bytes) -> list[ev.Event]:
-        """The events that these bytes complete."""
         if self._decoder is None:
             return []
         events: list[ev.Event] = []
@@ -183,7 +181,6 @@ _NAMES: dict[type, tuple[str, ...]] = {}
 
 
 def _names(event: ev.Event) -> tuple[str, ...]:
-    """The names of the fields of an event, by its type."""
     kind = type(event)
     if kind not in _NAMES:
         _NAMES[kind] = tuple(field.name for field in fields(event))
@@ -197,7 +194,6 @@ def _value(value: Any) -> Any:
 
 
 def _summary(event: ev.Event) -> str:
-    """What an event says, in one line."""
     match event:
         case ev.ToolStart(name=name, id=id):
             return shorten(f"{name} {id}".strip(), 120)

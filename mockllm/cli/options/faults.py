@@ -14,7 +14,6 @@ from mockllm.scenario.durations import read_percent
 
 
 def _share(value: str | float) -> float:
-    """A percentage as a share of one."""
     if isinstance(value, float):
         return value
     try:

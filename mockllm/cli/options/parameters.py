@@ -135,11 +135,7 @@ def path_options(command: _Command) -> _Command:
 
 
 def read_scenarios(paths: tuple[Path, ...]) -> tuple[Scenario, ...]:
-    """The scenarios of files and folders; without any, those that come with mockllm.
-
-    Raises:
-        ScenarioError: with every problem of every file.
-    """
+    """The scenarios of files and folders; without any, those that come with mockllm."""
     from mockllm.replay.loading import load
     from mockllm.scenario.shipped import shipped_scenarios
 

@@ -116,11 +116,7 @@ def redaction_rules(
     redact_kinds: Iterable[str] = (),
     keep: Iterable[str] = (),
 ) -> Rules:
-    """The rules for secrets from the options and from `mockllm.toml`, if that exists.
-
-    Raises:
-        UsageError: the file or an option cannot be read.
-    """
+    """The rules for secrets from the options and from `mockllm.toml`, if that exists."""
     from mockllm.redaction.rules import rules_from
 
     file = CONFIG if CONFIG.is_file() else None
@@ -160,11 +156,7 @@ def record_options(
     redact_kinds: tuple[str, ...],
     keep: tuple[str, ...],
 ) -> RecordOptions:
-    """The recording options of a server.
-
-    Raises:
-        UsageError: no service is known, or an option is invalid.
-    """
+    """The recording options of a server."""
     from mockllm.recording.drafting.drafts import MatchRule
     from mockllm.server.options import RecordOptions
 
@@ -190,14 +182,7 @@ def services(
     given: Iterable[str], environment: Mapping[str, str], option: str = "--upstream"
 ) -> dict[str, str]:
     """The base URL of the service for each API: options count more than the environment, and
-    those for one API more than those for all.
-
-    Args:
-        option: what the user calls it, for messages.
-
-    Raises:
-        UsageError: something is no base URL.
-    """
+    those for one API more than those for all."""
     found: dict[str, str] = {}
     for variable, apis in _variables().items():
         if environment.get(variable):

@@ -128,7 +128,6 @@ def run_server(
     """Serves until a signal; a second one cuts what is still open.
 
     Args:
-        watched: files and folders to load again when they change.
         started: called when the server listens, with a function that stops it.
     """
     if server.options.record is not None:
@@ -151,9 +150,6 @@ def run_recording(
     watched: tuple[Path, ...] = (),
 ) -> None:
     """Serves as `run_server`, and prints at the end what was recorded.
-
-    Args:
-        summary: None if nothing is recorded.
 
     Raises:
         Exit: with 1, if something is not recorded or not found again.
@@ -203,7 +199,6 @@ def _loop_factory(loop: Loop, server: MockServer) -> Callable[[], asyncio.Abstra
 async def _serve(
     server: MockServer, report: ServerLog, watched: tuple[Path, ...], started: Started
 ) -> None:
-    """Serves until a signal; a second one cuts what is still open."""
     signals = StopSignals(asyncio.get_running_loop())
     stop, cut = signals.stop, signals.cut
     try:
@@ -251,11 +246,7 @@ async def _serve(
 
 
 async def ended(task: asyncio.Task[Any]) -> None:
-    """Cancels a task until it has ended: aiohttp's shutdown goes on after one `CancelledError`.
-
-    Raises:
-        Exception: what ended the task, if it was not cancelled.
-    """
+    """Cancels a task until it has ended: aiohttp's shutdown goes on after one `CancelledError`."""
     while not task.done():
         task.cancel()
         await asyncio.wait((task,), timeout=_AGAIN)

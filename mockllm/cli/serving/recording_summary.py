@@ -19,12 +19,7 @@ _MANY = 50
 
 
 class RecordingSummary:
-    """Counts the exchanges of a recording, and shows what is still to be written.
-
-    Args:
-        report: gets each line, too.
-        quiet: show no progress.
-    """
+    """Counts the exchanges of a recording, and shows what is still to be written."""
 
     def __init__(self, report: ServerLog, *, quiet: bool) -> None:
         self._report = report
@@ -43,7 +38,6 @@ class RecordingSummary:
         """How many of those could not be written, or were lost by an earlier recorder."""
 
     def line(self, line: Line) -> None:
-        """Counts an exchange."""
         self.recorded += line.outcome != "skipped"
         self.skipped += line.outcome == "skipped"
         self.not_found += bool(line.not_found)
@@ -60,7 +54,6 @@ class RecordingSummary:
             self._report.recorded(line)
 
     def waiting(self, count: int, closing: bool) -> None:
-        """Shows how many exchanges wait to be written."""
         if not closing:
             self._report.waiting(count)
         elif not self._quiet:

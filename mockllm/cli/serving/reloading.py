@@ -30,7 +30,6 @@ async def poll(
     A change is another time, size or inode of a file, a new file, or one that is gone.
 
     Args:
-        deep: look into subfolders, too.
         period: in seconds.
     """
     folders = tuple(folders)

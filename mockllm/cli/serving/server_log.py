@@ -81,7 +81,6 @@ class ServerLog:
         return self._only is None or event in self._only
 
     def _put(self, event: str, lines: Iterable[str], **fields: Any) -> None:
-        """Writes an event as lines, or as an object with its fields."""
         if not self._says(event):
             return
         if self._json:
@@ -91,7 +90,6 @@ class ServerLog:
             self._output.line(line)
 
     def listening(self, url: str) -> None:
-        """The server listens."""
         self._url = url
         if self._says("address"):
             self._output.line(f"mockllm listening on {url}")
@@ -167,7 +165,6 @@ class ServerLog:
         self._name_width = min(longest, _MOST_COLUMN)
 
     def recording(self, options: RecordOptions) -> None:
-        """What is recorded, and from where."""
         from mockllm.redaction.masks import masked_url
 
         upstreams = {api: masked_url(url) for api, url in options.upstreams.items()}
@@ -176,7 +173,6 @@ class ServerLog:
         self._put("recording", lines, folder=folder, mode=mode, upstreams=upstreams)
 
     def exchange(self, exchange: Exchange) -> None:
-        """A request whose answer is over."""
         if not self._json:
             self._put("request", [self._request(exchange)])
             return
@@ -203,7 +199,6 @@ class ServerLog:
         return "  ".join(cells)
 
     def recorded(self, line: Line) -> None:
-        """An exchange that was recorded, or was not."""
         skipped = line.outcome == "skipped"
         if not self._says("skipped" if skipped else "recorded"):
             return
@@ -215,23 +210,19 @@ class ServerLog:
         self._output.line(f"          {what}: {line.description}{lost}")
 
     def waiting(self, count: int) -> None:
-        """How many exchanges wait to be written."""
         text = f"          {count:,} exchanges wait to be written"
         self._put("waiting", [text], exchanges=count)
 
     def summary(self, recorded: int, not_found: int, skipped: int, lost: int) -> None:
-        """What became of all exchanges of a recording."""
         counts = {"recorded": recorded, "not_found": not_found, "skipped": skipped, "lost": lost}
         self._put("summary", [summary_text(**counts)], **counts)
 
     def reloaded(self, scenarios: Sequence[Scenario]) -> None:
-        """Changed files are served."""
         self._measure(scenarios)
         names = [scenario.name for scenario in scenarios]
         self._put("reloaded", [f"reloaded {_count(len(names))}"], scenarios=names)
 
     def broken(self, problems: Sequence[Problem]) -> None:
-        """Changed files are not served."""
         lines, count = [str(problem) for problem in problems], len(problems)
         last = (
             f"not reloaded: {count} problem{'s' * (count > 1)}; still serving the last good version"
@@ -239,12 +230,10 @@ class ServerLog:
         self._put("broken", [*lines, last], problems=lines)
 
     def stopping(self, grace: float) -> None:
-        """The server stops."""
         text = f"stopping; open streams have {grace:g} s (once more to cut them)"
         self._put("stopping", [text], grace=grace)
 
     def notice(self, text: str) -> None:
-        """Something about the server itself."""
         self._put("notice", [text], text=text)
 
 
@@ -289,7 +278,6 @@ def _struck(exchange: Exchange) -> str:
 
 
 def _notes(exchange: Exchange) -> list[str]:
-    """The notes on one request, in one line."""
     notes = []
     if exchange.scenario is None and exchange.method:
         notes.append(f"{exchange.method} {exchange.path}")

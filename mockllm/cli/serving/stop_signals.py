@@ -54,7 +54,6 @@ class StopSignals:
         self._read()
 
     def _read(self) -> None:
-        """Counts the signals, and does what they ask for."""
         with contextlib.suppress(BlockingIOError):
             data = os.read(self._source, 4096)
             self._bytes += bytes(number for number in data if number in _SIGNALS)

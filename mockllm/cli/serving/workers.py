@@ -48,9 +48,7 @@ class WorkerPlan:
     """What each worker does.
 
     Args:
-        paths: of the scenarios.
         options: of the server, without functions.
-        reload: whether the scenarios are loaded again when they change.
     """
 
     paths: tuple[Path, ...]
@@ -160,7 +158,6 @@ class _Supervisor:
         self._output = LineOutput()
 
     def run(self) -> None:
-        """Until a signal."""
         try:
             self._start(1, first=True)
             while not self._workers[1].ready:  # what is wrong is said once
@@ -186,7 +183,6 @@ class _Supervisor:
         self._workers[number] = _Worker(number, process, receiving, began, short_lives=short_lives)
 
     def _look(self, *, starting: bool = False) -> None:
-        """Waits a moment for what happens to the workers."""
         waiting: list[Any] = [worker.process.sentinel for worker in self._workers.values()]
         waiting += [worker.messages for worker in self._workers.values() if not worker.ready]
         wait(waiting, timeout=_TURN)
@@ -248,11 +244,9 @@ def run_worker(
     """Serves in a process of its own; it ends with the process that started it.
 
     Args:
-        number: of the worker, from 1.
         first: whether it prints the lines about the server.
         shared: the socket that the workers share; None: each makes its own.
         messages: gets True when the worker listens.
-        folder: for files of all workers.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the terminal: the supervisor gets it, too
     os.environ.setdefault("PROMETHEUS_MULTIPROC_DIR", str(folder))

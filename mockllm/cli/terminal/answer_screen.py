@@ -92,7 +92,6 @@ def _can_draw(stream: TextIO) -> bool:
 
 
 def _cells(board: Board, lane: Lane) -> tuple[str, str]:
-    """The label and the name of a lane, as wide as the widest."""
     label = max(len(other.label) for other in board.lanes.values())
     name = max(len(other.name) for other in board.lanes.values())
     return f"{lane.label:<{label}}", f"{lane.name:<{name}}"

@@ -18,7 +18,6 @@ class ProgressLine:
     that the logs of a quick run have none.
 
     Args:
-        out: usually standard error.
         clock: seconds, from any start.
     """
 
@@ -43,7 +42,6 @@ class ProgressLine:
             self._out.flush()
 
     def close(self) -> None:
-        """Removes the line from the terminal."""
         if self._shown:
             self._rewrite("")
             self._out.write("\r")

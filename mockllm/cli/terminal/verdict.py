@@ -78,7 +78,6 @@ def _repeated(exchanges: Sequence[Exchange]) -> Iterator[str]:
 
 
 def _not_covered(found: Verification) -> Iterator[str]:
-    """Why a verification does not cover all requests of a session."""
     if found.evicted:
         yield "it was dropped once, as there were too many; its earlier requests are not judged"
     if found.forgotten:

@@ -27,7 +27,6 @@ def preflight_headers(headers: Mapping[str, str], origin: str = "*") -> dict[str
     section 3.3.4).
 
     Args:
-        headers: of the request, their names in lower case.
         origin: whose pages may send the request; `*`: of every origin.
     """
     requested = headers.get("access-control-request-headers", "").strip()
@@ -64,11 +63,6 @@ def check_origin(origin: str) -> None:
 
 class ControlAccess:
     """Decides which requests may use the control routes.
-
-    Args:
-        host: the address that the server listens on.
-        allowed_hosts: further names under which the routes answer.
-        origins: of the pages that may use them, as browsers send them.
 
     Raises:
         UsageError: one of `origins` is no origin.
@@ -132,7 +126,6 @@ class ControlAccess:
 
 
 def _is_local(name: str) -> bool:
-    """Whether a name of a host is an address or a name of this machine."""
     if name == "localhost" or name.endswith(".localhost"):
         return True
     try:
@@ -143,7 +136,6 @@ def _is_local(name: str) -> bool:
 
 
 def _host_name(url: str) -> str:
-    """The name of the host in a URL; "" where there is none that can be read."""
     try:
         return urlsplit(url).hostname or ""
     except ValueError:  # brackets without an IPv6 address in them

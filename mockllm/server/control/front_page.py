@@ -41,11 +41,8 @@ def front_page(
     """The page, as text.
 
     Args:
-        headers: of the request, their names in lower case.
         session: the prefix of the session's paths, such as `/s/one`, or "".
-        protocols: what is served, by name.
         count: how many scenarios are served.
-        ui: whether there is a live page.
     """
     host = headers.get("host", "")
     root = f"http://{host}" if _HOST.fullmatch(host) else _address(request)
@@ -84,7 +81,6 @@ _ROUTES = (
 
 @cache
 def _documentation() -> tuple[str, ...]:
-    """The addresses of the pages: the URLs of the package, else the files of its source."""
     from importlib.metadata import PackageNotFoundError, metadata
 
     try:

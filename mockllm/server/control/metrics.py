@@ -35,10 +35,8 @@ class Figures:
     """What one server process counts. Those of several can be added up.
 
     Args:
-        requests: how many requests were answered to their end, by `Key`.
         late: how many chunks were written in each class of `LATENESS`, and later than all.
         late_seconds: the sum of the lateness of all chunks.
-        store_errors: the requests for state that the state store did not answer.
         open_streams: the answers that take time and are not over.
         dropped: the entries that left a journal because it was full.
     """
@@ -74,11 +72,9 @@ class Figures:
             self.late_seconds += seconds * chunks
 
     def note_store_error(self) -> None:
-        """Counts a request for state that the store did not answer."""
         self.store_errors += 1
 
     def add(self, other: Figures) -> None:
-        """Adds the figures of another process."""
         for key, count in other.requests.items():
             self.requests[key] = self.requests.get(key, 0) + count
         self.late = [sum(counts) for counts in zip(self.late, other.late, strict=True)]
@@ -86,13 +82,11 @@ class Figures:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
     def as_json(self) -> dict[str, Any]:
-        """As JSON values, for another process."""
         requests = [[*key, count] for key, count in self.requests.items()]
         return {**asdict(self), "requests": requests}
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> Figures:
-        """What `as_json` gave."""
         requests = {(api, name, outcome): n for api, name, outcome, n in value["requests"]}
         return cls(**{**value, "requests": requests})
 

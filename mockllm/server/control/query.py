@@ -26,11 +26,7 @@ def whole_number(query: Mapping[str, str], name: str, default: int = 0, *, least
 
 
 def flag(query: Mapping[str, str], name: str) -> bool:
-    """Whether a query has a flag.
-
-    Raises:
-        RequestError: it is neither true nor false.
-    """
+    """Whether a query has a flag."""
     value = query.get(name, "false")
     if value not in ("true", "false"):
         raise RequestError(f"{name} must be true or false, got {value!r}.", param=name)

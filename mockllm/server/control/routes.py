@@ -42,7 +42,6 @@ class Control:
     """Answers the control routes; a method each, found by method and path.
 
     Args:
-        player_of: what decides about the answers in a session.
         paths: further paths of APIs, each with the name of its API.
     """
 
@@ -74,12 +73,8 @@ class Control:
         """Status and JSON body; of a journal, the text of the body in parts.
 
         Args:
-            player: of the server.
             path: with the query, without the session prefix.
             session: that the prefix or a header names, for a query that names none.
-
-        Raises:
-            RequestError: refused, or not known.
         """
         parts = urlsplit(path)
         query = {} if session is None else {"session": session}
@@ -132,7 +127,6 @@ class Control:
         )
 
     def health(self, player: Player) -> dict[str, Any]:
-        """That the server answers, and how much it serves."""
         return {
             "status": "ok",
             "scenarios": len(player.served.scenarios),
@@ -255,7 +249,6 @@ class Control:
         return self._created(session, headers["host"])
 
     def _check_new(self, name: str) -> None:
-        """Refuses the name of a session that exists."""
         known = self._sessions.find(name)
         setup = self._setups.find(name)
         if (known is None or known.evicted) and (setup is None or setup.gone):

@@ -25,7 +25,6 @@ class SentAnswers:
         self._size = 0
 
     def add(self, exchange: Exchange, answer: HttpAnswer) -> None:
-        """Keeps an answer."""
         kept = self._kept
         kept.append((exchange, answer))
         self._size += answer.size

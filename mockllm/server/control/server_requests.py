@@ -42,8 +42,6 @@ class ServerRequests:
     """Answers requests about the server.
 
     Args:
-        access: decides who may use the control routes.
-        view: has the live page, if there is one.
         figures: those that `metrics` shows; where several processes are one server, of all.
     """
 
@@ -65,11 +63,7 @@ class ServerRequests:
         return path == "/" or path.startswith(CONTROL_PREFIX) or method == "OPTIONS"
 
     def answer(self, arrival: Arrival, sent: Sent) -> Awaitable[web.StreamResponse] | None:
-        """What answers a request about the server itself; None for all others.
-
-        Args:
-            sent: of the answer, which stands in no journal.
-        """
+        """What answers a request about the server itself; None for all others."""
         request, session = arrival.request, arrival.session
         in_path = request.raw_path.endswith(f"/s/{session}{arrival.target}")
         if arrival.path.startswith(CONTROL_PREFIX):
@@ -105,11 +99,7 @@ class ServerRequests:
     async def _respond(
         self, arrival: Arrival, sent: Sent, session: str | None
     ) -> web.StreamResponse:
-        """Sends the answer of a control route, a probe or the live page.
-
-        Args:
-            session: that the prefix or a header names.
-        """
+        """Sends the answer of a control route, a probe or the live page."""
         request, headers, method = arrival.request, arrival.headers, arrival.method
         fields = {"cache-control": "no-store", **self._access.response_headers(headers)}
         try:

@@ -42,7 +42,6 @@ class ServerView:
         self._page: Page | None = None
 
     def page(self) -> Page | None:
-        """The page; None: there is none."""
         if self._page is None and self._make_page is not None:
             self._page = self._make_page(self)
         return self._page
@@ -54,6 +53,5 @@ class ServerView:
             self._page.reloaded()
 
     def close(self) -> None:
-        """Ends what the page still sends."""
         if self._page is not None:
             self._page.close()

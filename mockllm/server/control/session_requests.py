@@ -28,12 +28,10 @@ class SessionRequest:
 
     Args:
         name: None: the server chooses one.
-        scenarios: of the session alone.
         named: the scenario that answers every request that names none.
         in_order: recordings of the same request are played one after the other.
         served: whether the scenarios of the server answer, too.
         has_setup: whether the session is to differ from one that its first request makes.
-        size: of the body, in bytes.
         faults: of its answers; None: those of the server.
     """
 
@@ -107,9 +105,6 @@ def read_session_request(
     body: bytes, served: Callable[[], Mapping[str, Scenario]]
 ) -> SessionRequest:
     """The session that a body asks for.
-
-    Args:
-        served: the scenarios of the server by their names.
 
     Raises:
         RequestError: the body is no JSON object; or a `SessionRequestError` with every problem.
@@ -220,7 +215,6 @@ def _quirks(value: str | list[Any], problems: list[_Problem]) -> tuple[str, ...]
 
 
 def _faults(fields: Mapping[str, Any], problems: list[_Problem]) -> FaultPlan | None:
-    """The faults of a session: a text or a list of texts, a share of its answers, and a seed."""
     texts = fields.get("fault")
     if texts is None:
         needless = [name for name in ("fault_rate", "fault_seed") if name in fields]

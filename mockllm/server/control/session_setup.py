@@ -108,11 +108,7 @@ class SessionSetups:
         self._setups[session] = SessionSetup(player, proxy)
 
     def make_player(self, request: SessionRequest, served: Player) -> Player:
-        """The player of a session. It uses no state, so any thread may call it.
-
-        Args:
-            served: the player of the server.
-        """
+        """The player of a session. It uses no state, so any thread may call it."""
         own: Iterable[Scenario] | ScenarioIndex = request.scenarios
         if request.served and not request.scenarios and not request.in_order:
             own = served.served
@@ -122,10 +118,6 @@ class SessionSetups:
 
     def add(self, session: str, request: SessionRequest, player: Player, served: Player) -> None:
         """Sets up a session that was requested over HTTP; it has no setup yet.
-
-        Args:
-            player: of `make_player`.
-            served: what `player` was made from.
 
         Raises:
             RequestError: the sessions are too large together.
@@ -156,12 +148,10 @@ class SessionSetups:
             setup.proxy = None
 
     async def close(self) -> None:
-        """Ends all recordings."""
         for session in tuple(self._setups):
             await self.end_recording(session)
 
     def release(self, session: str) -> None:
-        """Removes the setup of a session."""
         setup = self._setups.pop(session, None)
         self._gone.pop(session, None)
         if setup is not None and setup.request is not None:

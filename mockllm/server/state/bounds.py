@@ -23,7 +23,6 @@ class Bounds:
     all_bytes: int = 256 * 1024 * 1024
 
     def hold(self, totals: Totals) -> bool:
-        """Whether a store has no more than that."""
         return (
             totals.sessions <= self.sessions
             and totals.session_bytes <= self.session_bytes
@@ -39,9 +38,6 @@ async def hold_bounds(store: StateStore, bounds: Bounds) -> None:
     """Gives up what is too much.
 
     Where several processes do that at the same moment, a little more than needed is given up.
-
-    Raises:
-        StoreError: the store is away.
     """
     sizes = await store.sizes()
     for name in list(sizes)[: max(0, len(sizes) - bounds.sessions)]:

@@ -23,11 +23,7 @@ _PAUSES = (0.1, 0.2, 0.5, 1.0)
 
 @dataclass(slots=True)
 class _Waiting:
-    """An entry that this process has accepted.
-
-    Args:
-        has_answer: whether its answer can be looked up by its id.
-    """
+    """An entry that this process has accepted."""
 
     session: str
     exchange: Exchange
@@ -45,7 +41,6 @@ class JournalWriter:
     up, and the store is given their number when it is back.
 
     Args:
-        process: the name of this process.
         report: called with a text when the store goes away and when it is back.
     """
 
@@ -74,7 +69,6 @@ class JournalWriter:
 
     @property
     def waiting(self) -> int:
-        """How many entries are not written yet."""
         return len(self._queue)
 
     def add(
@@ -83,7 +77,6 @@ class JournalWriter:
         """Takes an entry; it is written soon, and again when `end` was called for it.
 
         Args:
-            played: the turns that were played.
             has_answer: whether its answer can be looked up by its id.
         """
         number = next(self._numbers)

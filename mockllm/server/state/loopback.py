@@ -33,7 +33,6 @@ class LoopbackListener:
         return port
 
     async def close(self) -> None:
-        """Listens no more."""
         if self._server is not None:
             self._server.close()
 
@@ -56,11 +55,7 @@ class LoopbackListener:
 
 
 async def ask_processes(ports: Mapping[str, int], question: str) -> dict[str, str | None]:
-    """What processes answer, by their names; None where one did not, or could not.
-
-    Args:
-        ports: of their listeners, by their names.
-    """
+    """What processes answer, by their names; None where one did not, or could not."""
     answers = await asyncio.gather(*(_ask(port, question) for port in ports.values()))
     return dict(zip(ports, answers, strict=True))
 

@@ -64,7 +64,6 @@ class RedisConnection:
         """By how many seconds the clock of the server is ahead of this process's."""
 
     def key(self, *parts: str) -> str:
-        """The name of a key."""
         return self.prefix + "/".join(parts)
 
     @property
@@ -102,20 +101,12 @@ class RedisConnection:
             await self.redis.connection_pool.disconnect(inuse_connections=False)
 
     async def run_once(self, script: Any, *args: str | float | bytes) -> Any:
-        """What a script returns that must not be carried out twice.
-
-        Args:
-            script: one of `lua`, registered with the client.
-        """
+        """What a script returns that must not be carried out twice."""
         token = self.key("once", uuid.uuid4().hex)
         return await self.run(lambda: script(keys=[token], args=[self.prefix, *args]))
 
     async def transact(self, fill: Callable[[Any], object]) -> list[Any]:
-        """The outcomes of some commands, which are carried out together.
-
-        Args:
-            fill: adds them to a pipeline.
-        """
+        """The outcomes of some commands, which are carried out together."""
 
         async def work() -> list[Any]:
             pipe = self.redis.pipeline()
@@ -138,6 +129,5 @@ class RedisConnection:
         self.clock_offset = offset if abs(offset) > took else 0.0
 
     async def close(self) -> None:
-        """Closes all connections."""
         with suppress(*self.errors):
             await self.redis.aclose()

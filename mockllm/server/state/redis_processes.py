@@ -35,12 +35,6 @@ class RedisProcesses:
         self._tasks: list[asyncio.Task[None]] = []
 
     async def join(self, process: str, flush: Callable[[], Awaitable[str]]) -> None:
-        """Joins the others.
-
-        Args:
-            process: a name that no other process has.
-            flush: writes what this one has not written yet.
-        """
         self._process, self._flush = process, flush
         with suppress(StoreError):  # it may come later
             for _ in range(_COMPARISONS):
@@ -52,11 +46,7 @@ class RedisProcesses:
         ]
 
     async def leave(self) -> None:
-        """Ends what `join` began.
-
-        Raises:
-            StoreError: the others cannot learn it.
-        """
+        """Ends what `join` began."""
         running = set(self._tasks)
         while running:
             for task in running:
@@ -100,7 +90,6 @@ class RedisProcesses:
                     await listening.aclose()
 
     async def _flush_for(self, token: str) -> None:
-        """Flushes, and answers the process that requested it."""
         other, _, answer = token.partition(" ")
         if other == self._process or self._flush is None:
             return
@@ -113,7 +102,6 @@ class RedisProcesses:
         await redis.expire(answer, 60)
 
     async def flush_others(self) -> tuple[str, ...]:
-        """Makes the others write what they have; the names of those that do not answer."""
         others, now = await self._seen(), self._connection.now
         others.pop(self._process, None)
         answer = self._connection.key("flushed", uuid.uuid4().hex)
@@ -144,7 +132,6 @@ class RedisProcesses:
         return answered
 
     async def _seen(self) -> dict[str, float]:
-        """All processes, with their last signs of life."""
         connection = self._connection
         key = connection.key("processes")
         known = await connection.run(lambda: connection.redis.zrange(key, 0, -1, withscores=True))

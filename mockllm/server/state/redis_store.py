@@ -50,14 +50,7 @@ def _script(name: str) -> str:
 
 
 class RedisStore:
-    """State in Valkey or Redis.
-
-    Args:
-        url: see `RedisConnection`.
-
-    Raises:
-        UsageError: the client is not installed, or the URL is wrong.
-    """
+    """State in Valkey or Redis."""
 
     def __init__(self, url: str) -> None:
         self._connection = RedisConnection(url)

@@ -26,8 +26,6 @@ class SharedAnswers:
     """Answers the requests of one process with state that others share.
 
     Args:
-        setups: of this process.
-        served: the player of the server, at any time.
         failed: called when a request is refused because the store is away.
     """
 
@@ -44,7 +42,6 @@ class SharedAnswers:
         self.failed = failed
 
     async def refresh(self, session: str) -> None:
-        """Sets a session up as the store has it; see `SharedSetups.refresh`."""
         if session != DEFAULT:
             await self.setups.refresh(session, self._served())
 
@@ -75,7 +72,6 @@ class SharedAnswers:
         self.state.journal.add(session.name, exchange, tuple(session.noted), has_answer=has_answer)
 
     def end(self, exchange: Exchange) -> None:
-        """The answer of an exchange is over."""
         self.state.journal.end(exchange)
 
 

@@ -61,11 +61,7 @@ class SharedSessions(Sessions):
 
 
 class SharedControl:
-    """What control routes need of shared state.
-
-    Args:
-        setups: of this process.
-    """
+    """What control routes need of shared state."""
 
     def __init__(self, answers: SharedAnswers, setups: SessionSetups) -> None:
         self._answers, self._state, self._store = answers, answers.state, answers.state.store
@@ -78,8 +74,6 @@ class SharedControl:
 
         Args:
             steps: the method and the steps of the path after the prefix.
-            target: path and query.
-            session: that a prefix or a header of the request names.
 
         Raises:
             StateAwayError: the store is away.
@@ -91,11 +85,7 @@ class SharedControl:
         return sessions
 
     async def load(self, wanted: Iterable[str] | None = None) -> SharedSessions:
-        """The sessions of these names, with everything that was answered before; None: all.
-
-        Raises:
-            StateAwayError: the store is away.
-        """
+        """The sessions of these names, with everything that was answered before; None: all."""
         with needing():
             return await self._load(wanted)
 
@@ -136,7 +126,6 @@ class SharedControl:
                 await self._store.delete(name)
 
     async def _set_up(self, name: str, body: bytes) -> None:
-        """Makes a session with the setup that this process has made of a body."""
         setup = Setup(secrets.token_hex(8), body)
         try:
             if name == DEFAULT:

@@ -24,11 +24,7 @@ _PURPOSE = "the setup of its session, which this process has not seen yet,"
 
 
 class SharedSetups:
-    """Keeps the setups of this process as the store has them.
-
-    Args:
-        setups: of this process.
-    """
+    """Keeps the setups of this process as the store has them."""
 
     def __init__(self, state: SharedState, setups: SessionSetups) -> None:
         self._state, self._setups = state, setups
@@ -40,9 +36,6 @@ class SharedSetups:
         """Sets a session up as it was requested, in whichever process.
 
         While the store is away, a session stays as this process has seen it last.
-
-        Args:
-            served: the player of the server.
 
         Raises:
             StateAwayError: the store is away, and this process has not seen the session before.
@@ -87,7 +80,6 @@ class SharedSetups:
         self._seen[session] = True
 
     def drop(self, session: str) -> None:
-        """Forgets the setup of a session in this process."""
         self._versions.pop(session, None)
         self._seen.pop(session, None)
         self._setups.release(session)

@@ -47,9 +47,6 @@ def store_of(name: str) -> StateStore:
 def needing(purpose: StateOperation | str | None = None) -> Iterator[None]:
     """For requests that cannot be answered without the store.
 
-    Args:
-        purpose: see `StateAwayError`.
-
     Raises:
         StateAwayError: the store is away.
     """
@@ -75,11 +72,7 @@ class SharedState:
         """The metrics of this process."""
 
     async def open(self) -> None:
-        """Joins the processes that share the state.
-
-        Raises:
-            StoreError: the store refuses.
-        """
+        """Joins the processes that share the state."""
 
         async def flush() -> str:
             await self.journal.flush()
@@ -91,11 +84,7 @@ class SharedState:
         await self.store.open(self.process, {"flush": flush, "figures": figures})
 
     async def flush(self) -> tuple[str, ...]:
-        """Makes all processes write what they have; the names of those that do not answer.
-
-        Raises:
-            StoreError: the store is away.
-        """
+        """Makes all processes write what they have; the names of those that do not answer."""
         await self.journal.flush()
         return await self.store.flush_others()
 

@@ -110,11 +110,7 @@ class SqliteStore:
 
     @property
     def tables(self) -> SqliteTables:
-        """The tables, for the thread.
-
-        Raises:
-            StoreError: the store is not open.
-        """
+        """The tables, for the thread."""
         if self._tables is None:
             raise StoreError(f"{self._path}: it is not open")
         return self._tables
@@ -167,7 +163,6 @@ class SqliteStore:
         return tuple(filter(None, answers.values()))
 
     async def _ask(self, question: str) -> tuple[dict[str, str | None], dict[str, int]]:
-        """What the other processes answer, and their process ids."""
         others = await self.run(lambda: self.tables.others(self._process))
         answers = await ask_processes({name: port for name, _, port in others}, question)
         return answers, {name: pid for name, pid, _ in others}

@@ -69,7 +69,7 @@ DELETE FROM evicted WHERE name IN
 
 
 class SqliteTables:
-    """The tables of a database that is open.
+    """The tables of a database that is open; the methods are those of `StateStore`.
 
     Args:
         database: in autocommit mode.
@@ -84,7 +84,6 @@ class SqliteTables:
         database.executescript(schema.read_text("utf-8"))
 
     def _all(self, query: str, *values: object) -> list[tuple[Any, ...]]:
-        """All rows."""
         return self._db.execute(query, values).fetchall()
 
     def _one(self, query: str, *values: object) -> Any:
@@ -93,7 +92,6 @@ class SqliteTables:
         return None if row is None else row[0]
 
     def check(self) -> None:
-        """See `StateStore.check`."""
         self._one("SELECT 1")
 
     @contextmanager
@@ -107,7 +105,6 @@ class SqliteTables:
     # Operations
 
     def perform(self, session: str, operation: StateOperation) -> Any:
-        """See `StateStore.perform`."""
         match operation:
             case FindAnswer(id):
                 return self._one(_ANSWER, session, id)
@@ -141,7 +138,6 @@ class SqliteTables:
         deleted: Sequence[str],
         unused: Sequence[Turn],
     ) -> None:
-        """See `StateStore.keep`."""
         with self._transaction():
             self._use(session, time.time())
             for id, token in tokens.items():
@@ -154,11 +150,6 @@ class SqliteTables:
     # The journal
 
     def append(self, batches: Sequence[Batch], process: str, written: int) -> Totals:
-        """See `StateStore.append`.
-
-        Args:
-            process: the name of the one that writes.
-        """
         with self._transaction():
             for batch in batches:
                 self._use(batch.session, batch.at)
@@ -190,11 +181,9 @@ class SqliteTables:
             self._all(_COUNT, session, "forgotten", outcome, count)
 
     def sizes(self) -> dict[str, int]:
-        """See `StateStore.sizes`."""
         return dict(self._all("SELECT name, bytes FROM sessions ORDER BY used"))
 
     def forget_oldest(self, session: str) -> int:
-        """See `StateStore.forget_oldest`."""
         with self._transaction():
             for id, size, outcomes in self._all(_OLDEST, session):
                 self._forget(session, json.loads(outcomes))
@@ -205,7 +194,6 @@ class SqliteTables:
         return 0
 
     def evict(self, session: str) -> None:
-        """See `StateStore.evict`."""
         with self._transaction():
             self._db.execute(_EVICT, (session,))
             self._db.execute("DELETE FROM sessions WHERE name = ?", (session,))
@@ -219,7 +207,6 @@ class SqliteTables:
         self._db.execute(add, (process, pid, port))
 
     def leave(self, process: str) -> None:
-        """Removes a process."""
         self._db.execute("DELETE FROM processes WHERE name = ?", (process,))
 
     def others(self, process: str) -> list[tuple[str, int, int]]:
@@ -228,14 +215,12 @@ class SqliteTables:
         return self._all(find, process)
 
     def note_ended(self, processes: Iterable[str]) -> None:
-        """Notes that processes ended without a word."""
         note = "UPDATE processes SET ended = ? WHERE name = ? AND ended IS NULL"
         self._db.executemany(note, [(time.time(), name) for name in processes])
 
     # Sessions
 
     def names(self) -> Names:
-        """See `StateStore.names`."""
         with self._transaction("BEGIN"):
             known = self._all("SELECT name FROM sessions ORDER BY used")
             find = "SELECT name FROM evicted WHERE name NOT IN (SELECT name FROM sessions)"
@@ -243,7 +228,6 @@ class SqliteTables:
         return Names(tuple(name for (name,) in known), tuple(name for (name,) in evicted))
 
     def load(self, session: str) -> Stored | None:
-        """See `StateStore.load`."""
         with self._transaction("BEGIN"):
             begun = self._one("SELECT begun FROM sessions WHERE name = ?", session)
             evicted = self._one("SELECT 1 FROM evicted WHERE name = ?", session) is not None
@@ -273,7 +257,6 @@ class SqliteTables:
                 yield ended_gap(process, at, accepted - written)
 
     def create(self, session: str, setup: Setup | None) -> bool:
-        """See `StateStore.create`."""
         with self._transaction():
             is_new = self._one("SELECT 1 FROM sessions WHERE name = ?", session) is None
             self._use(session, time.time())
@@ -284,13 +267,11 @@ class SqliteTables:
         return is_new
 
     def delete(self, session: str) -> None:
-        """See `StateStore.delete`."""
         with self._transaction():
             self._db.execute("DELETE FROM sessions WHERE name = ?", (session,))
             self._db.execute("DELETE FROM evicted WHERE name = ?", (session,))
 
     def reset(self, session: str) -> None:
-        """See `StateStore.reset`."""
         with self._transaction():
             self._use(session, time.time())
             self._db.execute("DELETE FROM batches WHERE session = ?", (session,))
@@ -301,7 +282,6 @@ class SqliteTables:
             self._db.execute(remove, (session,))
 
     def setup(self, session: str, known: str | None) -> Setup | None:
-        """See `StateStore.setup`."""
         version = self._one("SELECT version FROM setups WHERE session = ?", session)
         if version is None:
             gone = self._one("SELECT had_setup FROM evicted WHERE name = ?", session)

@@ -26,7 +26,6 @@ class Batch:
         at: when the last of the requests arrived, in seconds of the clock of all processes.
         entries: as `mockllm.replay.sessions.entry_packing.pack` makes them; empty for none.
         outcomes: of those whose answer is over; the others will be written again.
-        played: the turns that were played.
         answers: the ids of the answers among the entries that can be looked up.
         lost: requests of which only the outcomes are known.
     """
