@@ -18,6 +18,7 @@ import click
 
 from mockllm.cli.options.parameters import EXISTING
 from mockllm.cli.options.recording import redaction_rules
+from mockllm.cli.scrub import rewrite
 from mockllm.errors import UsageError
 
 if TYPE_CHECKING:
@@ -120,7 +121,6 @@ def _collected(paths: tuple[Path, ...]) -> list[_Test]:
 def _convert_sources(paths: Iterable[Path], *, write: bool) -> Iterator[str]:
     """Converts the marks in Python files; returns what was not converted."""
     from mockllm.importers.vcr_marks import convert
-    from mockllm.recording.store.locks import put
 
     for file in _python_files(paths):
         data = file.read_bytes()
@@ -135,9 +135,7 @@ def _convert_sources(paths: Iterable[Path], *, write: bool) -> Iterator[str]:
         if conversion.source == source:
             continue
         if write:
-            mode = file.stat().st_mode
-            put(file, conversion.source.encode())
-            file.chmod(mode & 0o7777)
+            rewrite(file, conversion.source.encode())
             click.echo(f"converted {file}")
         else:
             click.echo(_diff(file, source, conversion.source), nl=False)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mockllm.cli.options.recording import redaction_options, redaction_rules
+from mockllm.core.text import counted
 
 if TYPE_CHECKING:
     from mockllm.importers.batch import ImportResult
@@ -123,11 +124,7 @@ def _summary(results: list[ImportResult]) -> str:
     sums = _totals(results)
     lost = f", {sums['not_found']} NOT FOUND AGAIN" if sums["not_found"] else ""
     return (
-        f"{_count(sums['exchanges'], 'exchange')}: {sums['neutral']} neutral, "
+        f"{counted(sums['exchanges'], 'exchange')}: {sums['neutral']} neutral, "
         f"{sums['partial']} in part, {sums['skipped']} skipped{lost}; "
-        f"{_count(sums['scenarios'], 'scenario')}"
+        f"{counted(sums['scenarios'], 'scenario')}"
     )
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
+import re
 import shlex
-import tempfile
 from pathlib import Path
 
 import click
 
-from mockllm.cli.runner_templates import LANGUAGES, copy_runner, steps
-from mockllm.errors import UsageError
+from mockllm.errors import MockLLMError, UsageError
 from mockllm.protocols.environment import MOCK_KEY
 
 FIRST_MODEL = "mock/weather"
 """The model that plays the first scenario."""
+
+LANGUAGES = ("c", "go", "java", "javascript", "python", "rust", "typescript")
+"""The languages that there are runners in; each has a folder."""
 
 _FILE = "weather.yaml"
 _SAID = "What is the weather in Paris?"
@@ -63,7 +64,8 @@ def _first_scenario(folder: Path) -> None:
     quoted = shlex.quote(str(folder))
     folder.mkdir(parents=True, exist_ok=True)
     try:
-        _write_new(target, content)
+        with target.open("x", encoding="utf-8") as file:
+            file.write(content)
     except FileExistsError:
         raise UsageError(
             f"{target} is there already and stays as it is; name another folder"
@@ -102,31 +104,50 @@ def _python() -> tuple[str, ...]:
     )
 
 
-def _write_new(target: Path, content: str) -> None:
-    """Writes a file whole or not at all."""
-    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=".", suffix=".new")
-    try:
-        with open(descriptor, "w", encoding="utf-8") as file:  # noqa: PTH123 - it is a descriptor
-            file.write(content)
-        Path(name).chmod(0o666 & ~_umask())
-        _link(name, target)
-    finally:
-        Path(name).unlink(missing_ok=True)
+def runners_folder() -> Path:
+    """The folder of the runners: in the installed package, or in a checkout."""
+    package = Path(__file__).parent.parent
+    for folder in (package / "conformance" / "runners", package.parent / "examples" / "runners"):
+        if folder.is_dir():
+            return folder
+    raise MockLLMError(
+        f"the runners are not at {package / 'conformance' / 'runners'}; reinstall mockllm-harness"
+    )
 
 
-def _link(name: str, target: Path) -> None:
-    """Gives a file its name, unless another file has it."""
-    try:
-        target.hardlink_to(name)
-    except FileExistsError:
-        raise
-    except OSError:  # a file system without hard links
-        if target.exists():
-            raise FileExistsError(str(target)) from None
-        Path(name).rename(target)
+def copy_runner(language: str, target: Path) -> list[Path]:
+    """Copies the runner of a language; returns the new files.
+
+    Raises:
+        UsageError: a file is there already; then nothing is written.
+    """
+    source = runners_folder() / language
+    files = [
+        path.relative_to(source) for path in sorted(source.rglob("*")) if _belongs(path, source)
+    ]
+    present = [target / path for path in files if (target / path).exists()]
+    if present:
+        raise UsageError(f"{present[0]} is there already and stays as it is; name another folder")
+    for path in files:
+        new = target / path
+        new.parent.mkdir(parents=True, exist_ok=True)
+        with new.open("xb") as file:
+            file.write((source / path).read_bytes())
+    return [target / path for path in files]
 
 
-def _umask() -> int:
-    mask = os.umask(0o022)
-    os.umask(mask)
-    return mask
+_LEFT_OUT = frozenset({"__pycache__", "node_modules", "target", "dist", "classes"})
+"""What building leaves in a checkout."""
+
+
+def _belongs(file: Path, source: Path) -> bool:
+    return file.is_file() and not _LEFT_OUT.intersection(file.relative_to(source).parts)
+
+
+def steps(language: str) -> list[str]:
+    """The command lines that build a runner, if it is built, and check it: the block of its
+    README."""
+    text = (runners_folder() / language / "README.md").read_text(encoding="utf-8")
+    block = re.search(r"^```sh\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    assert block is not None
+    return block[1].splitlines()

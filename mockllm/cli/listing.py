@@ -7,7 +7,6 @@ import shutil
 import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
 from unicodedata import combining, east_asian_width
 
 import click
@@ -35,23 +34,12 @@ def list_scenarios(paths: tuple[Path, ...], as_json: bool) -> None:
     """
     scenarios = read_scenarios(paths)
     if as_json:
-        listed = [_described(scenario) for scenario in scenarios]
+        from mockllm.server.control.routes import described
+
+        listed = [described(scenario, PROTOCOLS) for scenario in scenarios]
         click.echo(json.dumps(listed, indent=2, ensure_ascii=False))
         return
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
-    for line in table([_HEAD, *map(_row, scenarios)]):
-        click.echo(fitted(line, width) if width else line)
-
-
-def _described(scenario: Scenario) -> dict[str, Any]:
-    return {
-        "name": scenario.name,
-        "description": scenario.description,
-        "route": None if scenario.route is None else str(scenario.route),
-        "apis": [] if scenario.route is not None else list(scenario.apis or PROTOCOLS),
-        "turns": len(scenario.turns),
-        "tools": [tool.name for tool in scenario.tools],
-    }
+    print_table([_HEAD, *map(_row, scenarios)])
 
 
 def _row(scenario: Scenario) -> tuple[str, ...]:
@@ -73,6 +61,13 @@ def _tools(names: list[str]) -> str:
     return f"{','.join(names[:_TOOLS_SHOWN])} +{len(names) - _TOOLS_SHOWN}"
 
 
+def print_table(rows: Iterable[tuple[str, ...]]) -> None:
+    """Prints rows in columns, on a terminal cut to its width."""
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+    for line in _table(rows):
+        click.echo(fitted(line, width) if width else line)
+
+
 def fitted(line: str, width: int) -> str:
     """A line that a terminal shows in one row; an ellipsis stands for what does not fit."""
     if sum(map(_columns, line)) <= width:
@@ -90,8 +85,7 @@ def _columns(character: str) -> int:
     return 2 if east_asian_width(character) in "WF" else 1
 
 
-def table(rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
-    """Rows as lines, in columns."""
+def _table(rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
     rows = list(rows)
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:

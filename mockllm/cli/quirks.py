@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from difflib import unified_diff
@@ -13,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mockllm.cli.listing import table
+from mockllm.cli.listing import print_table
 from mockllm.cli.options.parameters import API
 from mockllm.protocols import PROTOCOLS
 from mockllm.scenario.model import Api
@@ -59,9 +57,7 @@ def quirks(names: tuple[str, ...], api: Api | None, as_json: bool) -> None:
             for line in _details(quirk, api or quirk.apis[0]):
                 click.echo(line)
     else:
-        width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
-        for line in table([_HEAD, *map(_row, listed)]):
-            click.echo(line[:width] if width else line)
+        print_table([_HEAD, *map(_row, listed)])
 
 
 def _row(quirk: Quirk) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mockllm.cli.options.parameters import EXISTING
+from mockllm.core.text import counted
 from mockllm.errors import UsageError
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def report(
 def _write(results: list[Results], output: Path | None, one_page: Path | None) -> None:
     from mockllm.conformance.site import build_site, overview_page
 
-    count = "1 client" if len(results) == 1 else f"{len(results)} clients"
+    count = counted(len(results), "client")
     if output is not None:
         build_site(results, output)
         click.echo(f"{output / 'index.html'}: {count}")

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 import click
 
 from mockllm.cli.options.parameters import EXISTING
 from mockllm.cli.options.recording import redaction_rules, secret_options
+from mockllm.core.text import counted
 
 _SUFFIXES = frozenset((".yaml", ".yml", ".json", ".jsonl", ".har", ".sse", ".txt"))
 
@@ -59,7 +58,7 @@ def scrub(
         for finding in one.findings:
             click.echo(str(finding))
         if one.content is not None and not check:
-            _rewrite(Path(one.file), one.content)
+            rewrite(Path(one.file), one.content)
     count = sum(not finding.stays or check for one in found for finding in one.findings)
     click.echo(_summary(count, len(files), check=check))
     unread = any(one.content is None for one in found)
@@ -67,11 +66,10 @@ def scrub(
 
 
 def _summary(count: int, files: int, *, check: bool) -> str:
-    where = "1 file" if files == 1 else f"{files} files"
+    where = counted(files, "file")
     if not count:
         return f"no secrets in {where}"
-    secrets = "1 secret" if count == 1 else f"{count} secrets"
-    return f"{secrets} {'found' if check else 'replaced'} in {where}"
+    return f"{counted(count, 'secret')} {'found' if check else 'replaced'} in {where}"
 
 
 def _read(paths: tuple[Path, ...]) -> dict[str, bytes]:
@@ -110,27 +108,10 @@ def _below(folder: Path) -> Iterator[Path]:
                 yield file
 
 
-def _rewrite(file: Path, content: bytes) -> None:
-    """Writes a file so that it is there whole, old or new, whatever happens."""
-    unfinished = file.with_name(f".{file.name}.unfinished")
-    try:
-        with unfinished.open("wb") as handle:
-            handle.write(content)
-            handle.flush()
-            os.fsync(handle.fileno())
-        unfinished.chmod(file.stat().st_mode & 0o7777)
-        unfinished.replace(file)
-    except OSError:
-        with suppress(OSError):
-            unfinished.unlink()
-        raise
-    if sys.platform != "win32":
-        _sync(file.parent)
+def rewrite(file: Path, content: bytes) -> None:
+    """Writes a file so that it is there whole, old or new, with the mode that it had."""
+    from mockllm.recording.store.locks import put
 
-
-def _sync(folder: Path) -> None:
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+    mode = file.stat().st_mode
+    put(file, content)
+    file.chmod(mode & 0o7777)

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from mockllm.cli.options.parameters import EXISTING, read_scenarios
+from mockllm.core.text import counted
 from mockllm.errors import Problem, ScenarioError
 from mockllm.scenario.model import Scenario
 
@@ -85,12 +86,8 @@ def _losses(scenarios: tuple[Scenario, ...]) -> Iterator[str]:
 def _summary(scenarios: tuple[Scenario, ...], problems: tuple[Problem, ...]) -> str:
     if problems:
         files = len({problem.file for problem in problems})
-        return f"{_count(len(problems), 'problem')} in {_count(files, 'file')}"
-    return f"{_count(len(scenarios), 'scenario')}, no problems"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+        return f"{counted(len(problems), 'problem')} in {counted(files, 'file')}"
+    return f"{counted(len(scenarios), 'scenario')}, no problems"
 
 
 @click.command()

@@ -32,6 +32,11 @@ def readable_header(value: bytes) -> str:
         return value.decode("latin-1")
 
 
+def counted(number: int, noun: str) -> str:
+    """A number of things: `1 turn`, `2 turns`."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def shorten(
     text: str, limit: int, *, keep: int | None = None, tail: int = 0, mark: str = "…"
 ) -> str:

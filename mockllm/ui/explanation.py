@@ -8,6 +8,7 @@ from dataclasses import asdict, replace
 from typing import Any
 from urllib.parse import urlsplit
 
+from mockllm.checking.conversations.judge import verify
 from mockllm.core.request import Request
 from mockllm.core.text import shorten
 from mockllm.errors import MockLLMError
@@ -24,9 +25,9 @@ from mockllm.redaction.masks import MASK
 from mockllm.replay.parsed_request import parsed_request
 from mockllm.replay.player import Player
 from mockllm.replay.sessions.exchange import Exchange
+from mockllm.replay.sessions.session import Session
 from mockllm.scenario.model import Match, Scenario
-from mockllm.ui.route_skeleton import route_skeleton
-from mockllm.ui.skeleton import Skeleton, request_skeleton, selected
+from mockllm.ui.skeleton import Skeleton, request_skeleton, route_skeleton, selected
 
 _NEAREST = 5
 _MOST_COMPARED = 2_000
@@ -200,3 +201,26 @@ def _route(player: Player, exchange: Exchange) -> dict[str, Any]:
         "nearest": nearest[:_NEAREST],
         **_skeleton_json(skeleton, "No scenario can have this route."),
     }
+
+
+_LONGEST_FINDING = 4_000
+
+
+def findings_json(
+    session: Session, scenarios: Mapping[str, Scenario], number: int
+) -> tuple[list[dict[str, str]], str]:
+    """The rules that a request broke, and why there may be others that are not known."""
+    verification = verify(session, scenarios, allow_unplayed=True)
+    why = [f"{gap}" for gap in verification.gaps]
+    if number in verification.not_judged:
+        why.append("The request is too large to be kept whole, so it is not judged.")
+    if verification.evicted or verification.forgotten:
+        why.append("The journal has dropped requests before it, so they are not judged with it.")
+    if number in verification.missed_faults:
+        why.append("A fault did not strike in its answer, so its retries are not judged.")
+    findings = [
+        {"rule": violation.invariant, "message": shorten(violation.message, _LONGEST_FINDING)}
+        for violation in verification.violations
+        if violation.exchange == number
+    ]
+    return findings, " ".join(why)

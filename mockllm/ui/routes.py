@@ -21,8 +21,7 @@ from mockllm.replay.turn_answer import route_turn_answer, turn_answer, usual_req
 from mockllm.scenario.model import Scenario
 from mockllm.server.control.query import whole_number
 from mockllm.server.control.routes import base_urls
-from mockllm.server.control.sent_answers import KEEPS
-from mockllm.server.control.server_view import ServerView
+from mockllm.server.control.server_view import KEEPS, ServerView
 from mockllm.server.http.delivery import deliver
 from mockllm.ui.live import MOST_ROWS, Live, Sources
 from mockllm.ui.rows import dumps, problem_json, row, session_json
@@ -173,8 +172,7 @@ class LivePage:
         self, session: Session, exchange: Exchange, scenario: Scenario | None
     ) -> dict[str, Any]:
         from mockllm.ui.conversation import conversation_json
-        from mockllm.ui.explanation import explanation_json
-        from mockllm.ui.findings import findings_json
+        from mockllm.ui.explanation import explanation_json, findings_json
 
         player = self._answers.player_of(session.name)
         protocol = PROTOCOLS.get(exchange.api or "")

@@ -15,7 +15,7 @@ from mockllm.replay.parsed_request import parsed_request
 from mockllm.replay.sessions.exchange import Exchange, PassedAnswer
 from mockllm.replay.turn_answer import turn_answer
 from mockllm.scenario.model import Scenario
-from mockllm.server.control.sent_answers import KEEPS, SentAnswers
+from mockllm.server.control.server_view import KEEPS, SentAnswers
 from mockllm.ui.stream_json import SentAnswer, left_of
 
 _KEPT = f"Each process keeps the last {KEEPS} answers that it sent."

@@ -17,6 +17,7 @@ from mockllm.errors import MockLLMError, RequestError
 from mockllm.matching.history import ModelTurn, read_history
 from mockllm.matching.index import ScenarioIndex
 from mockllm.matching.naming import named_scenario
+from mockllm.matching.routes import RouteIndex, RouteRequest
 from mockllm.matching.select import Selection, select
 from mockllm.protocols.base import WireProtocol
 from mockllm.recording.drafting.naming import free_name, slug
@@ -25,6 +26,8 @@ from mockllm.scenario.dump import dump
 from mockllm.scenario.model import (
     AutoPart,
     Match,
+    RouteAnswer,
+    RouteSpec,
     Scenario,
     TextCondition,
     TextPart,
@@ -247,3 +250,54 @@ def _written(served: ScenarioIndex, scenario: Scenario, request: Request) -> Ske
     text = "\n".join((*lines, dump(scenario)))
     file = known.file if known is not None and known.file else f"{scenario.name}.yaml"
     return Skeleton(text, file, scenario)
+
+
+_ANSWER = RouteAnswer(200, (), "json", {"answer": "Write the answer here."})
+
+
+def route_skeleton(served: ScenarioIndex, request: RouteRequest) -> Skeleton | None:
+    """A scenario for a route; None where no scenario can have this route."""
+    name = slug(f"{request.method} {request.path}", "route")
+    name = free_name(name, served.by_name.__contains__)
+    for match in _matches(request):
+        route = RouteSpec(request.method, request.path)
+        draft = Scenario(name, (TurnSpec(answer=_ANSWER),), route=route, match=match)
+        try:
+            text = dump(draft)
+            (scenario,) = loads(text)
+            index = RouteIndex((*served.scenarios, scenario))
+            turns = index.select(request)
+        except (MockLLMError, ValueError):
+            continue
+        if len(turns) == 1 and turns[0][0] == scenario:
+            comment = "# For a route that nothing answers. Change the answer.\n"
+            return Skeleton(comment + text, f"{name}.yaml", scenario)
+    return None
+
+
+def _matches(request: RouteRequest) -> Iterator[Match | None]:
+    """The conditions, as few as possible first."""
+    yield None
+    query = [
+        (name, TextCondition("equals", value))
+        for name, value in request.parameters.items()
+        if value and len(value) <= _LONGEST
+    ]
+    if query:
+        yield Match(query=tuple(query))
+    fields = _plain(request.fields)
+    if fields:
+        yield Match(body=fields)
+        yield Match(query=tuple(query), body=fields)
+
+
+def _plain(fields: Any) -> dict[str, Any]:
+    """The short values of a JSON object or a form."""
+    if not isinstance(fields, Mapping):
+        return {}
+    return {
+        name: value
+        for name, value in fields.items()
+        if isinstance(value, int | float | bool)
+        or (isinstance(value, str) and len(value) <= _LONGEST)
+    }

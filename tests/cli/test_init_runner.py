@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockllm.cli.runner_templates import LANGUAGES, runners_folder, steps
+from mockllm.cli.init import LANGUAGES, runners_folder, steps
 
 
 def test_every_folder_is_a_language():

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mockllm.core.visible_bytes import plain_lines, visible_lines
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.compilation.http_answer import bytes_answer
-from mockllm.server.control.sent_answers import KEEPS, SentAnswers
+from mockllm.server.control.server_view import KEEPS, SentAnswers
 from mockllm.ui.stream_json import SentAnswer, left_of, stream_json
 from tests.conftest import Served
 from tests.entries import journal_entry

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from mockllm.cli.terminal.line_output import LineOutput
-from mockllm.core.text import shorten
+from mockllm.core.text import counted, shorten
 from mockllm.errors import Problem
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ class ServerLog:
         yield from (f"and, from other machines, on {url}" for url in elsewhere)
         yield ""
         if scenarios:
-            yield f"Serving {_count(len(scenarios))}:"
+            yield f"Serving {counted(len(scenarios), 'scenario')}:"
         for scenario in scenarios[:_SHOWN]:
             yield f"  {scenario.name:<{self._name_width}}  {scenario.description}".rstrip()
         if len(scenarios) > _SHOWN:
@@ -220,13 +220,12 @@ class ServerLog:
     def reloaded(self, scenarios: Sequence[Scenario]) -> None:
         self._measure(scenarios)
         names = [scenario.name for scenario in scenarios]
-        self._put("reloaded", [f"reloaded {_count(len(names))}"], scenarios=names)
+        self._put("reloaded", [f"reloaded {counted(len(names), 'scenario')}"], scenarios=names)
 
     def broken(self, problems: Sequence[Problem]) -> None:
-        lines, count = [str(problem) for problem in problems], len(problems)
-        last = (
-            f"not reloaded: {count} problem{'s' * (count > 1)}; still serving the last good version"
-        )
+        lines = [str(problem) for problem in problems]
+        count = counted(len(lines), "problem")
+        last = f"not reloaded: {count}; still serving the last good version"
         self._put("broken", [*lines, last], problems=lines)
 
     def stopping(self, grace: float) -> None:
@@ -260,10 +259,6 @@ def summary_text(recorded: int, not_found: int, skipped: int, lost: int) -> str:
 @lru_cache(maxsize=16)
 def _clock(second: int) -> str:
     return time.strftime("%H:%M:%S", time.localtime(second))
-
-
-def _count(number: int) -> str:
-    return f"{number} scenario{'s' * (number != 1)}"
 
 
 def _milliseconds(seconds: float) -> str:

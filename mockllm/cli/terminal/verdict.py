@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mockllm.checking.conversations.judge import Verification, verify
+from mockllm.core.text import counted
 from mockllm.replay.sessions.session import Exchange, Session
 from mockllm.scenario.model import Scenario
 
@@ -73,7 +74,7 @@ def _repeated(exchanges: Sequence[Exchange]) -> Iterator[str]:
         if exchange.repeated
     )
     for what, count in list(again.items())[:_MOST_SHOWN]:
-        yield f"  played again: {what}, {_count(count, 'time')}; it was recorded once"
+        yield f"  played again: {what}, {counted(count, 'time')}; it was recorded once"
     yield from _more(list(again))
 
 
@@ -81,7 +82,7 @@ def _not_covered(found: Verification) -> Iterator[str]:
     if found.evicted:
         yield "it was dropped once, as there were too many; its earlier requests are not judged"
     if found.forgotten:
-        yield f"its first {_count(found.forgotten, 'request')} exceeded its memory; not judged"
+        yield f"its first {counted(found.forgotten, 'request')} exceeded its memory; not judged"
     if found.not_judged:
         numbers = ", ".join(map(str, found.not_judged))
         yield f"too large to be kept and judged: request {numbers}"
@@ -90,10 +91,6 @@ def _not_covered(found: Verification) -> Iterator[str]:
     if found.missed_faults:
         numbers = ", ".join(map(str, found.missed_faults))
         yield f"a fault did not strike, so nothing was tested by it: request {numbers}"
-
-
-def _count(number: int, thing: str) -> str:
-    return f"{number} {thing}{'s' * (number != 1)}"
 
 
 def _more(found: Sequence[object]) -> list[str]:
@@ -114,7 +111,7 @@ def _summary(exchanges: Sequence[Exchange]) -> str:
         "failed": "that mockllm failed on",
     }
     counts = [f"{outcomes[name]} {label}" for name, label in labels.items() if outcomes[name]]
-    return f"{_count(count, 'request')}: {', '.join(counts)}"
+    return f"{counted(count, 'request')}: {', '.join(counts)}"
 
 
 def _problems_of(exchange: Exchange) -> Iterator[str]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -36,6 +36,18 @@ _STATELESS = frozenset({("GET", "health")})
 def base_urls(protocols: Mapping[str, WireProtocol], root: str) -> dict[str, str]:
     """The base URL to give to a client of each protocol; `root` has no slash at its end."""
     return {name: root + protocol.base_path for name, protocol in protocols.items()}
+
+
+def described(scenario: Scenario, protocols: Iterable[str]) -> dict[str, Any]:
+    """A scenario as JSON values; without `apis` of its own it plays over all `protocols`."""
+    return {
+        "name": scenario.name,
+        "description": scenario.description,
+        "route": None if scenario.route is None else str(scenario.route),
+        "apis": [] if scenario.route is not None else list(scenario.apis or protocols),
+        "turns": len(scenario.turns),
+        "tools": [tool.name for tool in scenario.tools],
+    }
 
 
 class Control:
@@ -137,22 +149,8 @@ class Control:
     def _scenarios(self, player: Player, session: str | None) -> dict[str, Any]:
         if session is not None:
             player = self._player_of(session)
-        return {
-            "scenarios": [
-                {
-                    "name": scenario.name,
-                    "description": scenario.description,
-                    "route": None if scenario.route is None else str(scenario.route),
-                    "apis": self._apis(scenario),
-                    "turns": len(scenario.turns),
-                    "tools": [tool.name for tool in scenario.tools],
-                }
-                for scenario in player.served.scenarios
-            ]
-        }
-
-    def _apis(self, scenario: Scenario) -> list[str]:
-        return [] if scenario.route is not None else list(scenario.apis or self._protocols)
+        scenarios = player.served.scenarios
+        return {"scenarios": [described(scenario, self._protocols) for scenario in scenarios]}
 
     def _journal(self, query: Mapping[str, str]) -> AsyncIterator[bytes]:
         page = read_page(query)

@@ -11,7 +11,7 @@ from mockllm.errors import RequestError
 from mockllm.replay.sessions.entry_packing import restore
 from mockllm.replay.sessions.session import Session, Sessions
 from mockllm.server.control.session_setup import SessionSetups
-from mockllm.server.state.bounds import BOUNDS, hold_bounds
+from mockllm.server.state.journal_writer import BOUNDS, hold_bounds
 from mockllm.server.state.shared_answers import DEFAULT, SharedAnswers
 from mockllm.server.state.shared_state import needing
 from mockllm.server.state.store import Names, Setup

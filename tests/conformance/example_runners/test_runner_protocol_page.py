@@ -14,7 +14,7 @@ import pytest
 import mockllm.conformance
 from mockllm.checking.cases.compile import case
 from mockllm.checking.resilience.cases import fault_cases
-from mockllm.cli.runner_templates import runners_folder
+from mockllm.cli.init import runners_folder
 from mockllm.conformance.attachments.http_sessions import case_message, fault_message
 from mockllm.conformance.attachments.messages import case_json, question, read_answer, read_hello
 from mockllm.quirks.samples import SAMPLES

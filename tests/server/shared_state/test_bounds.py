@@ -18,7 +18,7 @@ from mockllm.replay.sessions.shared_session import Claim, FindAnswer
 from mockllm.server.app import MockServer
 from mockllm.server.options import ServerOptions
 from mockllm.server.state import sqlite_tables
-from mockllm.server.state.bounds import Bounds, hold_bounds
+from mockllm.server.state.journal_writer import Bounds, hold_bounds
 from mockllm.server.state.redis_store import RedisStore
 from mockllm.server.state.sqlite_store import SqliteStore
 from mockllm.server.state.store import Batch, Names, Setup, StateStore, StoreError
