@@ -17,3 +17,7 @@ class TimedBytes:
 
     at: int
     data: bytes
+
+    def __reduce__(self) -> tuple[type[TimedBytes], tuple[int, bytes]]:
+        # Recorded answers of thousands of chunks go to another process.
+        return TimedBytes, (self.at, self.data)

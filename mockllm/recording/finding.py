@@ -20,6 +20,8 @@ from mockllm.replay.sessions.session import Session
 from mockllm.scenario.model import RouteSpec, Scenario, TextCondition
 from mockllm.tapes.captured import Captured
 from mockllm.tapes.conversion import detected, request_of
+from mockllm.tapes.model import Tape
+from mockllm.tapes.recorded_turn import RecordedTurn
 
 _OWN = ("x-mockllm-",)
 
@@ -79,15 +81,22 @@ def _answer(
 
 
 def not_found_after_write(
-    scenarios: Iterable[Scenario], exchange: Captured, written: Scenario, turn: int
+    competing: Iterable[Scenario],
+    exchange: Captured,
+    written: Scenario,
+    turn: int,
+    taped: tuple[Tape, RecordedTurn] | None = None,
 ) -> str:
     """Why the request of an exchange that was just written does not get back its recording.
 
     Args:
-        scenarios: of the folder; only those that may compete are looked at.
+        competing: the scenarios of the folder that may answer its request.
         turn: of `written`, which the exchange became.
+        taped: its tape, and what that decodes to; None: the file is read.
     """
-    player = Player((*(one for one in scenarios if _may_compete(one, written)), written))
+    player = Player((*competing, written))
+    if taped is not None:
+        player.recordings.know(written, turn, *taped)
     session = Session("recording")
     for scenario, index in recorded_before(player, exchange, written.name, turn):
         session.note_played(scenario, index)

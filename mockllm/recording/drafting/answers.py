@@ -36,12 +36,14 @@ class DraftedTurn:
     Args:
         problem: why the turn is not all of the answer; "" where it is.
         id: the service's id of the answer; "" where it has none.
+        decoded: what the tape decodes to; None for an HTTP error.
     """
 
     spec: TurnSpec
     tape: Tape
     problem: str = ""
     id: str = ""
+    decoded: RecordedTurn | None = None
 
 
 def draft_turn(exchange: Captured, detected: Detected, request: Request) -> DraftedTurn:
@@ -61,7 +63,7 @@ def draft_turn(exchange: Captured, detected: Detected, request: Request) -> Draf
     answer = recorded_turn(plain, protocol, streamed=request.stream)
     extra = _extra(answer, plain, protocol, request)
     spec = replace(unresolve(answer.turn), extra=((protocol.name, extra),) if extra else ())
-    return DraftedTurn(spec, tape, answer.problem, answer.id)
+    return DraftedTurn(spec, tape, answer.problem, answer.id, answer)
 
 
 def _error(plain: Captured, protocol: WireProtocol) -> TurnSpec:

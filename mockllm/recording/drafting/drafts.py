@@ -28,6 +28,7 @@ from mockllm.scenario.model import Recorded, Scenario, TurnSpec
 from mockllm.tapes.captured import Captured
 from mockllm.tapes.conversion import captured_of, detected, request_of
 from mockllm.tapes.model import Tape
+from mockllm.tapes.recorded_turn import RecordedTurn
 
 __all__ = ["Condition", "Draft", "Drafting", "Line", "MatchRule", "Origin", "Outcome", "drafts"]
 
@@ -48,6 +49,7 @@ class Draft:
         stem: what the names of its files begin with; "" is the name of the scenario.
         files: by the name that the scenario gives them in the draft, the bodies of its answers
             that have a file.
+        decoded: what the tape of the turn that was added decodes to, where that is known.
     """
 
     scenario: Scenario | None
@@ -56,6 +58,7 @@ class Draft:
     base: Scenario | None = None
     stem: str = ""
     files: dict[str, bytes] = field(default_factory=dict)
+    decoded: RecordedTurn | None = None
 
 
 def drafts(
@@ -147,7 +150,10 @@ class Drafting:
         assert turn.recorded is not None
         line = line_of(exchange, answer, placement, conversation.scenario, left_out)
         tapes = {turn.recorded.file: answer.tape}
-        return Draft(conversation.scenario, tapes, (line,), base, origin.stem), *others
+        draft = Draft(
+            conversation.scenario, tapes, (line,), base, origin.stem, decoded=answer.decoded
+        )
+        return draft, *others
 
     def _route(self, exchange: Captured, origin: Origin, reason: str) -> Draft:
         """The scenario of an exchange that calls no model."""

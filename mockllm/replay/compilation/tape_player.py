@@ -30,6 +30,7 @@ from mockllm.scenario.model import Http, Recorded, Scenario
 from mockllm.tapes.captured import Cut
 from mockllm.tapes.load import load_head, load_tape
 from mockllm.tapes.model import Tape
+from mockllm.tapes.recorded_turn import RecordedTurn
 
 Why = Literal[
     "", "exact", "edited", "other api", "not streamed", "streamed", "quirks", "unreadable"
@@ -122,6 +123,19 @@ class Recordings:
         elif stream and quirks:
             why = "quirks"
         return recording.answered(why)
+
+    def know(self, scenario: Scenario, index: int, tape: Tape, decoded: RecordedTurn) -> None:
+        """Takes the tape of a turn as it was just written, so that its file is not read.
+
+        Args:
+            decoded: what it decodes to.
+        """
+        recorded = scenario.turns[index].recorded
+        assert recorded is not None
+        unedited = is_unedited(scenario, index, tape, decoded=decoded)
+        played = answer(tape, decoded.id or None)
+        key = (scenario.name, index, recorded.file)
+        self._recordings[key] = _Recording(tape.api, tape.streamed, unedited, played)
 
     def play_route(self, scenario: Scenario, index: int) -> RecordedAnswer:
         """The recorded answer of a turn of a route that calls no model.

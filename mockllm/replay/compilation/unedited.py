@@ -27,7 +27,7 @@ from mockllm.scenario.model import (
 from mockllm.tapes.captured import Captured
 from mockllm.tapes.conversion import captured_of
 from mockllm.tapes.model import Tape
-from mockllm.tapes.recorded_turn import recorded_error, recorded_turn, route_headers
+from mockllm.tapes.recorded_turn import RecordedTurn, recorded_error, recorded_turn, route_headers
 
 
 def is_unedited(
@@ -36,6 +36,7 @@ def is_unedited(
     tape: Tape,
     attempt: Http | None = None,
     content: bytes | None = None,
+    decoded: RecordedTurn | None = None,
 ) -> bool:
     """Whether a turn of a scenario is what a tape decodes to.
 
@@ -43,6 +44,7 @@ def is_unedited(
         attempt: the earlier try of the turn that has the tape; None: the turn itself has it. A try
             that was broken off has nothing in the YAML to be edited.
         content: of the file that the answer of a route names.
+        decoded: what the tape decodes to, where that is known.
 
     Raises:
         WireError: the tape is compressed in an unknown way.
@@ -62,8 +64,8 @@ def is_unedited(
         return False
     protocol = PROTOCOLS[tape.api]
     written = resolve(scenario, index, tape.api, protocol.call_prefix, spec=turn)
-    taped = recorded_turn(plain, protocol, streamed=tape.streamed).turn
-    return _content(written, turn) == _content(taped, turn)
+    taped = decoded or recorded_turn(plain, protocol, streamed=tape.streamed)
+    return _content(written, turn) == _content(taped.turn, turn)
 
 
 def _content(turn: Turn, spec: TurnSpec) -> Turn:

@@ -18,7 +18,8 @@ from mockllm.redaction.redact import Redactor, Rules
 from mockllm.scenario.model import Scenario
 from mockllm.tapes.captured import Captured
 from mockllm.tapes.conversion import detected
-from mockllm.tapes.recorded_turn import is_complete
+from mockllm.tapes.model import Tape
+from mockllm.tapes.recorded_turn import RecordedTurn, is_complete
 
 Group = Sequence[tuple[int, Captured]]
 """Exchanges in the order in which they ended, each with its number."""
@@ -120,7 +121,7 @@ class Writer:
         Raises:
             OSError: none is written, or not all of them are.
         """
-        found: list[tuple[Line, Captured | None]] = []
+        found: list[tuple[Line, _Recorded | None]] = []
         drafting = self._drafting = self._drafting or self._begun()
         with self._folder.group():
             for captured in group:
@@ -128,8 +129,8 @@ class Writer:
         for scenario in changed.values():
             self._competing.keep(scenario)
         return [
-            line if captured is None else self._looked_for(line, captured)
-            for line, captured in found
+            line if recorded is None else self._looked_for(line, recorded)
+            for line, recorded in found
         ]
 
     def _begun(self) -> Drafting:
@@ -147,7 +148,7 @@ class Writer:
 
     def _drafted(
         self, drafting: Drafting, captured: Captured, changed: dict[str, Scenario]
-    ) -> Iterator[tuple[Line, Captured | None]]:
+    ) -> Iterator[tuple[Line, _Recorded | None]]:
         """Drafts and writes an exchange; its lines, each with what was written."""
         try:
             clean = self._redactor.captured(_completed(captured))
@@ -156,19 +157,50 @@ class Writer:
                 drafting.written(draft, written)
                 if written.scenario is not None:
                     changed[written.scenario.name] = written.scenario
-                yield from ((line, clean) for line in _named_lines(draft, written))
+                recorded = _Recorded(clean, draft, written.scenario)
+                yield from ((line, recorded) for line in _named_lines(draft, written))
         except MockLLMError as error:
             yield Line(captured.source, "skipped", str(error)), None
 
-    def _looked_for(self, line: Line, captured: Captured) -> Line:
+    def _looked_for(self, line: Line, recorded: _Recorded) -> Line:
         """The line with the reason why the recorded request does not find its recording, and with
         what was redacted."""
-        line = replace(line, redacted=_redacted(captured))
+        line = replace(line, redacted=_redacted(recorded.captured))
         written = self._competing.by_name.get(line.scenario)
         if written is None or line.turn is None or line.turn >= len(written.turns):
             return line
-        others = self._competing.of(written)
-        return replace(line, not_found=not_found_after_write(others, captured, written, line.turn))
+        not_found = not_found_after_write(
+            self._competing.of(written),
+            recorded.captured,
+            written,
+            line.turn,
+            recorded.taped(written, line.turn),
+        )
+        return replace(line, not_found=not_found) if not_found else line
+
+
+@dataclass(frozen=True, slots=True)
+class _Recorded:
+    """An exchange without its secrets, its draft, and the scenario that was written for that."""
+
+    captured: Captured
+    draft: Draft
+    scenario: Scenario | None
+
+    def taped(self, written: Scenario, turn: int) -> tuple[Tape, RecordedTurn] | None:
+        """The tape of a turn and what it decodes to; None where the turn has another tape by now,
+        or where that is not known.
+
+        Args:
+            written: the scenario as it was written last.
+        """
+        tapes, decoded = tuple(self.draft.tapes.values()), self.draft.decoded
+        if decoded is None or self.scenario is None or turn >= len(self.scenario.turns):
+            return None
+        own, last = self.scenario.turns[turn].recorded, written.turns[turn].recorded
+        if len(tapes) != 1 or own is None or last is None or own.file != last.file:
+            return None
+        return tapes[0], decoded
 
 
 def one_by_one(write: Callable[[Group], GroupResult], group: Group) -> GroupResult:
