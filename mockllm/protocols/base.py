@@ -94,11 +94,8 @@ class Encoder(Protocol):
 
 
 class Decoder(Protocol):
-    """Turns the frames of one stream into events, in one pass.
-
-    `complete` is whether the protocol's end marker has come. `close` returns the remaining events
-    when the stream ends.
-    """
+    """Turns the frames of one stream into events, in one pass. `complete` is whether the protocol's
+    end marker has come. `close` returns the remaining events when the stream ends."""
 
     @property
     def complete(self) -> bool: ...
@@ -146,11 +143,9 @@ class Lookup:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A path of this protocol; `{name}` in it matches one segment.
-
-    With `header`, the route matches only requests with a header of that name: OpenAI, Anthropic
-    and Gemini share the path of their model lists.
-    """
+    """A path of this protocol; `{name}` in it matches one segment. With `header`, the route matches
+    only requests with a header of that name: OpenAI, Anthropic and Gemini share the path of their
+    model lists."""
 
     method: Literal["GET", "POST", "DELETE"]
     path: str

@@ -2,8 +2,6 @@
 tools, variables of the SDKs.
 
 https://platform.openai.com/docs/api-reference and https://platform.openai.com/docs/guides/error-codes
-
-Only pure functions may live here, and nothing that only one of the two protocols has.
 """
 
 from __future__ import annotations
@@ -74,10 +72,8 @@ _LIMIT_TOKENS = 30_000_000
 
 
 def error_body(error: RequestError) -> dict[str, Any]:
-    """An error as `{"error": {"message", "type", "param", "code"}}`.
-
-    Where the error has no `type`, it is the usual one of the status; so is `code` for 401 and 429.
-    """
+    """An error as `{"error": {"message", "type", "param", "code"}}`. Where the error has no `type`,
+    it is the usual one of the status; so is `code` for 401 and 429."""
     status = error.status
     usual = "server_error" if status >= 500 else "invalid_request_error"
     code = error.code
@@ -166,9 +162,6 @@ def text_of(content: object, where: str, strict: bool = True) -> str:
     Args:
         where: the path of the content in the body, for messages.
         strict: refuse content of another kind; otherwise it counts as no text.
-
-    Raises:
-        RequestError: if `strict` and the content, or a part of it, is of the wrong kind.
     """
     if isinstance(content, str):
         return content
@@ -217,11 +210,9 @@ def is_tool_name(name: object) -> bool:
 
 
 def grammar_of(format: object) -> str:
-    """The grammar in the `format` of a custom tool, as either API writes it; "" for any text.
-
-    The `CustomToolInputFormat` of openai-python 2.x has `syntax` and `definition` in the format,
-    that of Chat Completions in its `grammar`.
-    """
+    """The grammar in the `format` of a custom tool, as either API writes it; "" for any text. The
+    `CustomToolInputFormat` of openai-python 2.x has `syntax` and `definition` in the format, that
+    of Chat Completions in its `grammar`."""
     value = format if isinstance(format, Mapping) else {}
     grammar = value.get("grammar") if isinstance(value.get("grammar"), Mapping) else value
     definition = grammar.get("definition") if isinstance(grammar, Mapping) else None
@@ -235,9 +226,6 @@ def check_tool(name: object, parameters: object, where: str) -> None:
         parameters: the JSON Schema of the arguments; None is a tool without any.
         where: the path of the mapping that holds `name` and `parameters`, e.g.
             `tools[0].function`.
-
-    Raises:
-        RequestError: with `param` set to the path of the faulty field.
     """
     if not isinstance(name, str):
         if name is None:
@@ -268,14 +256,9 @@ def _bad_name(name: str, where: str) -> RequestError:
 
 
 def check_schema(schema: object, name: str, where: str) -> None:
-    """Raises for parameters that are not the JSON Schema of an object.
-
-    Only the outermost level is checked: OpenAI requires `type: object` (a schema without `type`
-    is accepted), and properties that are schemas.
-
-    Raises:
-        RequestError: with `param` set to the path of the schema.
-    """
+    """Raises for parameters that are not the JSON Schema of an object. Only the outermost level is
+    checked: OpenAI requires `type: object` (a schema without `type` is accepted), and properties
+    that are schemas."""
     if not isinstance(schema, (dict, Mapping)):  # dict first: the ABC's check is slow
         raise invalid_type(where, "an object", schema)
     type_ = schema.get("type", "object")

@@ -32,9 +32,7 @@ def sendable_value(text: str) -> Any:
 
 def typed_event(frame: Frame) -> dict[str, Any]:
     """The event's JSON object, with `type` always a string; only a `type` of "" for other data.
-
-    Proxies send the type in the event line only, or put a bare {"error": …} into the stream.
-    """
+    Proxies send the type in the event line only, or put a bare {"error": …} into the stream."""
     value = json_object(frame.data)
     if value is None:
         return {"type": ""}

@@ -24,10 +24,8 @@ _CREATED = "2026-01-01T00:00:00Z"
 
 
 def create(lookup: Lookup) -> dict[str, Any]:
-    """The answer to a request for a run: the run, or a thread with its first run.
-
-    Its ids are the same for the same number of earlier requests in the session.
-    """
+    """The answer to a request for a run: the run, or a thread with its first run. Its ids are the
+    same for the same number of earlier requests in the session."""
     known = _bare(lookup.target)
     number = lookup.number
     where = {f"{name}_id": value for name, value in known.items()}

@@ -29,10 +29,8 @@ _Value = Mapping[str, Any]
 
 
 class Decoder:
-    """Turns the frames of one stream into events.
-
-    `complete` is true once a run has finished or failed, and false again if another begins.
-    """
+    """Turns the frames of one stream into events. `complete` is true once a run has finished or
+    failed, and false again if another begins."""
 
     def __init__(self) -> None:
         self._assembly = Assembly()
@@ -64,11 +62,8 @@ class Decoder:
 
 
 def decode_body(body: Mapping[str, Any]) -> Turn:
-    """The turn of a list of events, `{"events": [...]}`, with one fragment for each part.
-
-    Raises:
-        WireError: the body has no such list.
-    """
+    """The turn of a list of events, `{"events": [...]}`, with one fragment for each part; raises
+    `WireError` without one."""
     events = body.get("events")
     if not isinstance(events, list):
         raise no_body("an AG-UI body", "`events` (an array)", body)

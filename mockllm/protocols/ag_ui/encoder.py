@@ -30,11 +30,8 @@ from mockllm.protocols.values import string
 
 
 class Encoder:
-    """Turns the events of one turn into the frames of one run.
-
-    An opaque frame that ends the run replaces the end of the turn: after RUN_FINISHED clients
-    accept only another run.
-    """
+    """Turns the events of one turn into the frames of one run. An opaque frame that ends the run
+    replaces the end of the turn: after RUN_FINISHED clients accept only another run."""
 
     def __init__(self, turn: Turn, reply: Reply) -> None:
         self._turn = turn
@@ -94,11 +91,9 @@ class Encoder:
         return [*frames, frame_of("REASONING_MESSAGE_CONTENT", messageId=id, delta=text)]
 
     def _call(self, event: ev.ToolStart) -> Frame:
-        """The opening of a call, always with the message it belongs to.
-
-        Without `parentMessageId`, clients make a message from every call, and some put each result
-        directly after its call: parallel calls would come back as separate turns.
-        """
+        """The opening of a call, always with the message it belongs to. Without `parentMessageId`,
+        clients make a message from every call, and some put each result directly after its call:
+        parallel calls would come back as separate turns."""
         self._ids[event.part] = event.id
         if self._parent is None:
             self._parent = self._message()
@@ -163,9 +158,7 @@ def _encrypted(subtype: str, id: str, signature: str | None) -> list[Frame]:
 
 def encode_body(turn: Turn, reply: Reply) -> dict[str, Any]:
     """The events of an answer in a list, `{"events": [...]}`, without frames that hold no event.
-
-    This form is mockllm's own, for reading and comparing: AG-UI always streams.
-    """
+    This form is mockllm's own, for reading and comparing: AG-UI always streams."""
     encoder = Encoder(turn, reply)
     frames = (frame for timed in expand(turn) for frame in encoder.encode(timed.event))
     return {"events": [value for value in map(json_object, frames) if value is not None]}

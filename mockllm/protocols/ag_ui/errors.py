@@ -130,9 +130,6 @@ def fields(
         where: the path of the object; "" for the whole input.
         required: the checks of fields that must be present.
         others: the checks of fields that may be missing or null.
-
-    Raises:
-        RequestError: it is not an object, or a field is missing or not valid.
     """
     if not isinstance(value, Mapping):
         raise wrong_type(where or "the body", "an object", value)

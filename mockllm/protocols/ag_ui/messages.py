@@ -1,8 +1,6 @@
 """The history in a request: to neutral messages, with validation.
 
 https://docs.ag-ui.com/concepts/messages
-
-Only pure functions may live here.
 """
 
 from __future__ import annotations
@@ -30,11 +28,9 @@ _Value = Mapping[str, Any]
 
 def read_messages(value: object) -> tuple[Message, ...]:
     """The messages in order; items of other roles, and items that are not messages, are ignored.
-
     Reasoning counts as a message of the model without text. Some clients put the result of a call
     directly after its message, in the middle of an answer with several messages. Messages of one
-    answer of mockllm are therefore moved together, up to the next user message.
-    """
+    answer of mockllm are therefore moved together, up to the next user message."""
     positions: dict[str, int] = {}
     numbered: list[tuple[int, Message]] = []
     for number, item in enumerate(value if isinstance(value, list) else ()):

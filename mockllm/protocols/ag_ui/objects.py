@@ -1,8 +1,6 @@
 """What both sides of AG-UI share: events as frames, ids of messages, usage.
 
 https://docs.ag-ui.com/concepts/events
-
-Only pure functions and data may live here.
 """
 
 from __future__ import annotations
@@ -35,10 +33,8 @@ class Options:
 
 
 def message_prefix(reply: Reply) -> str:
-    """The prefix of the ids of all messages of an answer.
-
-    It depends on the run, because clients append to a message whose id they know already.
-    """
+    """The prefix of the ids of all messages of an answer. It depends on the run, because clients
+    append to a message whose id they know already."""
     return "msg_" + derive(reply.seed, "messages", reply.options.run_id, length=24)
 
 

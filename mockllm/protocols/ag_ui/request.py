@@ -1,8 +1,6 @@
 """Requests of AG-UI: the input of a run to the neutral request, with validation by its types.
 
 https://docs.ag-ui.com/sdk/python/core/types#runagentinput
-
-Only pure functions may live here.
 """
 
 from __future__ import annotations
@@ -22,19 +20,9 @@ _MODEL = "ag-ui"
 
 
 def parse(body: Mapping[str, Any], target: Target, strict: bool) -> Request:
-    """The neutral request of the input of a run.
-
-    The path may name the scenario, and the thread and the run where the body leaves them out. AG-UI
-    has no model: it is `forwardedProps.model` if present, else `ag-ui`. `context`, `state` and
-    `resume` are only in `body`.
-
-    Args:
-        strict: refuse input that does not have AG-UI's types, and impossible histories; otherwise
-            invalid values are ignored.
-
-    Raises:
-        RequestError: with `param` set to the path of the faulty field.
-    """
+    """The neutral request of the input of a run. The path may name the scenario, and the thread and
+    the run where the body leaves them out. AG-UI has no model: it is `forwardedProps.model` if
+    present, else `ag-ui`. `context`, `state` and `resume` are only in `body`."""
     if target.segments:
         body = {**ids_of_path(target), **body}
     fields("", body, _REQUIRED if strict else {}, _OTHERS if strict else {})

@@ -47,13 +47,10 @@ _Value = Mapping[str, Any]
 
 @dataclass(slots=True)
 class _Block:
-    """One content block while its deltas arrive.
-
-    `kind` is `text`, `thinking`, `tool_use` (also for tools of the service, whose calls have a
-    `server_id`), or "" for a block that is kept as frames. `input` is the input in the start of a
-    call. Converters put it there instead of in deltas, or in both (`anth-input-in-start`), so it
-    counts only if the deltas are empty.
-    """
+    """One content block while its deltas arrive. `kind` is `text`, `thinking`, `tool_use` (also for
+    tools of the service, whose calls have a `server_id`), or "" for a block that is kept as frames.
+    `input` is the input in the start of a call. Converters put it there instead of in deltas, or in
+    both (`anth-input-in-start`), so it counts only if the deltas are empty."""
 
     kind: str
     key: int

@@ -1,8 +1,6 @@
 """What streams and bodies of the Messages API share: stop reasons, usage, message and blocks.
 
 https://docs.claude.com/en/api/messages
-
-Only pure functions and data may live here.
 """
 
 from __future__ import annotations
@@ -71,10 +69,8 @@ def message_usage(turn: Turn) -> TokenUsage:
 
 
 def write_usage(turn: Turn) -> dict[str, Any]:
-    """The `usage` object at the end of the stream.
-
-    In this API `input_tokens` does not include cached tokens; in `TokenUsage` it does.
-    """
+    """The `usage` object at the end of the stream. In this API `input_tokens` does not include
+    cached tokens; in `TokenUsage` it does."""
     usage = message_usage(turn)
     return {
         **_input_usage(usage),

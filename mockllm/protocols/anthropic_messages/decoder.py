@@ -26,10 +26,8 @@ _Value = Mapping[str, Any]
 
 
 class Decoder:
-    """Turns the frames of one Messages stream into events.
-
-    `complete` is true after `message_stop` or an error; what follows is ignored.
-    """
+    """Turns the frames of one Messages stream into events. `complete` is true after `message_stop`
+    or an error; what follows is ignored."""
 
     def __init__(self) -> None:
         self.complete = False
@@ -51,19 +49,13 @@ class Decoder:
         return events
 
     def close(self) -> list[ev.Event]:
-        """The ends of blocks that are still open when the stream ends.
-
-        Anthropic sends no `content_block_stop` for a call that the token limit cuts.
-        """
+        """The ends of blocks that are still open when the stream ends. Anthropic sends no
+        `content_block_stop` for a call that the token limit cuts."""
         return self.assembly.flush()
 
 
 def decode_body(body: Mapping[str, Any]) -> Turn:
-    """The turn of a message, or of an error body.
-
-    Raises:
-        WireError: it is neither.
-    """
+    """The turn of a message, or of an error body; raises `WireError` if it is neither."""
     content = body.get("content")
     if body.get("error"):
         values: list[_Value] = [{**body, "type": "error"}]
@@ -123,11 +115,9 @@ def _start(decoder: Decoder, value: _Value, frame: Frame) -> list[ev.Event]:
 
 
 def _filled(decoder: Decoder, message: _Value, blocks: list[_Value]) -> list[ev.Event]:
-    """The events of a message that is complete in its start.
-
-    Programmatic tool calling sends such messages: `message_stop` may follow at once, and the stop
-    reason is in the start, too (langchain-ai/langchain#34406).
-    """
+    """The events of a message that is complete in its start. Programmatic tool calling sends such
+    messages: `message_stop` may follow at once, and the stop reason is in the start, too
+    (langchain-ai/langchain#34406)."""
     handlers = {"content_block_start": Assembly.start, "content_block_stop": Assembly.stop}
     out = [
         event

@@ -48,11 +48,8 @@ class Opening:
 
 
 class Openings:
-    """Puts the events of a turn into the order of this protocol.
-
-    Before the first event of a part, all parts before it open. An opaque frame opens by being
-    sent.
-    """
+    """Puts the events of a turn into the order of this protocol. Before the first event of a part,
+    all parts before it open. An opaque frame opens by being sent."""
 
     def __init__(self, turn: Turn) -> None:
         self._turn = turn
@@ -247,10 +244,8 @@ class Encoder:
 
 
 def encode_body(turn: Turn, reply: Reply) -> dict[str, Any]:
-    """The message of an answer that is not streamed, equal to what its stream adds up to.
-
-    The body of a turn with an error is the error only.
-    """
+    """The message of an answer that is not streamed, equal to what its stream adds up to. The body
+    of a turn with an error is the error only."""
     encoder = Encoder(turn, reply)
     accumulator = _Accumulator()
     for timed in expand(turn):

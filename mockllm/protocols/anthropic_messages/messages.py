@@ -1,8 +1,6 @@
 """The history in a Messages request: to neutral messages, with the service's validation.
 
 https://docs.claude.com/en/docs/agents-and-tools/tool-use/overview
-
-Only pure functions may live here.
 """
 
 from __future__ import annotations
@@ -64,11 +62,8 @@ def _blocks(content: object) -> list[_Block]:
 
 
 def messages(value: object) -> list[Message]:
-    """The neutral messages of `messages`.
-
-    A user message becomes a tool message for each result, then a user message with its text; a
-    message with only results has no user message.
-    """
+    """The neutral messages of `messages`. A user message becomes a tool message for each result,
+    then a user message with its text; a message with only results has no user message."""
     if not isinstance(value, list):
         return []
     return [message for item in value for message in _neutral(mapping(item))]
@@ -109,11 +104,7 @@ def _result(block: _Block) -> Message:
 
 
 def check_messages(value: object) -> None:
-    """Raises for a history that the service would refuse.
-
-    Raises:
-        RequestError: with the path of the faulty field in `param`.
-    """
+    """Raises for a history that the service would refuse."""
     if not isinstance(value, list):
         raise refused("messages", "Input should be a valid list")
     if not value:
@@ -191,10 +182,8 @@ def _check_result(block: _Block, where: str) -> None:
 
 def _check_pairs(value: list[Any]) -> None:
     """Raises for calls whose results are not in the next message, and for results without call.
-
     Consecutive messages of one role count as one. Results must come first in their message: the
-    service does not find results after other content.
-    """
+    service does not find results after other content."""
     called: list[str] = []
     caller = 0
     for _, same_role in groupby(enumerate(value), key=lambda pair: pair[1]["role"]):
@@ -217,11 +206,7 @@ def _check_pairs(value: list[Any]) -> None:
 
 
 def _answers(blocks: list[tuple[str, _Block]], called: list[str]) -> set[str]:
-    """The ids of the calls whose results come first in the blocks.
-
-    Raises:
-        RequestError: a result has no call, or a call has two results.
-    """
+    """The ids of the calls whose results come first in the blocks."""
     leading: set[str] = set()
     seen: set[str] = set()
     first = True

@@ -27,14 +27,7 @@ _Body = Mapping[str, Any]
 
 
 def parse(body: Mapping[str, Any], target: Target, strict: bool) -> Request:
-    """The neutral request of a body.
-
-    Args:
-        strict: refuse what the service refuses; otherwise invalid values are ignored.
-
-    Raises:
-        RequestError: with the path of the faulty field in `param`.
-    """
+    """The neutral request of a body."""
     if body.get("thread") is not None:
         raise RequestError(
             "thread: messages are not kept here, as which turn is due is read from the history; "

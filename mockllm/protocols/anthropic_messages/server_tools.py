@@ -5,8 +5,6 @@ https://docs.claude.com/en/docs/agents-and-tools/tool-use/server-tools
 A call is a `server_tool_use` block (`mcp_tool_use` for a tool of an MCP server), its result a block
 whose type ends in `_tool_result`. A result that directly follows its call is one neutral part with
 it. Any other result is a part of its own, whose name is the type of its block.
-
-Only pure functions and data may live here.
 """
 
 from __future__ import annotations
@@ -54,10 +52,8 @@ def is_result(type: str) -> bool:
 
 def wire_name(part: ServerTool) -> str | None:
     """The `name` of a call, or the type of the block of a result alone; None if it is not sent.
-
     Tools that this API does not have are sent only if an id shows that they are its own. Clients
-    refuse a call whose input is no JSON object.
-    """
+    refuse a call whose input is no JSON object."""
     if part.input and json_object(part.input) is None:
         return None
     if part.kind == _MCP:

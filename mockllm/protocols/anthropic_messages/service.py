@@ -1,8 +1,6 @@
 """The rest of the service: credentials, headers, errors, models, token counts.
 
 https://docs.claude.com/en/api/errors and https://docs.claude.com/en/api/rate-limits
-
-Only pure functions may live here.
 """
 
 from __future__ import annotations
@@ -63,9 +61,6 @@ def guard(headers: Mapping[str, str], target: Target) -> None:
 
     Args:
         headers: with names in lower case.
-
-    Raises:
-        RequestError: 401 without `x-api-key` and `authorization`, 400 without version.
     """
     if not headers.get("x-api-key") and not headers.get("authorization"):
         raise RequestError(
@@ -82,10 +77,8 @@ def guard(headers: Mapping[str, str], target: Target) -> None:
 
 
 def error_body(error: RequestError) -> dict[str, Any]:
-    """An error as `{"type": "error", "error": {"type", "message"}, "request_id"}`.
-
-    `error.details` is sent only for a thread, where clients act on it.
-    """
+    """An error as `{"type": "error", "error": {"type", "message"}, "request_id"}`. `error.details`
+    is sent only for a thread, where clients act on it."""
     threaded = {"details": {"error_code": UNTHREADED, "unsupported": [error.param or "thread"]}}
     usual = DEFAULT_ERROR if error.status >= 500 else "invalid_request_error"
     kind = error.type or _TYPES.get(error.status, usual)
@@ -164,11 +157,7 @@ def _model_object(name: str) -> dict[str, Any]:
 
 
 def models(lookup: Lookup) -> dict[str, Any]:
-    """A page of the models served, by the query's `limit`, `after_id` and `before_id`.
-
-    Raises:
-        RequestError: 400 if `limit` is not a number from 1 to 1000.
-    """
+    """A page of the models served, by the query's `limit`, `after_id` and `before_id`."""
     names = list(lookup.models)
     limit = _limit(lookup.target.query.get("limit", "20"))
     after, before = lookup.target.query.get("after_id"), lookup.target.query.get("before_id")
@@ -195,11 +184,7 @@ def _limit(text: str) -> int:
 
 
 def model(lookup: Lookup) -> dict[str, Any]:
-    """One model.
-
-    Raises:
-        RequestError: 404 if it is not served and `lookup.any_model` is false.
-    """
+    """One model."""
     name, served = looked_up_model(lookup)
     if not served:
         raise RequestError(
@@ -212,11 +197,7 @@ def model(lookup: Lookup) -> dict[str, Any]:
 
 
 def count_tokens(lookup: Lookup) -> dict[str, Any]:
-    """The number of tokens of a request: of its texts, calls, results and tools.
-
-    Raises:
-        RequestError: the request has no messages.
-    """
+    """The number of tokens of a request: of its texts, calls, results and tools."""
     request = parse(lookup.request, lookup.target, False)
     if not isinstance(lookup.request.get("messages"), list):
         raise RequestError("messages: Field required", param="messages")

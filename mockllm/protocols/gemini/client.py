@@ -30,9 +30,7 @@ _DUMMIES = frozenset(
 
 def _opaque_mistake(request: Request, turn: Turn) -> str | None:
     """Why the service refuses the signatures of the calls in the latest turn; None if it does not.
-
-    Only signatures that the scenario gives to a call are compared.
-    """
+    Only signatures that the scenario gives to a call are compared."""
     calls = [part for part in turn.parts if isinstance(part, ToolCall)]
     parts = list(_latest_calls(request))
     if [call.name for call in calls] != [_name(part) for part in parts]:

@@ -62,11 +62,9 @@ class _Call:
 
 
 class Decoder:
-    """Turns the frames of one Gemini stream into events.
-
-    `complete` is true once a chunk has a finish reason or an error. Older services sent
-    `finishReason` in every chunk, so chunks after it are read, too.
-    """
+    """Turns the frames of one Gemini stream into events. `complete` is true once a chunk has a
+    finish reason or an error. Older services sent `finishReason` in every chunk, so chunks after it
+    are read, too."""
 
     def __init__(self) -> None:
         self.complete = False
@@ -136,10 +134,8 @@ class Decoder:
         return events
 
     def _candidates(self, value: object) -> tuple[list[ev.Event], str]:
-        """The events of the first candidate, and its finish reason.
-
-        Other candidates are ignored if they are equal to the first, and kept if not.
-        """
+        """The events of the first candidate, and its finish reason. Other candidates are ignored if
+        they are equal to the first, and kept if not."""
         events: list[ev.Event] = []
         reason = ""
         first: object = None
@@ -284,22 +280,15 @@ class Decoder:
 
 
 def _without_array(value: Any) -> Any:
-    """The error in an array of one error; other values are unchanged.
-
-    The service sends errors of streams in an array, and `APIError` of google-genai reads both
-    forms (maximhq/bifrost#5188).
-    """
+    """The error in an array of one error; other values are unchanged. The service sends errors of
+    streams in an array, and `APIError` of google-genai reads both forms (maximhq/bifrost#5188)."""
     if isinstance(value, list) and len(value) == 1 and mapping(value[0]).get("error"):
         return value[0]
     return value
 
 
 def decode_body(body: Mapping[str, Any]) -> Turn:
-    """The turn of an answer, or of an error body.
-
-    Raises:
-        WireError: it is neither.
-    """
+    """The turn of an answer, or of an error body; raises `WireError` if it is neither."""
     if not body.keys() & {"promptFeedback", "error", *_METADATA}:
         raise no_body("a Gemini body", "`candidates`, `promptFeedback` or `error`", body)
     decoder = Decoder()

@@ -136,10 +136,8 @@ class Encoder:
         return self._framed(wire(value), last=last)
 
     def _framed(self, text: str, *, last: bool = False) -> Frame:
-        """One chunk: an event, or an element of the JSON array with its separator.
-
-        Without `alt=sse` the service sends one array, with elements separated by CRLF comma CRLF.
-        """
+        """One chunk: an event, or an element of the JSON array with its separator. Without
+        `alt=sse` the service sends one array, with elements separated by CRLF comma CRLF."""
         if not self._options.array:
             return Frame(text)
         before = "\r\n,\r\n" if self._begun else "["
@@ -250,11 +248,8 @@ class Encoder:
         return [*frames, self._chunk(candidate, more, last=True)]
 
     def _last_content(self, reason: str, signature: str) -> _Json:
-        """The content of the last chunk: usually an empty text.
-
-        The service sends none for a blocked answer, and no parts if the limit was reached while
-        thinking.
-        """
+        """The content of the last chunk: usually an empty text. The service sends none for a
+        blocked answer, and no parts if the limit was reached while thinking."""
         if signature:
             part = {"text": "", **_signed(signature)}
             return {"content": {"parts": [part], "role": "model"}}
@@ -294,10 +289,8 @@ def _alone(turn: Turn) -> set[int]:
 
 
 def encode_body(turn: Turn, reply: Reply) -> dict[str, Any]:
-    """The body of an answer that is not streamed: all chunks of the stream joined.
-
-    The body of a turn with an error is the error.
-    """
+    """The body of an answer that is not streamed: all chunks of the stream joined. The body of a
+    turn with an error is the error."""
     options = replace(reply.options, array=False, partial=False)
     encoder = Encoder(turn, replace(reply, options=options))
     values = [

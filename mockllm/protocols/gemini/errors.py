@@ -1,8 +1,6 @@
 """Gemini's errors, in answers and in streams, and the headers of its answers.
 
 https://ai.google.dev/gemini-api/docs/troubleshooting and https://cloud.google.com/apis/design/errors
-
-Only pure functions may live here.
 """
 
 from __future__ import annotations
@@ -88,11 +86,9 @@ def _status(code: int) -> str:
 
 
 def error_body(error: RequestError) -> dict[str, Any]:
-    """An error as `{"error": {"code", "message", "status", "details"}}`.
-
-    `code` is the HTTP status. The time to wait (`RetryInfo`), the faulty field (`BadRequest`) and
-    the error's code (`ErrorInfo`) are in `details`, which is left out where there are none.
-    """
+    """An error as `{"error": {"code", "message", "status", "details"}}`. `code` is the HTTP status.
+    The time to wait (`RetryInfo`), the faulty field (`BadRequest`) and the error's code
+    (`ErrorInfo`) are in `details`, which is left out where there are none."""
     status = error.type if error.type in _CODES else _status(error.status)
     details = _details(error, status)
     return {
@@ -144,9 +140,6 @@ def guard(headers: Mapping[str, str], target: Target) -> None:
 
     Args:
         headers: with lower-case names.
-
-    Raises:
-        RequestError: 403 without a key, 400 with an empty one.
     """
     keys = [
         headers.get("x-goog-api-key"),

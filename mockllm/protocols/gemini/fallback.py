@@ -31,30 +31,18 @@ _MOST_REQUESTS = 2048
 
 
 def _embed_content(body: Mapping[str, Any], target: Target) -> dict[str, Any]:
-    """The vector of one content (`mockllm.core.embedding`).
-
-    Raises:
-        RequestError: without a content, or with a wrong number of dimensions.
-    """
+    """The vector of one content (`mockllm.core.embedding`)."""
     return {"embedding": _embedding(body, target)}
 
 
 def _batch_embed_contents(body: Mapping[str, Any], target: Target) -> dict[str, Any]:
-    """The vectors of several contents, in their order.
-
-    Raises:
-        RequestError: as of `_embed_content`, and without requests.
-    """
+    """The vectors of several contents, in their order."""
     requests = _listed(body, "requests")
     return {"embeddings": [_embedding(request, target) for request in requests]}
 
 
 def _predict(body: Mapping[str, Any], target: Target) -> dict[str, Any]:
-    """The vectors of several texts, in the form of Vertex AI's predictions.
-
-    Raises:
-        RequestError: without instances, or with a wrong number of dimensions.
-    """
+    """The vectors of several texts, in the form of Vertex AI's predictions."""
     instances = _listed(body, "instances")
     size = _dimensions(get(body, "parameters"), target)
     texts = [string(get(instance, "content")) for instance in instances]

@@ -1,8 +1,6 @@
 """What both directions of Gemini share: options, Google's JSON format, finish reasons, usage.
 
 https://ai.google.dev/api/generate-content#v1beta.GenerateContentResponse
-
-Only pure functions and data may live here.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """Citations as grounding metadata, and back.
 
 https://ai.google.dev/api/generate-content#GroundingMetadata
-
-Only pure functions may live here.
 """
 
 from __future__ import annotations
@@ -53,10 +51,8 @@ def _size(text: str) -> int:
 
 
 def cites_of(value: object) -> list[Cite]:
-    """The citations of part 0 in metadata: one for each source, with its first passage.
-
-    A source of a file search may have no URL.
-    """
+    """The citations of part 0 in metadata: one for each source, with its first passage. A source of
+    a file search may have no URL."""
     metadata = mapping(value)
     chunks, supports = metadata.get("groundingChunks"), metadata.get("groundingSupports")
     passages = _passages(supports if isinstance(supports, list) else [])

@@ -22,11 +22,9 @@ _STEP = re.compile(
 
 
 def cut(arguments: Mapping[str, Any], count: int) -> list[list[dict[str, Any]]]:
-    """The arguments as at most `count` lists of `partialArgs`, about equal in size.
-
-    Strings are cut, other values are not, so there may be fewer lists. None at all for arguments
-    that `partialArgs` cannot express: no arguments, or an empty object or array inside.
-    """
+    """The arguments as at most `count` lists of `partialArgs`, about equal in size. Strings are
+    cut, other values are not, so there may be fewer lists. None at all for arguments that
+    `partialArgs` cannot express: no arguments, or an empty object or array inside."""
     leaves = list(_leaves("$", arguments))
     if any(isinstance(leaf, (dict, list)) for _, leaf in leaves):
         return []

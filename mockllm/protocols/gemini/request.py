@@ -34,10 +34,6 @@ def parse(body: Mapping[str, Any], target: Target, strict: bool) -> Request:
 
     Args:
         target: with the model, the method, and the form of a stream.
-        strict: refuse what the service refuses; otherwise invalid values are ignored.
-
-    Raises:
-        RequestError: with `param` set to the path of the faulty field.
     """
     if strict:
         _check(body)

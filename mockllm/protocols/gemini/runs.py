@@ -22,10 +22,8 @@ Kind = Literal["text", "thought"]
 
 
 class Runs:
-    """The parts of one stream so far, and the run of text or thoughts that is open.
-
-    `text` is the key of the last text; None before the first one.
-    """
+    """The parts of one stream so far, and the run of text or thoughts that is open. `text` is the
+    key of the last text; None before the first one."""
 
     def __init__(self) -> None:
         self.text: int | None = None
@@ -83,11 +81,8 @@ class Runs:
 
 
 class Signatures:
-    """The signatures of one turn that are still to be sent.
-
-    `late` ends the text that was sent last, and is due before anything else; `pending` is that of
-    reasoning.
-    """
+    """The signatures of one turn that are still to be sent. `late` ends the text that was sent
+    last, and is due before anything else; `pending` is that of reasoning."""
 
     def __init__(self) -> None:
         self.late: str | None = None
@@ -103,10 +98,8 @@ class Signatures:
             self._kind, self._signed = kind, bool(signature)
 
     def of_fragment(self, index: int, part: Part, text: str) -> str:
-        """The signature to send with a fragment of a part; "" for none.
-
-        A signature on an empty last fragment is kept until something else is sent.
-        """
+        """The signature to send with a fragment of a part; "" for none. A signature on an empty
+        last fragment is kept until something else is sent."""
         self._seen[index] = self._seen.get(index, 0) + 1
         if not isinstance(part, Text) or part.signature is None or index in self._placed:
             return ""

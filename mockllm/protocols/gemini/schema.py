@@ -1,8 +1,6 @@
 """Gemini's own schemas, a subset of OpenAPI 3.0's, as JSON Schema.
 
 https://ai.google.dev/api/caching#Schema
-
-Only pure functions may live here.
 """
 
 from __future__ import annotations
@@ -34,10 +32,8 @@ def snake(name: str) -> str:
 
 
 def json_schema(schema: object) -> dict[str, Any]:
-    """A schema with lower-case types, `nullable` as a type, and counts as numbers.
-
-    Keywords that JSON Schema does not have (`propertyOrdering`, `example`) are left out.
-    """
+    """A schema with lower-case types, `nullable` as a type, and counts as numbers. Keywords that
+    JSON Schema does not have (`propertyOrdering`, `example`) are left out."""
     if not isinstance(schema, Mapping):
         return {}
     out: dict[str, Any] = {name: schema[name] for name in _SAME if schema.get(name) is not None}

@@ -5,8 +5,6 @@ https://ai.google.dev/api/caching#Part
 Code comes in `executableCode`, its result in `codeExecutionResult`; other tools in `toolCall` and
 `toolResponse`. A result that directly follows its call is one neutral part with it. Any other
 result is a part of its own, whose name is the name of its field.
-
-Only pure functions and data may live here.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
 """The tools, the tool choice and the output schema of a Gemini request.
 
 https://ai.google.dev/api/caching#Tool and https://ai.google.dev/api/generate-content#generationconfig
-
-Only pure functions may live here.
 """
 
 from __future__ import annotations
@@ -28,11 +26,7 @@ _CONFIG = "tool_config.function_calling_config"
 
 
 def offered_tools(value: object, strict: bool) -> tuple[OfferedTool, ...]:
-    """The functions that the client runs itself, without tools that the service hosts.
-
-    Raises:
-        RequestError: if `strict` and the service would refuse a declaration.
-    """
+    """The functions that the client runs itself, without tools that the service hosts."""
     if strict and value is not None and not isinstance(value, list):
         raise invalid(
             "tools", "type.googleapis.com/google.ai.generativelanguage.v1beta.Tool", value
@@ -96,13 +90,8 @@ def calling_config(body: object) -> Mapping[str, Any]:
 
 
 def tool_choice(body: object, tools: tuple[OfferedTool, ...], strict: bool) -> str:
-    """`auto`, `none`, `required`, or the name of the tool that must be called.
-
-    For mode `ANY` with several allowed functions, it is the first of them.
-
-    Raises:
-        RequestError: if `strict` and the mode is unknown, or a function is not declared.
-    """
+    """`auto`, `none`, `required`, or the name of the tool that must be called. For mode `ANY` with
+    several allowed functions, it is the first of them."""
     config = calling_config(body)
     mode, allowed = get(config, "mode"), get(config, "allowedFunctionNames")
     if strict:

@@ -21,11 +21,9 @@ _MOST = 1 << 20
 
 
 class _Call:
-    """One call during assembly.
-
-    `held` has the arguments that came before the call could be announced; `argued` is whether
-    any arguments came; `custom` is whether the input is free text.
-    """
+    """One call during assembly. `held` has the arguments that came before the call could be
+    announced; `argued` is whether any arguments came; `custom` is whether the input is free
+    text."""
 
     __slots__ = ("argued", "custom", "held", "id", "name", "part", "started")
 
@@ -172,11 +170,9 @@ def _index(value: object) -> int | None:
 
 
 def _arguments(function: Mapping[str, Any]) -> str | None:
-    """The fragment of arguments as text; None where it is null or absent.
-
-    Servers built on Ollama send an object, which becomes its JSON text (`chat-args-object`).
-    Custom tools have `input` instead of `arguments`.
-    """
+    """The fragment of arguments as text; None where it is null or absent. Servers built on Ollama
+    send an object, which becomes its JSON text (`chat-args-object`). Custom tools have `input`
+    instead of `arguments`."""
     value = function.get("arguments")
     if value is None:
         value = function.get("input")

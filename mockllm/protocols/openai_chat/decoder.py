@@ -42,14 +42,10 @@ _STANDARD = frozenset({"role", "content", "refusal", "tool_calls", "function_cal
 
 
 class Decoder:
-    """Frames of one stream to events.
-
-    `complete` is True after `[DONE]`, a finish reason or an error: many servers end without
-    `[DONE]` (`chat-no-done`), and after a finish reason only usage follows.
-
-    Part keys: reasoning 0, text 1, refusal 2, calls from 3 by their index, then the frames
-    kept as `Raw` in order of arrival.
-    """
+    """Frames of one stream to events. `complete` is True after `[DONE]`, a finish reason or an
+    error: many servers end without `[DONE]` (`chat-no-done`), and after a finish reason only usage
+    follows. Part keys: reasoning 0, text 1, refusal 2, calls from 3 by their index, then the frames
+    kept as `Raw` in order of arrival."""
 
     def __init__(self) -> None:
         self.complete = False
@@ -240,11 +236,8 @@ def _json(data: str) -> object:
 
 def _bare(delta: dict[str, Any], choice: dict[str, Any]) -> str:
     """The only field of a delta that is not null; "" where there are none or several, and in the
-    finish chunk.
-
-    An empty string counts as a fragment only if its field is the only one; elsewhere servers send
-    it as padding.
-    """
+    finish chunk. An empty string counts as a fragment only if its field is the only one; elsewhere
+    servers send it as padding."""
     present = [key for key, value in delta.items() if value is not None]
     return present[0] if len(present) == 1 and not choice.get("finish_reason") else ""
 
@@ -253,11 +246,8 @@ def _bare(delta: dict[str, Any], choice: dict[str, Any]) -> str:
 
 
 def decode_body(body: Mapping[str, Any]) -> Turn:
-    """The turn of an answer that was not streamed: its choice with index 0.
-
-    Raises:
-        WireError: there is neither a choice with a message nor an error.
-    """
+    """The turn of an answer that was not streamed: its choice with index 0; raises `WireError`
+    without one."""
     if body.get("error"):
         return Turn(error=error_of(body["error"]))
     choices = body.get("choices")

@@ -31,11 +31,9 @@ _DONE = Frame("[DONE]")
 
 
 class Encoder:
-    """Encodes the events of a turn as the chunks of its stream.
-
-    The first chunk has the role and, as OpenAI sends it, an empty `content` for a text, nothing
-    more for several calls, or the start of a single call. Every choice has the same content.
-    """
+    """Encodes the events of a turn as the chunks of its stream. The first chunk has the role and,
+    as OpenAI sends it, an empty `content` for a text, nothing more for several calls, or the start
+    of a single call. Every choice has the same content."""
 
     def __init__(self, turn: Turn, reply: Reply) -> None:
         self._turn = turn
@@ -187,10 +185,8 @@ def _opening(turn: Turn) -> tuple[dict[str, Any], bool]:
 
 
 def encode_body(turn: Turn, reply: Reply) -> dict[str, Any]:
-    """The body of an answer that is not streamed, equal to what its stream adds up to.
-
-    The body of a turn with an error is the error only.
-    """
+    """The body of an answer that is not streamed, equal to what its stream adds up to. The body of
+    a turn with an error is the error only."""
     if turn.error is not None:
         return write_error(turn.error)
     options: Options = reply.options or Options()

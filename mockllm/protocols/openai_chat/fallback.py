@@ -54,11 +54,7 @@ _SCORE = 0.00001
 
 
 def _embeddings(body: Mapping[str, Any], target: Target) -> dict[str, Any]:
-    """A unit vector for each input (`mockllm.core.embedding`).
-
-    Raises:
-        RequestError: without an input, or with a wrong number of dimensions or format.
-    """
+    """A unit vector for each input (`mockllm.core.embedding`)."""
     texts = _inputs(body)
     model = string(body.get("model")) or target.segments.get("deployment", "")
     if not model:
@@ -134,11 +130,7 @@ def _packed(vector: tuple[float, ...]) -> str:
 
 
 def _moderations(body: Mapping[str, Any], target: Target) -> dict[str, Any]:
-    """A result for each input, in which nothing is flagged.
-
-    Raises:
-        RequestError: without an input.
-    """
+    """A result for each input, in which nothing is flagged."""
     given = body.get("input")
     if given is None:
         raise missing("input")

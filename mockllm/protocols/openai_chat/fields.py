@@ -40,12 +40,9 @@ _FOREIGN: dict[str, ev.FinishReason] = {
 
 
 def read_finish(value: str, *, calls: bool, refused: bool) -> ev.Finish:
-    """The finish of a `finish_reason`.
-
-    `stop` means `refusal` after a refusal, and `tool_calls` after calls: vLLM and Ollama end
-    calls with it, and OpenAI itself if `tool_choice` names the function. Unknown values count as
-    `stop`. `raw` keeps a value that is not the usual one.
-    """
+    """The finish of a `finish_reason`. `stop` means `refusal` after a refusal, and `tool_calls`
+    after calls: vLLM and Ollama end calls with it, and OpenAI itself if `tool_choice` names the
+    function. Unknown values count as `stop`. `raw` keeps a value that is not the usual one."""
     reason = _FINISHES.get(value)
     if reason is not None and reason != "stop":
         return ev.Finish(reason)
@@ -121,11 +118,9 @@ def reasoning_of(delta: Mapping[str, Any]) -> str:
 
 
 def entries_of(delta: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The entries of `tool_calls`, or a legacy `function_call` as one of them.
-
-    llama-cpp-python sends the same call in both; it is read once. Entries without id, name and
-    arguments are left out: servers add entries with only fields of their own.
-    """
+    """The entries of `tool_calls`, or a legacy `function_call` as one of them. llama-cpp-python
+    sends the same call in both; it is read once. Entries without id, name and arguments are left
+    out: servers add entries with only fields of their own."""
     calls = delta.get("tool_calls")
     entries = calls if isinstance(calls, list) else []
     calling = [entry for entry in entries if isinstance(entry, dict) and names_call(entry)]
@@ -176,9 +171,7 @@ def chunk_usage(chunk: Mapping[str, Any]) -> ev.Usage | None:
 
 def usage_of(usage: object) -> ev.Usage | None:
     """The usage in a `usage` object, also with the names that DeepSeek and xAI give to details.
-
-    None where it counts neither prompt tokens nor completion tokens.
-    """
+    None where it counts neither prompt tokens nor completion tokens."""
     if not isinstance(usage, dict):
         return None
     if count_of(usage.get("prompt_tokens")) is count_of(usage.get("completion_tokens")) is None:

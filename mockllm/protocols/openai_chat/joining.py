@@ -75,10 +75,8 @@ def _plain_call(call: Any) -> bool:
 
 def _continues(one: _Json, other: _Json) -> bool:
     """Whether entries of one call can become one entry: the second has nothing but arguments.
-
     Otherwise it may be another call of the same index (`chat-index-all-zero`), or the rest of the
-    name (`chat-name-split`).
-    """
+    name (`chat-name-split`)."""
     known = {call["index"] for call in one.get("tool_calls", [])}
     return all(
         call.keys() <= {"index", "function"} and call["function"].keys() <= {"arguments"}

@@ -30,14 +30,7 @@ _INSTEAD = ("tool_calls", "function_call", "refusal", "audio")
 
 
 def parse_messages(messages: object, strict: bool) -> tuple[Message, ...]:
-    """The neutral messages of a body's `messages`.
-
-    Args:
-        strict: refuse what the service refuses; otherwise what has the wrong kind is left out.
-
-    Raises:
-        RequestError: only if `strict`; `param` is the path of the faulty field.
-    """
+    """The neutral messages of a body's `messages`."""
     if not isinstance(messages, list):
         if not strict:
             return ()
@@ -211,10 +204,8 @@ def _arguments(value: object) -> str:
 
 def _check_results(messages: list[dict[str, Any]]) -> None:
     """Raises unless the results of an assistant message's calls directly follow that message.
-
     OpenAI answers 400 otherwise. Only the calls of the last assistant message count, so an id may
-    be used again later.
-    """
+    be used again later."""
     called: set[str] = set()
     open_: dict[str, None] = {}  # a set that keeps its order
     caller = 0

@@ -75,11 +75,6 @@ def parse(body: Mapping[str, Any], target: Target, strict: bool) -> Request:
 
     Args:
         target: `deployment` of Azure's path stands in for a missing `model`.
-        strict: refuse what the service refuses. Otherwise fields of the wrong kind count as
-            absent.
-
-    Raises:
-        RequestError: the body is not an object; or, if `strict`, the service would refuse it.
     """
     if not isinstance(body, dict):
         raise invalid_type("body", "an object", body)
@@ -191,13 +186,8 @@ def _tool_choice(body: dict[str, Any], tools: tuple[OfferedTool, ...], strict: b
 
 def _check_form(choice: dict[str, Any]) -> None:
     """Refuses the objects of other APIs: `{"type": "function", "name": ...}` of Responses,
-    `{"type": "tool", "name": ...}` and `{"type": "auto"}` of Anthropic Messages.
-
-    The forms are those of `openai.types.chat.ChatCompletionToolChoiceOptionParam`.
-
-    Raises:
-        RequestError: it is none of Chat Completions.
-    """
+    `{"type": "tool", "name": ...}` and `{"type": "auto"}` of Anthropic Messages. The forms are
+    those of `openai.types.chat.ChatCompletionToolChoiceOptionParam`."""
     form = choice.get("type")
     if form is None:
         raise missing("tool_choice.type")
@@ -211,11 +201,7 @@ def _check_form(choice: dict[str, Any]) -> None:
 
 
 def _check_chosen(choice: dict[str, Any], name: str, tools: tuple[OfferedTool, ...]) -> None:
-    """Refuses the name of a function that is missing, or of one that is not offered.
-
-    Raises:
-        RequestError: the name is missing, or no tool has it.
-    """
+    """Refuses the name of a function that is missing, or of one that is not offered."""
     if not name:
         raise missing("tool_choice.function.name")
     if choice.get("type") != "allowed_tools" and all(tool.name != name for tool in tools):

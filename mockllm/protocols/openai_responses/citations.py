@@ -36,11 +36,8 @@ def citation(part: int, value: object, text: str) -> Cite:
 
 
 def annotations_of(part: Text) -> list[dict[str, Any]]:
-    """The annotations of a text.
-
-    The span of a citation is where its cited text is next after the last citation, else where it is
-    first, else the end.
-    """
+    """The annotations of a text. The span of a citation is where its cited text is next after the
+    last citation, else where it is first, else the end."""
     annotations = []
     after = 0
     for cite in part.citations:

@@ -19,10 +19,8 @@ from mockllm.protocols.values import function_tool
 
 
 def _opaque_mistake(request: Request, turn: Turn) -> str | None:
-    """Why the service refuses the reasoning items of the latest turn; None if it does not.
-
-    Only encrypted content that the scenario gives is compared. To leave the item out is right.
-    """
+    """Why the service refuses the reasoning items of the latest turn; None if it does not. Only
+    encrypted content that the scenario gives is compared. To leave the item out is right."""
     streamed = [part.signature for part in turn.parts if isinstance(part, Reasoning)]
     if not streamed or not all(streamed) or request.body.get("store") is not False:
         return None

@@ -44,11 +44,9 @@ _Value = Mapping[str, Any]
 
 
 class Decoder:
-    """Turns the frames of one Responses stream into events.
-
-    `complete` is true once the response is completed, incomplete or failed, or an error was
-    reported. Everything after that is ignored (`resp-after-completed`).
-    """
+    """Turns the frames of one Responses stream into events. `complete` is true once the response is
+    completed, incomplete or failed, or an error was reported. Everything after that is ignored
+    (`resp-after-completed`)."""
 
     def __init__(self) -> None:
         self.complete = False
@@ -81,11 +79,7 @@ class Decoder:
 
 
 def decode_body(body: Mapping[str, Any]) -> Turn:
-    """The turn of a response object, or of an error body.
-
-    Raises:
-        WireError: it is neither.
-    """
+    """The turn of a response object, or of an error body; raises `WireError` if it is neither."""
     if not isinstance(body.get("output"), list) and not body.get("error"):
         raise no_body("a Responses body", "`output` (an array) or `error`", body)
     decoder = Decoder()

@@ -258,10 +258,8 @@ class Encoder:
 
 
 def encode_body(turn: Turn, reply: Reply) -> dict[str, Any]:
-    """The response object of an answer that is not streamed; the stream ends with the same, but
-    for the payer.
-
-    The response of a turn that was cut is still in progress; that of a turn with an error failed.
-    """
+    """The response object of an answer that is not streamed; the stream ends with the same, but for
+    the payer. The response of a turn that was cut is still in progress; that of a turn with an
+    error failed."""
     response = terminal(turn, reply, lay_out(turn, reply).output)
     return {**response, "billing": {"payer": "developer"}}

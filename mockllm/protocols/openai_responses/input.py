@@ -1,7 +1,4 @@
-"""The `input` of a Responses request: to neutral messages, and as the service lists it.
-
-Only pure functions may live here.
-"""
+"""The `input` of a Responses request: to neutral messages, and as the service lists it."""
 
 from __future__ import annotations
 
@@ -29,14 +26,8 @@ _OUTPUT_PARTS = ("output_text", "refusal")
 
 
 def messages(value: object, strict: bool) -> list[Message]:
-    """The messages of an `input`, one for each of its items.
-
-    Items that the model produced are assistant messages, some without text; results are tool
-    messages.
-
-    Raises:
-        RequestError: if `strict` and an item is of the wrong kind.
-    """
+    """The messages of an `input`, one for each of its items. Items that the model produced are
+    assistant messages, some without text; results are tool messages."""
     if isinstance(value, str):
         return [Message("user", value)]
     if not isinstance(value, list):
@@ -166,14 +157,9 @@ RESULTS = {f"{kind}_output": title for kind, title in CALLS.items()}
 
 
 def check_pairs(body: Mapping[str, Any]) -> None:
-    """Raises for a call without its result, and for a result without its call before it.
-
-    With `previous_response_id`, a conversation or references to items, the call of a result may
-    be stored by the service; such results are accepted here.
-
-    Raises:
-        RequestError: with the call's id in its message.
-    """
+    """Raises for a call without its result, and for a result without its call before it. With
+    `previous_response_id`, a conversation or references to items, the call of a result may be
+    stored by the service; such results are accepted here."""
     value = body.get("input")
     if not isinstance(value, list):
         return

@@ -48,11 +48,9 @@ def code_text(code: str) -> str:
 
 
 def code_deltas(fragments: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-    """The deltas on the wire: for each fragment those that it completes, none of them empty.
-
-    A text of another form cannot be read before its end, so that its code is one delta of the last
-    fragment: the field `code` of an object, or the text itself.
-    """
+    """The deltas on the wire: for each fragment those that it completes, none of them empty. A text
+    of another form cannot be read before its end, so that its code is one delta of the last
+    fragment: the field `code` of an object, or the text itself."""
     reading = _Reading()
     deltas = [reading.add(fragment) for fragment in fragments]
     if fragments and not reading.begun:

@@ -155,10 +155,8 @@ class IncomingItem:
             yield ev.ToolArgs(self.base, END if part.text else code_text(""))
 
     def _signature(self, encrypted: str) -> Iterator[ev.Event]:
-        """The signature of a reasoning item; an empty fragment where it has no text either.
-
-        The service sends reasoning items without summary, which must not get lost.
-        """
+        """The signature of a reasoning item; an empty fragment where it has no text either. The
+        service sends reasoning items without summary, which must not get lost."""
         if encrypted:
             yield ev.Signature(self.last_key, encrypted)
         elif not self.parts:
@@ -206,10 +204,8 @@ def add_fragment(
 def add_rest(
     item: IncomingItem, part: IncomingPart, whole: object, logprobs: bool = False
 ) -> Iterator[ev.Event]:
-    """Adds what the whole value has beyond the fragments so far, or replaces them by it.
-
-    An empty value replaces nothing: some servers do not repeat what they streamed.
-    """
+    """Adds what the whole value has beyond the fragments so far, or replaces them by it. An empty
+    value replaces nothing: some servers do not repeat what they streamed."""
     if not isinstance(whole, str) or item.closed:
         return
     part.done = True

@@ -67,11 +67,9 @@ class _Group:
 
 
 def lay_out(turn: Turn, reply: Reply) -> Layout:
-    """Assigns each part to a content of an output item.
-
-    Consecutive parts share an item as the service groups them: text and refusals in a message,
-    summaries (or texts) of reasoning up to a signature. Opaque frames keep their `output_index`.
-    """
+    """Assigns each part to a content of an output item. Consecutive parts share an item as the
+    service groups them: text and refusals in a message, summaries (or texts) of reasoning up to a
+    signature. Opaque frames keep their `output_index`."""
     groups: list[_Group | dict[str, Any]] = []
     spans = _spans(turn)
     group: _Group | None = None
@@ -178,10 +176,8 @@ def _hosted_item(frame: Frame) -> list[dict[str, Any]]:
 
 
 def own_ids(turn: Turn) -> Mapping[str, int]:
-    """The ids that the turn gives to calls of hosted tools, with the index of the part.
-
-    Several items cannot have one id, and derived ids belong to one answer only.
-    """
+    """The ids that the turn gives to calls of hosted tools, with the index of the part. Several
+    items cannot have one id, and derived ids belong to one answer only."""
     ids: dict[str, int] = {}
     for i, part in enumerate(turn.parts):
         if isinstance(part, ServerTool) and part.id and not own_id(part.id):

@@ -1,8 +1,6 @@
 """The objects of the Responses API: identifiers, contents of items, the response itself.
 
 https://platform.openai.com/docs/api-reference/responses/object
-
-Only pure functions and data may live here.
 """
 
 from __future__ import annotations
@@ -88,10 +86,8 @@ def content(part: Part, finished: bool = True) -> dict[str, Any]:
 
 
 def logprobs(part: Text, with_bytes: bool = False) -> list[dict[str, Any]]:
-    """Derived log probabilities of a text's fragments, one token each; [] if the text has none.
-
-    The service sends the `bytes` of a token in contents of items, and not in events.
-    """
+    """Derived log probabilities of a text's fragments, one token each; [] if the text has none. The
+    service sends the `bytes` of a token in contents of items, and not in events."""
     if not part.logprobs:
         return []
     return [token_logprob(fragment, with_bytes) for fragment in part.fragments]

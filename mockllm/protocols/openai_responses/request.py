@@ -29,14 +29,7 @@ _Body = Mapping[str, Any]
 
 
 def parse(body: Mapping[str, Any], target: Target, strict: bool) -> Request:
-    """The neutral request of a body.
-
-    Args:
-        strict: refuse what the service refuses; otherwise invalid values are ignored.
-
-    Raises:
-        RequestError: with `param` and `code` as the service sets them.
-    """
+    """The neutral request of a body."""
     if strict:
         _check(body)
     system = string(body.get("instructions"))

@@ -118,11 +118,8 @@ _MOST_DIGITS = 9
 
 
 def listed_input(lookup: Lookup) -> dict[str, Any]:
-    """The body of `GET /v1/responses/{id}/input_items`, by the query's `order`, `limit`, `after`.
-
-    Raises:
-        RequestError: 400 if `limit` is not a number from 1 to 100.
-    """
+    """The body of `GET /v1/responses/{id}/input_items`, by the query's `order`, `limit`,
+    `after`."""
     id = lookup.target.segments["response_id"]
     limit = lookup.target.query.get("limit", "20")
     if not limit.isdecimal() or len(limit) > _MOST_DIGITS or not 1 <= int(limit) <= 100:
@@ -224,11 +221,7 @@ def _input_tokens(body: Mapping[str, Any], target: Target) -> dict[str, Any]:
 
 
 def _compacted(body: Mapping[str, Any], target: Target) -> dict[str, Any]:
-    """The user messages, then one item that stands for everything.
-
-    Raises:
-        RequestError: the service would refuse the request.
-    """
+    """The user messages, then one item that stands for everything."""
     request = parse(body, target, True)
     seed = dumps(body)
     token = derive(seed, "token", length=40, hex=True)

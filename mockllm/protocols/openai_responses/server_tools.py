@@ -4,7 +4,6 @@ https://platform.openai.com/docs/api-reference/responses-streaming and the types
 `ResponseOutputItem` in openai-python.
 
 Each type of item has an entry in `SERVER_TOOLS`; `item_fields` has the readers and writers.
-Only pure functions and data may live here.
 """
 
 from __future__ import annotations
@@ -234,10 +233,8 @@ PROGRESS = {
 
 
 def encodable(call: ServerTool) -> ServerTool:
-    """The call as one of a kind of this API; tools of other APIs become calls of an MCP server.
-
-    To the client both are the same: the service ran a tool, and shows its input and output.
-    """
+    """The call as one of a kind of this API; tools of other APIs become calls of an MCP server. To
+    the client both are the same: the service ran a tool, and shows its input and output."""
     if call.kind in BY_KIND:
         return call
     name = call.name or call.kind

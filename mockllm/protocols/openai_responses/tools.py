@@ -1,7 +1,4 @@
-"""The tools, the tool choice and the output schema of a Responses request.
-
-Only pure functions may live here.
-"""
+"""The tools, the tool choice and the output schema of a Responses request."""
 
 from __future__ import annotations
 
@@ -20,11 +17,7 @@ _FORMATS = ("json_object", "json_schema", "text")
 
 
 def offered_tools(value: object, strict: bool) -> tuple[OfferedTool, ...]:
-    """The tools that the client runs itself, without those that the service hosts.
-
-    Raises:
-        RequestError: if `strict` and a tool is one that the service would refuse.
-    """
+    """The tools that the client runs itself, without those that the service hosts."""
     if not isinstance(value, list) or not value:
         return ()
     if strict:
@@ -72,9 +65,6 @@ def tool_choice(value: object, tools: object, strict: bool) -> str:
 
     Args:
         tools: the `tools` of the request, hosted ones included.
-
-    Raises:
-        RequestError: if `strict` and it is not valid, or names a tool that is not offered.
     """
     if value is None:
         return "auto"
@@ -142,11 +132,7 @@ def _not_found(name: str, where: str) -> RequestError:
 
 
 def output_schema(value: object, strict: bool) -> Mapping[str, Any] | None:
-    """The JSON Schema in `text.format`; {} for any object, None for plain text.
-
-    Raises:
-        RequestError: if `strict` and the service does not know the format.
-    """
+    """The JSON Schema in `text.format`; {} for any object, None for plain text."""
     format = mapping(value).get("format")
     if format is None:
         return None

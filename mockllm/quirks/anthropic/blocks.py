@@ -37,11 +37,9 @@ def _renumbered(number: Callable[[int], int]) -> FramesChange:
 
 
 def _out_of_order(items: list[Item], _: Context) -> list[Item]:
-    """Gives the lowest indexes to the blocks of the type that began last.
-
-    Blocks of one type keep their order, so that clients that read by arrival and clients that
-    sort by index get the same texts and calls.
-    """
+    """Gives the lowest indexes to the blocks of the type that began last. Blocks of one type keep
+    their order, so that clients that read by arrival and clients that sort by index get the same
+    texts and calls."""
     types: dict[int, str] = {}
     for block in blocks(items):
         types.setdefault(block.index, block.kind)

@@ -76,10 +76,8 @@ _PREFIX = 2
 
 
 def _without_prefix(texts: Sequence[str]) -> list[str] | None:
-    """Fragments without the first characters of the arguments.
-
-    None where the rest is not malformed: it is empty, or an object.
-    """
+    """Fragments without the first characters of the arguments. None where the rest is not
+    malformed: it is empty, or an object."""
     rest = "".join(texts)[_PREFIX:]
     if not rest.strip() or json_object(rest) is not None:
         return None
@@ -134,9 +132,7 @@ def _calls(turn: Turn) -> list[tuple[int, ToolCall]]:
 
 def _with_fragments(turn: Turn, changes: dict[int, list[str] | None]) -> Turn:
     """The turn with other fragments for some calls, by the index of the part; None changes nothing.
-
-    The result has no timing. A call that had no fragments gets a beat for its first one.
-    """
+    The result has no timing. A call that had no fragments gets a beat for its first one."""
     parts = list(turn.parts)
     grown: set[int] = set()
     for index, call in _calls(turn):
@@ -160,10 +156,8 @@ def _truncated_silently(items: list[Item], _: Context) -> list[Item]:
 
 
 def _cut(items: list[Item], finish: str | None) -> list[Item]:
-    """Cuts the arguments of the last call of each choice that finishes.
-
-    A token limit cuts the end of an answer only, so earlier calls stay complete.
-    """
+    """Cuts the arguments of the last call of each choice that finishes. A token limit cuts the end
+    of an answer only, so earlier calls stay complete."""
     last: dict[int, list[CallFragment]] = {}
     for call in sorted(calls(items), key=lambda call: call[0].entry["index"]):
         last[call[0].choice.index] = call

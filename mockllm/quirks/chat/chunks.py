@@ -166,10 +166,8 @@ def whole(items: Sequence[Item]) -> list[Item]:
 
 
 def contiguous(items: Sequence[Item]) -> list[Item]:
-    """The items with the fragments of each call in a row.
-
-    Arguments that come after the opening of another call move to the last fragment before it.
-    """
+    """The items with the fragments of each call in a row. Arguments that come after the opening of
+    another call move to the last fragment before it."""
     gone: list[CallFragment] = []
     for own in by_choice(items):
         latest: dict[int, CallFragment] = {}

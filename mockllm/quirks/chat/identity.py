@@ -117,10 +117,8 @@ def _name_repeated(items: list[Item], _: Context) -> list[Item]:
 
 
 def _halves(name: object) -> tuple[str, str] | None:
-    """A name cut in two, after a separator if it has one; None where no cut is possible.
-
-    The halves differ. Equal ones would look like a repeated name (`chat-name-repeated`).
-    """
+    """A name cut in two, after a separator if it has one; None where no cut is possible. The halves
+    differ. Equal ones would look like a repeated name (`chat-name-repeated`)."""
     if not isinstance(name, str):
         return None
     separators = [i for i in range(1, len(name)) if name[i - 1] in "_-"]

@@ -34,10 +34,8 @@ def _usage(context: Context) -> TokenUsage | None:
 
 
 def _with_usage(items: list[Item], context: Context) -> tuple[list[Item], Item | None]:
-    """The items with a usage chunk, and that chunk.
-
-    The chunk is None where there is no usage to report, or no chunk to copy its identity from.
-    """
+    """The items with a usage chunk, and that chunk. The chunk is None where there is no usage to
+    report, or no chunk to copy its identity from."""
     usage_chunks = [item for item in items if is_usage_chunk(item)]
     if usage_chunks:
         return items, usage_chunks[-1]

@@ -14,11 +14,9 @@ from mockllm.quirks.samples import TEXT
 
 
 class _Separated:
-    """Adds separators after every character of the model's text.
-
-    Each character is changed by itself, so the deltas and an event that repeats the whole text
-    (`response.output_text.done`) stay consistent, however the text is cut.
-    """
+    """Adds separators after every character of the model's text. Each character is changed by
+    itself, so the deltas and an event that repeats the whole text (`response.output_text.done`)
+    stay consistent, however the text is cut."""
 
     def __init__(self, separators: str) -> None:
         self._separators = separators

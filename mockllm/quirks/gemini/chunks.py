@@ -126,11 +126,9 @@ def without_candidates(item: Item) -> Item:
 
 
 def until_first_output(turn: Turn) -> Turn:
-    """The turn cut after its first fragment of text or its first call; the same turn where there
-    is neither. `first_output` finds the same position in the stream.
-
-    Gemini sends a call in one chunk, so the call is complete.
-    """
+    """The turn cut after its first fragment of text or its first call; the same turn where there is
+    neither. `first_output` finds the same position in the stream. Gemini sends a call in one chunk,
+    so the call is complete."""
     for timed in expand(turn):
         match timed.event:
             case ev.TextDelta(text=text) | ev.RefusalDelta(text=text) if text:

@@ -1,7 +1,4 @@
-"""Quirks of Responses streams: unknown events, missing fields, other names.
-
-Each change stands above its quirk.
-"""
+"""Quirks of Responses streams: unknown events, missing fields, other names."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Quirks of output items in Responses streams: their ids, indexes and order.
-
-Each change stands above its quirk.
-"""
+"""Quirks of output items in Responses streams: their ids, indexes and order."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Quirks of Responses streams as a whole: their beginning, errors, and their end.
-
-Each change stands above its quirk.
-"""
+"""Quirks of Responses streams as a whole: their beginning, errors, and their end."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Quirks of arguments and texts in Responses streams: their deltas and their done events.
-
-Each change stands above its quirk.
-"""
+"""Quirks of arguments and texts in Responses streams: their deltas and their done events."""
 
 from __future__ import annotations
 
