@@ -27,7 +27,7 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
 from mockllm.protocols.records import Json
 from mockllm.protocols.routes import target_of
-from mockllm.replay.call import Call
+from mockllm.replay.call import ApiCall
 from mockllm.replay.player import Player
 from mockllm.replay.sessions.session import Session
 
@@ -145,7 +145,7 @@ def _recorded() -> Terminal:
         slower = _SLOWER if protocol.name in _SHOWN else 0
         terminal.now += _PAUSE if slower else 0
         began = terminal.now
-        for piece in player.play(Call(protocol, target, {}, sent, session)).answer.chunks:
+        for piece in player.play(ApiCall(protocol, target, {}, sent, session)).answer.chunks:
             at = piece.at / 1_000_000
             terminal.now = began + at * slower
             yield at, piece.data

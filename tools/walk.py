@@ -25,7 +25,7 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.recording.drafting.drafts import Drafting
 from mockllm.recording.store.folder import Folder
 from mockllm.redaction.redact import Redactor
-from mockllm.replay.call import Call
+from mockllm.replay.call import ApiCall
 from mockllm.replay.compilation.http_answer import HttpAnswer
 from mockllm.replay.loading import load
 from mockllm.replay.player import Player
@@ -84,7 +84,7 @@ def main() -> None:
     body = json.dumps(sent).encode()
 
     def request() -> HttpAnswer:
-        return player.play(Call(protocol, NO_TARGET, {}, body, Session("walk"))).answer
+        return player.play(ApiCall(protocol, NO_TARGET, {}, body, Session("walk"))).answer
 
     def record() -> None:
         with tempfile.TemporaryDirectory() as folder:

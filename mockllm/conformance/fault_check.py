@@ -13,7 +13,7 @@ from mockllm.checking.resilience.model import FaultCase, Finding
 from mockllm.checking.resilience.policy import ResiliencePolicy
 from mockllm.checking.rules import RESILIENCE, RULE_COSTS
 from mockllm.conformance.attachments.adapter_frames import AdapterFrames
-from mockllm.conformance.attachments.http_sessions import Played
+from mockllm.conformance.attachments.http_sessions import PlayedCase
 from mockllm.conformance.commands import Setting, check_command
 from mockllm.conformance.results import CaseResult, Play
 from mockllm.conformance.results.request_log import logged
@@ -34,7 +34,7 @@ Progress = Callable[[str, int, int], None]
 class CasePlayer(Protocol):
     """What plays cases to a client; `play` is called in several threads."""
 
-    def play(self, case: FaultCase) -> Played: ...
+    def play(self, case: FaultCase) -> PlayedCase: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ def check_faults(
     )
 
 
-def _check_requests(played: Mapping[str, Played]) -> None:
+def _check_requests(played: Mapping[str, PlayedCase]) -> None:
     """Checks that the client is attached at all.
 
     Raises:
@@ -122,11 +122,11 @@ def _play(
     what: str,
     progress: Progress | None,
     goes_on: Callable[[], bool],
-) -> dict[str, Played]:
+) -> dict[str, PlayedCase]:
     """The cases that were played, by name."""
-    found: dict[str, Played] = {}
+    found: dict[str, PlayedCase] = {}
 
-    def play(case: FaultCase) -> Played | None:
+    def play(case: FaultCase) -> PlayedCase | None:
         return player.play(case) if goes_on() else None
 
     with ThreadPoolExecutor(side_by_side, thread_name_prefix="mockllm-fault") as pool:
@@ -152,14 +152,14 @@ class Judged:
         unconfirmed: mistakes that were made the first time only.
     """
 
-    played: Played
+    played: PlayedCase
     findings: tuple[Finding, ...]
     unconfirmed: tuple[Finding, ...] = ()
 
     @classmethod
     def of(
         cls,
-        played: Played,
+        played: PlayedCase,
         policy: ResiliencePolicy,
         rules: Sequence[str],
         adapter: AdapterFrames,
@@ -201,7 +201,7 @@ class Judged:
         return Judged(shown.played, tuple(kept), tuple(once.values()))
 
 
-def _broken_runner(played: Played, adapter: AdapterFrames) -> str:
+def _broken_runner(played: PlayedCase, adapter: AdapterFrames) -> str:
     """Why an answer says nothing about the client; "" if it does."""
     answer = played.answer
     if played.late:

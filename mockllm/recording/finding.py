@@ -13,7 +13,7 @@ from mockllm.errors import MockLLMError
 from mockllm.matching.index import SCENARIO_HEADER
 from mockllm.matching.routes import RouteRequest
 from mockllm.protocols.detection import Detected
-from mockllm.replay.call import Answered, Call
+from mockllm.replay.call import Answered, ApiCall
 from mockllm.replay.player import Player
 from mockllm.replay.sessions.exchange import Exchange, Received
 from mockllm.replay.sessions.session import Session
@@ -74,7 +74,7 @@ def _answer(
 ) -> Answered | None:
     if found.protocol is not None:
         body = exchange.request_body
-        return player.play(Call(found.protocol, found.target, headers, body, session))
+        return player.play(ApiCall(found.protocol, found.target, headers, body, session))
     parts = urlsplit(exchange.url)
     request = RouteRequest(exchange.method, parts.path, parts.query, headers, exchange.request_body)
     return player.routes.play(request, session)

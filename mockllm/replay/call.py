@@ -15,7 +15,7 @@ from mockllm.replay.sessions.session import Session
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ApiCall:
     """One request to a `Player`.
 
     Args:

@@ -14,7 +14,7 @@ from mockllm.matching.select import Selection
 from mockllm.protocols.base import Lookup, Operation
 from mockllm.protocols.records import StoredAnswers
 from mockllm.replay.body import parse_object
-from mockllm.replay.call import Answered, Call
+from mockllm.replay.call import Answered, ApiCall
 from mockllm.replay.compilation.compiler import Replayer
 from mockllm.replay.compilation.http_answer import CORS, json_answer
 from mockllm.replay.sessions.exchange import Played, not_kept_whole
@@ -32,7 +32,7 @@ class Lookups:
         self._served = served
         self._replayer = replayer
 
-    def answer(self, call: Call, operation: Operation) -> Answered:
+    def answer(self, call: ApiCall, operation: Operation) -> Answered:
         """The answer to an operation.
 
         Raises:
@@ -42,7 +42,7 @@ class Lookups:
         played = Played("played", 200, api=call.protocol.name)
         return Answered(json_answer(200, body, CORS), played)
 
-    def _lookup(self, call: Call, operation: Operation) -> Lookup:
+    def _lookup(self, call: ApiCall, operation: Operation) -> Lookup:
         stored = call.protocol.stored
         if stored is not None and stored.segment in call.target.segments:
             return self._recalled(call, stored, operation)
@@ -53,7 +53,7 @@ class Lookups:
         number = call.session.requests_before if operation == "create" else 0
         return Lookup(call.target, names, any_model, body, number=number)
 
-    def _recalled(self, call: Call, stored: StoredAnswers, operation: Operation) -> Lookup:
+    def _recalled(self, call: ApiCall, stored: StoredAnswers, operation: Operation) -> Lookup:
         id = call.target.segments[stored.segment]
         found = self.recall(call, id)
         if found is None:
@@ -62,7 +62,7 @@ class Lookups:
             call.session.drop_answer(id)
         return found
 
-    def recall(self, call: Call, id: str) -> Lookup | None:
+    def recall(self, call: ApiCall, id: str) -> Lookup | None:
         """The request and the answer with an id; None where they are not, or no longer, kept.
 
         Raises:

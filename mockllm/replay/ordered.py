@@ -13,14 +13,14 @@ from functools import cached_property
 from mockllm.errors import MockLLMError, RequestError
 from mockllm.matching.index import ScenarioIndex
 from mockllm.matching.select import select
-from mockllm.replay.call import Call
+from mockllm.replay.call import ApiCall
 from mockllm.replay.compilation.tape_player import load
 from mockllm.replay.decision_cache import Decision
 from mockllm.scenario.model import Scenario
 from mockllm.scenario.precedence import is_recorded, match_key, precedence
 from mockllm.tapes.conversion import captured_of, detected, request_of
 
-_Decide = Callable[[Call, bool], Decision]
+_Decide = Callable[[ApiCall, bool], Decision]
 
 
 class RecordedOrder:
@@ -48,7 +48,7 @@ class RecordedOrder:
             key: tuple(map(self._decider, group)) for key, group in groups.items() if len(group) > 1
         }
 
-    def next_of(self, decision: Decision, call: Call, strict: bool) -> Decision:
+    def next_of(self, decision: Decision, call: ApiCall, strict: bool) -> Decision:
         """The decision for the next of the recordings that compete with the one of a decision."""
         match = decision.selection.scenario.match
         if decision.selection.continued or match is None:

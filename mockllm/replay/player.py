@@ -22,7 +22,7 @@ from mockllm.protocols.base import Operation, WireProtocol
 from mockllm.replay.attempts import broken_answer, try_answer
 from mockllm.replay.auto.autoreply import lacks_content, sample_notes
 from mockllm.replay.body import parse_object
-from mockllm.replay.call import Answered, Call, refused
+from mockllm.replay.call import Answered, ApiCall, refused
 from mockllm.replay.compilation.compiler import Replayer
 from mockllm.replay.compilation.http_answer import HttpAnswer, http_error_answer
 from mockllm.replay.decision_cache import Decision, RequestCache
@@ -120,7 +120,7 @@ class Player:
             self.served = ScenarioIndex((*self.served.scenarios, FALLBACK))
         self.strict, self.fallback = strict, fallback
         self.named = named
-        self.no_match: Callable[[Call, NoMatchError], Decision] | None = None
+        self.no_match: Callable[[ApiCall, NoMatchError], Decision] | None = None
         """Decides about requests that no scenario answers; None: they are refused."""
         self._quirks = tuple(quirks)
         self._faults = faults
@@ -129,7 +129,7 @@ class Player:
         self._cache = RequestCache()
         self._headers = (*self.served.headers, QUIRK_HEADER, FAULT_HEADER)
 
-    def play(self, call: Call) -> Answered:
+    def play(self, call: ApiCall) -> Answered:
         """The answer to a request.
 
         Raises:
@@ -142,7 +142,7 @@ class Player:
             answered = refused(call.protocol, error, deciding.played(call.protocol.name))
         return self._with_drawn_faults(call, answered) if self._faults.choices else answered
 
-    def _with_drawn_faults(self, call: Call, answered: Answered) -> Answered:
+    def _with_drawn_faults(self, call: ApiCall, answered: Answered) -> Answered:
         faults = self._faults.draw(call.session.name, call.session.requests_before + 1)
         if not faults or answered.answer.fault or answered.played.outcome not in _PLAYED:
             return answered
@@ -151,7 +151,7 @@ class Player:
         scenario = self.served.by_name.get(answered.played.scenario or "")
         return break_answered(call, answered, faults, scenario, self.speed)
 
-    def _play(self, call: Call, deciding: Deciding) -> Answered:
+    def _play(self, call: ApiCall, deciding: Deciding) -> Answered:
         decision = self._decision(call, deciding)
         deciding.request, deciding.selection = decision.request, decision.selection
         spec, session = decision.spec, call.session
@@ -167,7 +167,7 @@ class Player:
         return self._play_turn(call, decision, attempt, recorded)
 
     def _play_try(
-        self, call: Call, decision: Decision, attempt: int, recorded: HttpAnswer | None
+        self, call: ApiCall, decision: Decision, attempt: int, recorded: HttpAnswer | None
     ) -> Answered:
         """What a try before the one that succeeds gets: an error, or an answer of its own."""
         protocol, failure = call.protocol, decision.spec.attempts[attempt - 1]
@@ -190,7 +190,7 @@ class Player:
         return replace(answered, played=replace(answered.played, attempt=attempt, problems=notes))
 
     def _play_turn(
-        self, call: Call, decision: Decision, attempt: int, recorded: RecordedAnswer | None
+        self, call: ApiCall, decision: Decision, attempt: int, recorded: RecordedAnswer | None
     ) -> Answered:
         session, selection, spec = call.session, decision.selection, decision.spec
         repeated = False
@@ -212,7 +212,7 @@ class Player:
         return answered
 
     def _make(
-        self, call: Call, decision: Decision, attempt: int, recorded: RecordedAnswer | None
+        self, call: ApiCall, decision: Decision, attempt: int, recorded: RecordedAnswer | None
     ) -> Answered:
         """The answer of a turn: its recording, or one that is made from what is written."""
         protocol, selection, request = call.protocol, decision.selection, decision.request
@@ -239,7 +239,7 @@ class Player:
 
     def _answered(
         self,
-        call: Call,
+        call: ApiCall,
         decision: Decision,
         answer: HttpAnswer,
         outcome: ExchangeOutcome,
@@ -268,7 +268,7 @@ class Player:
         )
         return Answered(answer, played)
 
-    def _decision(self, call: Call, deciding: Deciding) -> Decision:
+    def _decision(self, call: ApiCall, deciding: Deciding) -> Decision:
         """The decision for a request: the one that is kept of an equal request, or a new one."""
         headers = map(call.headers.get, self._headers)
         key = (call.protocol.name, call.body, *call.target.key, *headers)
@@ -302,7 +302,7 @@ class Player:
             speed=self.speed,
         )
 
-    def _recorded(self, decision: Decision, call: Call) -> RecordedAnswer | None:
+    def _recorded(self, decision: Decision, call: ApiCall) -> RecordedAnswer | None:
         """The recording of a turn, or why it is not played; None for a turn without one."""
         selection = decision.selection
         if selection.scenario.turns[selection.index].recorded is None:
@@ -315,7 +315,7 @@ class Player:
             quirks=bool(decision.quirks),
         )
 
-    def _recorded_tries(self, decision: Decision, call: Call) -> tuple[HttpAnswer | None, ...]:
+    def _recorded_tries(self, decision: Decision, call: ApiCall) -> tuple[HttpAnswer | None, ...]:
         """The recorded answers of the tries before a turn; None for one without a recording."""
         selection = decision.selection
         return tuple(
@@ -344,7 +344,7 @@ class Player:
 
         return RoutePlayer(self.served.scenarios, self.named)
 
-    def _decider(self, scenario: Scenario) -> Callable[[Call, bool], Decision]:
+    def _decider(self, scenario: Scenario) -> Callable[[ApiCall, bool], Decision]:
         """What decides about requests where one scenario is all there is."""
         player = Player(
             (scenario,),
@@ -355,7 +355,7 @@ class Player:
         )
         return lambda call, strict: player.decide(call, strict, Deciding())
 
-    def decide(self, call: Call, strict: bool, deciding: Deciding) -> Decision:
+    def decide(self, call: ApiCall, strict: bool, deciding: Deciding) -> Decision:
         """The decision for a request: which turn answers it.
 
         Args:
@@ -371,7 +371,7 @@ class Player:
             deciding.request, deciding.selection = decision.request, decision.selection
         return decision
 
-    def _decide(self, call: Call, strict: bool, deciding: Deciding) -> Decision:
+    def _decide(self, call: ApiCall, strict: bool, deciding: Deciding) -> Decision:
         protocol, session = call.protocol, call.session
         request = protocol.parse(parse_object(call.body), call.target, strict)
         deciding.request = request
@@ -412,7 +412,7 @@ class Player:
             lasting = lasting and all(fault.name != "redirect" for fault in spec.fault)
         return Decision(request, selection, spec, quirks, lasting, path=call.path, faults=faults)
 
-    def _accepted_upstream(self, refusal: RequestError, call: Call) -> Decision:
+    def _accepted_upstream(self, refusal: RequestError, call: ApiCall) -> Decision:
         """The decision for a request that the API refuses but a recorded service accepted.
 
         Its turn must be recorded, and the recorded request must be refused for the same reason.
@@ -458,7 +458,7 @@ class Player:
         scenario = self.served.by_name.get(known.scenario or "")
         return id if scenario is None else mint_token(scenario, known.position)
 
-    def look_up(self, call: Call, operation: Operation) -> Answered:
+    def look_up(self, call: ApiCall, operation: Operation) -> Answered:
         """The answer to an operation besides `generate`."""
         try:
             return self.lookups.answer(call, operation)

@@ -16,7 +16,7 @@ from mockllm.errors import RequestError, ScenarioError
 from mockllm.matching.routes import RouteRequest
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
-from mockllm.replay.call import Answered, Call, refused
+from mockllm.replay.call import Answered, ApiCall, refused
 from mockllm.replay.compilation.http_answer import HttpAnswer, in_list
 from mockllm.replay.faults.fault_plan import FaultPlan
 from mockllm.replay.player import Player
@@ -246,7 +246,7 @@ class Answers:
                 protocol.guard(arrival.headers, place)
         except RequestError as error:
             return _chosen(refused(protocol, error, known), target, closes(error))
-        call = Call(protocol, place, arrival.headers, body, session, arrival.request.raw_path)
+        call = ApiCall(protocol, place, arrival.headers, body, session, arrival.request.raw_path)
         if endpoint.operation == "generate":
             answered = await self._deferred.play(player, session, partial(player.play, call))
         else:

@@ -16,7 +16,7 @@ from mockllm.matching.mismatch import nearest_scenarios
 from mockllm.matching.naming import named_scenario
 from mockllm.replay.auto.schema_sample import UnsatisfiableError, sample
 from mockllm.replay.body import parse_object
-from mockllm.replay.call import Call
+from mockllm.replay.call import ApiCall
 from mockllm.replay.decision_cache import Decision
 from mockllm.replay.player import Deciding, Player
 from mockllm.scenario.model import Match, Scenario
@@ -97,7 +97,7 @@ class NoMatchRule:
         self._lone = lone
         self._advice = advice
 
-    def __call__(self, call: Call, error: NoMatchError) -> Decision:
+    def __call__(self, call: ApiCall, error: NoMatchError) -> Decision:
         """The decision for a request.
 
         Raises:

@@ -43,7 +43,7 @@ from mockllm.protocols.environment import client_base_urls, client_environment, 
 from mockllm.protocols.values import json_object
 from mockllm.quirks import QUIRKS
 from mockllm.quirks.samples import NOT_OFFERED, SAMPLES
-from mockllm.replay.call import Call
+from mockllm.replay.call import ApiCall
 from mockllm.replay.client_requests import client_target, first_body, user_text
 from mockllm.replay.compilation.compiler import Replayer
 from mockllm.replay.compilation.http_answer import HttpAnswer, http_error_answer
@@ -192,7 +192,7 @@ class PlayerSession:
         """The exchange of a body, and the answer to it."""
         protocol = PROTOCOLS[self.api]
         target = client_target(protocol, model)
-        answered = self.player.play(Call(protocol, target, headers, body, self.session))
+        answered = self.player.play(ApiCall(protocol, target, headers, body, self.session))
         exchange = Exchange(Received("POST", protocol.client.path, {}, body), answered.played)
         self.session.record(exchange)
         return exchange, as_bytes(answered.answer)

@@ -8,7 +8,7 @@ from mockllm.core.target import NO_TARGET
 from mockllm.errors import UsageError
 from mockllm.importers import aimock
 from mockllm.protocols import PROTOCOLS
-from mockllm.replay.call import Call
+from mockllm.replay.call import ApiCall
 from mockllm.replay.loading import loads
 from mockllm.replay.player import Player
 from mockllm.replay.sessions.session import Session
@@ -47,7 +47,7 @@ def answer(scenario, messages, **body):
     request = {"model": "m", "messages": messages, **body}
     body = json.dumps(request).encode()
     player = Player([scenario])
-    found = player.play(Call(PROTOCOLS["chat"], NO_TARGET, {}, body, Session("default"))).answer
+    found = player.play(ApiCall(PROTOCOLS["chat"], NO_TARGET, {}, body, Session("default"))).answer
     return found.status, json.loads(b"".join(found.data))
 
 

@@ -12,7 +12,7 @@ from mockllm.importers import read
 from mockllm.importers.batch import import_files
 from mockllm.recording.finding import recorded_before
 from mockllm.recording.store.folder import Folder
-from mockllm.replay.call import Call
+from mockllm.replay.call import ApiCall
 from mockllm.replay.player import Player
 from mockllm.replay.sessions.session import Session
 from mockllm.tapes.conversion import detected
@@ -87,7 +87,7 @@ def replayed(player, one, session=None):
     session = session or Session("default")
     found = detected(one)
     headers = dict(one.request_headers)
-    call = Call(found.protocol, found.target, headers, one.request_body, session)
+    call = ApiCall(found.protocol, found.target, headers, one.request_body, session)
     answered = player.play(call)
     exchange = played_entry(answered.played, one.request_body)
     session.record(exchange)

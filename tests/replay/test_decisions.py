@@ -12,7 +12,7 @@ from mockllm.errors import RequestError
 from mockllm.matching.index import mint_token
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.body import parse_object
-from mockllm.replay.call import Answered, Call, refused
+from mockllm.replay.call import Answered, ApiCall, refused
 from mockllm.replay.compilation.http_answer import HttpAnswer
 from mockllm.replay.loading import loads
 from mockllm.replay.player import FALLBACK, Player
@@ -60,8 +60,8 @@ class Client:
         self.session = Session("s")
         self.exchange = played_entry(Played())
 
-    def call(self, body: bytes, api: str, target: Target, **headers: str) -> Call:
-        return Call(PROTOCOLS[api], target, headers, body, self.session)
+    def call(self, body: bytes, api: str, target: Target, **headers: str) -> ApiCall:
+        return ApiCall(PROTOCOLS[api], target, headers, body, self.session)
 
     def send(
         self,
@@ -77,7 +77,7 @@ class Client:
         body = json.dumps({"model": "gpt-4o", **sent, **fields}).encode()
         return self.play(self.call(body, api, NO_TARGET, **(headers or {})))
 
-    def play(self, call: Call) -> HttpAnswer:
+    def play(self, call: ApiCall) -> HttpAnswer:
         return self.note(self.player.play(call), call.body)
 
     def note(self, answered: Answered, body: bytes) -> HttpAnswer:

@@ -11,7 +11,7 @@ import pytest
 from mockllm.core.target import NO_TARGET
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.protocols import PROTOCOLS
-from mockllm.replay.call import Call
+from mockllm.replay.call import ApiCall
 from mockllm.replay.loading import load, loads
 from mockllm.replay.player import Player
 from mockllm.replay.sessions.session import Session
@@ -49,7 +49,7 @@ class Client:
         messages = [{"role": roles[n % 2], "content": text} for n, text in enumerate(texts)]
         body = json.dumps({"model": "m", "messages": messages}).encode()
         named = {name.replace("_", "-"): value for name, value in headers.items()}
-        call = Call(PROTOCOLS["chat"], NO_TARGET, named, body, self.session)
+        call = ApiCall(PROTOCOLS["chat"], NO_TARGET, named, body, self.session)
         answer = json.loads(self.player.play(call).answer.data[0])
         if "error" in answer:
             return str(answer["error"]["code"])
@@ -120,7 +120,7 @@ def test_options_hold_for_each_recording() -> None:
         odd = {"model": "m", "temperature": 9, "messages": [{"role": "user", "content": "hello"}]}
         body = json.dumps(odd).encode()
         for name in ("hello", "hello-2"):
-            call = Call(PROTOCOLS["chat"], NO_TARGET, {}, body, client.session)
+            call = ApiCall(PROTOCOLS["chat"], NO_TARGET, {}, body, client.session)
             answered = client.player.play(call)
             assert answered.answer.status == status
             assert answered.played.scenario == (None if strict else name)

@@ -6,7 +6,7 @@ import pytest
 
 from mockllm.core.target import NO_TARGET, Target
 from mockllm.protocols import PROTOCOLS
-from mockllm.replay.call import Call
+from mockllm.replay.call import ApiCall
 from mockllm.replay.loading import loads
 from mockllm.replay.player import Player
 from mockllm.replay.sessions.session import Session
@@ -38,7 +38,7 @@ class Caller:
 
     def __call__(self, body, api="responses", headers=None):
         body = json.dumps(body).encode()
-        call = Call(PROTOCOLS[api], NO_TARGET, headers or {}, body, self.session)
+        call = ApiCall(PROTOCOLS[api], NO_TARGET, headers or {}, body, self.session)
         answered = self.player.play(call)
         answer, self.exchange = answered.answer, played_entry(answered.played, body)
         self.session.record(self.exchange)
@@ -46,7 +46,7 @@ class Caller:
 
     def look_up(self, operation, id, **query):
         target = Target({"response_id": id}, query=query)
-        call = Call(PROTOCOLS["responses"], target, {}, b"", self.session)
+        call = ApiCall(PROTOCOLS["responses"], target, {}, b"", self.session)
         answer = self.player.look_up(call, operation).answer
         return answer.status, json.loads(answer.chunks[0].data)
 

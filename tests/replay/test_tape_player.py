@@ -22,7 +22,7 @@ from mockllm.core.target import NO_TARGET, Target
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import ScenarioError
 from mockllm.protocols import PROTOCOLS
-from mockllm.replay.call import Answered, Call
+from mockllm.replay.call import Answered, ApiCall
 from mockllm.replay.compilation.http_answer import HttpAnswer, chunk
 from mockllm.replay.compilation.tape_player import answer as recorded_answer
 from mockllm.replay.loading import load, loads
@@ -117,7 +117,7 @@ class Client:
         sent = json.dumps(body).encode()
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         tapes = None if self.tapes is None else dict(self.tapes)
-        call = Call(PROTOCOLS[api], NO_TARGET, named, sent, self.session)
+        call = ApiCall(PROTOCOLS[api], NO_TARGET, named, sent, self.session)
         answered: Answered | None = None
         while answered is None:
             session, read = repr(self.session), len(tapes or ())
@@ -404,7 +404,7 @@ def test_a_recorded_response_can_be_continued(folder: Folder) -> None:
     answer, exchange = client(then, "responses")
     assert (exchange.scenario, exchange.turn) == ("greeting", 1)
     target = Target({"response_id": "resp_of_the_service"})
-    call = Call(PROTOCOLS["responses"], target, {}, b"", client.session)
+    call = ApiCall(PROTOCOLS["responses"], target, {}, b"", client.session)
     found = client.player.look_up(call, "response").answer
     assert json.loads(found.data[0])["id"] == "resp_of_the_service"
 

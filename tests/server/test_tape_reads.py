@@ -21,7 +21,7 @@ from mockllm.core.later import NotDoneError, deferring
 from mockllm.core.target import NO_TARGET
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.protocols import PROTOCOLS
-from mockllm.replay.call import Call
+from mockllm.replay.call import ApiCall
 from mockllm.replay.loading import load, loads
 from mockllm.replay.player import Player
 from mockllm.replay.sessions.session import Session
@@ -169,7 +169,7 @@ class Waiting:
 
     async def play(self, body):
         sent = json.dumps(body).encode()
-        call = Call(PROTOCOLS["chat"], NO_TARGET, {}, sent, self.session)
+        call = ApiCall(PROTOCOLS["chat"], NO_TARGET, {}, sent, self.session)
         with pytest.raises(NotDoneError), deferring({}):
             self.player.play(call)
         play = partial(self.player.play, call)

@@ -12,7 +12,7 @@ from typing import Any
 
 from mockllm.checking.outcome import CRASHES, Outcome
 from mockllm.checking.resilience.model import FaultCase
-from mockllm.conformance.attachments.http_sessions import Played, fault_session, finished
+from mockllm.conformance.attachments.http_sessions import PlayedCase, fault_session, finished
 from mockllm.conformance.attachments.messages import Answer, read_answer
 from mockllm.conformance.attachments.outcome_json import InvalidMessageError, as_json
 from mockllm.errors import ProbeError
@@ -37,7 +37,7 @@ class FunctionPlayer:
         self._thread, self._run = thread, run
         self._numbers = count(1)
 
-    def play(self, case: FaultCase) -> Played:
+    def play(self, case: FaultCase) -> PlayedCase:
         """Plays a case, and waits for the outcome; several threads may do so.
 
         Raises:

@@ -17,7 +17,7 @@ from mockllm.conformance.attachments.http_sessions import (
     END,
     PATIENCE,
     CaseSession,
-    Played,
+    PlayedCase,
     fault_session,
     finished,
     requests_usage,
@@ -167,7 +167,7 @@ class HttpClients:
     def requests_usage(self, case: Case) -> bool:
         return self._requested.get(case.name, True)
 
-    def play(self, case: FaultCase) -> Played:
+    def play(self, case: FaultCase) -> PlayedCase:
         """Plays a case with a fault, and waits for the answer; several threads may do so.
 
         Raises:

@@ -156,7 +156,7 @@ def fault_message(case: FaultCase, urls: Urls) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, slots=True)
-class Played:
+class PlayedCase:
     """A case with a fault that was played to a client.
 
     Args:
@@ -171,7 +171,7 @@ class Played:
     late: bool = False
 
 
-def finished(case: FaultCase, session: CaseSession, job: Future[Answer]) -> Played:
+def finished(case: FaultCase, session: CaseSession, job: Future[Answer]) -> PlayedCase:
     """Waits for the answer to a case, and ends its session.
 
     Raises:
@@ -182,9 +182,9 @@ def finished(case: FaultCase, session: CaseSession, job: Future[Answer]) -> Play
     except LateError:
         exchanges = tuple(session.exchanges())
         session.break_off()
-        return Played(case, _late_answer(job, case), exchanges, late=True)
+        return PlayedCase(case, _late_answer(job, case), exchanges, late=True)
     else:
-        return Played(case, answer, tuple(session.settled()))
+        return PlayedCase(case, answer, tuple(session.settled()))
     finally:
         session.close()
 

@@ -29,7 +29,7 @@ from mockllm.scenario.model import (
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class TurnEcho:
     """Text and calls of a turn: what a client sends back of it."""
 
     text: str
@@ -64,7 +64,7 @@ class Conversation:
     cut: bool | None = None
     earlier: bool = False
     group: str = ""
-    replies: dict[int, Reply] = field(default_factory=dict)
+    replies: dict[int, TurnEcho] = field(default_factory=dict)
 
     @property
     def turns(self) -> tuple[TurnSpec, ...]:
@@ -75,7 +75,7 @@ class Conversation:
         self.scenario = scenario
         self.replies.clear()
 
-    def reply(self, index: int) -> Reply:
+    def reply(self, index: int) -> TurnEcho:
         """Text and calls of a turn."""
         found = self.replies.get(index)
         if found is None:
@@ -84,7 +84,7 @@ class Conversation:
                 CallEcho(call.id or "", call.name, call.arguments or "")
                 for call in calls_of(spec.reply)
             )
-            found = self.replies[index] = Reply(text_of(spec.reply), calls)
+            found = self.replies[index] = TurnEcho(text_of(spec.reply), calls)
         return found
 
 
@@ -150,7 +150,7 @@ def same_user_text(turn: TurnSpec, user: str | None) -> bool:
     return text_holds(condition, user)
 
 
-def _agreement(recorded: Reply, answer: ModelTurn) -> Agreement:
+def _agreement(recorded: TurnEcho, answer: ModelTurn) -> Agreement:
     """Whether a client sends back what was recorded. Clients may leave out the text beside
     calls, and the ids where the API does without."""
     calls = recorded.calls

@@ -20,9 +20,9 @@ from pathlib import Path
 from mockllm.errors import Problem, ScenarioError
 from mockllm.recording.drafting.drafts import Draft
 from mockllm.recording.drafting.naming import file_stem, free_name
-from mockllm.recording.store.beside import FilesBeside
 from mockllm.recording.store.locks import alone, is_unfinished, put_all
 from mockllm.recording.store.long_values import files_of
+from mockllm.recording.store.scenario_files import ScenarioFiles
 from mockllm.replay.loading import load, loads
 from mockllm.scenario.dump import dump
 from mockllm.scenario.model import Recorded, Scenario
@@ -133,7 +133,7 @@ class Folder:
     def _write(self, draft: Draft) -> Draft:
         assert self._group is not None
         scenario, stem = self._named(draft)
-        beside = FilesBeside(self.path, stem, draft, self._of_drafts, self._is_there)
+        beside = ScenarioFiles(self.path, stem, draft, self._of_drafts, self._is_there)
         scenario = beside.scenario(scenario)
         text = self._text(scenario, draft.base, beside.contents)
         file, content = f"{stem}.yaml", text.encode()

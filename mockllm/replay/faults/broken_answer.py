@@ -14,7 +14,7 @@ from mockllm.faults.transmission import NO_CALLS, Circumstances, Transmission
 from mockllm.matching.positions import planned_calls
 from mockllm.protocols.base import Reply, WireProtocol
 from mockllm.replay.body import parse_object
-from mockllm.replay.call import Answered, Call
+from mockllm.replay.call import Answered, ApiCall
 from mockllm.replay.compilation.http_answer import FaultNote, HttpAnswer, bytes_answer
 from mockllm.scenario.fault_model import Fault, faults_text
 from mockllm.scenario.model import Scenario
@@ -88,7 +88,7 @@ def broken(
 
 
 def break_answered(
-    call: Call,
+    call: ApiCall,
     answered: Answered,
     faults: tuple[Fault, ...],
     scenario: Scenario | None,

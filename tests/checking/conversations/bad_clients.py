@@ -11,7 +11,7 @@ from itertools import count
 
 from mockllm.checking.conversations.judge import Verification, verify
 from mockllm.protocols import PROTOCOLS
-from mockllm.replay.call import Call
+from mockllm.replay.call import ApiCall
 from mockllm.replay.client_requests import client_target
 from mockllm.replay.compilation.resolve import resolve
 from mockllm.replay.loading import loads
@@ -151,7 +151,7 @@ class Conversation:
         protocol = PROTOCOLS[self.api]
         target = client_target(protocol, MODELS.get(self.api, "mock"))
         data, clock = json.dumps(given).encode(), next(self._clock)
-        answered = self.player.play(Call(protocol, target, {}, data, self.session))
+        answered = self.player.play(ApiCall(protocol, target, {}, data, self.session))
         received = Received("POST", protocol.client.path, {}, data, clock=clock, target=target)
         sent = Sent(clock, complete=not answered.answer.closes_connection)
         exchange = Exchange(received, answered.played, sent)

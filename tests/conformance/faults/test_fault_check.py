@@ -16,7 +16,7 @@ from mockllm.checking.resilience.policy import ResiliencePolicy
 from mockllm.cli import main
 from mockllm.conformance.attachments.adapter_frames import AdapterFrames
 from mockllm.conformance.attachments.functions import FunctionPlayer
-from mockllm.conformance.attachments.http_sessions import Played
+from mockllm.conformance.attachments.http_sessions import PlayedCase
 from mockllm.conformance.attachments.messages import Answer, read_answer
 from mockllm.conformance.fault_check import Judged, check_faults
 from mockllm.conformance.results import rule_verdict
@@ -141,7 +141,7 @@ def test_no_further_case_is_played_after_an_interruption(server):
 )
 def test_a_broken_runner_says_nothing_about_its_client(answer, reason):
     """No rule is kept or broken then."""
-    played = Played(CASES["cut-in-text-close"], answer, (journal_entry("POST", "/", {}, b""),))
+    played = PlayedCase(CASES["cut-in-text-close"], answer, (journal_entry("POST", "/", {}, b""),))
     adapter = AdapterFrames("mine.py", ())
     found = Judged.of(played, ResiliencePolicy(), ["cut-reported", "recovers"], adapter).findings
     assert [(one.rule, one.verdict) for one in found] == [("cut-reported", "not judged")]
@@ -150,7 +150,7 @@ def test_a_broken_runner_says_nothing_about_its_client(answer, reason):
 
 def judged(*wrong):
     """A time at which these rules were broken, and `recovers` kept."""
-    played = Played(CASES["status-400"], read_answer({}), ())
+    played = PlayedCase(CASES["status-400"], read_answer({}), ())
     found = [Finding(one, "wrong", "x") for one in wrong] + [Finding("recovers", "right")]
     return Judged(played, tuple(found))
 

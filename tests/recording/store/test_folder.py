@@ -14,7 +14,7 @@ from mockllm.recording.drafting.conversations import text_of
 from mockllm.recording.drafting.drafts import Drafting
 from mockllm.recording.store import locks as locking
 from mockllm.recording.store.folder import Folder
-from mockllm.replay.call import Call
+from mockllm.replay.call import ApiCall
 from mockllm.replay.compilation.unedited import is_unedited
 from mockllm.replay.loading import load
 from mockllm.replay.player import Player
@@ -172,7 +172,7 @@ def test_an_earlier_try_with_fields_of_its_service_is_exact(path):
     assert player.served.scenarios[0].turns[0].attempts[0].extra
     played = []
     for _ in range(2):
-        call = Call(PROTOCOLS["chat"], NO_TARGET, {}, failed.request_body, session)
+        call = ApiCall(PROTOCOLS["chat"], NO_TARGET, {}, failed.request_body, session)
         answered = player.play(call)
         played.append((answered.answer, answered.played.recorded))
     (tried, how), (_, then) = played

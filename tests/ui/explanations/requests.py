@@ -13,7 +13,7 @@ from mockllm.core.request import OfferedTool, Request
 from mockllm.core.turn import ToolCall
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
-from mockllm.replay.call import Call
+from mockllm.replay.call import ApiCall
 from mockllm.replay.client_requests import client_target
 from mockllm.replay.player import Player
 from mockllm.replay.sessions.exchange import Exchange, Received
@@ -98,7 +98,7 @@ def played(
     target = client_target(protocol, model)
     data = json.dumps(body).encode()
     named = dict(headers or {})
-    answered = player.play(Call(protocol, target, named, data, Session("test")))
+    answered = player.play(ApiCall(protocol, target, named, data, Session("test")))
     received = Received("POST", protocol.client.path_of(model), named, data, target=target)
     return Exchange(received, answered.played)
 

@@ -1,6 +1,5 @@
-"""The files beside the YAML of a scenario: tapes, bodies and long values, under names that are not
-there yet. Pure: the folder writes them.
-"""
+"""The files that lie next to the YAML of a scenario: tapes, bodies and long values, under names
+that are not there yet. Pure: the folder writes them."""
 
 from __future__ import annotations
 
@@ -17,7 +16,7 @@ from mockllm.tapes.dump import dump_tape
 from mockllm.tapes.model import Tape
 
 
-class FilesBeside:
+class ScenarioFiles:
     """The files of one draft.
 
     Args:
