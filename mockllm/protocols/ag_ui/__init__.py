@@ -13,14 +13,11 @@ from __future__ import annotations
 from mockllm.protocols.ag_ui.client import CLIENT
 from mockllm.protocols.ag_ui.created import CREATES, create
 from mockllm.protocols.ag_ui.decoder import Decoder, decode_body
-from mockllm.protocols.ag_ui.detect import DETECTION
 from mockllm.protocols.ag_ui.encoder import Encoder, encode_body
-from mockllm.protocols.ag_ui.env import ENVIRONMENT
 from mockllm.protocols.ag_ui.errors import error_body, error_headers, headers
-from mockllm.protocols.ag_ui.events import EVENTS, FIELDS
 from mockllm.protocols.ag_ui.losses import LOSSES, project
-from mockllm.protocols.ag_ui.normalize import NORMALISATION
 from mockllm.protocols.ag_ui.objects import API
+from mockllm.protocols.ag_ui.records import DETECTION, ENVIRONMENT, EVENTS, FIELDS, NORMALISATION
 from mockllm.protocols.ag_ui.request import options, parse
 from mockllm.protocols.base import Reply, Route, WireProtocol
 

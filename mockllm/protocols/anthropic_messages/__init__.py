@@ -12,12 +12,15 @@ from __future__ import annotations
 from mockllm.protocols.anthropic_messages.blocks import API, message_id
 from mockllm.protocols.anthropic_messages.client import CLIENT
 from mockllm.protocols.anthropic_messages.decoder import Decoder, decode_body
-from mockllm.protocols.anthropic_messages.detect import DETECTION
 from mockllm.protocols.anthropic_messages.encoder import Encoder, encode_body
-from mockllm.protocols.anthropic_messages.env import ENVIRONMENT
-from mockllm.protocols.anthropic_messages.events import EVENTS, FIELDS
 from mockllm.protocols.anthropic_messages.losses import LOSSES, project
-from mockllm.protocols.anthropic_messages.normalize import NORMALISATION
+from mockllm.protocols.anthropic_messages.records import (
+    DETECTION,
+    ENVIRONMENT,
+    EVENTS,
+    FIELDS,
+    NORMALISATION,
+)
 from mockllm.protocols.anthropic_messages.request import options, parse
 from mockllm.protocols.anthropic_messages.service import (
     SERVICE_ERRORS,

@@ -19,9 +19,7 @@ from mockllm.protocols.base import Lookup, Operation, Route, WireProtocol
 from mockllm.protocols.gemini.client import CLIENT
 from mockllm.protocols.gemini.contents import messages, text_of
 from mockllm.protocols.gemini.decoder import Decoder, decode_body
-from mockllm.protocols.gemini.detect import DETECTION
 from mockllm.protocols.gemini.encoder import Encoder, encode_body, response_id
-from mockllm.protocols.gemini.env import ENVIRONMENT
 from mockllm.protocols.gemini.errors import (
     SERVICE_ERRORS,
     answer_headers,
@@ -29,12 +27,11 @@ from mockllm.protocols.gemini.errors import (
     error_headers,
     guard,
 )
-from mockllm.protocols.gemini.events import EVENTS, FIELDS
 from mockllm.protocols.gemini.fallback import FALLBACK_ROUTES
 from mockllm.protocols.gemini.fields import API, FINISHES, Options
 from mockllm.protocols.gemini.joining import join
 from mockllm.protocols.gemini.losses import LOSSES, project
-from mockllm.protocols.gemini.normalize import NORMALISATION
+from mockllm.protocols.gemini.records import DETECTION, ENVIRONMENT, EVENTS, FIELDS, NORMALISATION
 from mockllm.protocols.gemini.request import model_of, options, parse
 from mockllm.protocols.gemini.schema import get
 

@@ -15,17 +15,15 @@ from mockllm.errors import RequestError
 from mockllm.protocols.base import EPOCH, Lookup, Route, WireProtocol
 from mockllm.protocols.openai_chat.client import CLIENT
 from mockllm.protocols.openai_chat.decoder import Decoder, decode_body
-from mockllm.protocols.openai_chat.detect import DETECTION
 from mockllm.protocols.openai_chat.encoder import Encoder, encode_body
-from mockllm.protocols.openai_chat.env import ENVIRONMENT
-from mockllm.protocols.openai_chat.events import EVENTS, FIELDS
 from mockllm.protocols.openai_chat.fallback import FALLBACK_ROUTES
 from mockllm.protocols.openai_chat.fields import answer_id
 from mockllm.protocols.openai_chat.joining import join
 from mockllm.protocols.openai_chat.losses import LOSSES, project
-from mockllm.protocols.openai_chat.normalize import NORMALISATION
+from mockllm.protocols.openai_chat.records import DETECTION, EVENTS, FIELDS, NORMALISATION
 from mockllm.protocols.openai_chat.request import Options, options, parse
 from mockllm.protocols.openai_common import (
+    ENVIRONMENT,
     SERVICE_ERRORS,
     answer_headers,
     error_body,

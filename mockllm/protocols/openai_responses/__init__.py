@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from mockllm.protocols.base import Reply, WireProtocol
 from mockllm.protocols.openai_common import (
+    ENVIRONMENT,
     SERVICE_ERRORS,
     answer_headers,
     error_body,
@@ -18,13 +19,10 @@ from mockllm.protocols.openai_common import (
 )
 from mockllm.protocols.openai_responses.client import CLIENT
 from mockllm.protocols.openai_responses.decoder import Decoder, decode_body
-from mockllm.protocols.openai_responses.detect import DETECTION
 from mockllm.protocols.openai_responses.encoder import Encoder, encode_body
-from mockllm.protocols.openai_responses.env import ENVIRONMENT
-from mockllm.protocols.openai_responses.events import EVENTS, FIELDS
 from mockllm.protocols.openai_responses.losses import LOSSES, project
-from mockllm.protocols.openai_responses.normalize import NORMALISATION
 from mockllm.protocols.openai_responses.objects import API, item_of, numbered, response_id, token_of
+from mockllm.protocols.openai_responses.records import DETECTION, EVENTS, FIELDS, NORMALISATION
 from mockllm.protocols.openai_responses.request import options, parse
 from mockllm.protocols.openai_responses.routes import (
     FALLBACK_ROUTES,

@@ -1,12 +1,25 @@
-"""Events of Chat Completions: which of them end an answer, and what their fields hold."""
+"""How exchanges of Chat Completions are recognised, what its events hold, what is made anew."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
-from mockllm.protocols.records import FieldNames, StreamEvents
+from mockllm.protocols.records import (
+    Detection,
+    FieldNames,
+    Normalisation,
+    ObjectPlace,
+    StreamEvents,
+)
 from mockllm.protocols.values import mapped_text, mapping
+
+DETECTION = Detection(
+    paths=(re.compile(r"(?:/deployments/(?P<deployment>[^/]+))?/chat/completions$"),),
+    answer=lambda value: "choices" in value,
+    likely_request=lambda body: "messages" in body,
+)
 
 _TEXT = frozenset({"content", "refusal", "reasoning_content"})
 
@@ -34,4 +47,19 @@ EVENTS = StreamEvents(
     map_text=mapped_text(lambda name, _: name in _TEXT, frozenset({"logprobs"})),
     id_path="id",
     model_path="model",
+)
+
+NORMALISATION = Normalisation(
+    made_up=frozenset(
+        {"id", "created", "model", "service_tier", "system_fingerprint", "obfuscation"}
+    ),
+    places={
+        "event": ObjectPlace(("",), ("",)),
+        "choice": ObjectPlace(("choices",), ("choices",)),
+        "message": ObjectPlace(("choices.delta",), ("choices.message",)),
+        "call": ObjectPlace(
+            ("choices.delta.tool_calls",), ("choices.message.tool_calls",), is_call=True
+        ),
+        "usage": ObjectPlace(("usage",), ("usage",)),
+    },
 )
