@@ -113,7 +113,6 @@ def detect_by_body(request: Mapping[str, Any] | None, body: bytes) -> WireProtoc
 
 
 def _values(body: bytes) -> Iterator[dict[str, Any]]:
-    """The JSON objects in an answer: the body itself, or the data of its first events."""
     try:
         texts = [frame.data or "" for frame in decode(body)[:_MOST_VALUES]]
     except StreamFormatError:

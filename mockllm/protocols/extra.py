@@ -83,7 +83,6 @@ def merge(target: Json, fields: Mapping[str, Any]) -> None:
 
 
 def _objects(place: ObjectPlace, value: Json, *, streamed: bool) -> Iterator[Json]:
-    """The objects of an event, or of a body, that are at a place."""
     for path in place.paths(streamed=streamed):
         for item in _at(value, path.split(".") if path else []):
             if isinstance(item, dict) and (not place.is_call or _begins_call(item)):
@@ -169,7 +168,6 @@ def added_to_error(
 
 
 def _is_short(fields: Json) -> bool:
-    """Whether fields can be written in YAML, for people to read."""
     try:
         text = json.dumps(fields, ensure_ascii=False, allow_nan=False)
     except ValueError:
@@ -238,7 +236,6 @@ class _Search:
 
 
 def _strings(value: Any) -> Iterator[str]:
-    """The strings of a JSON value, however deep."""
     stack = [value]
     while stack:
         item = stack.pop()
@@ -267,7 +264,6 @@ def _harmless(
 def _read(
     protocol: WireProtocol, encoded: Sequence[Json], extra: Extra, *, streamed: bool
 ) -> Turn | None:
-    """What a client reads of events with an extra; None where it reads nothing."""
     try:
         if not streamed:
             body = with_extra_in_body(protocol, answer_in(protocol, encoded[0]), extra)

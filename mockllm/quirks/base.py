@@ -95,7 +95,6 @@ def _encoded(value: Any) -> str:
 
 
 def _value(data: str | None) -> Any:
-    """The JSON object or array in the data; other data unchanged."""
     if data is None or data[:1] not in ("{", "["):
         return data
     try:

@@ -51,7 +51,6 @@ def _after(error: _Json) -> Callable[[Turn], Turn]:
 
 
 def _before_end(items: list[Item], api: Api) -> int:
-    """How many frames come before those that end the answer; `[DONE]` not counted."""
     position = end_position((item.data for item in items), api)
     return sum(item.data != DONE for item in items) if position is None else position
 
@@ -79,8 +78,6 @@ def _instead(make: _Make, *, later: bool, done: bool) -> FramesChange:
 
 
 def _followed(make: _Make) -> FramesChange:
-    """Adds an error before the frames that end an answer."""
-
     def change(items: list[Item], context: Context) -> list[Item]:
         position = _before_end(items, context.api)
         return [*items[:position], make(items, position), *items[position:]]
@@ -96,7 +93,6 @@ def _event(data: _Json, name: str | None = None) -> _Make:
 
 
 def _with_choices(items: list[Item], position: int) -> Item:
-    """A chunk with the identity of the others, an empty choice and the error."""
     chunks = (item.data for item in items if isinstance(item.data, dict))
     first = next((chunk for chunk in chunks if "choices" in chunk), {})
     own = {key: value for key, value in first.items() if key not in ("choices", "error", "usage")}

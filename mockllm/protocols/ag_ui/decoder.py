@@ -144,7 +144,6 @@ def _message_start(kind: Kind) -> _Handler:
 
 
 def _of_another(value: _Value) -> bool:
-    """Whether a message is not the model's: the protocol lets agents stream those of a user."""
     return value.get("role") not in (None, "assistant", "reasoning")
 
 

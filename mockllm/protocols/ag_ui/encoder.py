@@ -70,7 +70,6 @@ class Encoder:
         return frame_of(type, threadId=options.thread_id, runId=options.run_id, **fields)
 
     def _message(self) -> str:
-        """The id of a new message."""
         self._messages += 1
         return f"{self._prefix}_{self._messages}"
 
@@ -105,7 +104,6 @@ class Encoder:
         )
 
     def _arguments(self, event: ev.ToolArgs) -> list[Frame]:
-        """The next fragment of a call; none of a tool of the service."""
         part, delta = event.part, event.text
         call = self._turn.parts[part]
         if not isinstance(call, ToolCall):

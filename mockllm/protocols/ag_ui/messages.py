@@ -63,7 +63,6 @@ def _message(value: _Value) -> Message | None:
 
 
 def _text_of(content: object) -> str:
-    """The text of a content: a string, or parts whose texts are joined; media add nothing."""
     if not isinstance(content, list):
         return string(content)
     return "".join(string(part.get("text")) for part in content if isinstance(part, Mapping))

@@ -173,7 +173,6 @@ class Assembly:
         return [*ended, opened, ev.ServerToolResult(key, output), ev.PartEnd(key)]
 
     def _end_server(self) -> list[ev.Event]:
-        """Ends the call whose result may have been next."""
         called, self._server = self._server, None
         return [] if called is None else called.close()
 
@@ -213,7 +212,6 @@ class Assembly:
 
 
 def _family(kind: str) -> str:
-    """The type of block that has the same deltas."""
     return "tool_use" if kind in USES else kind
 
 

@@ -51,7 +51,6 @@ _THINKING = ("thinking", "redacted_thinking")
 
 
 def _latest_blocks(request: Request) -> Iterator[Mapping[str, Any]]:
-    """The content blocks of the last turn of the model in a history."""
     messages = request.body.get("messages")
     reached = False
     for message in reversed(messages if isinstance(messages, list) else []):

@@ -70,7 +70,6 @@ def decode_body(body: Mapping[str, Any]) -> Turn:
 
 
 def _unrolled(body: _Value, content: list[Any]) -> list[_Value]:
-    """The events of a stream in which each start has the complete block."""
     values: list[_Value] = [{"type": "message_start", "message": {**body, "content": []}}]
     values += _blocks(content)
     if body.get("stop_reason") is not None:

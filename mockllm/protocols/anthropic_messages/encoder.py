@@ -124,7 +124,6 @@ class Encoder:
         return []
 
     def _opens_with_frame(self) -> bool:
-        """Whether the turn has its own `message_start`, as its first part."""
         first = self._turn.parts[0] if self._turn.parts else None
         if not isinstance(first, Opaque) or first.api != API:
             return False
@@ -255,8 +254,6 @@ def encode_body(turn: Turn, reply: Reply) -> dict[str, Any]:
 
 
 class _Accumulator:
-    """Accumulates events to a message, as the SDKs do."""
-
     def __init__(self) -> None:
         self.error: dict[str, Any] | None = None
         self._message: dict[str, Any] = {}

@@ -120,7 +120,6 @@ def result_block(part: ServerTool) -> dict[str, Any] | None:
 
 
 def _is_content(content: object, type: str) -> bool:
-    """Whether a value can be the content of a result: one or several typed objects."""
     if type == "mcp_tool_result":
         return isinstance(content, str) or _is_list(content, ("text",))
     base = type.removesuffix("_tool_result")

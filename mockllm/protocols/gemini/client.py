@@ -72,7 +72,6 @@ def _name(part: Mapping[str, Any]) -> object:
 
 
 def _latest_calls(request: Request) -> Iterator[Mapping[str, Any]]:
-    """The parts with the calls of the last turn of the model in a history."""
     contents = request.body.get("contents")
     latest: list[Any] = []
     for content in reversed(contents if isinstance(contents, list) else []):

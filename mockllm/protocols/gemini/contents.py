@@ -89,7 +89,6 @@ def _user_messages(content: Mapping[str, Any], waiting: list[CallEcho]) -> list[
 
 
 def _identified(message: Message, waiting: list[CallEcho]) -> Message:
-    """The result with the id of its call, which is removed from `waiting`."""
     for call in waiting:
         if message.call_id == call.id if message.call_id else message.name == call.name:
             waiting.remove(call)

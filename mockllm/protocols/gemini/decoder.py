@@ -55,8 +55,6 @@ _PART = {"functionCall", "text", "thought", "thoughtSignature", *CALLS, *RESULTS
 
 @dataclass(slots=True)
 class _Call:
-    """The call whose arguments are not complete yet."""
-
     part: int
     writer: ArgumentsWriter = field(default_factory=ArgumentsWriter)
 
@@ -106,7 +104,6 @@ class Decoder:
         return ev.Raw(self._runs.key(), API, frame)
 
     def _rest(self, value: _Value) -> ev.Raw:
-        """The event that keeps the fields of a chunk without a neutral form."""
         return self._raw(Frame(wire(value)))
 
     # Chunks
@@ -225,7 +222,6 @@ class Decoder:
         yield ev.PartEnd(key)
 
     def _end_server(self) -> list[ev.Event]:
-        """The end of the call whose result may have been next."""
         called, self._server = self._server, None
         return [] if called is None else [ev.PartEnd(called[1])]
 

@@ -126,7 +126,6 @@ class Encoder:
         return [*late, self._part({"text": text, **thought, **_signed(signature)}, weight)]
 
     def _late(self) -> list[Frame]:
-        """The signature that ends a text, before something else follows it."""
         signature = self._signatures.flush()
         return [self._part({"text": "", **_signed(signature)})] if signature else []
 
@@ -156,7 +155,6 @@ class Encoder:
         return {"index": index} if index or not self._options.vertex else {}
 
     def _tail(self, last: bool) -> _Json:
-        """The fields of every chunk about the answer: the tokens so far, the model, the id."""
         usage = self._usage(last)
         return {
             **({"usageMetadata": usage} if usage else {}),
@@ -270,7 +268,6 @@ def _signed(signature: str) -> _Json:
 
 
 def _alone(turn: Turn) -> set[int]:
-    """The calls whose fragments do not alternate with those of another call."""
     remaining = {i: beats(p) for i, p in enumerate(turn.parts) if isinstance(p, ToolCall)}
     alone, running = set(remaining), set[int]()
     for index in turn.order:
@@ -307,7 +304,6 @@ def encode_body(turn: Turn, reply: Reply) -> dict[str, Any]:
 
 
 def _only_in_bodies(turn: Turn, options: Options) -> _Json:
-    """The fields of a candidate that streams do not have."""
     if options.vertex:
         return {"avgLogprobs": logprob(turn.text + "".join(map(str, turn.tool_calls)))}
     calls = any(arguments_of(call) is not None for call in with_functions(turn).tool_calls)
@@ -341,7 +337,6 @@ def _joined(chunks: Iterable[_Json]) -> _Json:
 
 
 def _append(parts: list[_Json], more: object) -> None:
-    """Adds parts, joining text to the text of the same kind before it."""
     for part in more if isinstance(more, list) else ():
         last = parts[-1] if parts else {}
         if _plain(part) and _plain(last) and part.get("thought") == last.get("thought"):
@@ -351,6 +346,5 @@ def _append(parts: list[_Json], more: object) -> None:
 
 
 def _plain(part: object) -> bool:
-    """Whether a part has a text and nothing else but `thought`."""
     fields = mapping(part)
     return isinstance(fields.get("text"), str) and fields.keys() <= {"text", "thought"}

@@ -64,12 +64,10 @@ def cites_of(value: object) -> list[Cite]:
 
 
 def _read_source(chunk: object) -> Mapping[str, Any]:
-    """The object with the source, whatever its kind: `web`, `retrievedContext`, `maps`."""
     return next((mapping(value) for value in mapping(chunk).values()), {})
 
 
 def _passages(supports: list[Any]) -> dict[int, str]:
-    """The first passage that each source supports, by the index of the source."""
     passages: dict[int, str] = {}
     for support in map(mapping, supports):
         text = string(mapping(support.get("segment")).get("text"))

@@ -40,7 +40,6 @@ def _chunk(frame: Frame) -> _Json | None:
 
 
 def _candidate(chunk: _Json) -> _Json | None:
-    """The only candidate of a chunk, if it has parts."""
     candidates = chunk.get("candidates")
     if not isinstance(candidates, list) or len(candidates) != 1:
         return None

@@ -107,8 +107,6 @@ def _requoted(match: re.Match[str]) -> str:
 
 
 class _Container:
-    """An object or array that is still open, with its keys or the number of its items."""
-
     def __init__(self, array: bool) -> None:
         self.array = array
         self.keys: set[str] = set()

@@ -103,8 +103,6 @@ _Check = Callable[[str, object], None]
 
 
 def _number(low: float, high: float | None = None, *, whole: bool = False) -> _Check:
-    """A check for a number between two bounds, both allowed."""
-
     def check(where: str, value: object) -> None:
         kinds = (int,) if whole else (int, float)
         if not isinstance(value, kinds) or isinstance(value, bool):
@@ -178,7 +176,6 @@ _FOREIGN = frozenset(
 
 
 def _check(body: _Body) -> None:
-    """Raises for fields that are missing, of the wrong kind, or of another API."""
     for name in body:
         if name in _FOREIGN:
             raise RequestError(

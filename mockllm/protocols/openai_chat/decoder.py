@@ -129,7 +129,6 @@ class Decoder:
         return events
 
     def _is_another(self, choice: dict[str, Any]) -> bool:
-        """Whether a choice is neither the first nor equal to the first."""
         content = choice.get("delta"), choice.get("finish_reason")
         index = choice.get("index")
         if type(index) is int and index:

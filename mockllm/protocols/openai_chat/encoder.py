@@ -146,7 +146,6 @@ class Encoder:
         logprobs: dict[str, Any] | None = None,
         finish: str | None = None,
     ) -> list[Frame]:
-        """A chunk for each choice."""
         return [
             self._chunk(
                 [{"index": i, "delta": delta, "logprobs": logprobs, "finish_reason": finish}]
@@ -167,7 +166,6 @@ class Encoder:
 
 
 def _opening(turn: Turn) -> tuple[dict[str, Any], bool]:
-    """The first delta, and whether it is sent with the start of the only call."""
     kinds = {type(part) for part in turn.parts}
     opening: dict[str, Any] = {"role": "assistant", "content": None}
     if Reasoning in kinds:
@@ -215,7 +213,6 @@ def encode_body(turn: Turn, reply: Reply) -> dict[str, Any]:
 
 
 def _write_message(turn: Turn, events: list[ev.Event], texts: list[str]) -> dict[str, Any]:
-    """The message: the fragments of each kind in order of arrival, as a client joins them."""
     text = "".join(texts)
     thoughts = [event.text for event in events if isinstance(event, ev.ReasoningDelta)]
     refusals = [event.text for event in events if isinstance(event, ev.RefusalDelta)]

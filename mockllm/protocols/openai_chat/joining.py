@@ -46,7 +46,6 @@ def _chunk(frame: Frame) -> _Json | None:
 
 
 def _choice(chunk: _Json) -> _Json | None:
-    """The only choice of a chunk, if it is a plain delta."""
     choices = chunk.get("choices")
     if not isinstance(choices, list) or len(choices) != 1 or not isinstance(choices[0], dict):
         return None
@@ -97,7 +96,6 @@ def _joined(one: _Json, other: _Json) -> _Json:
 
 
 def _calls(one: list[_Json], other: list[_Json]) -> list[_Json]:
-    """The entries of both, with one entry for each call."""
     calls = {call["index"]: call for call in one}
     for call in other:
         before = calls.get(call["index"])

@@ -90,7 +90,6 @@ def _bad_role(role: object, where: str) -> RequestError:
 
 
 def _content(message: dict[str, Any], role: str, i: int, strict: bool) -> str:
-    """The text of content that is not simply a string."""
     content = message.get("content")
     if content is None and role == "assistant" and any(map(message.get, _INSTEAD)):
         return ""
@@ -101,7 +100,6 @@ def _content(message: dict[str, Any], role: str, i: int, strict: bool) -> str:
 
 
 def _check_content(role: str, content: object, where: str) -> None:
-    """Raises for content that is missing, or that has parts which its role cannot have."""
     if content is None:
         raise RequestError(
             f"Invalid value for '{where}': expected a string, got null.",
@@ -130,7 +128,6 @@ def _check_result(role: object, call_id: object, name: object, i: int) -> None:
 
 
 def _echoes(message: dict[str, Any], i: int, strict: bool) -> tuple[CallEcho, ...]:
-    """The calls of an assistant message, a legacy `function_call` included."""
     calls = message.get("tool_calls")
     legacy = message.get("function_call")
     if calls is None and legacy is None:

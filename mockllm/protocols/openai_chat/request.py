@@ -156,7 +156,6 @@ def _tool(function: object, where: str, strict: bool) -> OfferedTool | None:
 
 
 def _tool_choice(body: dict[str, Any], tools: tuple[OfferedTool, ...], strict: bool) -> str:
-    """`auto`, `none`, `required` or a name, from any of the forms, the legacy one included."""
     choice = body.get("tool_choice")
     legacy = choice is None
     if legacy:
@@ -213,7 +212,6 @@ def _check_chosen(choice: dict[str, Any], name: str, tools: tuple[OfferedTool, .
 
 
 def _chosen(choice: object) -> str:
-    """The mode or function name in a choice; "" where it has neither."""
     if isinstance(choice, str):
         return choice
     if not isinstance(choice, dict):

@@ -125,7 +125,6 @@ class Assembly:
 
 
 def _another(item: IncomingItem, fields: Mapping[str, Any], *, done: bool) -> bool:
-    """Whether an event belongs to another item than the one with its index."""
     call_id, id = string(fields.get("call_id")), string(fields.get("id"))
     if call_id and item.call_id:
         return call_id != item.call_id

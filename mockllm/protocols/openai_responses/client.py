@@ -42,7 +42,6 @@ def _opaque_mistake(request: Request, turn: Turn) -> str | None:
 
 
 def _reasoning_before(request: Request, calls: set[str]) -> Iterator[Mapping[str, Any]]:
-    """The reasoning items that directly precede one of these calls."""
     items = request.body.get("input")
     pending: list[Mapping[str, Any]] = []
     for item in items if isinstance(items, list) else ():

@@ -58,8 +58,6 @@ def _part_type(part: Part) -> PartType | None:
 
 
 class _Citing:
-    """The annotations of one text that are not sent yet."""
-
     def __init__(self, text: Text) -> None:
         values = annotations_of(text)
         self._left = list(zip(ends(values, text.text), enumerate(values), strict=True))
@@ -123,7 +121,6 @@ class Encoder:
         return frame
 
     def _where(self, part: int) -> dict[str, Any]:
-        """The fields of events that locate a part: item id, output index and content index."""
         position, names = self._layout.positions[part], _part_type(self._turn.parts[part])
         where: dict[str, Any] = {
             "item_id": position.item.id,

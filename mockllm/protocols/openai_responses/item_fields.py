@@ -75,8 +75,6 @@ def _code_in(text: str) -> str:
 
 
 class _Reading:
-    """Reads the code while fragments of the neutral text arrive."""
-
     def __init__(self) -> None:
         self.begun = False
         self._left = ""
@@ -108,7 +106,6 @@ _Fields = Mapping[str, Any]
 
 
 def _parsed(text: str | None) -> Any:
-    """The JSON value of a text; the text itself where it is none; None without a text."""
     if not text:
         return None
     try:
@@ -214,7 +211,6 @@ _LABEL = "mcp"
 
 
 def _labelled(fields: _Fields) -> str:
-    """The name of a call: `server/tool`."""
     label, name = string(fields.get("server_label")), string(fields.get("name"))
     return name if label == _LABEL and "/" not in name else f"{label}/{name}"
 

@@ -130,7 +130,6 @@ class IncomingItem:
         yield from self.finish()
 
     def _server_tool(self, fields: Mapping[str, Any]) -> Iterator[ev.Event]:
-        """What the finished item of a hosted tool has beyond its start and its fragments."""
         call = SERVER_TOOLS[self.kind].read_item(fields)
         if self.kind in INPUTS:
             part_type = INPUTS[self.kind]
@@ -145,7 +144,6 @@ class IncomingItem:
             yield ev.ServerToolResult(self.base, call.output)
 
     def _code(self, part: IncomingPart, whole: object) -> Iterator[ev.Event]:
-        """The rest of the code, and the end of the JSON text around it."""
         if not part.fragments:
             if isinstance(whole, str):
                 yield ev.ToolArgs(self.base, code_text(whole))

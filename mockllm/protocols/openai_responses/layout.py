@@ -59,8 +59,6 @@ class Layout:
 
 @dataclass(slots=True)
 class _Group:
-    """Parts that share one item."""
-
     kind: str
     output_index: int
     parts: list[int] = field(default_factory=list)
@@ -123,7 +121,6 @@ def sequence(turn: Turn) -> tuple[int, ...]:
 
 
 def _spans(turn: Turn) -> dict[int, tuple[int, int]]:
-    """The first and the last beat of each part that is not opaque."""
     spans: dict[int, tuple[int, int]] = {}
     for beat, i in enumerate(sequence(turn)):
         if not isinstance(turn.parts[i], Opaque):
@@ -165,7 +162,6 @@ def _named_index(frame: Frame) -> int:
 
 
 def _hosted_item(frame: Frame) -> list[dict[str, Any]]:
-    """The finished item of a hosted tool, if the frame holds one."""
     value = json_object(frame.data) or {}
     item = value.get("item")
     done = value.get("type") == "response.output_item.done" and "output_index" in value

@@ -100,7 +100,6 @@ _MOVED = {
 
 
 def _check(body: _Body) -> None:
-    """Raises for fields that are missing, of the wrong kind, or of Chat Completions."""
     for name, value in body.items():
         if name in _MOVED:
             raise _moved(name)
@@ -216,7 +215,6 @@ def _fit(name: str, value: object) -> bool:
 
 
 def _echoed_tools(tools: list[Any]) -> list[Any]:
-    """Tools with the defaults that the service adds to functions."""
     usual = {"type": "function", "description": None, "name": "", "parameters": None}
     return [
         {**usual, **tool, "strict": tool.get("strict", True)}

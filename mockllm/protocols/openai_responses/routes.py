@@ -175,7 +175,6 @@ _PREFIXES |= {"reasoning": "rs", "custom_tool_call": "ctc", "custom_tool_call_ou
 
 
 def _stored(item: dict[str, Any], i: int, token: str) -> dict[str, Any]:
-    """An item of the input in the form in which the service stores it."""
     kind = item_kind(item)
     digits = derive(token, "input", i, length=50, hex=True)
     prefix = SERVER_TOOLS[kind].prefix if kind in SERVER_TOOLS else _PREFIXES.get(kind, "item")
@@ -215,7 +214,6 @@ def deleted(response_id: str) -> dict[str, Any]:
 
 
 def _input_tokens(body: Mapping[str, Any], target: Target) -> dict[str, Any]:
-    """The number of tokens of instructions, messages, calls, results and tools."""
     counted = counted_tokens(parse(body, target, False))
     return {"object": "response.input_tokens", "input_tokens": counted}
 

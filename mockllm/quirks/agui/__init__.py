@@ -107,8 +107,6 @@ _EMPTY_DELTA = Quirk(
 
 
 def _after_start(*types: str) -> FramesChange:
-    """Adds events without fields after the first RUN_STARTED."""
-
     def change(items: list[Item], context: Context) -> list[Item]:
         start = next((i for i, item in enumerate(items, 1) if kind(item) == "RUN_STARTED"), None)
         if start is None:

@@ -33,7 +33,6 @@ def _of(call: list[Item], *types: str) -> list[Item]:
 
 
 def _alternating(calls: Calls) -> list[Item]:
-    """The starts of all calls, then their arguments, one fragment of each call at a time."""
     starts = [item for call in calls for item in _of(call, START)]
     arguments = zip_longest(*(_of(call, ARGS) for call in calls))
     return [*starts, *(item for turn in arguments for item in turn if item is not None)]
@@ -73,7 +72,6 @@ CHUNK_INTERLEAVE = Quirk(
 
 
 def _left_open(items: list[Item], context: Context) -> list[Item]:
-    """Opens all calls at once, and never ends the last of them."""
     items = _parallel(items, context)
     finish, end = last(items, "RUN_FINISHED"), last(items, END)
     if finish is None or end is None:
@@ -82,8 +80,6 @@ def _left_open(items: list[Item], context: Context) -> list[Item]:
 
 
 def _opened(type: str, **fields: Any) -> FramesChange:
-    """Adds an event that opens something directly before the run finishes."""
-
     def change(items: list[Item], context: Context) -> list[Item]:
         finish = last(items, "RUN_FINISHED")
         if finish is None:
@@ -191,7 +187,6 @@ PHANTOM_PARENT = Quirk(
 
 
 def _zero(items: list[Item]) -> set[str | None]:
-    """The calls that have no arguments, or an empty object."""
     arguments: defaultdict[str | None, str] = defaultdict(str)
     for item in items:
         if kind(item) in (START, ARGS):

@@ -50,7 +50,6 @@ def _out_of_order(items: list[Item], _: Context) -> list[Item]:
 
 
 def _alone(opened: Sequence[Block]) -> list[bool]:
-    """Whether no other block is open at the same time, for each block."""
     alone = []
     latest = -1
     for block, following in zip_longest(opened, opened[1:]):
@@ -62,7 +61,6 @@ def _alone(opened: Sequence[Block]) -> list[bool]:
 
 
 def _all_zero(items: list[Item], context: Context) -> list[Item]:
-    """Gives every block the index 0, where no two are open at once."""
     if not all(_alone(blocks(items))):
         return items
     return _renumbered(lambda _: 0)(items, context)
@@ -140,7 +138,6 @@ def _signatures_not_joined(turn: Turn, _: Api) -> Turn:
 
 
 def _last_fragments(turn: Turn, _: Api) -> Turn:
-    """The turn of a client that keeps the last fragment of a signature alone."""
     parts = tuple(
         replace(part, signature=_halves(part.signature)[1])
         if isinstance(part, Reasoning) and part.signature

@@ -53,7 +53,6 @@ def _input_in_start(keep: Callable[[Block], Iterable[int]]) -> FramesChange:
 
 
 def _input_empty(items: list[Item], _: Context) -> list[Item]:
-    """Puts the input into the start of its block, and leaves one empty delta."""
     items = _input_in_start(lambda block: block.deltas[:1])(items, _)
     for block, _text in calls(items):
         if started_block(items[block.start]).get("input") and block.deltas:
@@ -62,8 +61,6 @@ def _input_empty(items: list[Item], _: Context) -> list[Item]:
 
 
 def _started_with(**input: Any) -> FramesChange:
-    """Starts calls with another `input`, or without one."""
-
     def change(items: list[Item], _: Context) -> list[Item]:
         for block, _text in calls(items):
             own = started_block(items[block.start])

@@ -65,8 +65,6 @@ _OVERLOADED = StreamError("Overloaded", "overloaded_error")
 
 
 def _error(position: Callable[[list[Item]], int]) -> FramesChange:
-    """Replaces all events from a position on by an error."""
-
     def change(items: list[Item], context: Context) -> list[Item]:
         start = position(items)
         error = {"type": _OVERLOADED.type, "message": _OVERLOADED.message}
@@ -78,7 +76,6 @@ def _error(position: Callable[[list[Item]], int]) -> FramesChange:
 
 
 def _behind_first(items: list[Item]) -> int:
-    """The position after the first output; that of the end where there is none."""
     first = first_output(items)
     return end_position(items) if first is None else first + 1
 

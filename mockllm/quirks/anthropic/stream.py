@@ -21,8 +21,6 @@ from mockllm.quirks.samples import TEXT
 
 
 def _pings(data: str, name: str | None = "ping") -> FramesChange:
-    """Puts a ping before every event but the first."""
-
     def change(items: list[Item], _: Context) -> list[Item]:
         pinged = []
         for item in items[1:]:
@@ -40,7 +38,6 @@ def _ping_first(items: list[Item], _: Context) -> list[Item]:
 
 
 def _unknown_block(items: list[Item], _: Context) -> list[Item]:
-    """Adds a block of a new type after all others."""
     found = blocks(items)
     stops = [block.stop for block in found if block.stop is not None]
     position = max(stops) if stops else None if found else start_of(items)

@@ -22,7 +22,6 @@ def _zero_calls(items: list[Item]) -> list[list[CallFragment]]:
 
 
 def _bare(items: list[Item], stripped: list[list[CallFragment]]) -> list[Item]:
-    """The items without any but the opening fragments of some calls."""
     return removed(items, [fragment for _opening, *others in stripped for fragment in others])
 
 

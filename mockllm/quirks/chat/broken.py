@@ -27,7 +27,6 @@ def text_of(call: list[CallFragment]) -> str:
 
 
 def _whole_arguments(choice: Choice, items: list[Item]) -> list[tuple[int, str]]:
-    """Index and complete arguments of each call of a choice."""
     own = [call for call in calls(items) if call[0].choice.index == choice.index]
     return [(call[0].entry["index"], text_of(call)) for call in own if text_of(call)]
 
@@ -57,7 +56,6 @@ def _repeated_in_finish(items: list[Item], _: Context) -> list[Item]:
 
 
 def _twice(turn: Turn, _: Api) -> Turn:
-    """The turn with the arguments of each call twice, one copy after the other."""
     return _with_fragments(turn, {i: _doubled(call) for i, call in _calls(turn)})
 
 
@@ -103,7 +101,6 @@ def _front(texts: Sequence[str]) -> list[str] | None:
 
 
 def _set_arguments(call: list[CallFragment], texts: list[str]) -> list[CallFragment]:
-    """Gives each fragment of a call its text, and returns those that are left without any."""
     gone: list[CallFragment] = []
     for fragment, text in zip(call, texts, strict=True):
         if fragment.arguments and not text and fragment is not call[0]:
@@ -174,7 +171,6 @@ def _cut(items: list[Item], finish: str | None) -> list[Item]:
 
 
 def _cut_short(turn: Turn) -> Turn:
-    """The turn with its last call cut; the finish stays."""
     own = _calls(turn)
     if not own or turn.finish is None or turn.error is not None:
         return turn

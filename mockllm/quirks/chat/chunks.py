@@ -185,7 +185,6 @@ def contiguous(items: Sequence[Item]) -> list[Item]:
 
 
 def _has_content(chunk: dict[str, Any]) -> bool:
-    """Whether a chunk has usage, a delta or a finish reason."""
     return bool(chunk.get("usage")) or any(
         not isinstance(choice, dict)
         or bool(choice.get("delta"))

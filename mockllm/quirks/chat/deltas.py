@@ -31,7 +31,6 @@ def _one_chunk(items: list[Item], context: Context) -> list[Item]:
 
 
 def _joined(items: list[Item], several: list[list[CallFragment]]) -> list[Item]:
-    """The items with complete calls in one chunk, at the position of their last fragment."""
     parts = [fragment for call in several for fragment in call]
     indexes = {id(item): index for index, item in enumerate(items)}
     last = max(parts, key=lambda fragment: indexes[id(fragment.choice.item)])
@@ -62,7 +61,6 @@ def _interleaved(items: list[Item], context: Context) -> list[Item]:
 
 
 def _is_only(fragment: CallFragment) -> bool:
-    """Whether a chunk has this fragment and nothing else."""
     choice = fragment.choice
     alone = (
         len(choice.item.data["choices"])

@@ -70,7 +70,6 @@ def _after_finish(items: list[Item], context: Context) -> list[Item]:
 
 
 def _is_text(choice: Choice) -> bool:
-    """Whether a chunk is a fragment of text and nothing else."""
     content = choice.delta.get("content")
     only = len(choice.delta) == 1 and len(choice.item.data["choices"]) == 1
     return only and isinstance(content, str) and bool(content)

@@ -77,7 +77,6 @@ def _thinking_parts(items: list[Item], context: Context) -> list[Item]:
 
 
 def _reasoning_only(items: list[Item]) -> list[Choice]:
-    """The choices with reasoning and no text."""
     return [
         choice
         for choice in choices_of(items)
@@ -140,7 +139,6 @@ def _two_choices(*, first: bool) -> FramesChange:
 
 
 def _second_choice(choice: Choice) -> Item:
-    """A chunk for choice 1 that corresponds to one of choice 0."""
     item = with_delta(
         choice, {key: _second_value(key, value) for key, value in choice.delta.items()}
     )

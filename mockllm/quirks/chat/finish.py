@@ -28,8 +28,6 @@ def _stopped_with_tools(turn: Turn) -> Turn:
 
 
 def _finish_sent(values: Mapping[str, str]) -> FramesChange:
-    """Replaces finish reasons, as `values` maps them."""
-
     def change(items: list[Item], context: Context) -> list[Item]:
         for choice in finishes(items):
             reason = choice.fields["finish_reason"]
@@ -40,8 +38,6 @@ def _finish_sent(values: Mapping[str, str]) -> FramesChange:
 
 
 def _finish_read(values: Mapping[str, str]) -> Callable[[Turn], Turn]:
-    """The turn that a client reads from a stream whose finish reasons were replaced."""
-
     def expected(turn: Turn) -> Turn:
         if turn.finish is None:
             return turn

@@ -55,7 +55,6 @@ def _numbered(turn: Turn) -> Turn:
 
 
 def _name(fragment: CallFragment, value: Any) -> None:
-    """Sets the name of a fragment; it comes before the arguments."""
     rest = {key: held for key, held in fragment.function.items() if key != "name"}
     fragment.function.clear()
     fragment.function.update({"name": value, **rest})
@@ -158,7 +157,6 @@ def _name_late(items: list[Item], _: Context) -> list[Item]:
 
 
 def _with_name_after(items: list[Item], opening: CallFragment, name: str) -> list[Item]:
-    """The items with another chunk after an opening, with the rest of its name."""
     entry = {"index": opening.entry["index"], "function": {"name": name, "arguments": ""}}
     return inserted(
         items, opening.choice.item, [with_delta(opening.choice, {"tool_calls": [entry]})]

@@ -83,7 +83,6 @@ def _fragments_all_zero(items: list[Item], _: Context) -> list[Item]:
 
 
 def _several(items: list[Item]) -> bool:
-    """Whether any choice has more than one call."""
     return any(len({f.entry["index"] for f in own}) > 1 for own in by_choice(items))
 
 

@@ -29,7 +29,6 @@ def _empty(item: Item) -> bool:
 
 
 def _usage(context: Context) -> TokenUsage | None:
-    """The usage to report; None where the stream ends in an error."""
     return None if context.turn.error is not None else context.turn.usage
 
 
@@ -49,7 +48,6 @@ def _with_usage(items: list[Item], context: Context) -> tuple[list[Item], Item |
 
 
 def _end(items: Sequence[Item]) -> int:
-    """The index of `[DONE]`, or the number of items."""
     return next((i for i, item in enumerate(items) if item.data == DONE), len(items))
 
 

@@ -38,7 +38,6 @@ def _is_done(timed: TimedBytes) -> bool:
 
 
 def _line_end(stream: Sequence[TimedBytes]) -> bytes:
-    """The first line end in the stream; LF where there is none."""
     match = next(filter(None, (_LINE_END.search(timed.data) for timed in stream)), None)
     return match[0] if match else b"\n"
 
@@ -54,7 +53,6 @@ def _object(timed: TimedBytes) -> dict[str, Any] | None:
 
 
 def _middle(stream: Sequence[TimedBytes]) -> int | None:
-    """The position of the event in the middle of those that hold JSON objects."""
     positions = [index for index, timed in enumerate(stream) if _object(timed) is not None]
     return positions[len(positions) // 2] if positions else None
 

@@ -47,7 +47,6 @@ def _lines(timed: TimedBytes) -> list[bytes]:
 
 
 def _data_lines(timed: TimedBytes) -> list[int]:
-    """The positions of the data lines among the lines."""
     return [number for number, line in enumerate(_lines(timed)) if line.startswith(b"data:")]
 
 

@@ -33,8 +33,6 @@ _Json = dict[str, Any]
 
 
 def _each_call(change: Callable[[_Json], None], wanted: Callable[[_Json], bool]) -> FramesChange:
-    """Changes every call that is `wanted`."""
-
     def changed(item: Item) -> Item:
         found = [call for call in calls(item) if wanted(call)]
         for call in found:
@@ -101,7 +99,6 @@ def _fragmented(item: Item) -> list[Item]:
 
 
 def _one_chunk(items: list[Item], _: Context) -> list[Item]:
-    """Joins calls of one name that follow each other, and takes their ids away."""
     changed: list[Item] = []
     for item in _WITHOUT_IDS(items, _):
         before = changed[-1] if changed else None
@@ -116,7 +113,6 @@ _WITHOUT_IDS = _each_call(lambda call: call.pop("id"), lambda call: "id" in call
 
 
 def _same_tool(before: Item, item: Item) -> bool:
-    """Whether a chunk calls the tool that the chunk before it calls last."""
     call, last = call_of(item), parts(before)[-1:]
     if call is None or not last or end_position([before]) == 0:
         return False
@@ -128,7 +124,6 @@ def _same_tool(before: Item, item: Item) -> bool:
 
 
 def _empty_text(items: list[Item], _: Context) -> list[Item]:
-    """Adds a chunk with an empty text before the last chunk of an answer with calls."""
     changed: list[Item] = []
     for item in items:
         if is_empty_end(item) and _called(changed):
@@ -147,7 +142,6 @@ def _called(items: Sequence[Item]) -> bool:
 
 
 def _with_call(items: list[Item], _: Context) -> list[Item]:
-    """Moves the finish reason to the chunk of the last call."""
     changed: list[Item] = []
     for item in items:
         if changed and is_empty_end(item) and call_of(changed[-1]) is not None:

@@ -146,6 +146,5 @@ def until_first_output(turn: Turn) -> Turn:
 
 
 def _is_sent_call(turn: Turn, part: int) -> bool:
-    """Whether a part is a call that Gemini can send: one whose arguments are an object."""
     call = turn.parts[part]
     return isinstance(call, ToolCall) and arguments_of(call) is not None

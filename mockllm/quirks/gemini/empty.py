@@ -23,8 +23,6 @@ _Json = dict[str, Any]
 
 
 def _nothing_but(change: Callable[[Item], Item]) -> FramesChange:
-    """Removes all chunks but the last, and changes that."""
-
     def changed(items: list[Item], _: Context) -> list[Item]:
         position = end_position(items)
         if position == len(items) or not finish(items[position]):
@@ -35,8 +33,6 @@ def _nothing_but(change: Callable[[Item], Item]) -> FramesChange:
 
 
 def _candidate(*, reason: str, content: _Json | None = None, **more: Any) -> Callable[[Item], Item]:
-    """Replaces the fields of every candidate by these; the index stays."""
-
     def change(item: Item) -> Item:
         for candidate in candidates(item):
             index = {name: candidate[name] for name in ("index",) if name in candidate}
@@ -52,7 +48,6 @@ _BLOCK = "PROHIBITED_CONTENT"
 
 
 def _blocked(item: Item) -> Item:
-    """The chunk of a blocked prompt: no candidates, and usage of the prompt only."""
     new = without_candidates(item)
     usage = new.data.get("usageMetadata")
     if isinstance(usage, dict):
@@ -78,7 +73,6 @@ def _empty(reason: FinishReason, raw: str | None = None) -> Callable[[Turn], Tur
 
 
 def _usage_only(items: list[Item], _: Context) -> list[Item]:
-    """Adds a chunk without candidates before the first chunk, and before the last one."""
     chunks = [position for position, item in enumerate(items) if candidates(item)]
     changed = []
     for position, item in enumerate(items):

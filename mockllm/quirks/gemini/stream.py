@@ -38,7 +38,6 @@ def _id_lines(items: list[Item], _: Context) -> list[Item]:
 
 
 def _array(items: list[Item], context: Context) -> list[Item]:
-    """Makes the chunks the elements of a JSON array; other frames are left out."""
     chunks = [item for item in items if chunk(item)]
     if not chunks:
         return items
@@ -80,7 +79,6 @@ def _raw_error(position: Callable[[list[Item]], int]) -> FramesChange:
 
 
 def _behind_first(items: list[Item]) -> int:
-    """The position after the first output; that of the end where there is none."""
     first = first_output(items)
     return end_position(items) if first is None else first + 1
 
@@ -99,7 +97,6 @@ def _without_end(items: list[Item], _: Context) -> list[Item]:
 
 
 def _without_reason(items: list[Item], _: Context) -> list[Item]:
-    """Removes the finish reason from the last chunk."""
     position = end_position(items)
     if position == len(items) or _is_error(items[position:]):
         return items

@@ -27,8 +27,6 @@ from mockllm.quirks.responses.events import (
 
 
 def _after_openers(type: str) -> FramesChange:
-    """Adds an event without fields after `response.in_progress`."""
-
     @numbered
     def change(items: list[Item], context: Context) -> list[Item]:
         position = last(items, OPENERS)
@@ -58,7 +56,6 @@ _UNKNOWN = "kit_unknown"
 
 @numbered
 def _unknown_item(items: list[Item], context: Context) -> list[Item]:
-    """Adds an item of an unknown type after all others."""
     used = [number for item in items if (number := index(item)) is not None]
     where = {"output_index": max(used, default=-1) + 1}
     whole: dict[str, Any] = {"id": "ku_1", "type": _UNKNOWN, "status": "completed", "value": "new"}
@@ -73,7 +70,6 @@ def _unknown_item(items: list[Item], context: Context) -> list[Item]:
 
 
 def _contents(item: Item) -> list[list[Any]]:
-    """The contents of the finished messages in an event."""
     entries = [output_item(item)] if kind(item) == ITEM_DONE else output(item)
     return [
         entry["content"]
@@ -84,7 +80,6 @@ def _contents(item: Item) -> list[list[Any]]:
 
 @numbered
 def _unknown_part(items: list[Item], context: Context) -> list[Item]:
-    """Adds a part of an unknown type to each message."""
     changed = []
     for item in items:
         for content in _contents(item):

@@ -128,8 +128,6 @@ COMPLETED_OUTPUT_EMPTY = Quirk(
 
 
 def _incomplete(reason: str) -> FramesChange:
-    """Gives the response and the last item of its output the status `incomplete`."""
-
     def change(items: list[Item], context: Context) -> list[Item]:
         position = last(items, COMPLETE)
         if position is None:

@@ -35,7 +35,6 @@ ARGS_DONE_ONLY = Quirk(
 
 
 def _arguments(items: list[Item]) -> dict[str, str]:
-    """The arguments of each finished call, by the id of its item."""
     return {
         id: arguments
         for item in items
@@ -142,7 +141,6 @@ DUP_DONE = Quirk(
 
 
 def _field(item: Item) -> str:
-    """The field in which a `.done` event has its value; "" for all other events."""
     stem, _, step = kind(item).rpartition(".")
     return VALUES.get(stem, "") if step == "done" else ""
 
