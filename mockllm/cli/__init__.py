@@ -14,7 +14,7 @@ _COMMANDS = {
     "convert-tests": "mockllm.cli.convert:convert_tests",
     "demo": "mockllm.cli.demo:demo",
     "env": "mockllm.cli.env:env",
-    "export": "mockllm.cli.exporting:export",
+    "export": "mockllm.cli.show:export",
     "import": "mockllm.cli.importing:import_",
     "init": "mockllm.cli.init:init",
     "list": "mockllm.cli.listing:list_scenarios",

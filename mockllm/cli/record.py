@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import click
 
-from mockllm.cli.options.faults import fault_options
+from mockllm.cli.options.parameters import fault_options
 from mockllm.cli.options.recording import record_options, recording_options
 from mockllm.cli.serving.listening import (
     Loop,
@@ -20,7 +20,6 @@ from mockllm.cli.serving.recording_summary import RecordingSummary
 from mockllm.cli.serving.server_log import ServerLog
 from mockllm.cli.serving.stop_signals import ended_at_once
 from mockllm.replay.faults.fault_plan import FaultPlan
-from mockllm.ui.opening import live_page
 
 
 @click.command()
@@ -37,15 +36,7 @@ from mockllm.ui.opening import live_page
 @fault_options
 def record(
     output: Path,
-    host: str,
-    port: int,
-    grace: float,
-    max_body: int,
-    allow_hosts: tuple[str, ...],
-    allow_origins: tuple[str, ...],
-    ui: bool,
-    api_paths: tuple[tuple[str, str], ...],
-    agui_paths: tuple[tuple[str, str], ...],
+    listening: dict[str, Any],
     log_format: Literal["text", "json"],
     quiet: bool,
     loop: Loop,
@@ -80,16 +71,9 @@ def record(
         server = MockServer(
             (),
             ServerOptions(
-                host=host,
-                port=port,
-                grace=grace,
-                max_body=max_body,
-                allowed_hosts=allow_hosts,
-                allowed_origins=allow_origins,
-                paths=api_paths + agui_paths,
+                **listening,
                 log=None if quiet else report.exchange,
                 faults=faults,
-                page=live_page if ui else None,
                 record=replace(options, report=summary.line, waiting=summary.waiting),
             ),
         )

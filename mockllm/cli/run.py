@@ -13,8 +13,13 @@ from types import FrameType
 
 import click
 
-from mockllm.cli.options.faults import fault_options
-from mockllm.cli.options.parameters import EXISTING, answering_options, path_options, read_scenarios
+from mockllm.cli.options.parameters import (
+    EXISTING,
+    answering_options,
+    fault_options,
+    path_options,
+    read_scenarios,
+)
 from mockllm.cli.serve import cannot_listen
 from mockllm.errors import UsageError
 from mockllm.replay.faults.fault_plan import FaultPlan
@@ -84,7 +89,6 @@ def run(
     fallback: str | None,
     strict: bool,
     api_paths: tuple[tuple[str, str], ...],
-    agui_paths: tuple[tuple[str, str], ...],
     once: bool,
     leave_out: tuple[str, ...],
     require: tuple[str, ...],
@@ -121,7 +125,7 @@ def run(
         fallback=fallback is not None,
         speed=speed,
         grace=_GRACE,
-        paths=api_paths + agui_paths,
+        paths=api_paths,
         log=exchanges.append,
         faults=faults,
     )

@@ -8,8 +8,7 @@ from typing import Any, Literal
 
 import click
 
-from mockllm.cli.options.faults import fault_options
-from mockllm.cli.options.parameters import answering_options, quirk, read_scenarios
+from mockllm.cli.options.parameters import answering_options, fault_options, quirk, read_scenarios
 from mockllm.cli.options.recording import record_options, recording_options
 from mockllm.cli.serving.listening import (
     Loop,
@@ -24,7 +23,6 @@ from mockllm.cli.serving.stop_signals import ended_at_once
 from mockllm.errors import UsageError
 from mockllm.replay.faults.fault_plan import FaultPlan
 from mockllm.scenario.model import Scenario
-from mockllm.ui.opening import live_page
 
 __all__ = ["cannot_listen", "serve"]
 
@@ -82,21 +80,13 @@ __all__ = ["cannot_listen", "serve"]
 )
 def serve(
     paths: tuple[Path, ...],
-    host: str,
-    port: int,
     speed: float,
     fallback: str | None,
     strict: bool,
     flush: Literal["answer", "event"],
     quirks: tuple[str, ...],
     reload: bool,
-    grace: float,
-    max_body: int,
-    allow_hosts: tuple[str, ...],
-    allow_origins: tuple[str, ...],
-    ui: bool,
-    api_paths: tuple[tuple[str, str], ...],
-    agui_paths: tuple[tuple[str, str], ...],
+    listening: dict[str, Any],
     log_format: Literal["text", "json"],
     quiet: bool,
     loop: Loop,
@@ -152,24 +142,17 @@ def serve(
         from mockllm.server.options import ServerOptions
 
         options = ServerOptions(
-            host=host,
-            port=port,
+            **listening,
             strict=strict,
             fallback=fallback is not None,
             quirks=quirks,
             speed=speed,
             flush=flush,
-            grace=grace,
-            max_body=max_body,
-            allowed_hosts=allow_hosts,
-            allowed_origins=allow_origins,
-            paths=api_paths + agui_paths,
             log=None if quiet else report.exchange,
             record=record,
             faults=faults,
             state=state,
             notice=report.notice,
-            page=live_page if ui else None,
         )
         if workers > 1:
             options = replace(options, log=None, notice=None)

@@ -1,4 +1,4 @@
-"""`mockllm show`: the bytes of one turn, as a client would get them."""
+"""`mockllm show` and `mockllm export`: a scenario for clients and for other tools."""
 
 from __future__ import annotations
 
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from mockllm.protocols.base import WireProtocol
     from mockllm.replay.compilation.http_answer import FaultNote, HttpAnswer
     from mockllm.replay.compilation.tape_player import RecordedAnswer
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mockllm.scenario.model import Api
 
 
 def scenario_names(context: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
@@ -225,3 +229,49 @@ def _formatted(answer: HttpAnswer, timing: bool) -> Iterator[bytes]:
         yield due.encode() + b"".join(
             indent + line if number and line.strip() else line for number, line in enumerate(lines)
         )
+
+
+@click.command()
+@click.argument("scenario", shell_complete=scenario_names)
+@click.option(
+    "--scenarios",
+    "paths",
+    multiple=True,
+    type=EXISTING,
+    metavar="PATH",
+    help="Where to look; default: the scenarios that come with mockllm.",
+)
+@click.option("--to", "kind", type=click.Choice(["vcr"]), required=True, help="What to write.")
+@click.option(
+    "--api",
+    type=API,
+    help="Default: that of the recording, or the first that the scenario plays.",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Default: standard output.",
+)
+def export(
+    scenario: str, paths: tuple[Path, ...], kind: str, api: Api | None, output: Path | None
+) -> None:
+    """Write SCENARIO as a VCR cassette, as vcrpy and pytest-recording replay it.
+
+    Recorded turns are exported as they were recorded, with their requests. The others are requested
+    as a client of the API would, streamed. A cassette has no times and no cuts between chunks.
+
+    \b
+    Examples:
+      mockllm export secret-numbers --to vcr > cassette.yaml
+      mockllm export weather --scenarios scenarios/ --to vcr --api anthropic -o cassette.yaml
+    """
+    from mockllm.importers.export import cassette, exchanges
+
+    text = cassette(exchanges(scenario_named(scenario, read_scenarios(paths)), api)).encode()
+    if output is not None:
+        output.write_bytes(text)
+        return
+    sys.stdout.buffer.write(text)
+    sys.stdout.buffer.flush()

@@ -190,11 +190,7 @@ class Live:
     async def serve(
         self, request: web.BaseRequest, fields: dict[str, str], host: str, sent: Sent
     ) -> web.StreamResponse:
-        """Sends events to a page until it is closed, or the server stops.
-
-        Args:
-            host: that the page was loaded from.
-        """
+        """Sends events to a page until it is closed, or the server stops."""
         framed = request.version > HttpVersion10
         head = {"content-type": "text/event-stream", "cache-control": "no-store", **fields}
         answer = bytes_answer(200, head.items(), (), streamed=True)

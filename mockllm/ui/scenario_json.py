@@ -140,11 +140,7 @@ def _shortened(text: str, line: int, why: str) -> tuple[str, int, str]:
 
 def _document(text: str, scenario: Scenario) -> tuple[str, int] | None:
     """The document of a scenario in the text of its file, and its first line; None where it is not
-    there.
-
-    Raises:
-        ScenarioError: the text is no YAML.
-    """
+    there."""
     firsts: list[int] = []
     index = None
     for document in nodes.documents(text, scenario.file):

@@ -127,11 +127,7 @@ def _passed(exchange: Exchange, passed: PassedAnswer) -> SentAnswer:
 
 
 def _made_again(exchange: Exchange, scenario: Scenario, quirks: tuple[str, ...]) -> HttpAnswer:
-    """The answer of the turn that answered an exchange.
-
-    Raises:
-        MockLLMError: the request or the turn cannot be read any more.
-    """
+    """The answer of the turn that answered an exchange."""
     protocol = PROTOCOLS[exchange.api or ""]
     request = parsed_request(exchange)
     if request is None:

@@ -42,9 +42,6 @@ def _read(name: str) -> tuple[bytes, str]:
 def file_answer(name: str, headers: Mapping[str, str]) -> HttpAnswer:
     """The answer with a file, or that the browser has it already.
 
-    Args:
-        name: of the file; "" for the page itself.
-
     Raises:
         RequestError: there is no such file.
     """

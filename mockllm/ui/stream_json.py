@@ -58,11 +58,7 @@ class SentAnswer:
 
 
 def stream_json(sent: SentAnswer, protocol: WireProtocol | None) -> dict[str, Any]:
-    """The JSON of the stream view.
-
-    Args:
-        protocol: whose events the answer has; None: of none that is known.
-    """
+    """The JSON of the stream view."""
     reading = _Reading(protocol if sent.streamed and sent.status < 300 else None)
     parts, offset, quirks = [], 0, sent.quirks or {}
     for number, (at, data) in enumerate(sent.parts):
@@ -127,11 +123,7 @@ def _piece(piece: Piece) -> str | list[str]:
 
 
 class _Reading:
-    """The events of a stream, part by part.
-
-    Args:
-        protocol: None: nothing is read.
-    """
+    """The events of a stream, part by part."""
 
     def __init__(self, protocol: WireProtocol | None) -> None:
         self._frames = SSEDecoder()

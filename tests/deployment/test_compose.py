@@ -49,7 +49,7 @@ def test_the_names_fit():
     for one in services().values():
         assert set(one.get("depends_on", {})) <= names
         if one["image"] == "mockllm":
-            assert set(parsed(one["command"])["allow_hosts"]) <= names
+            assert set(parsed(one["command"])["allowed_hosts"]) <= names
 
 
 def nginx_conf() -> str:

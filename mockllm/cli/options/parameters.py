@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from mockllm.errors import UsageError
+from mockllm.replay.faults.fault_plan import NO_PLAN, FaultPlan, read_plan
+from mockllm.scenario.durations import read_percent
 from mockllm.scenario.model import Scenario
 
 _Command = TypeVar("_Command", bound=Any)
+_Paths = tuple[tuple[str, str], ...]
 _UNITS = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
 
 EXISTING = click.Path(exists=True, path_type=Path)
@@ -96,9 +102,7 @@ def answering_options(command: _Command) -> _Command:
     return command
 
 
-def _paths(
-    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
-) -> tuple[tuple[str, str], ...]:
+def _paths(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> _Paths:
     """The name of an API and a template, each; a short form has the name of its API."""
     api = (parameter.name or "").removesuffix("_paths")
     if api != "api":
@@ -110,8 +114,14 @@ def _paths(
     return tuple((name, template) for name, _, template in pairs)
 
 
-def path_options(command: _Command) -> _Command:
-    """Adds the options for further paths: `api_paths`, and `agui_paths`, its short form."""
+def path_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds the options for further paths; the command gets those of all as `api_paths`."""
+
+    @functools.wraps(command)
+    def with_paths(*args: Any, api_paths: _Paths, agui_paths: _Paths, **options: Any) -> Any:
+        return command(*args, api_paths=api_paths + agui_paths, **options)
+
+    wrapped: Callable[..., Any] = with_paths
     for option in (
         click.option(
             "--path",
@@ -130,8 +140,8 @@ def path_options(command: _Command) -> _Command:
             help="Short for --path agui=TEMPLATE, such as /api/rooms/{room}/agui/{thread}/{run}.",
         ),
     ):
-        command = option(command)
-    return command
+        wrapped = option(wrapped)
+    return wrapped
 
 
 def read_scenarios(paths: tuple[Path, ...]) -> tuple[Scenario, ...]:
@@ -140,3 +150,55 @@ def read_scenarios(paths: tuple[Path, ...]) -> tuple[Scenario, ...]:
     from mockllm.scenario.shipped import shipped_scenarios
 
     return load(paths or (shipped_scenarios(),))
+
+
+def _share(value: str | float) -> float:
+    if isinstance(value, float):
+        return value
+    try:
+        return read_percent(value)
+    except ValueError as error:
+        raise click.BadParameter(f"{value!r} must be {error}") from None
+
+
+def fault_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds the options of faults; the command gets `faults`, a `FaultPlan`."""
+
+    @click.option(
+        "--fault",
+        "written",
+        multiple=True,
+        metavar="NAME[:KEY=VALUE,...]",
+        help="What breaks on the way of answers, such as cut:after=3events; several in one "
+        "answer are joined by ';'. May be repeated: one of them is drawn for each answer.",
+    )
+    @click.option(
+        "--fault-rate",
+        "rate",
+        type=_share,
+        metavar="PERCENT",
+        help="How many answers have a fault, such as 10%; default: all.",
+    )
+    @click.option(
+        "--fault-seed",
+        "seed",
+        metavar="TEXT",
+        help="The same seed, session and order of requests give the same faults.",
+    )
+    @functools.wraps(command)
+    def with_faults(
+        *args: Any, written: tuple[str, ...], rate: float | None, seed: str | None, **options: Any
+    ) -> Any:
+        return command(*args, faults=_plan(written, rate, seed), **options)
+
+    return with_faults
+
+
+def _plan(written: tuple[str, ...], rate: float | None, seed: str | None) -> FaultPlan:
+    if written:
+        return read_plan(written, rate=1.0 if rate is None else rate, seed=seed or "0")
+    if rate is not None or seed is not None:
+        raise UsageError(
+            "--fault-rate and --fault-seed need --fault, such as --fault cut:after=3events"
+        )
+    return NO_PLAN

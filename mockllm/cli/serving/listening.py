@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import functools
 import gc
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -18,6 +19,7 @@ from mockllm.cli.serving.reloading import follow
 from mockllm.cli.serving.server_log import ServerLog
 from mockllm.cli.serving.stop_signals import StopSignals
 from mockllm.errors import MockLLMError, UsageError
+from mockllm.ui.opening import live_page
 
 if TYPE_CHECKING:
     from mockllm.cli.serving.recording_summary import RecordingSummary
@@ -30,7 +32,7 @@ _COLLECT = (10_000, 10, 2)
 """How many new objects the garbage collector waits for. Thousands of open streams are no garbage;
 with Python's own numbers, looking at them again and again takes a seventh of the start of each."""
 
-_Command = TypeVar("_Command", bound=Any)
+_FIELDS = ("host", "port", "grace", "max_body", "allowed_hosts", "allowed_origins")
 
 Loop = Literal["auto", "asyncio", "uvloop"]
 Started = Callable[[Callable[[], None]], None]
@@ -48,8 +50,17 @@ def _origins(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> 
     return values
 
 
-def listening_options(command: _Command) -> _Command:
-    """Adds the options for where a server listens, and for its log."""
+def listening_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Adds the options for where a server listens, and for its log; the command gets the fields of
+    `ServerOptions` among them as `listening`."""
+
+    @functools.wraps(command)
+    def with_listening(*args: Any, ui: bool, api_paths: Any, **options: Any) -> Any:
+        listening = {name: options.pop(name) for name in _FIELDS}
+        listening |= {"page": live_page if ui else None, "paths": api_paths}
+        return command(*args, listening=listening, **options)
+
+    wrapped: Callable[..., Any] = with_listening
     for option in (
         click.option(
             "--host", default="127.0.0.1", show_default=True, help="The address to listen on."
@@ -79,14 +90,14 @@ def listening_options(command: _Command) -> _Command:
         ),
         click.option(
             "--allow-host",
-            "allow_hosts",
+            "allowed_hosts",
             multiple=True,
             metavar="NAME",
             help="A further host name under which the control routes answer.",
         ),
         click.option(
             "--allow-origin",
-            "allow_origins",
+            "allowed_origins",
             multiple=True,
             callback=_origins,
             metavar="ORIGIN",
@@ -113,8 +124,8 @@ def listening_options(command: _Command) -> _Command:
             "uvloop, if it is installed.",
         ),
     ):
-        command = option(command)
-    return command
+        wrapped = option(wrapped)
+    return wrapped
 
 
 def run_server(

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
@@ -55,7 +56,6 @@ class ServerLog:
     object a line after the first line; its `event` names the kind.
 
     Args:
-        output: None: standard output.
         quiet: only the line with the address, problems with files and recordings, and notices.
         first: whether this process is the only one, or the first of several workers.
     """
@@ -119,26 +119,25 @@ class ServerLog:
             "ui": page,
             "paths": [{"api": api, "url": url} for api, url in further],
         }
+        lines = chain(
+            (f"and, from other machines, on {url}" for url in elsewhere),
+            [""],
+            self._served(scenarios),
+            [f"Give to clients ({'with their own API keys' if keys else 'any API key will do'}):"],
+            _settings(base_urls),
+            (f"  {url}  # {api}" for api, url in further),
+            ["", f"Live page: {page}", ""] if page else [""],
+        )
         self._put(
             "listening",
-            self._introduction(scenarios, base_urls, keys, further, elsewhere, page),
+            lines,
             url=self._url,
             scenarios=[scenario.name for scenario in scenarios],
             base_urls=dict(base_urls),
             **{name: value for name, value in fields.items() if value},
         )
 
-    def _introduction(
-        self,
-        scenarios: Sequence[Scenario],
-        base_urls: Mapping[str, str],
-        keys: bool,
-        further: Sequence[tuple[str, str]],
-        elsewhere: Sequence[str],
-        page: str,
-    ) -> Iterator[str]:
-        yield from (f"and, from other machines, on {url}" for url in elsewhere)
-        yield ""
+    def _served(self, scenarios: Sequence[Scenario]) -> Iterator[str]:
         if scenarios:
             yield f"Serving {counted(len(scenarios), 'scenario')}:"
         for scenario in scenarios[:_SHOWN]:
@@ -146,18 +145,6 @@ class ServerLog:
         if len(scenarios) > _SHOWN:
             yield f"  ... and {len(scenarios) - _SHOWN} more (mockllm list shows all)"
         if scenarios:
-            yield ""
-        yield f"Give to clients ({'with their own API keys' if keys else 'any API key will do'}):"
-        # Imported here: the server listens already, and needs the protocols only now.
-        from mockllm.protocols.environment import client_base_urls
-
-        for base in client_base_urls(base_urls):
-            setting = f"{base.variable}={base.url}" if base.variable else base.url
-            yield f"  {setting}  # {', '.join(base.apis)}"
-        yield from (f"  {url}  # {api}" for api, url in further)
-        yield ""
-        if page:
-            yield f"Live page: {page}"
             yield ""
 
     def _measure(self, scenarios: Sequence[Scenario]) -> None:
@@ -234,6 +221,15 @@ class ServerLog:
 
     def notice(self, text: str) -> None:
         self._put("notice", [text], text=text)
+
+
+def _settings(base_urls: Mapping[str, str]) -> Iterator[str]:
+    # Imported here: the server listens already, and needs the protocols only now.
+    from mockllm.protocols.environment import client_base_urls
+
+    for base in client_base_urls(base_urls):
+        setting = f"{base.variable}={base.url}" if base.variable else base.url
+        yield f"  {setting}  # {', '.join(base.apis)}"
 
 
 def _recording(folder: str, upstreams: Mapping[str, str]) -> Iterator[str]:

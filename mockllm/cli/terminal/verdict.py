@@ -37,7 +37,6 @@ def judge(
 
     Args:
         evicted: the names of sessions that the server has dropped.
-        rules: what is judged, as `verify` has it.
     """
     bad = [exchange for exchange in exchanges if exchange.outcome in _BAD]
     broken: list[str] = []

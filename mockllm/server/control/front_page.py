@@ -42,7 +42,6 @@ def front_page(
 
     Args:
         session: the prefix of the session's paths, such as `/s/one`, or "".
-        count: how many scenarios are served.
     """
     host = headers.get("host", "")
     root = f"http://{host}" if _HOST.fullmatch(host) else _address(request)

@@ -12,11 +12,7 @@ _MOST_DIGITS = 18
 
 
 def whole_number(query: Mapping[str, str], name: str, default: int = 0, *, least: int = 0) -> int:
-    """A number in a query.
-
-    Raises:
-        RequestError: it is none, or less than `least`.
-    """
+    """A number in a query."""
     given = query.get(name) or str(default)
     digits = given.isascii() and given.isdecimal() and len(given) <= _MOST_DIGITS
     if not digits or int(given) < least:

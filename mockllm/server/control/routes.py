@@ -51,11 +51,7 @@ def described(scenario: Scenario, protocols: Iterable[str]) -> dict[str, Any]:
 
 
 class Control:
-    """Answers the control routes; a method each, found by method and path.
-
-    Args:
-        paths: further paths of APIs, each with the name of its API.
-    """
+    """Answers the control routes; a method each, found by method and path."""
 
     def __init__(
         self,

@@ -53,7 +53,6 @@ class SessionSetups:
         make: a player with the options of the server, of scenarios or the index of another player,
             the one that is named if any is, further quirks, whether recordings are played in their
             order, and the faults in place of the server's, if any.
-        max_bytes: of the bodies that made the sessions over HTTP.
     """
 
     def __init__(

@@ -96,9 +96,6 @@ class JournalWriter:
 
     While the store is away the entries wait, up to `max_bytes`; beyond that the oldest are given
     up, and the store is given their number when it is back.
-
-    Args:
-        report: called with a text when the store goes away and when it is back.
     """
 
     def __init__(
@@ -131,11 +128,7 @@ class JournalWriter:
     def add(
         self, session: str, exchange: Exchange, played: tuple[Turn, ...], *, has_answer: bool
     ) -> None:
-        """Takes an entry; it is written soon, and again when `end` was called for it.
-
-        Args:
-            has_answer: whether its answer can be looked up by its id.
-        """
+        """Takes an entry; it is written soon, and again when `end` was called for it."""
         number = next(self._numbers)
         self._store.note_accepted(number)
         entry = _Waiting(session, exchange, number, played, exchange.size, has_answer)

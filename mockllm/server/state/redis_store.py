@@ -1,7 +1,7 @@
 """Shared state of processes on any machines, in Valkey or Redis (the extra `redis`).
 
 Keys, after the prefix of the URL: `sessions` and `evicted` (sorted by last use), `sizes` (the bytes
-of each session), `once/...` (what a script returned), those of `redis_processes`, and for each
+of each session), `once/...` (what a script returned), those of `RedisProcesses`, and for each
 session `NAME/journal` (a stream of batches), `/played`, `/attempts`, `/answers` (ids, sorted by
 their batches), `/conversations`, `/forgotten`, `/about`, `/setup`. The keys of a session expire
 when it was not used for `ttl` seconds.
@@ -24,8 +24,7 @@ from mockllm.replay.sessions.shared_session import (
     StateOperation,
     Turn,
 )
-from mockllm.server.state.redis_connection import RedisConnection
-from mockllm.server.state.redis_processes import RedisProcesses
+from mockllm.server.state.redis_connection import RedisConnection, RedisProcesses
 from mockllm.server.state.store import (
     MOST_NAMES,
     Batch,

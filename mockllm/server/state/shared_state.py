@@ -45,11 +45,7 @@ def store_of(name: str) -> StateStore:
 
 @contextmanager
 def needing(purpose: StateOperation | str | None = None) -> Iterator[None]:
-    """For requests that cannot be answered without the store.
-
-    Raises:
-        StateAwayError: the store is away.
-    """
+    """For requests that cannot be answered without the store."""
     try:
         yield
     except StoreError as error:
@@ -57,11 +53,7 @@ def needing(purpose: StateOperation | str | None = None) -> Iterator[None]:
 
 
 class SharedState:
-    """State that other server processes share.
-
-    Args:
-        report: called with a line whenever the store goes away or is back.
-    """
+    """State that other server processes share."""
 
     def __init__(self, store: StateStore, report: Callable[[str], None]) -> None:
         self.store = store

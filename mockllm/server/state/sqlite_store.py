@@ -183,11 +183,7 @@ class SqliteStore:
         return self._tables
 
     async def run(self, work: Callable[[], _Result]) -> _Result:
-        """What some work returns, which is done in the thread.
-
-        Raises:
-            StoreError: the database refuses.
-        """
+        """What some work returns, which is done in the thread."""
 
         def run() -> _Result:
             try:

@@ -72,7 +72,6 @@ class SqliteTables:
     """The tables of a database that is open; the methods are those of `StateStore`.
 
     Args:
-        database: in autocommit mode.
         accepted_by: how many journal entries a process has accepted; None: that is not known.
     """
 
