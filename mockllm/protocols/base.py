@@ -1,7 +1,7 @@
 """`WireProtocol`, the description of one API: pure functions, a few small records, two classes.
 
 Each protocol is a package in this folder, with the same modules: `request`, `encoder`, `decoder`,
-`losses`, `client`, `records`, and an `__init__` that ends in `PROTOCOL = WireProtocol(...)`. All
+`client`, `records`, and an `__init__` that ends in `PROTOCOL = WireProtocol(...)`. All
 knowledge of an API is in its package. A package imports nothing from its siblings, from scenarios
 or from the server. It reads no clock and no randomness: every generated value is derived from
 `Reply.seed`.

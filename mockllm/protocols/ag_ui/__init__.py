@@ -3,8 +3,8 @@
 https://docs.ag-ui.com
 
 `request` (with `messages`) parses the input of a run; `encoder` writes its stream
-and `decoder` (with `assembly`) reads it; `objects` has what both share, `errors` all
-errors; `created` makes ids of threads and runs; `losses` lists what the API cannot express. AG-UI
+and `decoder` reads it; `objects` has what both share, `errors` all
+errors; `created` makes ids of threads and runs; `records` lists what the API cannot express. AG-UI
 always streams: the body form is mockllm's own.
 """
 
@@ -15,9 +15,16 @@ from mockllm.protocols.ag_ui.created import CREATES, create
 from mockllm.protocols.ag_ui.decoder import Decoder, decode_body
 from mockllm.protocols.ag_ui.encoder import Encoder, encode_body
 from mockllm.protocols.ag_ui.errors import error_body, error_headers, headers
-from mockllm.protocols.ag_ui.losses import LOSSES, project
 from mockllm.protocols.ag_ui.objects import API
-from mockllm.protocols.ag_ui.records import DETECTION, ENVIRONMENT, EVENTS, FIELDS, NORMALISATION
+from mockllm.protocols.ag_ui.records import (
+    DETECTION,
+    ENVIRONMENT,
+    EVENTS,
+    FIELDS,
+    LOSSES,
+    NORMALISATION,
+    project,
+)
 from mockllm.protocols.ag_ui.request import options, parse
 from mockllm.protocols.base import Reply, Route, WireProtocol
 

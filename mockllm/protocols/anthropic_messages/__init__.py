@@ -3,7 +3,7 @@
 https://docs.claude.com/en/api/messages and https://docs.claude.com/en/docs/build-with-claude/streaming
 
 `request` (with `messages`) parses requests; `encoder` writes answers and `decoder` (with
-`assembly`) reads them; `blocks` has what both sides share; `losses` lists what the API cannot
+`assembly`) reads them; `blocks` has what both sides share; `records` lists what the API cannot
 express; `service` has errors, headers, the list of models and token counts.
 """
 
@@ -13,13 +13,14 @@ from mockllm.protocols.anthropic_messages.blocks import API, message_id
 from mockllm.protocols.anthropic_messages.client import CLIENT
 from mockllm.protocols.anthropic_messages.decoder import Decoder, decode_body
 from mockllm.protocols.anthropic_messages.encoder import Encoder, encode_body
-from mockllm.protocols.anthropic_messages.losses import LOSSES, project
 from mockllm.protocols.anthropic_messages.records import (
     DETECTION,
     ENVIRONMENT,
     EVENTS,
     FIELDS,
+    LOSSES,
     NORMALISATION,
+    project,
 )
 from mockllm.protocols.anthropic_messages.request import options, parse
 from mockllm.protocols.anthropic_messages.service import (

@@ -5,7 +5,7 @@ https://ai.google.dev/api/generate-content
 `request` (with `contents`, `tools` and `schema`) parses requests; `encoder` writes answers,
 `decoder` reads them, with `partial` for arguments in fragments, `grounding` for citations, `runs`
 for the parts of texts and their signatures, `server_tools` for tools of the service; `errors` has
-errors and headers, `fields` what both sides share; `losses` lists what the API cannot express.
+errors and headers, `fields` what both sides share; `records` lists what the API cannot express.
 """
 
 from __future__ import annotations
@@ -30,8 +30,15 @@ from mockllm.protocols.gemini.errors import (
 from mockllm.protocols.gemini.fallback import FALLBACK_ROUTES
 from mockllm.protocols.gemini.fields import API, FINISHES, Options
 from mockllm.protocols.gemini.joining import join
-from mockllm.protocols.gemini.losses import LOSSES, project
-from mockllm.protocols.gemini.records import DETECTION, ENVIRONMENT, EVENTS, FIELDS, NORMALISATION
+from mockllm.protocols.gemini.records import (
+    DETECTION,
+    ENVIRONMENT,
+    EVENTS,
+    FIELDS,
+    LOSSES,
+    NORMALISATION,
+    project,
+)
 from mockllm.protocols.gemini.request import model_of, options, parse
 from mockllm.protocols.gemini.schema import get
 

@@ -1,4 +1,4 @@
-"""How exchanges of Gemini are recognised, what its events hold, what is made anew."""
+"""How exchanges of Gemini are recognised, what events hold, what is made up or lost."""
 
 from __future__ import annotations
 
@@ -7,6 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from mockllm.core.events import Start
+from mockllm.protocols.custom_calls import LOSS
+from mockllm.protocols.decoding import projection
+from mockllm.protocols.gemini.decoder import Decoder
+from mockllm.protocols.gemini.encoder import Encoder
+from mockllm.protocols.gemini.fields import Options
 from mockllm.protocols.records import (
     Detection,
     Environment,
@@ -80,3 +85,39 @@ ENVIRONMENT = Environment(
     base_urls=(("GOOGLE_GEMINI_BASE_URL", ""),),
     keys=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
 )
+
+
+LOSSES = (
+    "Parts have no boundaries: consecutive texts are joined, and so are consecutive thoughts; "
+    "where they alternate, each change begins a new part. Empty fragments are lost.",
+    "A refusal is sent as text, and a summary of reasoning as reasoning.",
+    "A call is sent when its arguments are complete, in that order; only with "
+    "`toolConfig.functionCallingConfig.streamFunctionCallArguments` is it sent in fragments. "
+    "Arguments are a JSON value: they come back as compact text.",
+    LOSS,
+    "Calls have no id, except on the Gemini API from models whose name begins with `gemini-3`.",
+    "A call whose arguments are not a JSON object is not sent; a complete answer then ends in "
+    "`MALFORMED_FUNCTION_CALL`.",
+    "The signature of reasoning is sent with the first call after it that has none, else at the"
+    " end, as that of the last text or of hidden reasoning. A signed text begins a part of its own "
+    "where its first fragment is signed. A signature that is not base64 is encoded as base64.",
+    "Tools of the service are sent when they are complete: code with its result, and tools that "
+    "this API has. Results in the form of another API are not sent. A result that does not directly"
+    " follow its call is a part of its own.",
+    "Citations come back at the end, with the last text, and not without a text. They are not "
+    "sent in an answer without an end.",
+    "Log probabilities are not sent.",
+    "`stop` and `tool_calls` are derived from the parts; `refusal` is `stop`. A finish reason "
+    "of another protocol is replaced by the equivalent one of this protocol.",
+    "Usage comes back at the end only: a stream that is cut or ends in an error has none. "
+    "Output tokens are at least those of reasoning.",
+    "An error always has one of Google's statuses as type, and a number as code.",
+    "Frames of other protocols are not sent. A frame of this protocol with a neutral form comes"
+    " back in that form; one with a finish reason, or with a blocked prompt, replaces the end of "
+    "the turn.",
+    "With `candidateCount` above 1 every candidate has the same content; only the first comes "
+    "back.",
+)
+
+project = projection(Encoder, Decoder, Options())
+"""The turn that the Decoder reads from the stream of a turn; `LOSSES` lists what is missing."""

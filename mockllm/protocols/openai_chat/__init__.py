@@ -3,7 +3,7 @@
 https://platform.openai.com/docs/api-reference/chat
 
 `request` (with `messages`) parses requests; `encoder` writes answers, `decoder` (with `calls`)
-reads them; `fields` has what both sides share; `losses` lists what the API cannot express.
+reads them; `fields` has what both sides share; `records` lists what the API cannot express.
 `openai_common` and `openai_refusals` are shared with Responses.
 """
 
@@ -19,8 +19,14 @@ from mockllm.protocols.openai_chat.encoder import Encoder, encode_body
 from mockllm.protocols.openai_chat.fallback import FALLBACK_ROUTES
 from mockllm.protocols.openai_chat.fields import answer_id
 from mockllm.protocols.openai_chat.joining import join
-from mockllm.protocols.openai_chat.losses import LOSSES, project
-from mockllm.protocols.openai_chat.records import DETECTION, EVENTS, FIELDS, NORMALISATION
+from mockllm.protocols.openai_chat.records import (
+    DETECTION,
+    EVENTS,
+    FIELDS,
+    LOSSES,
+    NORMALISATION,
+    project,
+)
 from mockllm.protocols.openai_chat.request import Options, options, parse
 from mockllm.protocols.openai_common import (
     ENVIRONMENT,

@@ -4,7 +4,7 @@ https://platform.openai.com/docs/api-reference/responses
 
 `request` (with `input` and `tools`) parses requests; `encoder` writes answers, whose output items
 `layout` determines; `decoder` (with `assembly` and `items`) reads answers; `objects` and
-`parts` have what both sides share; `losses` lists what the API cannot express.
+`parts` have what both sides share; `records` lists what the API cannot express.
 """
 
 from __future__ import annotations
@@ -20,9 +20,15 @@ from mockllm.protocols.openai_common import (
 from mockllm.protocols.openai_responses.client import CLIENT
 from mockllm.protocols.openai_responses.decoder import Decoder, decode_body
 from mockllm.protocols.openai_responses.encoder import Encoder, encode_body
-from mockllm.protocols.openai_responses.losses import LOSSES, project
 from mockllm.protocols.openai_responses.objects import API, item_of, numbered, response_id, token_of
-from mockllm.protocols.openai_responses.records import DETECTION, EVENTS, FIELDS, NORMALISATION
+from mockllm.protocols.openai_responses.records import (
+    DETECTION,
+    EVENTS,
+    FIELDS,
+    LOSSES,
+    NORMALISATION,
+    project,
+)
 from mockllm.protocols.openai_responses.request import options, parse
 from mockllm.protocols.openai_responses.routes import (
     FALLBACK_ROUTES,

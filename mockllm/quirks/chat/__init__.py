@@ -1,7 +1,7 @@
 """The quirks of Chat Completions, groups A to E.
 
 `identity` and `index` are about ids, names and indexes, `arguments` and `broken` about arguments,
-`finish` and `ending` about the end of a stream, `usage` about usage, `events` about events that are
+`finish` about the end of a stream, `usage` about usage, `events` about events that are
 no chunks, `envelope` and `deltas` about all else; `chunks` is what they share.
 """
 
