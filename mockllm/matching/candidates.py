@@ -1,4 +1,5 @@
-"""The scenarios that may answer a request, and where their conversations begin in it. Pure."""
+"""The scenarios that may answer a request, and where their conversations begin in it: by their
+conditions and the tool calls of their turns, or recorded from this very request. Pure."""
 
 from __future__ import annotations
 
@@ -7,13 +8,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from mockllm.core.request import Request
-from mockllm.matching.agreement import conditions_hold, history_agrees
+from mockllm.matching.conditions import judged_match, text_holds
 from mockllm.matching.history import ModelTurn, read_history
-from mockllm.matching.index import ScenarioIndex
-from mockllm.matching.naming import named_scenario
-from mockllm.matching.positions import turn_index
-from mockllm.matching.same_request import named_position
+from mockllm.matching.index import ScenarioIndex, named_scenario
+from mockllm.matching.positions import PlannedCall, planned_calls, turn_index
 from mockllm.scenario.model import Scenario
+from mockllm.scenario.precedence import is_recorded
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +33,7 @@ class Candidate:
     @property
     def rank(self) -> tuple[int, int]:
         """The highest rank answers: the most conditions, then the latest beginning."""
-        match = self.scenario.match
-        return (match.conditions if match is not None else 0, self.start)
+        return conditions_of(self.scenario), self.start
 
 
 def candidates(
@@ -46,16 +45,11 @@ def candidates(
 ) -> Iterator[Candidate]:
     """Every scenario that matches and whose tool calls are those in the history, each once with
     its latest beginning. Scenarios with `match: any` are not among them."""
-    ends = [turn.end for turn in history]
     seen: set[str] = set()
-    for start in range(len(request.messages) - 1, -1, -1):
-        message = request.messages[start]
-        if message.role != "user":
-            continue
-        for scenario in served.by_user_text(message.text):
+    for start, after in _beginnings(request, history):
+        for scenario in served.by_user_text(request.messages[start].text):
             if scenario.name in seen or not scenario.plays_over(request.api):
                 continue
-            after = history[bisect_right(ends, start) :]
             if not conditions_hold(scenario, request, headers) or not history_agrees(
                 scenario, after, request.api, prefix
             ):
@@ -83,10 +77,8 @@ def candidate_without_user(
     """
     if not scenario.plays_over(request.api) or not conditions_hold(scenario, request, headers):
         return None
-    starts = [index for index, message in enumerate(request.messages) if message.role == "user"]
     past_end: Candidate | None = None
-    for start in [0, *reversed(starts)]:
-        after = [turn for turn in history if turn.end >= start]
+    for start, after in ((0, history), *_beginnings(request, history)):
         if history_agrees(scenario, after, request.api, prefix):
             candidate = Candidate(scenario, start, len(after), True)
             if turn_index(scenario, len(after)) is not None:
@@ -120,3 +112,115 @@ def begins(
         return None
     best = max(begun, key=lambda candidate: (candidate.playable, candidate.rank))
     return best.position, best.playable
+
+
+# Agreement with the history
+
+
+def _beginnings(
+    request: Request, history: Sequence[ModelTurn]
+) -> Iterator[tuple[int, Sequence[ModelTurn]]]:
+    """Where a conversation may begin: the index of each user message, the latest first, and the
+    model's turns after it."""
+    ends = [turn.end for turn in history]
+    for start in range(len(request.messages) - 1, -1, -1):
+        if request.messages[start].role == "user":
+            yield start, history[bisect_right(ends, start) :]
+
+
+def conditions_hold(scenario: Scenario, request: Request, headers: Mapping[str, str]) -> bool:
+    """Whether all conditions hold besides `match.user`, which the index has checked."""
+    match = scenario.match
+    assert match is not None
+    return not any(condition.problems for condition in judged_match(match, request, headers))
+
+
+def history_agrees(scenario: Scenario, after: Sequence[ModelTurn], api: str, prefix: str) -> bool:
+    """Whether the turns of the history have the tool calls of the scenario's turns."""
+    for position, turn in enumerate(after):
+        if turn_index(scenario, position) is None:
+            return True  # past the end, which the caller reports
+        planned = planned_calls(scenario, position, api, prefix)
+        if planned is None:
+            continue
+        if not planned:  # most turns have no calls, and neither has the history
+            if turn.calls:
+                return False
+            continue
+        echoed = [(call.name, call.id) for call in turn.calls]
+        # A malformed call may be missing. It is compared last, so that where ids are absent it does
+        # not use up the echo of another call.
+        for call in sorted(planned, key=lambda call: (call.malformed, call.any_id)):
+            exact = (call.name, call.id)
+            key = next((key for key in echoed if _is_echo(call, *key)), None)
+            if exact in echoed:
+                echoed.remove(exact)
+            elif key is not None:
+                echoed.remove(key)
+            elif not call.malformed:
+                return False
+        if echoed:
+            return False
+    return True
+
+
+def _is_echo(call: PlannedCall, name: str, id: str) -> bool:
+    return name == call.name and (call.any_id or id in (call.id, ""))
+
+
+# Recordings
+
+
+def turns_of_same_request(
+    served: ScenarioIndex,
+    request: Request,
+    headers: Mapping[str, str],
+    named: Scenario | None,
+) -> tuple[tuple[Scenario, int], ...]:
+    """The turns that were recorded from this very request: of the scenario that the request names,
+    or of those whose conditions hold."""
+    turns = served.recorded_turns(request)
+    if not turns:
+        return ()
+    users = [message.text for message in request.messages if message.role == "user"]
+
+    def answers(scenario: Scenario) -> bool:
+        match = scenario.match
+        if named is not None:
+            return scenario.name == named.name
+        if match is None:  # only its own request finds it
+            return scenario.plays_over(request.api)
+        if not scenario.plays_over(request.api):
+            return False
+        texts = any(match.user is None or text_holds(match.user, text) for text in users or [""])
+        return texts and conditions_hold(scenario, request, headers)
+
+    return tuple((scenario, index) for scenario, index in turns if answers(scenario))
+
+
+def start_after(history: Sequence[ModelTurn], index: int) -> int:
+    """The index of the message at which a conversation begins that has `index` turns so far."""
+    before = len(history) - index
+    return history[before - 1].end + 1 if before > 0 else 0
+
+
+def named_position(
+    scenario: Scenario, request: Request, history: Sequence[ModelTurn], prefix: str
+) -> tuple[int, int]:
+    """Where the conversation of a named scenario begins, and the position in it.
+
+    That is the start of the history. A recording may have begun later in a longer conversation: at
+    the latest user message after which the tool calls agree.
+    """
+    if is_recorded(scenario):
+        for start, after in ((0, history), *_beginnings(request, history)):
+            if turn_index(scenario, len(after)) is not None and history_agrees(
+                scenario, after, request.api, prefix
+            ):
+                return start, len(after)
+    return 0, len(history)
+
+
+def conditions_of(scenario: Scenario) -> int:
+    """How many conditions the match of a scenario has."""
+    return scenario.match.conditions if scenario.match is not None else 0

@@ -20,8 +20,7 @@ from mockllm.matching.conditions import (
     judged_user_text,
 )
 from mockllm.matching.history import read_history
-from mockllm.matching.index import ScenarioIndex
-from mockllm.matching.naming import named_scenario
+from mockllm.matching.index import ScenarioIndex, named_scenario
 from mockllm.matching.positions import planned_calls
 from mockllm.matching.request_validation import expected_of
 from mockllm.matching.select import Selection

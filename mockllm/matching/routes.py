@@ -15,11 +15,11 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from mockllm.errors import NoMatchError
+from mockllm.matching.candidates import conditions_of
 from mockllm.matching.conditions import JudgedCondition
 from mockllm.matching.fingerprint import route_digest
 from mockllm.matching.index import SCENARIO_HEADER
 from mockllm.matching.route_conditions import RouteRequest, judged_conditions
-from mockllm.matching.same_request import conditions_of
 from mockllm.scenario.model import Match, Scenario
 from mockllm.scenario.precedence import is_recorded, precedence
 

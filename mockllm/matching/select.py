@@ -18,19 +18,20 @@ from difflib import get_close_matches
 
 from mockllm.core.request import Message, Request
 from mockllm.errors import NoMatchError
-from mockllm.matching.candidates import Candidate, candidate_without_user, candidates
-from mockllm.matching.conditions import text_holds
-from mockllm.matching.history import ModelTurn, read_history
-from mockllm.matching.index import SCENARIO_HEADER, ScenarioIndex
-from mockllm.matching.mismatch import NEAREST, explain_mismatch
-from mockllm.matching.naming import named_scenario
-from mockllm.matching.positions import turn_index
-from mockllm.matching.same_request import (
+from mockllm.matching.candidates import (
+    Candidate,
+    candidate_without_user,
+    candidates,
     conditions_of,
     named_position,
     start_after,
     turns_of_same_request,
 )
+from mockllm.matching.conditions import text_holds
+from mockllm.matching.history import ModelTurn, read_history
+from mockllm.matching.index import SCENARIO_HEADER, ScenarioIndex, named_scenario
+from mockllm.matching.mismatch import NEAREST, explain_mismatch
+from mockllm.matching.positions import turn_index
 from mockllm.protocols import PROTOCOLS
 from mockllm.scenario.model import Scenario
 from mockllm.scenario.precedence import is_recorded, precedence, user_condition

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 from mockllm.core.later import later
 from mockllm.core.request import Request
 from mockllm.errors import NoMatchError, RequestError
-from mockllm.matching.index import ScenarioIndex, mint_token
-from mockllm.matching.naming import named_scenario, split_model
+from mockllm.matching.index import ScenarioIndex, mint_token, named_scenario, split_model
 from mockllm.matching.positions import turn_at
 from mockllm.matching.request_validation import check_continuation, check_expectations
 from mockllm.matching.select import Selection, select

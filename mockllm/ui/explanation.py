@@ -14,8 +14,8 @@ from mockllm.core.text import shorten
 from mockllm.errors import MockLLMError
 from mockllm.matching.conditions import last_user_text
 from mockllm.matching.explained import Condition, scenario_conditions, shown, turn_conditions
+from mockllm.matching.index import named_scenario, split_model
 from mockllm.matching.mismatch import letter_pairs
-from mockllm.matching.naming import named_scenario, split_model
 from mockllm.matching.positions import turn_at
 from mockllm.matching.routes import RouteRequest
 from mockllm.matching.select import Selection, select

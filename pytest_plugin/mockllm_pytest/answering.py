@@ -11,9 +11,8 @@ from mockllm.core.request import OfferedTool, Request
 from mockllm.core.text import display
 from mockllm.errors import NoMatchError, UsageError
 from mockllm.matching.conditions import check_match, last_user_text
-from mockllm.matching.index import SCENARIO_HEADER
+from mockllm.matching.index import SCENARIO_HEADER, named_scenario
 from mockllm.matching.mismatch import nearest_scenarios
-from mockllm.matching.naming import named_scenario
 from mockllm.replay.auto.schema_sample import UnsatisfiableError, sample
 from mockllm.replay.body import parse_object
 from mockllm.replay.call import ApiCall

@@ -6,8 +6,7 @@ import pytest
 
 from mockllm.core.request import CallEcho, Message, OfferedTool, Request
 from mockllm.errors import NoMatchError, RequestError
-from mockllm.matching.index import ScenarioIndex, mint_token
-from mockllm.matching.naming import split_model
+from mockllm.matching.index import ScenarioIndex, mint_token, split_model
 from mockllm.matching.select import Selection, select
 from mockllm.replay.loading import loads
 from tests.cases import for_all
