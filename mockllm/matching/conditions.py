@@ -16,7 +16,7 @@ from mockllm.core.later import later
 from mockllm.core.patterns import compiled
 from mockllm.core.record import record
 from mockllm.core.request import Message, Request
-from mockllm.core.text import display
+from mockllm.core.text import display, shorten
 from mockllm.scenario.model import Expect, Match, ResultCondition, TextCondition
 
 if TYPE_CHECKING:
@@ -306,7 +306,9 @@ def _check_schema(schema: Any, body: Mapping[str, Any]) -> list[str]:
     except SchemaGaveUpError as problem:
         return [f"request.schema: the body cannot be checked: {problem}"]
     errors.sort(key=lambda error: error.json_path)
-    return [f"request.schema: {error.json_path}: {error.message}" for error in errors]
+    lines = (f"request.schema: {error.json_path}: {error.message}" for error in errors)
+    # A message quotes the whole value, and says at its end what is wrong with it.
+    return [shorten(line, 400, keep=200, tail=199) for line in lines]
 
 
 @lru_cache(maxsize=256)

@@ -205,6 +205,15 @@ def test_each_condition_of_a_turn_has_a_message() -> None:
     ]
 
 
+def test_a_violated_schema_quotes_no_whole_value() -> None:
+    """The message about a long value keeps its place, and what is wrong with it."""
+    request = Request("chat", "m", {"n": "x" * 100_000}, messages=(Message("user", "hi"),))
+    (problem,) = problems("{schema: {properties: {n: {type: integer}}}}", request)
+    assert problem.startswith("request.schema: $.n: 'xxx")
+    assert problem.endswith("xxx' is not of type 'integer'")
+    assert len(problem) <= 400
+
+
 def test_each_condition_of_a_turn_may_hold() -> None:
     """A request that meets all conditions has no problem."""
     text = (
