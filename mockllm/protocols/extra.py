@@ -69,7 +69,7 @@ def with_extra_in_body(protocol: WireProtocol, body: Json, extra: Extra) -> Json
 def _merge_places(protocol: WireProtocol, value: Json, extra: Extra, *, streamed: bool) -> None:
     for name, fields in extra.items():
         place = protocol.normalize.places.get(name)
-        for target in _objects(place, value, streamed=streamed) if place is not None else ():
+        for target in _objects(place, [value], streamed=streamed) if place is not None else ():
             merge(target, fields)
 
 
@@ -82,21 +82,31 @@ def merge(target: Json, fields: Mapping[str, Any]) -> None:
             target[key] = deepcopy(value)
 
 
-def _objects(place: ObjectPlace, value: Json, *, streamed: bool) -> Iterator[Json]:
-    for path in place.paths(streamed=streamed):
-        for item in _at(value, path.split(".") if path else []):
-            if isinstance(item, dict) and (not place.is_call or _begins_call(item)):
-                yield item
+def _objects(place: ObjectPlace, events: Iterable[Json], *, streamed: bool) -> list[Json]:
+    paths = [path.split(".") if path else [] for path in place.paths(streamed=streamed)]
+    items = [item for event in events for keys in paths for item in _at(event, keys)]
+    return [item for item in items if _begins_call(item)] if place.is_call else items
 
 
-def _at(value: Any, keys: Sequence[str]) -> Iterator[Any]:
-    if isinstance(value, list):
-        for item in value:
-            yield from _at(item, keys)
-    elif not keys:
-        yield value
-    elif isinstance(value, dict) and keys[0] in value:
-        yield from _at(value[keys[0]], keys[1:])
+def _at(event: Json, keys: Sequence[str]) -> list[Json]:
+    """The objects at a path; a list on the way stands for what is in it."""
+    objects = [event]
+    for key in keys:
+        if not objects:
+            break
+        objects = _in_lists([item[key] for item in objects if key in item])
+    return objects
+
+
+def _in_lists(values: list[Any]) -> list[Json]:
+    """The objects among values, and in lists of them."""
+    objects: list[Json] = []
+    for value in values:
+        if isinstance(value, dict):
+            objects.append(value)
+        elif isinstance(value, list):
+            objects += _in_lists(value)
+    return objects
 
 
 def _begins_call(item: Json) -> bool:
@@ -134,8 +144,7 @@ def added_fields(
     found: dict[str, Json] = {}
     for name, place in protocol.normalize.places.items():
         mine, theirs = (
-            [item for event in events for item in _objects(place, event, streamed=streamed)]
-            for events in (encoded, recorded)
+            _objects(place, events, streamed=streamed) for events in (encoded, recorded)
         )
         if not mine:
             continue  # the protocol does not send it in answer to this request

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from mockllm.core.timed_bytes import TimedBytes
@@ -63,6 +64,8 @@ class Redactor:
         )
         self._allowlist = HeaderAllowlist(rules.headers)
         self._kept: dict[str, Placeholders] = {}
+        # A recorder asks twice for the opening of each conversation, and often for a system prompt.
+        self._patterns = lru_cache(_MOST_PATTERNS)(lambda text: wildcards(self.text(text)))
 
     def captured(self, captured: Captured, placeholders: Placeholders | None = None) -> Captured:
         """The exchange without its secrets, with as many chunks, at the same times.
@@ -135,7 +138,7 @@ class Redactor:
 
         It is not anchored: `search` finds it anywhere.
         """
-        return wildcards(self.text(text))
+        return self._patterns(text)
 
     def found(self, text: str) -> tuple[Found, ...]:
         """The secrets in a text, the first of overlapping ones first."""
@@ -184,6 +187,7 @@ class Redactor:
 
 _NEAR = 65536
 _MOST_KEPT = 4096
+_MOST_PATTERNS = 16
 _ANSWER_ID = re.compile(r'"id"\s*:\s*"([\w-]+)"')
 
 
