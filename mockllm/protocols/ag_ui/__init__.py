@@ -10,21 +10,13 @@ always streams: the body form is mockllm's own.
 
 from __future__ import annotations
 
+from mockllm.protocols.ag_ui import records
 from mockllm.protocols.ag_ui.client import CLIENT
 from mockllm.protocols.ag_ui.created import CREATES, create
 from mockllm.protocols.ag_ui.decoder import Decoder, decode_body
 from mockllm.protocols.ag_ui.encoder import Encoder, encode_body
 from mockllm.protocols.ag_ui.errors import error_body, error_headers, headers
 from mockllm.protocols.ag_ui.objects import API
-from mockllm.protocols.ag_ui.records import (
-    DETECTION,
-    ENVIRONMENT,
-    EVENTS,
-    FIELDS,
-    LOSSES,
-    NORMALISATION,
-    project,
-)
 from mockllm.protocols.ag_ui.request import options, parse
 from mockllm.protocols.base import Reply, Route, WireProtocol
 
@@ -54,13 +46,13 @@ PROTOCOL = WireProtocol(
     error_body=error_body,
     error_headers=error_headers,
     headers=headers,
-    project=project,
+    project=records.project,
     client=CLIENT,
-    detect=DETECTION,
-    events=EVENTS,
-    fields=FIELDS,
-    normalize=NORMALISATION,
-    env=ENVIRONMENT,
+    detect=records.DETECTION,
+    events=records.EVENTS,
+    fields=records.FIELDS,
+    normalize=records.NORMALISATION,
+    env=records.ENVIRONMENT,
     lookups={"create": create},
     creates=CREATES,
     zero_arguments="",
@@ -68,5 +60,5 @@ PROTOCOL = WireProtocol(
         "stop": ("RUN_FINISHED", "success"),
         "tool_calls": ("RUN_FINISHED", "success", "stop"),
     },
-    losses=LOSSES,
+    losses=records.LOSSES,
 )

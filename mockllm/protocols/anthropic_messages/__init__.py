@@ -9,19 +9,11 @@ express; `service` has errors, headers, the list of models and token counts.
 
 from __future__ import annotations
 
+from mockllm.protocols.anthropic_messages import records
 from mockllm.protocols.anthropic_messages.blocks import API, message_id
 from mockllm.protocols.anthropic_messages.client import CLIENT
 from mockllm.protocols.anthropic_messages.decoder import Decoder, decode_body
 from mockllm.protocols.anthropic_messages.encoder import Encoder, encode_body
-from mockllm.protocols.anthropic_messages.records import (
-    DETECTION,
-    ENVIRONMENT,
-    EVENTS,
-    FIELDS,
-    LOSSES,
-    NORMALISATION,
-    project,
-)
 from mockllm.protocols.anthropic_messages.request import options, parse
 from mockllm.protocols.anthropic_messages.service import (
     SERVICE_ERRORS,
@@ -68,20 +60,20 @@ PROTOCOL = WireProtocol(
     error_headers=error_headers,
     service_errors=SERVICE_ERRORS,
     headers=answer_headers,
-    project=project,
+    project=records.project,
     client=CLIENT,
-    detect=DETECTION,
-    events=EVENTS,
-    fields=FIELDS,
-    normalize=NORMALISATION,
-    env=ENVIRONMENT,
+    detect=records.DETECTION,
+    events=records.EVENTS,
+    fields=records.FIELDS,
+    normalize=records.NORMALISATION,
+    env=records.ENVIRONMENT,
     zero_arguments="",
     finish_values={
         "stop": ("end_turn",),
         "tool_calls": ("tool_use",),
         "length": ("max_tokens",),
     },
-    losses=LOSSES,
+    losses=records.LOSSES,
     lookups={"models": models, "model": model, "count_tokens": count_tokens},
     guard=guard,
     call_prefix="toolu_",

@@ -16,6 +16,7 @@ from mockllm.core.seeded import tokens
 from mockllm.core.target import Target
 from mockllm.errors import RequestError
 from mockllm.protocols.base import Lookup, Operation, Route, WireProtocol
+from mockllm.protocols.gemini import records
 from mockllm.protocols.gemini.client import CLIENT
 from mockllm.protocols.gemini.contents import messages, text_of
 from mockllm.protocols.gemini.decoder import Decoder, decode_body
@@ -30,15 +31,6 @@ from mockllm.protocols.gemini.errors import (
 from mockllm.protocols.gemini.fallback import FALLBACK_ROUTES
 from mockllm.protocols.gemini.fields import API, FINISHES, Options
 from mockllm.protocols.gemini.joining import join
-from mockllm.protocols.gemini.records import (
-    DETECTION,
-    ENVIRONMENT,
-    EVENTS,
-    FIELDS,
-    LOSSES,
-    NORMALISATION,
-    project,
-)
 from mockllm.protocols.gemini.request import model_of, options, parse
 from mockllm.protocols.gemini.schema import get
 
@@ -149,17 +141,17 @@ PROTOCOL = WireProtocol(
     error_headers=error_headers,
     service_errors=SERVICE_ERRORS,
     headers=answer_headers,
-    project=project,
+    project=records.project,
     client=CLIENT,
-    detect=DETECTION,
-    events=EVENTS,
-    fields=FIELDS,
-    normalize=NORMALISATION,
+    detect=records.DETECTION,
+    events=records.EVENTS,
+    fields=records.FIELDS,
+    normalize=records.NORMALISATION,
     fallback_routes=FALLBACK_ROUTES,
-    env=ENVIRONMENT,
+    env=records.ENVIRONMENT,
     finish_values={reason: (value,) for reason, value in FINISHES.items()},
     role="model",
-    losses=LOSSES,
+    losses=records.LOSSES,
     lists_errors=_lists_errors,
     lookups={"models": _models, "model": _model, "count_tokens": _count_tokens},
     guard=guard,

@@ -13,20 +13,13 @@ from typing import Any
 
 from mockllm.errors import RequestError
 from mockllm.protocols.base import EPOCH, Lookup, Route, WireProtocol
+from mockllm.protocols.openai_chat import records
 from mockllm.protocols.openai_chat.client import CLIENT
 from mockllm.protocols.openai_chat.decoder import Decoder, decode_body
 from mockllm.protocols.openai_chat.encoder import Encoder, encode_body
 from mockllm.protocols.openai_chat.fallback import FALLBACK_ROUTES
 from mockllm.protocols.openai_chat.fields import answer_id
 from mockllm.protocols.openai_chat.joining import join
-from mockllm.protocols.openai_chat.records import (
-    DETECTION,
-    EVENTS,
-    FIELDS,
-    LOSSES,
-    NORMALISATION,
-    project,
-)
 from mockllm.protocols.openai_chat.request import Options, options, parse
 from mockllm.protocols.openai_common import (
     ENVIRONMENT,
@@ -91,18 +84,18 @@ PROTOCOL = WireProtocol(
     error_headers=error_headers,
     service_errors=SERVICE_ERRORS,
     headers=answer_headers,
-    project=project,
+    project=records.project,
     client=CLIENT,
-    detect=DETECTION,
-    events=EVENTS,
-    fields=FIELDS,
-    normalize=NORMALISATION,
+    detect=records.DETECTION,
+    events=records.EVENTS,
+    fields=records.FIELDS,
+    normalize=records.NORMALISATION,
     fallback_routes=FALLBACK_ROUTES,
     env=ENVIRONMENT,
     zero_arguments="{}",
     finish_values={"refusal": ("stop",)},
     end_data="[DONE]",
-    losses=LOSSES,
+    losses=records.LOSSES,
     lookups={"models": _models, "model": _model},
     join=join,
 )

@@ -17,18 +17,11 @@ from mockllm.protocols.openai_common import (
     error_body,
     error_headers,
 )
+from mockllm.protocols.openai_responses import records
 from mockllm.protocols.openai_responses.client import CLIENT
 from mockllm.protocols.openai_responses.decoder import Decoder, decode_body
 from mockllm.protocols.openai_responses.encoder import Encoder, encode_body
 from mockllm.protocols.openai_responses.objects import API, item_of, numbered, response_id, token_of
-from mockllm.protocols.openai_responses.records import (
-    DETECTION,
-    EVENTS,
-    FIELDS,
-    LOSSES,
-    NORMALISATION,
-    project,
-)
 from mockllm.protocols.openai_responses.request import options, parse
 from mockllm.protocols.openai_responses.routes import (
     FALLBACK_ROUTES,
@@ -75,12 +68,12 @@ PROTOCOL = WireProtocol(
     service_errors=SERVICE_ERRORS,
     numbered=numbered,
     headers=answer_headers,
-    project=project,
+    project=records.project,
     client=CLIENT,
-    detect=DETECTION,
-    events=EVENTS,
-    fields=FIELDS,
-    normalize=NORMALISATION,
+    detect=records.DETECTION,
+    events=records.EVENTS,
+    fields=records.FIELDS,
+    normalize=records.NORMALISATION,
     fallback_routes=FALLBACK_ROUTES,
     stored=STORED_ANSWERS,
     env=ENVIRONMENT,
@@ -92,7 +85,7 @@ PROTOCOL = WireProtocol(
         "length": ("max_output_tokens", "incomplete"),
         "content_filter": ("incomplete",),
     },
-    losses=LOSSES,
+    losses=records.LOSSES,
     lookups={
         "response": stored_answer,
         "delete_response": deleted_answer,

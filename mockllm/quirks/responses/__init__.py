@@ -7,62 +7,32 @@ those of the stream around them; `events` is the access to events that they shar
 from __future__ import annotations
 
 from mockllm.quirks.base import Quirk
-from mockllm.quirks.responses.extras import (
-    DONE_SENTINEL,
-    KEEPALIVE,
-    LEGACY_NAMES,
-    REQUIRED_MISSING,
-    UNKNOWN_EVENT,
-)
-from mockllm.quirks.responses.items import (
-    CALL_ID_MISSING,
-    INTERLEAVED,
-    ITEM_ID_NULL,
-    ITEM_ID_ROTATES,
-    OUTPUT_INDEX,
-    REASONING_IDS,
-)
-from mockllm.quirks.responses.stream import (
-    AFTER_COMPLETED,
-    COMPLETED_OUTPUT_EMPTY,
-    ERROR_SHAPE,
-    INCOMPLETE,
-    MISSING_OPENERS,
-    NO_TERMINAL,
-)
-from mockllm.quirks.responses.values import (
-    ARGS_DONE_ONLY,
-    ARGS_IN_ADDED,
-    DELTA_AFTER_DONE,
-    DUP_DONE,
-    EMPTY_DELTA,
-    ZERO_ARG,
-)
+from mockllm.quirks.responses import extras, items, stream, values
 
 __all__ = ["QUIRKS"]
 
 QUIRKS: tuple[Quirk, ...] = (
-    ARGS_DONE_ONLY,
-    ZERO_ARG,
-    ARGS_IN_ADDED,
-    EMPTY_DELTA,
-    ITEM_ID_ROTATES,
-    ITEM_ID_NULL,
-    CALL_ID_MISSING,
-    OUTPUT_INDEX,
-    INTERLEAVED,
-    COMPLETED_OUTPUT_EMPTY,
-    ERROR_SHAPE,
-    DUP_DONE,
-    DELTA_AFTER_DONE,
-    KEEPALIVE,
-    UNKNOWN_EVENT,
-    REQUIRED_MISSING,
-    MISSING_OPENERS,
-    INCOMPLETE,
-    NO_TERMINAL,
-    AFTER_COMPLETED,
-    REASONING_IDS,
-    LEGACY_NAMES,
-    DONE_SENTINEL,
+    values.ARGS_DONE_ONLY,
+    values.ZERO_ARG,
+    values.ARGS_IN_ADDED,
+    values.EMPTY_DELTA,
+    items.ITEM_ID_ROTATES,
+    items.ITEM_ID_NULL,
+    items.CALL_ID_MISSING,
+    items.OUTPUT_INDEX,
+    items.INTERLEAVED,
+    stream.COMPLETED_OUTPUT_EMPTY,
+    stream.ERROR_SHAPE,
+    values.DUP_DONE,
+    values.DELTA_AFTER_DONE,
+    extras.KEEPALIVE,
+    extras.UNKNOWN_EVENT,
+    extras.REQUIRED_MISSING,
+    stream.MISSING_OPENERS,
+    stream.INCOMPLETE,
+    stream.NO_TERMINAL,
+    stream.AFTER_COMPLETED,
+    items.REASONING_IDS,
+    extras.LEGACY_NAMES,
+    extras.DONE_SENTINEL,
 )
