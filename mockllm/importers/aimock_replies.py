@@ -15,7 +15,7 @@ from mockllm.core.frame import Frame
 from mockllm.core.timeline import fold
 from mockllm.errors import MockLLMError, WireError
 from mockllm.protocols import PROTOCOLS
-from mockllm.recording.drafting.unresolve import unresolve
+from mockllm.recording.drafting.answers import unresolve
 from mockllm.scenario.durations import MAX_DURATION
 from mockllm.scenario.jsontext import compact, is_object
 from mockllm.scenario.model import (

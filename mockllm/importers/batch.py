@@ -3,27 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
+from typing import TypeVar
 
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import UsageError, WireError
 from mockllm.importers import READERS, aimock
 from mockllm.importers.file_formats import detect
-from mockllm.importers.progress import Progress, counted, no_progress
 from mockllm.importers.reading import Entry, Unread
-from mockllm.recording.drafting.drafts import (
-    Draft,
-    Drafting,
-    Line,
-    MatchRule,
-    Origin,
-    drafts,
-)
+from mockllm.recording.drafting.drafts import Draft, Drafting, Line, MatchRule, Origin, drafts
 from mockllm.recording.finding import not_found, recorded_before
 from mockllm.recording.store.folder import Folder
 from mockllm.redaction.masks import masked_url
@@ -33,6 +26,25 @@ from mockllm.replay.sessions.session import Session
 from mockllm.scenario.model import Scenario
 from mockllm.scenario.precedence import match_key
 from mockllm.tapes.captured import Captured
+
+Progress = Callable[[str, int, int], None]
+"""Called with what is done (`files read`), how many of it are done, and of how many."""
+
+_Item = TypeVar("_Item")
+
+
+def no_progress(what: str, done: int, total: int) -> None:
+    """Shows nothing."""
+
+
+def counted(items: Sequence[_Item], what: str, progress: Progress) -> Iterator[_Item]:
+    """The items; reports each as done when the next one is requested."""
+    total = len(items)
+    for done, item in enumerate(items):
+        progress(what, done, total)
+        yield item
+    progress(what, total, total)
+
 
 _NO_KIND = (
     "it is no VCR cassette, HTTP archive, flow file of mitmproxy, event stream or fixture file of "

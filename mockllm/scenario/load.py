@@ -26,9 +26,8 @@ from mockllm.scenario.reading.locate import (
     node_paths,
 )
 from mockllm.scenario.reading.nodes import Mapping, Mark, Node, YamlDocument
-from mockllm.scenario.reading.values import MAX_FINDINGS, Findings
+from mockllm.scenario.reading.values import MAX_FINDINGS, Findings, Vocabulary
 from mockllm.scenario.schema_validation import Schemas
-from mockllm.scenario.vocabulary import Vocabulary
 
 
 def load(

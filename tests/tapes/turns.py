@@ -6,7 +6,7 @@ import base64
 from dataclasses import replace
 
 from mockllm.protocols import PROTOCOLS
-from mockllm.recording.drafting.unresolve import unresolve
+from mockllm.recording.drafting.answers import unresolve
 from mockllm.scenario.model import RouteAnswer, TurnSpec
 from mockllm.tapes.conversion import captured_of
 from mockllm.tapes.model import Tape

@@ -12,7 +12,7 @@ from mockllm.cli.serving.server_log import ServerLog, summary_text
 from mockllm.cli.terminal.progress import ProgressLine
 
 if TYPE_CHECKING:
-    from mockllm.recording.drafting.lines import Line
+    from mockllm.recording.drafting.reporting import Line
 
 _MANY = 50
 """If fewer exchanges wait at the end, they are written before anyone has read a line about it."""

@@ -15,12 +15,15 @@ from mockllm.errors import MockLLMError, ScenarioError, WireError
 from mockllm.matching.history import History
 from mockllm.protocols.detection import Detected
 from mockllm.recording.drafting.answers import DraftedTurn, draft_turn
-from mockllm.recording.drafting.conversations import Conversation, openings
-from mockllm.recording.drafting.lines import LIVE, Line, Origin, Outcome
+from mockllm.recording.drafting.conversations import (
+    Conversation,
+    KnownConversations,
+    Placement,
+    openings,
+)
 from mockllm.recording.drafting.matches import Condition, Matches, MatchRule, Pattern, no_pattern
 from mockllm.recording.drafting.naming import free_name, slug
-from mockllm.recording.drafting.placement import KnownConversations, Placement
-from mockllm.recording.drafting.reporting import described, line_of
+from mockllm.recording.drafting.reporting import LIVE, Line, Origin, Outcome, described, line_of
 from mockllm.recording.drafting.route_drafts import RouteDrafting
 from mockllm.recording.drafting.yaml_drafting import answering, echoed, tried_before, with_turn
 from mockllm.redaction.request_keys import RequestKey, key_of_request

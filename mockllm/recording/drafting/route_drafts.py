@@ -17,12 +17,9 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from mockllm.errors import WireError
-from mockllm.matching.fingerprint import (
-    is_generated,
-    redacted_strings,
-)
-from mockllm.recording.drafting.lines import Origin
+from mockllm.matching.fingerprint import is_generated, redacted_strings
 from mockllm.recording.drafting.naming import slug
+from mockllm.recording.drafting.reporting import Origin
 from mockllm.redaction.placeholders import wildcards
 from mockllm.redaction.request_keys import RequestKey, key_of_route, route_body, route_path
 from mockllm.scenario.jsontext import compact

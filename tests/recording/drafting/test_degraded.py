@@ -6,7 +6,7 @@ import pytest
 
 from mockllm.recording.drafting.conversations import text_of
 from mockllm.recording.drafting.drafts import Drafting
-from mockllm.recording.drafting.lines import LIVE
+from mockllm.recording.drafting.reporting import LIVE
 from mockllm.replay.loading import loads
 from mockllm.scenario.dump import dump
 from mockllm.scenario.model import FramePart, ReasoningPart, TextPart, ToolPart

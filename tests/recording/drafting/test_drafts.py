@@ -13,7 +13,7 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.recording.drafting.conversations import text_of
 from mockllm.recording.drafting.drafts import Drafting, MatchRule
 from mockllm.recording.drafting.drafts import drafts as drafts_of
-from mockllm.recording.drafting.lines import LIVE
+from mockllm.recording.drafting.reporting import LIVE
 from mockllm.replay.compilation.unedited import is_unedited
 from mockllm.replay.loading import loads
 from mockllm.scenario.dump import dump

@@ -12,7 +12,7 @@ from mockllm.core.frame import Frame
 from mockllm.core.turn import Opaque, Reasoning, Refusal, Text, ToolCall, Turn
 from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS
-from mockllm.recording.drafting.unresolve import unresolve
+from mockllm.recording.drafting.answers import unresolve
 from mockllm.replay.compilation.resolve import resolve
 from mockllm.replay.loading import loads
 from mockllm.scenario.dump import dump
