@@ -77,10 +77,7 @@ def _continues(match: _Json) -> bool:
 
 
 def read(path: Path, used_names: Container[str] = ()) -> list[Draft]:
-    """The scenarios of the fixtures in a file, without tapes.
-
-    Args:
-        used_names: names that the scenarios must not have.
+    """The scenarios of the fixtures in a file, without tapes and without the `used_names`.
 
     Raises:
         UsageError: the file holds no fixtures.
@@ -131,11 +128,7 @@ def _fixture(entry: Any, source: str, *, agui: bool) -> _Fixture:
 
 
 def _match(fields: _Json, *, agui: bool) -> Match:
-    """The conditions of a fixture.
-
-    Raises:
-        WireError: it has a condition that scenarios do not have.
-    """
+    """The conditions of a fixture; WireError: one of them is none of scenarios."""
     user = fields.get("message" if agui else "userMessage")
     model, tool = fields.get("model"), fields.get("toolName")
     context, form = fields.get("context"), fields.get("responseFormat")
@@ -172,11 +165,7 @@ def _system(value: Any) -> TextCondition | None:
 
 
 def _add(fixture: _Fixture, groups: list[_Group], *, agui: bool) -> None:
-    """Adds a fixture to the group of its scenario.
-
-    Raises:
-        WireError: an earlier fixture answers the same requests.
-    """
+    """Adds a fixture to the group of its scenario; WireError: an earlier one answers first."""
     match = _match(fixture.match, agui=agui)
     apis: tuple[Api, ...] = ("agui",) if agui else _MODELS
     continues = _continues(fixture.match)
@@ -195,12 +184,9 @@ def _add(fixture: _Fixture, groups: list[_Group], *, agui: bool) -> None:
 
 
 def _continue(fixture: _Fixture, groups: list[_Group]) -> None:
-    """Adds a fixture for a tool result after the turn with the call.
+    """Adds a fixture for a tool result after the turn with the call; WireError: there is none.
 
     Where no call has the id, the latest call without an id gets it.
-
-    Raises:
-        WireError: no earlier fixture has the call.
     """
     match = fixture.match
     id, text = match.get("toolCallId"), match.get("toolResultContains")

@@ -172,7 +172,6 @@ def _usage(usage: Any) -> UsageSpec | None:
 
 
 def _first(counts: Any, names: Iterable[str]) -> int | None:
-    """The first of some keys that is a token count."""
     values = (counts.get(name) for name in names) if isinstance(counts, dict) else ()
     return next((one for one in values if type(one) is int and one >= 0), None)
 

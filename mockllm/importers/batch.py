@@ -61,11 +61,7 @@ _GENERIC = ("answer", "body", "output", "response", "stream")
 
 @dataclass(frozen=True, slots=True)
 class ImportResult:
-    """The result for one exchange, or for a file without exchanges.
-
-    Args:
-        request: method and path; "" where they are not known.
-    """
+    """The result for one exchange, or for a file without exchanges."""
 
     line: Line
     request: str = ""
@@ -105,11 +101,7 @@ def import_files(
     """Writes the scenarios of files; returns a result for each exchange, in the order of the files.
 
     Args:
-        paths: files of any kind that `detect` knows.
-        redactor: removes secrets before anything is written.
-        match: which conditions of a request a scenario gets.
         join: whether exchanges of different files, and of the folder, may be one conversation.
-        progress: is called with what is done.
     """
     redactor = redactor or Redactor()
     batch = _Batch(folder, redactor, join=join)
@@ -138,8 +130,6 @@ def import_files(
 
 
 class _Batch:
-    """The exchanges that were read, and the lines of the report so far."""
-
     def __init__(self, folder: Folder, redactor: Redactor, *, join: bool) -> None:
         self._folder = folder
         self._redactor = redactor
@@ -277,7 +267,6 @@ def _key(method: str, url: str, request_body: bytes, chunks: Iterable[TimedBytes
 
 
 def _common_folder(paths: Sequence[Path]) -> Path:
-    """The folder that all files are in."""
     folders = [str(path.absolute().parent) for path in paths]
     return Path(os.path.commonpath(folders)) if folders else Path()
 
@@ -309,7 +298,6 @@ def _same_match(scenario: Scenario | None, existing: Iterable[Scenario]) -> Scen
 
 
 def _skipped(draft: Draft, other: Scenario) -> Draft:
-    """A draft that writes nothing, and has its lines as skipped."""
     reason = f"the scenario {other.name} in the folder answers the same requests"
     report = (
         replace(line, outcome="skipped", description=reason, scenario="") for line in draft.report

@@ -201,12 +201,7 @@ def _tape(recorded: Recorded | None) -> Tape | None:
 
 @dataclass(slots=True)
 class _Client:
-    """A client that has the conversation of a scenario, turn by turn.
-
-    Args:
-        body: of the latest request.
-        answer_id, text, calls: of the latest answer.
-    """
+    """A client that has the conversation of a scenario, with its latest request and answer."""
 
     scenario: Scenario
     protocol: WireProtocol
@@ -326,18 +321,13 @@ _ESCAPED = re.compile(r"\\(\W)")
 
 
 def _result(condition: ResultCondition | None) -> str:
-    """A tool result that meets a condition."""
     if condition is None or (condition.text is None and not condition.error):
         return "ok"
     return "error" if condition.text is None else _meeting(condition.text, "ok")
 
 
 def _meeting(condition: TextCondition, otherwise: str) -> str:
-    """A text that meets a condition.
-
-    Args:
-        otherwise: for a regular expression that is matched by none of its own words.
-    """
+    """A text that meets a condition; `otherwise` where no word of a regular expression does."""
     if condition.op != "regex":
         return condition.value
     plain = _SYNTAX.sub("", condition.value)

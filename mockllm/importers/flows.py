@@ -57,18 +57,12 @@ def values(data: bytes) -> Iterator[tuple[Any, int, int]]:
 
 
 class _Reading:
-    """Reads one value, and counts what is in it."""
-
     def __init__(self, data: memoryview) -> None:
         self._data = data
         self._remaining = MAX_VALUES
 
     def value(self, at: int, end: int, depth: int) -> tuple[Any, int]:
-        """The value at an offset, and the offset after it.
-
-        Args:
-            end: where what the value is part of ends.
-        """
+        """The value at an offset, and the offset after it; what it is part of ends at `end`."""
         self._remaining -= 1
         if self._remaining < 0:
             raise WireError(f"byte {at}: a value holds more than {MAX_VALUES:,} others")
@@ -221,11 +215,7 @@ def _entry(flow: Any, source: str) -> Entry:
 
 
 def _exchange(flow: dict[str, Any], request: dict[str, Any], url: str, source: str) -> Entry:
-    """The exchange of a flow of HTTP.
-
-    Raises:
-        WireError: it is none, or its bodies are not in the file.
-    """
+    """The exchange of a flow of HTTP; WireError: it is none, or its bodies are not in the file."""
     response = flow.get("response")
     method = _text(request.get("method"))
     if method == "CONNECT":
@@ -251,11 +241,7 @@ def _exchange(flow: dict[str, Any], request: dict[str, Any], url: str, source: s
 
 
 def _content(message: dict[str, Any], name: str, error: str) -> bytes:
-    """The body of a request or an answer.
-
-    Raises:
-        WireError: mitmproxy did not keep it.
-    """
+    """The body of a request or an answer; WireError: mitmproxy did not keep it."""
     match message.get("content"):
         case bytes(data):
             return data
@@ -342,7 +328,6 @@ def _seconds(value: Any) -> float:
 
 
 def _format(version: Any) -> str:
-    """A file format: a number, of mitmproxy before 4 a version."""
     if isinstance(version, list):
         return ".".join(map(str, version))
     return str(version)

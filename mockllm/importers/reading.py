@@ -18,13 +18,7 @@ from mockllm.tapes.captured import Captured
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """An entry of a file that cannot be read as an exchange.
-
-    Args:
-        source: the file and the number of the entry in it, from 1.
-        reason: why it cannot be read.
-        request: method and URL; "" where they are not known.
-    """
+    """An entry of a file that cannot be read as an exchange, with method and URL if known."""
 
     source: str
     reason: str
@@ -76,7 +70,6 @@ def untimed_exchange(
 
 
 def _reason(status: int, reason: Any) -> str | None:
-    """The reason phrase to keep; None for the usual one."""
     if not isinstance(reason, str) or not reason.isascii() or not reason.isprintable():
         return None
     return unusual_reason(status, reason.strip() or None)
@@ -94,7 +87,6 @@ def _fitting_headers(headers: _Headers, body: bytes) -> _Headers:
 
 
 def _without_coding(headers: _Headers) -> _Headers:
-    """Headers without those of a compressed body."""
     return tuple(pair for pair in headers if pair[0] not in ("content-encoding", "content-length"))
 
 
@@ -107,11 +99,7 @@ def _is_text(data: bytes) -> bool:
 
 
 def _plain_request(headers: _Headers, body: bytes, source: str) -> tuple[_Headers, bytes]:
-    """The headers and the body of a request, decompressed: some clients compress it.
-
-    Raises:
-        WireError: an unknown coding, data that are not compressed with it, or too much data.
-    """
+    """The headers and the body of a request, decompressed: some clients compress it."""
     headers = _fitting_headers(headers, body)
     encoding = next((value for name, value in headers if name == "content-encoding"), "")
     encoding = encoding.strip().lower()
@@ -146,12 +134,8 @@ def from_base64(text: str) -> bytes:
 
 
 def header_pairs(headers: Any) -> tuple[tuple[str, str], ...]:
-    """Headers as pairs of name and value, names in lower case.
-
-    Args:
-        headers: a mapping of names to a value or a list of values, a list of mappings with `name`
-            and `value`, or a list of pairs; all are in use.
-    """
+    """Headers as pairs of name and value, names in lower case, from any form in use: a mapping of
+    names to values, a list of mappings with `name` and `value`, or a list of pairs."""
     pairs: list[tuple[str, Any]] = []
     match headers:
         case dict():

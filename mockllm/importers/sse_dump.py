@@ -31,14 +31,7 @@ _Headers = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, slots=True)
 class _Request:
-    """The request of a dump, from the files beside it.
-
-    Args:
-        body: as it was sent; b"" where there is none.
-        value: the JSON object of the body.
-        url: "" where it is not known.
-        status, content_type: of the answer, as `meta.json` has them.
-    """
+    """The request of a dump, and status and type of its answer, from the files beside it."""
 
     body: bytes
     value: dict[str, Any] | None
@@ -91,14 +84,12 @@ def read(path: Path) -> list[Entry]:
 
 
 def _minimal(protocol: WireProtocol, model: str, user: str, *, stream: bool) -> Json:
-    """The smallest request of an API with a user message."""
     body = protocol.client.first_request(model or "unknown", user)
     field = protocol.client.stream_field
     return {**body, field: stream} if field else body
 
 
 def _usual_url(protocol: WireProtocol, model: str, *, stream: bool) -> str:
-    """The URL of the service of an API."""
     client = protocol.client
     return client.service + client.path_of(model or "unknown", stream=stream)
 
@@ -151,7 +142,6 @@ def _request(path: Path) -> _Request:
 
 
 def _url(meta: dict[str, Any]) -> str:
-    """The URL of the request; "" where the file has no path."""
     path = str(meta.get("path") or "")
     if not path:
         return ""

@@ -104,7 +104,6 @@ def _status(response: dict[str, Any]) -> int:
 
 
 def _reason(response: dict[str, Any]) -> Any:
-    """The reason phrase, as the cassette has it."""
     status = response.get("status")
     return status.get("message") if isinstance(status, dict) else None
 

@@ -47,12 +47,7 @@ _BASE_URLS = ("base_url", "api_base", "openai_api_base", "azure_endpoint")
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something that was not converted, or not whole.
-
-    Args:
-        line: from 1.
-        text: what it is, and what to do.
-    """
+    """Something on a line that was not converted, or not whole, and what to do."""
 
     line: int
     text: str
@@ -60,12 +55,7 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """A converted file.
-
-    Args:
-        source: the new text.
-        notes: in the order of their lines.
-    """
+    """The new text of a file, and notes in the order of their lines."""
 
     source: str
     notes: tuple[Note, ...]

@@ -29,12 +29,7 @@ _OWN = ("x-mockllm-",)
 def not_found(
     player: Player, exchange: Captured, scenario: str, turn: int, session: Session
 ) -> str:
-    """Why the request of an exchange does not get back the recording of a turn; "" where it does.
-
-    Args:
-        player: of all scenarios that are served beside the recording.
-        session: of the requests before it.
-    """
+    """Why the request of an exchange does not get back the recording of a turn; "" if it does."""
     found = detected(exchange)
     headers = {name: value for name, value in exchange.request_headers if name[:10] not in _OWN}
     if _plays_only_when_named(player, scenario, turn):
@@ -87,13 +82,7 @@ def not_found_after_write(
     turn: int,
     taped: tuple[Tape, RecordedTurn] | None = None,
 ) -> str:
-    """Why the request of an exchange that was just written does not get back its recording.
-
-    Args:
-        competing: the scenarios of the folder that may answer its request.
-        turn: of `written`, which the exchange became.
-        taped: its tape, and what that decodes to; None: the file is read.
-    """
+    """Why the request of an exchange that was just written does not get back its recording."""
     player = Player((*competing, written))
     if taped is not None:
         player.recordings.know(written, turn, *taped)
@@ -150,7 +139,6 @@ class Competing:
 
 
 def _group(scenario: Scenario) -> RouteSpec | TextCondition | None:
-    """What the requests of a scenario have in common; None where that is not known."""
     if scenario.route is not None:
         return scenario.route
     user = scenario.match.user if scenario.match is not None else None

@@ -23,11 +23,7 @@ Mistake = tuple[KeyPath, str]
 
 
 def check(scenario: m.Scenario, schemas: Schemas | None = None) -> list[Mistake]:
-    """The mistakes of a scenario beyond keys, types and ranges; each is listed once.
-
-    Args:
-        schemas: compiled JSON Schemas, to share them among scenarios.
-    """
+    """The mistakes of a scenario beyond keys, types and ranges; each is listed once."""
     schemas = schemas or Schemas()
     tools = {tool.name: tool for tool in scenario.tools}
     mistakes = [*_tools(scenario, schemas), *_repeats_and_variants(scenario)]
@@ -241,11 +237,7 @@ def _order(
 
 
 def _fragment_count(part: m.Member, split: m.Split | None, *, opening: bool) -> int:
-    """How many fragments a part has.
-
-    Args:
-        opening: whether the opening of a call counts as a fragment.
-    """
+    """How many fragments a part has; the `opening` of a call may count as one."""
     match part:
         case m.FramePart():
             return 1

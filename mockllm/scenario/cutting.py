@@ -17,10 +17,7 @@ def fragments(text: str, split: Split, seed: str) -> tuple[str, ...]:
     """The fragments of `text`; joined they are `text` again.
 
     `words` keeps white space with the word after it. Empty text has no fragments, unless they
-    are written out.
-
-    Args:
-        seed: of a random split; the same text and seed give the same fragments on any machine.
+    are written out. The same text and seed give the same fragments on any machine.
     """
     match split:
         case tuple():

@@ -103,7 +103,6 @@ def _turn(turn: m.TurnSpec) -> dict[str, Any]:
 
 
 def _recorded(recorded: m.Recorded | None) -> Any:
-    """The file alone, or with what finds it again."""
     if recorded is None:
         return None
     keys = given(

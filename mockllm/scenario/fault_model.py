@@ -62,8 +62,7 @@ class Fault:
     Args:
         name: as in `mockllm.scenario.reading.faults.FAULTS`.
         place: where it strikes; None for a fault without such a parameter.
-        values: the other parameters in the order of their table: a text, a whole number (of
-            durations: microseconds), or whether.
+        values: the other parameters in the order of their table; durations are microseconds.
     """
 
     name: str

@@ -33,12 +33,8 @@ from mockllm.scenario.schema_validation import Schemas
 def load(
     paths: str | PathLike[str] | Iterable[str | PathLike[str]], vocabulary: Vocabulary
 ) -> tuple[Scenario, ...]:
-    """The scenarios of files and folders, in the order of the paths and of the file names.
-
-    Args:
-        paths: one path, or several: of files, or of folders that are searched to the bottom for
-            `*.yaml` and `*.yml`; hidden files are skipped, and no file is read twice.
-        vocabulary: the names of protocols and quirks that scenarios may use.
+    """The scenarios of files, and of folders to the bottom, in the order of paths and file names;
+    hidden files are skipped, and no file is read twice.
 
     Raises:
         ScenarioError: a file cannot be read or is wrong; it has every problem of every file.
@@ -59,8 +55,6 @@ def loads(
     """The scenarios in a text. Their tapes (`recorded`) are not looked for.
 
     Args:
-        vocabulary: the names of protocols and quirks that scenarios may use.
-        name: stands for the file in problems.
         read_file: reads a file that the text names, and raises OSError where it cannot; None:
             there are no such files.
 
@@ -73,11 +67,8 @@ def loads(
 
 
 def loads_sent(texts: Iterable[tuple[str, str]], vocabulary: Vocabulary) -> tuple[Scenario, ...]:
-    """The scenarios in several texts that were sent. No file may be named in them, because none is
-    beside them.
-
-    Args:
-        texts: a name that stands for the file in problems, and the text, each.
+    """The scenarios in texts that were sent, each with a name for problems. No file may be named
+    in them, because none is beside them.
 
     Raises:
         ScenarioError: a text is wrong; it has every problem of every text.
@@ -90,11 +81,7 @@ def loads_sent(texts: Iterable[tuple[str, str]], vocabulary: Vocabulary) -> tupl
 
 @dataclass(slots=True)
 class _Loaded:
-    """A scenario, and the marks of its name and its match.
-
-    Args:
-        matched: the key that `match` is the mark of: `match`, or `route` without one.
-    """
+    """A scenario, and the marks of its name and of its `match`, or its route without one."""
 
     scenario: Scenario
     file: str
@@ -111,12 +98,7 @@ class _Loaded:
 
 @dataclass(slots=True)
 class _Loading:
-    """One call of `load`, `loads` or `loads_sent`: the scenarios and problems so far.
-
-    Args:
-        in_files: whether the texts are files, which have their tapes beside them.
-        sent: whether the texts were sent, so that they may name no file.
-    """
+    """One call of `load`, `loads` or `loads_sent`: the scenarios and problems so far."""
 
     vocabulary: Vocabulary
     in_files: bool = False
@@ -264,7 +246,6 @@ class _Loading:
 
 
 def _has_fault(turn: TurnSpec) -> bool:
-    """Whether a turn, one of its variants, or an earlier try has a fault."""
     if turn.fault or any(_has_fault(variant) for _, variant in turn.variants):
         return True
     tries = (attempt.reply or attempt for attempt in turn.attempts)
@@ -272,7 +253,6 @@ def _has_fault(turn: TurnSpec) -> bool:
 
 
 def _named_files(scenario: Scenario) -> Iterator[KeyPath]:
-    """Where turns name tapes and the bodies of answers."""
     for index, turn in enumerate(scenario.turns):
         path: KeyPath = ("turns", index)
         if turn.recorded is not None:

@@ -155,8 +155,6 @@ class Timing:
     """When fragments are sent, in microseconds.
 
     Args:
-        ttft: the pause before the first fragment.
-        every: the pause between fragments.
         jitter: the largest random change of each pause, as a share of it (0.2 for `20%`).
         at: the offset of each fragment from the start of the answer, in place of all others.
     """
@@ -206,13 +204,14 @@ class Recorded:
 class Http:
     """An HTTP error in place of an answer; `retry_after` in microseconds.
 
+    Only an earlier try has the fields from `recorded` on.
+
     Args:
-        recorded: of an earlier try only: its exact answer, which may also be one that was broken
-            off, with a `status` below 400.
-        extra: of an earlier try only: as of `TurnSpec`.
-        reply: of an earlier try only: the answer that it gets in place of an error; one without a
-            `reply` of its own has that of the turn.
-        fault: of an earlier try only: what breaks on the way of its error; an answer has its own.
+        recorded: its exact answer, which may also be one that was broken off, with a `status`
+            below 400.
+        reply: the answer that it gets in place of an error; one without a `reply` of its own has
+            that of the turn.
+        fault: what breaks on the way of its error; an answer has its own.
     """
 
     status: int
@@ -266,10 +265,8 @@ class Wire:
     """How the stream is written; None is what the service of the protocol does.
 
     Args:
-        multiline: whether the data of each event are spread over several `data` lines.
         group: how many events are joined into one, where the protocol can join them.
         segments: the sizes of TCP writes in bytes; a tuple is used over and over.
-        quirks: names as in `mockllm.quirks`.
     """
 
     line_end: Literal["lf", "crlf", "cr"] | None = None
@@ -327,12 +324,8 @@ class RouteAnswer:
 
 @dataclass(frozen=True, slots=True)
 class RouteSpec:
-    """A route that calls no model: `POST /v1/embeddings`.
-
-    Args:
-        method: in upper case.
-        path: `{name}` in it stands for one segment, `*` for any text.
-    """
+    """A route that calls no model, `POST /v1/embeddings`: `{name}` stands for one segment, `*` for
+    any text."""
 
     method: str
     path: str
@@ -416,11 +409,9 @@ class Scenario:
         apis: the protocols that it plays over; () means every protocol.
         seed: None means the name.
         restart: whether the first turn follows the last one (`then: restart`).
-        any_ids: whether calls in a history may have ids that are not those of the scenario
-            (`ids: any`).
+        any_ids: whether calls in a history may have ids that are not those of the scenario.
         route: the route that it answers, which calls no model; None: it plays a conversation.
-        file: that it was loaded from, as it was named; "" for one that was not.
-        line: of its document in the file, from 1.
+        file, line: where it was loaded from.
     """
 
     name: str

@@ -10,12 +10,7 @@ Api = str
 
 
 class TextFile(str):
-    """A text that has a file of its own beside the YAML: `{file: NAME}`.
-
-    Args:
-        text: what is in the file.
-        file: its name.
-    """
+    """A text that has a file of its own beside the YAML: `{file: NAME}`."""
 
     __slots__ = ("file",)
     file: str

@@ -96,7 +96,6 @@ def _is_block_collection(value: Any) -> bool:
 
 
 def _is_short(items: list[Any]) -> bool:
-    """Whether a list fits on one line."""
     length = 0
     for item in items:
         if isinstance(item, str):
@@ -123,7 +122,6 @@ def _block(value: Any, indent: int, write: _Write) -> None:
 
 
 def _entry(key: Any, item: Any, indent: int, write: _Write) -> None:
-    """Writes an entry of a mapping."""
     _check_key(key)
     if _is_simple(key):
         write(f"{_strings(key)[0]}:")
@@ -151,11 +149,7 @@ def _inner(item: Any, indent: int, write: _Write) -> None:
 
 
 def _leaf(value: Any, indent: int) -> str:
-    """A scalar or a collection on one line, without a break at its end.
-
-    Args:
-        indent: of further lines of it.
-    """
+    """A scalar or a collection on one line; further lines of it have the `indent`."""
     if type(value) is str:
         literal = _literal(value, indent)
         return _strings(value)[0] if literal is None else literal

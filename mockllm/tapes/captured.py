@@ -27,22 +27,14 @@ CUTS: Mapping[Cut, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Captured:
-    """A request and its answer.
+    """A request and its answer, names of headers in lower case.
 
     Args:
-        method: `POST`, ...
         url: of the upstream, with the query.
-        request_headers: names in lower case, in their order.
-        request_body: as sent.
-        status: of the answer.
-        headers: of the answer, names in lower case, in their order.
-        chunks: the body as it arrived, not decompressed, in microseconds after the request was
-            sent.
-        cut: how the connection ended early, if it did.
+        chunks: the body as it arrived, not decompressed, in microseconds after the request.
         at: when the request came, in seconds since 1970.
         source: the origin, for messages: a file and a number, or the proxy.
         reason: the reason phrase of the status line; None for the usual one of the status.
-        trailers: the trailer fields after the body, names in lower case, in their order.
     """
 
     method: str

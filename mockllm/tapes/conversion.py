@@ -18,10 +18,7 @@ def detected(exchange: Captured) -> Detected:
 
 
 def request_of(exchange: Captured, found: Detected) -> Request:
-    """The neutral request of an exchange.
-
-    Args:
-        found: the result of `detected` for the exchange, with a protocol.
+    """The neutral request of an exchange of a known protocol.
 
     Raises:
         RequestError: its body is not a request of the protocol.

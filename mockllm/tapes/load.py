@@ -33,9 +33,6 @@ from mockllm.tapes.model import FORMAT_VERSION, MARK, RecordedRequest, Tape
 def load_tape(data: bytes, name: str) -> Tape:
     """The tape in a file.
 
-    Args:
-        name: of the file, for messages.
-
     Raises:
         ScenarioError: it is malformed or incomplete; the message names file and line.
     """
@@ -57,9 +54,6 @@ def load_tape(data: bytes, name: str) -> Tape:
 
 def load_head(line: bytes, name: str) -> tuple[Tape, int]:
     """The tape of a first line, without chunks, and the number of its chunks.
-
-    Args:
-        line: with its line end.
 
     Raises:
         ScenarioError: it is not the first line of a tape.
@@ -118,11 +112,7 @@ def _chunk(line: bytes, name: str, number: int) -> TimedBytes:
 
 
 def _bytes(written: Any) -> bytes:
-    """The inverse of `dump._dump_bytes` and `dump._dump_body`.
-
-    Raises:
-        TypeError, ValueError: it is neither.
-    """
+    """The inverse of `dump._dump_bytes` and `_dump_body`; TypeError, ValueError: it is neither."""
     match written:
         case str():
             return written.encode()
@@ -158,7 +148,6 @@ _VALUE = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
 
 
 def _is_headers(value: Any) -> bool:
-    """Whether it is a list of pairs that HTTP can send."""
     return isinstance(value, list) and all(
         isinstance(pair, list)
         and len(pair) == 2
@@ -178,7 +167,6 @@ def _is_count(value: Any) -> bool:
 
 
 def _head_fields() -> dict[str, _Check]:
-    """The fields of a tape's first line."""
     return {
         "api": (lambda value: value in ("", *PROTOCOLS), "one of " + ", ".join(PROTOCOLS)),
         "streamed": (lambda value: isinstance(value, bool), "true or false"),

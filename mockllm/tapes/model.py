@@ -15,13 +15,7 @@ MARK = "mockllm-tape"
 
 @dataclass(frozen=True, slots=True)
 class RecordedRequest:
-    """The request of a recorded answer, without its secrets.
-
-    Args:
-        url: of the service, with the query.
-        headers: names in lower case, in their order.
-        body: as sent.
-    """
+    """The request of a recorded answer, without its secrets; names of headers in lower case."""
 
     method: str
     url: str
@@ -31,18 +25,13 @@ class RecordedRequest:
 
 @dataclass(frozen=True, slots=True)
 class Tape:
-    """A recorded answer.
+    """A recorded answer, names of headers in lower case.
 
     Args:
         api: the name of its protocol; "" if the exchange has no known protocol.
         streamed: whether the request was for a stream.
-        status: of the answer, which may be an error.
-        headers: of the answer, names in lower case, in their order.
         chunks: of its body as they arrived, not decompressed, in microseconds after the request.
-        cut: how the connection ended early, if it did.
-        request: its request; None if that is not known.
         reason: the reason phrase of the status line; None for the usual one of the status.
-        trailers: the trailer fields after the body, names in lower case, in their order.
     """
 
     api: Api

@@ -47,7 +47,6 @@ class RecordedTurn:
     Args:
         turn: without times.
         events: the JSON objects of its events; a body is one, in the envelope of its API.
-        id, model: as the service named them; "" where it did not.
         problem: why `turn` is not all of the answer; "" where it is.
     """
 
@@ -59,12 +58,7 @@ class RecordedTurn:
 
 
 def recorded_turn(plain: Captured, protocol: WireProtocol, *, streamed: bool) -> RecordedTurn:
-    """The turn of an answer that is no HTTP error.
-
-    Args:
-        plain: not compressed.
-        streamed: whether the request asked for a stream.
-    """
+    """The turn of a decompressed answer that is no HTTP error."""
     if _is_stream(plain, streamed=streamed):
         return _of_stream(plain, protocol)
     return _of_body(plain, protocol)
@@ -112,7 +106,6 @@ def _has_content(frame: Frame) -> bool:
 
 
 def _folded(frames: Sequence[Frame], protocol: WireProtocol, problem: str) -> RecordedTurn:
-    """The turn that the frames add up to, as far as they can be understood."""
     wire = protocol.decoder()
     timed: list[Timed] = []
     try:
@@ -134,7 +127,6 @@ def _folded(frames: Sequence[Frame], protocol: WireProtocol, problem: str) -> Re
 
 
 def _objects(frames: Sequence[Frame]) -> Iterator[dict[str, Any]]:
-    """The JSON objects of the frames that have one."""
     for frame in frames:
         if frame.data is not None and frame.data.lstrip()[:1] == "{":
             try:
@@ -145,7 +137,6 @@ def _objects(frames: Sequence[Frame]) -> Iterator[dict[str, Any]]:
 
 
 def _longest(timed: Sequence[Timed]) -> Turn:
-    """The turn of the longest prefix of the events that can be folded."""
     for count in range(len(timed), -1, -1):
         try:
             return fold(timed[:count])
@@ -181,7 +172,6 @@ def _is_error(protocol: WireProtocol, value: dict[str, Any]) -> bool:
 
 
 def _failed(protocol: WireProtocol, value: object, text: str, problem: str) -> RecordedTurn:
-    """A turn that ends in the error of a body."""
     error = _error_in(protocol, value, text)
     message = error.message or "The service sent nothing."
     turn = Turn(error=StreamError(message, error.type, error.code))
@@ -192,11 +182,7 @@ def _failed(protocol: WireProtocol, value: object, text: str, problem: str) -> R
 
 
 def recorded_error(plain: Captured, protocol: WireProtocol) -> Http:
-    """The HTTP error of an answer, in whatever form the service wrote it.
-
-    Args:
-        plain: not compressed.
-    """
+    """The HTTP error of a decompressed answer, in whatever form the service wrote it."""
     text = plain.body.decode("utf-8", "replace")
     retry = _retry_after(plain)
     headers = tuple(
@@ -217,11 +203,7 @@ def _json(text: str) -> object:
 
 
 def _error_in(protocol: WireProtocol, value: object, text: str) -> ErrorSpec:
-    """The error in a body: in the form of its API, in any other form, or at least its text.
-
-    Args:
-        value: the JSON value of the body; None where it is no JSON.
-    """
+    """The error in a body: in the form of its API, in any other form, or at least its text."""
     own = protocol.decode_error(value) if isinstance(value, Mapping) else None
     if own is not None:
         return ErrorSpec(own.message, own.type, own.code)

@@ -46,13 +46,8 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class DraftedTurn:
-    """A turn of a scenario, without conditions on its request.
-
-    Args:
-        problem: why the turn is not all of the answer; "" where it is.
-        id: the service's id of the answer; "" where it has none.
-        decoded: what the tape decodes to; None for an HTTP error.
-    """
+    """A turn without conditions on its request; `problem` says why it is not all of the
+    answer, `id` is the service's id of the answer."""
 
     spec: TurnSpec
     tape: Tape
@@ -82,7 +77,6 @@ def draft_turn(exchange: Captured, detected: Detected, request: Request) -> Draf
 
 
 def _error(plain: Captured, protocol: WireProtocol) -> TurnSpec:
-    """The turn of an HTTP error."""
     http = recorded_error(plain, protocol)
     assert http.error is not None
     own = http.error
@@ -141,9 +135,6 @@ def unresolve(turn: Turn) -> m.TurnSpec:
 
     A call is marked `malformed` where its arguments are no JSON object, where no service would
     accept its name, or where another call has its id. A call without an id gets a derived one.
-
-    Args:
-        turn: as `tapes.recorded_turn.writable` returns it.
     """
     used: set[str] = set()
     reply: list[m.AnyPart] = [_written(part, used) for part in turn.parts]
@@ -159,7 +150,6 @@ def unresolve(turn: Turn) -> m.TurnSpec:
 
 
 def _written(part: Part, used: set[str]) -> m.Member:
-    """A part; the id of a call is added to those that are `used` already."""
     match part:
         case Text():
             cites = tuple(m.Citation(c.url, c.title, c.cited_text) for c in part.citations)
@@ -218,7 +208,6 @@ def _server_tool(call: ServerTool) -> m.ServerToolPart:
 
 
 def _id(id: str) -> str | None:
-    """An id that can be written: on one line."""
     return id if id and len(id.splitlines()) == 1 else None
 
 

@@ -48,11 +48,8 @@ class Conversation:
     """A scenario in the making.
 
     Args:
-        scenario: as it is now.
         number: which one it is, in the order of their beginnings.
-        opening: the user message that it begins with; None where there is no message of a user.
-        first: the request of its first turn; None where that is not known (any more).
-        last: the request of its last turn; None where that is not known.
+        first, last: requests; None where that is not known (any more).
         cut: whether the answer of its last turn was broken off; None where that was not looked at.
         earlier: whether it is from a run before this one.
         group: the file that its exchanges come from (`Origin.group`).
@@ -78,7 +75,6 @@ class Conversation:
         self.replies.clear()
 
     def reply(self, index: int) -> TurnEcho:
-        """Text and calls of a turn."""
         found = self.replies.get(index)
         if found is None:
             spec = self.turns[index]
@@ -221,12 +217,7 @@ class Placement:
 
 @dataclass(slots=True)
 class KnownConversations:
-    """All conversations, found by what they begin with.
-
-    Args:
-        is_cut: whether the last answer of a conversation was broken off.
-        overwrite: whether conversations of earlier runs give way to those of this one.
-    """
+    """All conversations, found by what they begin with."""
 
     is_cut: Callable[[Conversation], bool]
     overwrite: bool = False
@@ -313,7 +304,6 @@ class KnownConversations:
 
 
 def _without_prefix(id: str) -> str:
-    """An id of a stored answer without the prefix of its API: requests have it without."""
     for protocol in PROTOCOLS.values():
         if protocol.stored is not None:
             id = id.removeprefix(protocol.stored.prefix)

@@ -46,13 +46,9 @@ class Draft:
 
     Args:
         scenario: None where there is nothing to write but something to report.
-        tapes: by the name that the turn gives its tape in the draft; the folder chooses the file.
-        report: a line for each exchange that went into it.
+        tapes, files: by the names that the scenario gives them; the folder chooses the files.
         base: the scenario that this one replaces; None for a new one.
         stem: what the names of its files begin with; "" is the name of the scenario.
-        files: by the name that the scenario gives them in the draft, the bodies of its answers
-            that have a file.
-        decoded: what the tape of the turn that was added decodes to, where that is known.
     """
 
     scenario: Scenario | None
@@ -68,11 +64,7 @@ def drafts(
     exchanges: Iterable[tuple[Captured, Origin]],
     drafting: Drafting,
 ) -> Iterator[Draft]:
-    """The scenarios that exchanges become, in the order of their first requests.
-
-    Args:
-        exchanges: of any APIs and hosts, in the order of their requests.
-    """
+    """The scenarios that exchanges become, in the order of their first requests."""
     found: dict[str, Draft] = {}
     for number, (exchange, origin) in enumerate(exchanges):
         for draft in drafting.add(exchange, origin):
@@ -82,7 +74,6 @@ def drafts(
 
 
 def _merged(before: Draft, after: Draft) -> Draft:
-    """Two drafts of one scenario as one."""
     tapes = {**before.tapes, **after.tapes}
     report = before.report + after.report
     files = {**before.files, **after.files}
@@ -93,11 +84,8 @@ class Drafting:
     """Drafts scenarios one exchange at a time, for a recorder that never knows the last one.
 
     Args:
-        match: which conditions decide when a scenario answers.
-        known: scenarios that were written before; conversations that continue one become its
-            next turns.
+        known: scenarios that were written before; conversations go on in them.
         tape: what was recorded before (`Folder.tape`).
-        pattern: a regular expression for texts that had secrets (`Redactor.pattern`).
         overwrite: let conversations of this run replace `known` ones with the same opening.
         reserved: names that are taken by scenarios elsewhere.
     """
@@ -159,7 +147,6 @@ class Drafting:
         return draft, *others
 
     def _route(self, exchange: Captured, origin: Origin, reason: str) -> Draft:
-        """The scenario of an exchange that calls no model."""
         try:
             drafted = self._routes.add(exchange.plain(), origin)
         except (MockLLMError, ValueError) as error:
@@ -219,7 +206,6 @@ class Drafting:
         self._matches.keep(conversation)
 
     def _first(self, conversation: Conversation) -> Request | None:
-        """The request that a conversation began with; None where it is not known."""
         recorded = conversation.turns[0].recorded
         if conversation.first is None and recorded is not None:
             tape = self._tape(recorded)
@@ -246,11 +232,7 @@ class Drafting:
     # The scenario of an exchange
 
     def _recorded(self, request: Request, *, retried: bool) -> Recorded:
-        """What finds the recording of a request again; its file is not known yet.
-
-        Args:
-            retried: whether an earlier try of the same turn has the same request.
-        """
+        """What finds the recording of a request again; its file is not known yet."""
         if not self._rule.conditions:
             return Recorded("")  # it is to play only when it is named
         key = key_of_request(request)
@@ -268,8 +250,6 @@ class Drafting:
         exchange: Captured,
         origin: Origin,
     ) -> tuple[Conversation, Scenario | None, tuple[Draft, ...], tuple[str, ...]]:
-        """The conversation with the answer, its scenario before, the drafts of others, and what
-        is left out of the written turn."""
         conversation = placement.conversation
         if conversation is None or placement.kind == "branch":
             return self._begin(placement, request, spec, exchange, origin)
@@ -344,8 +324,6 @@ class Drafting:
     def _matched(
         self, scenario: Scenario, first: Request | None
     ) -> tuple[Scenario, tuple[Draft, ...]]:
-        """The scenario with a match that distinguishes it from all others, if there is one, and
-        the others that change for it."""
         if scenario.match is None and first is not None:
             history = next(openings(first.messages), None)
             opening = history.opening if history is not None else None
@@ -364,11 +342,7 @@ class Drafting:
 def _understood(
     exchange: Captured, found: Detected | None = None
 ) -> tuple[Request, DraftedTurn] | Line:
-    """The neutral request and the drafted turn, or why the exchange is skipped.
-
-    Args:
-        found: the result of `detected`, if it is known already.
-    """
+    """The neutral request and the drafted turn, or why the exchange is skipped."""
     found = found or detected(exchange)
     try:
         if found.protocol is None:
@@ -395,6 +369,5 @@ def _without_request(turn: TurnSpec) -> TurnSpec:
 
 
 def _appended(scenario: Scenario, spec: TurnSpec) -> tuple[Scenario, tuple[str, ...]]:
-    """The scenario with a turn more, and what is left out of it."""
     number = f"{len(scenario.turns) + 1}.{len(spec.attempts)}"
     return with_turn(scenario, spec, f"{scenario.name}.{number}.draft")

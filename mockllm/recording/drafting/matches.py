@@ -49,13 +49,7 @@ _DISTINGUISHING: tuple[str, ...] = ("system", "tools", "model", "stream")
 
 @dataclass(slots=True)
 class Matches:
-    """Chooses the matches of scenarios, so that each is found by its own first request.
-
-    Args:
-        rule: the conditions from the start.
-        pattern: for texts that had secrets.
-        first: the first request of a conversation; None where it is not known.
-    """
+    """Chooses the matches of scenarios, so that each is found by its own first request."""
 
     rule: MatchRule
     pattern: Pattern
@@ -82,8 +76,6 @@ class Matches:
     def _with(
         self, match: Match, name: str, request: Request, user: str | None = None
     ) -> Match | None:
-        """The match with one more condition of a request; None where the request has nothing
-        for it."""
         match name:
             case "user" if user:
                 return replace(match, user=self.condition(user))
@@ -112,15 +104,10 @@ class Matches:
     def distinguished(
         self, scenario: Scenario, request: Request | None
     ) -> tuple[Scenario, list[tuple[Conversation, Scenario]]]:
-        """The scenario with a match that its own first request meets and no other's does; with
-        further conditions where that takes some.
+        """The scenario with a match that its own first request meets and no other's does, and the
+        competitors that have to change for it, as they are then.
 
-        Args:
-            request: its first one; None where that is not known.
-
-        Returns:
-            the scenario, and the competitors that have to change for it, as they are then. Where no
-            condition distinguishes it from another one, only the digests of their requests do.
+        Where no condition distinguishes it from another one, only the digests of their requests do.
         """
         competitors = self._competitors(scenario, request)
         if not competitors:
@@ -147,11 +134,7 @@ class Matches:
         request: Request | None,
         changed: Mapping[str, Scenario] = MappingProxyType({}),
     ) -> list[Conversation]:
-        """The conversations of which one would get the other's request.
-
-        Args:
-            changed: by name, the scenarios that will change.
-        """
+        """The conversations of which one would get the other's request."""
         if scenario.match is None:
             return []
         return [
@@ -179,11 +162,7 @@ class Matches:
     def _narrower(
         self, scenario: Scenario, request: Request | None, rivals: Iterable[Request | None] = ()
     ) -> Iterator[Scenario]:
-        """The scenario with further conditions that its request meets, as few as possible first.
-
-        Args:
-            rivals: requests that a condition on the body is to tell from this one.
-        """
+        """The scenario with further conditions that its request meets, as few as possible first."""
         for count in range(1, len(_DISTINGUISHING) + 1 if request is not None else 1):
             if count == 2 and request is not None and scenario.match is not None:
                 body = distinguishing_fields(request, [one for one in rivals if one is not None])
@@ -200,8 +179,6 @@ class Matches:
     def _with_changes(
         self, scenario: Scenario, request: Request, competitors: list[Conversation]
     ) -> tuple[Scenario, list[tuple[Conversation, Scenario]]] | None:
-        """The scenario, and its competitors with conditions that distinguish them; None where there
-        are none."""
         firsts = [self.first(competitor) for competitor in competitors]
         if any(first is not None and first.api != request.api for first in firsts):
             scenario = replace(scenario, apis=(request.api,))
@@ -215,11 +192,7 @@ class Matches:
     def _changes(
         self, mine: Scenario, request: Request, ways: dict[str, list[Scenario]]
     ) -> list[tuple[Conversation, Scenario]] | None:
-        """A scenario's competitors, each with conditions that distinguish it from all others.
-
-        Args:
-            ways: by name, how the competitors can change; it is added to.
-        """
+        """A scenario's competitors, each with conditions that distinguish it from all others."""
         changed = {mine.name: mine}
         changes = []
         for competitor in self._competitors(mine, request):
@@ -249,7 +222,6 @@ class Matches:
 
 
 def _is_same(one: Request, other: Request) -> bool:
-    """Whether no condition can tell two requests apart."""
     mine, theirs = ((sent.api, sent.model, sent.stream, sent.body) for sent in (one, other))
     return mine == theirs
 
@@ -353,7 +325,6 @@ def _at(value: Any, path: _Path) -> Any:
 
 
 def _part(body: Mapping[str, Any], paths: Sequence[_Path]) -> dict[str, Any]:
-    """The part of a body that has the values at some paths; lists keep their length."""
     part: dict[str, Any] = {}
     for path in paths:
         target: Any = part

@@ -47,11 +47,7 @@ def file_stem(name: str) -> str:
 
 
 def free_name(name: str, taken: Callable[[str], bool], *, first: int = 2) -> str:
-    """The name itself, or `NAME-2`, `NAME-3`, ... where it is taken.
-
-    Args:
-        first: the number to try first.
-    """
+    """The name itself, or `NAME-2`, `NAME-3`, ... where it is taken."""
     if not taken(name):
         return name
     number = first

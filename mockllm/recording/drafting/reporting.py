@@ -16,14 +16,12 @@ Outcome = Literal["neutral", "partial", "skipped"]
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """The result for one exchange: a line of the report.
+    """The result for one exchange.
 
     Args:
-        source: where the exchange was read from.
         outcome: `neutral` (the turn in the YAML is all of the answer), `partial` (only the tape has
             all of it), `skipped` (nothing is written).
         description: which scenario and turn it became, or why it was skipped.
-        scenario: the name of its scenario; "" where it has none.
         turn: which of its turns, from 0.
         not_found: why its own request does not get it back from the folder; "" where it does,
             or where that was not looked at.
@@ -43,16 +41,12 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where an exchange comes from.
-
-    Exchanges are joined to a conversation, or to the tries of one turn, only within a group.
+    """Where an exchange comes from; only those of a group become one conversation.
 
     Args:
         group: the file; "" for live traffic, which is one group with what was recorded before.
-        stem: the name of the file without its ending, from which those of the scenario and of its
-            files are made; "" if the text of the user gives them.
-        description: for people, such as `tests/cassettes/test_trip.yaml, exchange 3`; "" if there
-            is none.
+        stem: what names begin with; "" if the text of the user gives them.
+        description: for people, such as `tests/cassettes/test_trip.yaml, exchange 3`.
     """
 
     group: str = ""
@@ -78,11 +72,7 @@ def line_of(
     scenario: Scenario,
     left_out: Sequence[str] = (),
 ) -> Line:
-    """The line of the report for an exchange that is the last turn of a scenario.
-
-    Args:
-        left_out: what the written turn lacks of the answer.
-    """
+    """The line of the report for an exchange that is the last turn of a scenario."""
     notes = [f"turn {len(scenario.turns)} of {scenario.name}"]
     if answer.problem:
         notes.append(f"only the tape has all of it ({answer.problem})")

@@ -53,12 +53,7 @@ _Key = tuple[str, str, str, tuple[str, ...]]
 
 @dataclass(frozen=True, slots=True)
 class DraftedRoute:
-    """A scenario with one turn more.
-
-    Args:
-        base: the scenario before; None for a new one.
-        files: the bodies that get a file, by the names in the scenario.
-    """
+    """A scenario with one turn more."""
 
     scenario: Scenario
     base: Scenario | None
@@ -74,11 +69,7 @@ class _Known:
 
 
 class RouteDrafting:
-    """Drafts the scenarios of routes.
-
-    Args:
-        free_name: a name that no scenario has, from a wanted one.
-    """
+    """Drafts the scenarios of routes."""
 
     def __init__(self, free_name: Callable[[str], str]) -> None:
         self._free_name = free_name
@@ -179,7 +170,6 @@ def _notes(exchange: Captured, order: int) -> tuple[str, ...]:
 
 
 def _recorded(exchange: Captured) -> Recorded:
-    """What finds the recording again. Its file is not known yet."""
     key = key_of_route(exchange)
     return Recorded("") if key is None else Recorded("", request=key[0], redacted=key[1])
 
@@ -234,7 +224,6 @@ def _changes(value: Any) -> bool:
 def _with_turn(
     scenario: Scenario, exchange: Captured, recorded: Recorded
 ) -> tuple[Scenario, dict[str, bytes]]:
-    """The scenario with the answer as its last turn, and the files of the turn."""
     number = len(scenario.turns) + 1
     kind = exchange.header("content-type")
     answer, files = _body(exchange.body, kind, f"{scenario.name}.{number}")
@@ -245,7 +234,6 @@ def _with_turn(
 
 
 def _body(body: bytes, kind: str, stem: str) -> tuple[RouteAnswer, dict[str, bytes]]:
-    """The body as `answer` has it, and the file where it has one."""
     if not body:
         return RouteAnswer(), {}
     text = _text(body)

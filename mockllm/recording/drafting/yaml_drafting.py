@@ -77,9 +77,6 @@ def with_turn(
     """A scenario with a turn more, in a form that can be loaded and read, and what is left out of
     the turn for that.
 
-    Args:
-        file: the tape of the turn; "" where there is none.
-
     Raises:
         ScenarioError: it cannot be loaded whatever the turn says.
     """
@@ -132,7 +129,6 @@ def _any_finish(part: AnyPart) -> Ending | None:
 
 
 def _in_place_of(part: AnyPart) -> list[AnyPart]:
-    """The beginning of a part that cannot be written whole."""
     match part:
         case TextPart() | ReasoningPart() | RefusalPart():
             return [replace(part, text=part.text[:_MOST_SHORTENED])]
@@ -146,7 +142,6 @@ def _kind(part: AnyPart) -> str:
 
 
 def _loaded(spec: TurnSpec, most: int = _MOST_WHOLE) -> TurnSpec | str:
-    """The turn as it is loaded again, or why it cannot be."""
     size = len(repr(spec))
     if size > most:
         return f"it takes {size:,} characters, and {most:,} are written"

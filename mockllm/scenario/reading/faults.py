@@ -63,7 +63,6 @@ def _inside(node: Node, findings: Findings) -> Place | None:
 
 
 def _place_table(name: str, **readers: Reader) -> Table:
-    """The table of a fault that strikes at a place."""
     return table(
         name, after=_after, inside=_inside, before=_before(choices(name, "before")), **readers
     )
@@ -80,7 +79,6 @@ def _before(names: tuple[str, ...]) -> Reader:
 
 
 def _for(node: Node, findings: Findings) -> int | str | None:
-    """A duration, or `ever`."""
     if isinstance(node, Scalar) and node.value == "ever":
         return "ever"
     value: int | None = duration(node, findings)
@@ -121,11 +119,7 @@ FAULTS: dict[str, Table] = {
 
 
 def fault(name: str, node: Node, findings: Findings, *, bare: bool = False) -> Fault | None:
-    """A fault, from the mapping of its parameters; null is one without any.
-
-    Args:
-        bare: whether the node is the name alone.
-    """
+    """A fault, from the mapping of its parameters; null, or a `bare` name, is one without any."""
     parameters = FAULTS[name]
     values: dict[str, Any] | None
     if bare or is_null(node):

@@ -19,12 +19,7 @@ _SUFFIXES = (".yaml", ".yml")
 
 
 def texts(paths: Iterable[str], problems: list[Problem]) -> Iterator[tuple[str, str]]:
-    """The names and texts of scenario files.
-
-    Args:
-        paths: files, or folders to search to the bottom for `*.yaml` and `*.yml`.
-        problems: a problem is added for each path that cannot be read.
-    """
+    """The names and texts of scenario files."""
     seen: set[tuple[int, int]] = set()
     for path in paths:
         for name in _expand(path, problems):

@@ -20,12 +20,7 @@ _BARE = re.compile(r"[A-Za-z0-9_-]+\Z")
 
 @dataclass(frozen=True, slots=True)
 class SourceLocation:
-    """Where a value is written.
-
-    Args:
-        line, column: counted from 1.
-        path: from the root, as `format_path` gives it.
-    """
+    """Where a value is written: line and column from 1, and its path as `format_path` gives it."""
 
     line: int
     column: int
@@ -98,10 +93,6 @@ def node_paths(root: Node) -> dict[int, KeyPath]:
 
 
 def locate_node(paths: dict[int, KeyPath], node: Node, mark: Mark) -> SourceLocation:
-    """The location of a mark inside a node.
-
-    Args:
-        paths: of the node's document, as `node_paths` gives them.
-    """
+    """The location of a mark inside a node."""
     path = format_path(paths.get(id(node), ()))
     return SourceLocation(mark.line + 1, mark.column + 1, path)

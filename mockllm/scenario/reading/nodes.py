@@ -82,11 +82,7 @@ class YamlDocument:
 
 
 def documents(text: str, name: str, parser: Any = PARSER) -> Iterator[YamlDocument]:
-    """The documents of a YAML stream, one by one.
-
-    Args:
-        name: the file in problems.
-        parser: a PyYAML loader class; only its event parser is used.
+    """The documents of a YAML stream, one by one, with a PyYAML loader class for its events.
 
     Raises:
         ScenarioError: broken syntax, or a document beyond its bounds. The documents before it
@@ -137,8 +133,6 @@ def _unprintable_problem(text: str, name: str) -> Problem:
 
 @dataclass(slots=True)
 class _Composer:
-    """Composes one document from events."""
-
     next_event: Callable[[], Any]
     name: str
     notes: list[tuple[Node, Mark, str]] = field(default_factory=list)

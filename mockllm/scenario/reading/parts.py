@@ -120,7 +120,6 @@ def _data(node: Node, findings: Findings) -> Any:
 
 
 def _data_file(node: Node, findings: Findings) -> str | None:
-    """The data of a frame, in a file."""
     return text_of_file(node, findings)
 
 
@@ -128,7 +127,6 @@ error = record(m.ErrorSpec, table("error"))
 
 
 def _field(node: Node, findings: Findings) -> str | None:
-    """A string on one line, which may be empty."""
     empty = isinstance(node, Scalar) and not node.plain and not node.value
     return "" if empty else line(node, findings)
 

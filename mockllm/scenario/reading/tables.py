@@ -41,11 +41,7 @@ TABLES: dict[str, Table] = {}
 
 
 def table(name: str, /, **readers: Reader | str) -> Table:
-    """The keys of a definition with their readers.
-
-    Args:
-        readers: by key; of a string with a pattern, what it must be, for messages.
-    """
+    """The keys of a definition with their readers."""
     definition = _DEFINITIONS[name]
     properties: dict[str, Any] = definition["properties"]
     assert readers.keys() <= properties.keys(), f"{name} has no {readers.keys() - properties}"

@@ -31,7 +31,6 @@ from mockllm.scenario.reading.values import (
 
 
 def _is_filled(node: Node, expected: str, findings: Findings) -> bool:
-    """Whether a node is a mapping with entries, as expected."""
     if not isinstance(node, Mapping):
         findings.must_be(node, expected)
         return False
@@ -111,7 +110,6 @@ _RECORDED = table(
 
 
 def _recorded(node: Node, findings: Findings) -> m.Recorded | None:
-    """The name of a tape, or a mapping with it and with what finds the recording again."""
     if not isinstance(node, Mapping):
         name: str | None = inner_path(node, findings)
         return None if name is None else m.Recorded(name)
@@ -138,7 +136,6 @@ def _segments(node: Node, findings: Findings) -> m.Segments | tuple[int, ...] | 
 
 
 def _quirk(node: Node, findings: Findings) -> str | None:
-    """The name of a quirk, with or without its variant."""
     name = line(node, findings)
     if name is None:
         return None
@@ -218,7 +215,6 @@ def _maybe_empty(several: Reader) -> Reader:
 
 
 def _mappings(table: Table, of: str) -> Reader:
-    """A reader of lists of mappings."""
     several = _maybe_empty(listing(record(dict, table), of))
 
     def read(node: Node, findings: Findings) -> list[Any] | None:

@@ -83,11 +83,7 @@ class Findings:
         return len(self.found) >= MAX_FINDINGS
 
     def add(self, node: Node, message: str, mark: Mark = None) -> None:
-        """Adds a mistake of a node.
-
-        Args:
-            mark: where it is, if not at the beginning of the node.
-        """
+        """Adds a mistake of a node."""
         if not self.full:
             self.found.append((node, mark or node.mark, message))
 
