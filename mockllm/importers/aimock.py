@@ -21,22 +21,11 @@ from mockllm.importers.aimock_replies import CHUNK_SIZE, agui_turn, turn
 from mockllm.importers.files import contents, json_value
 from mockllm.recording.drafting.drafts import Draft, Line
 from mockllm.recording.drafting.naming import free_name, slug
-from mockllm.scenario.model import (
-    Api,
-    Defaults,
-    Expect,
-    Http,
-    Match,
-    ResultCondition,
-    Scenario,
-    TextCondition,
-    ToolPart,
-    TurnSpec,
-)
+from mockllm.scenario import model as m
 from mockllm.scenario.precedence import match_key
 
 _Json = dict[str, Any]
-_MODELS: tuple[Api, ...] = ("chat", "responses", "anthropic", "gemini")
+_MODELS: tuple[m.Api, ...] = ("chat", "responses", "anthropic", "gemini")
 _CONTEXT = "x-aimock-context"
 
 
@@ -44,8 +33,8 @@ _CONTEXT = "x-aimock-context"
 class _Group:
     """The fixtures of one scenario."""
 
-    match: Match
-    apis: tuple[Api, ...]
+    match: m.Match
+    apis: tuple[m.Api, ...]
     file: str
     fixtures: list[_Fixture] = field(default_factory=list)
 
@@ -56,7 +45,7 @@ class _Fixture:
 
     source: str
     match: _Json
-    spec: TurnSpec
+    spec: m.TurnSpec
     lost: tuple[str, ...] = ()
 
     @property
@@ -127,7 +116,7 @@ def _fixture(entry: Any, source: str, *, agui: bool) -> _Fixture:
 # Conditions
 
 
-def _match(fields: _Json, *, agui: bool) -> Match:
+def _match(fields: _Json, *, agui: bool) -> m.Match:
     """The conditions of a fixture; WireError: one of them is none of scenarios."""
     user = fields.get("message" if agui else "userMessage")
     model, tool = fields.get("model"), fields.get("toolName")
@@ -135,15 +124,17 @@ def _match(fields: _Json, *, agui: bool) -> Match:
     state = fields.get("stateKey")
     if state is not None:
         raise WireError("it has the condition 'stateKey', which scenarios do not have")
-    match = Match(
+    match = m.Match(
         model=_glob(model) if isinstance(model, str) else None,
-        user=TextCondition("contains", user) if isinstance(user, str) else None,
+        user=m.TextCondition("contains", user) if isinstance(user, str) else None,
         system=_system(fields.get("systemMessage")),
         tools=(tool,) if isinstance(tool, str) else (),
-        headers=((_CONTEXT, TextCondition("equals", context)),) if isinstance(context, str) else (),
+        headers=((_CONTEXT, m.TextCondition("equals", context)),)
+        if isinstance(context, str)
+        else (),
         body={"response_format": {"type": form}} if isinstance(form, str) else None,
     )
-    return match if match.conditions else Match(anything=True)
+    return match if match.conditions else m.Match(anything=True)
 
 
 def _glob(model: str) -> str:
@@ -151,14 +142,14 @@ def _glob(model: str) -> str:
     return re.sub(r"([*?\[])", r"[\1]", model) + "*"
 
 
-def _system(value: Any) -> TextCondition | None:
+def _system(value: Any) -> m.TextCondition | None:
     needles = [value] if isinstance(value, str) else value
     if not isinstance(needles, list) or not needles:
         return None
     if len(needles) == 1:
-        return TextCondition("contains", str(needles[0]))
+        return m.TextCondition("contains", str(needles[0]))
     ahead = "".join(f"(?=.*{re.escape(str(needle))})" for needle in needles)
-    return TextCondition("regex", rf"(?s)\A{ahead}")
+    return m.TextCondition("regex", rf"(?s)\A{ahead}")
 
 
 # Turns
@@ -167,7 +158,7 @@ def _system(value: Any) -> TextCondition | None:
 def _add(fixture: _Fixture, groups: list[_Group], *, agui: bool) -> None:
     """Adds a fixture to the group of its scenario; WireError: an earlier one answers first."""
     match = _match(fixture.match, agui=agui)
-    apis: tuple[Api, ...] = ("agui",) if agui else _MODELS
+    apis: tuple[m.Api, ...] = ("agui",) if agui else _MODELS
     continues = _continues(fixture.match)
     if continues and match.user is None:
         _continue(fixture, [group for group in groups if group.apis == apis])
@@ -192,14 +183,14 @@ def _continue(fixture: _Fixture, groups: list[_Group]) -> None:
     id, text = match.get("toolCallId"), match.get("toolResultContains")
     for group in reversed(groups):
         last = group.fixtures[-1]
-        calls = [part for part in last.spec.reply if isinstance(part, ToolPart)]
+        calls = [part for part in last.spec.reply if isinstance(part, m.ToolPart)]
         if not any(call.id == id or call.id is None or id is None for call in calls):
             continue
         if isinstance(id, str) and all(call.id != id for call in calls):
             last.spec = _with_id(last.spec, id)
         if isinstance(text, str) and isinstance(id, str):
-            condition = ResultCondition(TextCondition("contains", text))
-            fixture.spec = replace(fixture.spec, request=Expect(results=((id, condition),)))
+            condition = m.ResultCondition(m.TextCondition("contains", text))
+            fixture.spec = replace(fixture.spec, request=m.Expect(results=((id, condition),)))
         elif isinstance(text, str):
             fixture.lost += ("toolResultContains",)
         fixture.match = {**match, "turnIndex": last.position[0] + 1}
@@ -209,12 +200,12 @@ def _continue(fixture: _Fixture, groups: list[_Group]) -> None:
     raise WireError(f"no fixture before it makes {which}, or another answers it")
 
 
-def _with_id(spec: TurnSpec, id: str) -> TurnSpec:
+def _with_id(spec: m.TurnSpec, id: str) -> m.TurnSpec:
     """The turn with an id for the first of its calls that has none."""
     parts = list(spec.reply)
-    at = next(i for i, one in enumerate(parts) if isinstance(one, ToolPart) and one.id is None)
+    at = next(i for i, one in enumerate(parts) if isinstance(one, m.ToolPart) and one.id is None)
     part = parts[at]
-    assert isinstance(part, ToolPart)
+    assert isinstance(part, m.ToolPart)
     parts[at] = replace(part, id=id)
     return replace(spec, reply=tuple(parts))
 
@@ -238,24 +229,24 @@ def _drafts(groups: Iterable[_Group], used_names: Container[str]) -> Iterator[Dr
         own.add(name)
         turns, report = _turns(playable, name)
         yield Draft(
-            Scenario(
+            m.Scenario(
                 name,
                 turns,
                 description=f"Imported from {group.file}.",
                 apis=group.apis,
                 match=group.match,
-                defaults=Defaults(split=CHUNK_SIZE if group.apis == _MODELS else None),
+                defaults=m.Defaults(split=CHUNK_SIZE if group.apis == _MODELS else None),
             ),
             report=(*skipped, *report),
         )
 
 
-def _turns(fixtures: Sequence[_Fixture], name: str) -> tuple[tuple[TurnSpec, ...], list[Line]]:
+def _turns(fixtures: Sequence[_Fixture], name: str) -> tuple[tuple[m.TurnSpec, ...], list[Line]]:
     """The turns of a scenario, and a line for each fixture. An error before the last fixture is an
     attempt at the turn after it."""
-    turns: list[TurnSpec] = []
+    turns: list[m.TurnSpec] = []
     report: list[Line] = []
-    failures: tuple[Http, ...] = ()
+    failures: tuple[m.Http, ...] = ()
     for one in fixtures:
         lost = f"; not kept: {', '.join(one.lost)}" if one.lost else ""
         description = f"turn {len(turns) + 1} of {name}{lost}"
@@ -268,7 +259,7 @@ def _turns(fixtures: Sequence[_Fixture], name: str) -> tuple[tuple[TurnSpec, ...
     return tuple(turns), report
 
 
-def _name(match: Match) -> str:
+def _name(match: m.Match) -> str:
     """The text that a scenario is named by: its user message, else its first tool or model."""
     user = match.user.value if match.user is not None else ""
     return user or next(iter(match.tools), "") or match.model or ""

@@ -16,20 +16,9 @@ from mockllm.core.timeline import fold
 from mockllm.errors import MockLLMError, WireError
 from mockllm.protocols import PROTOCOLS
 from mockllm.recording.drafting.answers import unresolve
+from mockllm.scenario import model as m
 from mockllm.scenario.durations import MAX_DURATION
 from mockllm.scenario.jsontext import compact, is_object
-from mockllm.scenario.model import (
-    AnyPart,
-    ErrorSpec,
-    FramePart,
-    Http,
-    ReasoningPart,
-    TextPart,
-    Timing,
-    ToolPart,
-    TurnSpec,
-    UsageSpec,
-)
 from mockllm.tapes.recorded_turn import writable
 
 _Json = dict[str, Any]
@@ -55,7 +44,7 @@ _INPUT = ("prompt_tokens", "input_tokens", "promptTokenCount")
 _OUTPUT = ("completion_tokens", "output_tokens", "candidatesTokenCount")
 
 
-def turn(entry: _Json) -> tuple[TurnSpec, tuple[str, ...]]:
+def turn(entry: _Json) -> tuple[m.TurnSpec, tuple[str, ...]]:
     """The turn of a fixture, and the names of the keys that are not kept.
 
     Raises:
@@ -65,7 +54,7 @@ def turn(entry: _Json) -> tuple[TurnSpec, tuple[str, ...]]:
     if not isinstance(response, dict):
         raise WireError("it has no 'response'")
     if isinstance(response.get("error"), dict):
-        return TurnSpec(http=_http(response)), ()
+        return m.TurnSpec(http=_http(response)), ()
     for kind in _OTHER_KINDS:
         if kind in response:
             raise WireError(f"it answers with '{kind}', which is no conversation")
@@ -77,7 +66,7 @@ def turn(entry: _Json) -> tuple[TurnSpec, tuple[str, ...]]:
     lost += [name for name in _NOT_KEPT_BESIDE if name in entry]
     if finish is not None and finish not in _FINISHES:
         lost.append("finishReason")
-    spec = TurnSpec(
+    spec = m.TurnSpec(
         reply=reply,
         finish=_FINISHES.get(str(finish)),
         usage=_usage(response.get("usage")),
@@ -86,7 +75,7 @@ def turn(entry: _Json) -> tuple[TurnSpec, tuple[str, ...]]:
     return spec, tuple(lost)
 
 
-def _http(response: _Json) -> Http:
+def _http(response: _Json) -> m.Http:
     error = response["error"]
     seconds = response.get("retryAfter")
     status = response.get("status", 500)
@@ -95,31 +84,31 @@ def _http(response: _Json) -> Http:
     fields = {
         key: error[key] for key in ("message", "type", "code") if isinstance(error.get(key), str)
     }
-    return Http(
+    return m.Http(
         status,
         retry_after=_micro(seconds, 1_000_000) if seconds is not None else None,
-        error=ErrorSpec(**fields) if fields else None,
+        error=m.ErrorSpec(**fields) if fields else None,
     )
 
 
 # Parts
 
 
-def _reply(response: _Json, entry: _Json) -> Iterator[AnyPart]:
+def _reply(response: _Json, entry: _Json) -> Iterator[m.AnyPart]:
     size = entry.get("chunkSize")
     split = size if isinstance(size, int) and size > 0 and size != CHUNK_SIZE else None
     for part in _parts(response, entry):
-        yield part if isinstance(part, FramePart) or split is None else replace(part, split=split)
+        yield part if isinstance(part, m.FramePart) or split is None else replace(part, split=split)
 
 
 def _parts(
     response: _Json, entry: _Json
-) -> Iterator[TextPart | ReasoningPart | ToolPart | FramePart]:
+) -> Iterator[m.TextPart | m.ReasoningPart | m.ToolPart | m.FramePart]:
     if entry.get("openRouterProcessing") is True:
-        yield FramePart("chat", comment="OPENROUTER PROCESSING")
+        yield m.FramePart("chat", comment="OPENROUTER PROCESSING")
     if reasoning := response.get("reasoning"):
         signature = response.get("reasoningSignature")
-        yield ReasoningPart(str(reasoning), signature=str(signature) if signature else None)
+        yield m.ReasoningPart(str(reasoning), signature=str(signature) if signature else None)
     blocks = response.get("blocks")
     if isinstance(blocks, list) and blocks:
         for block in blocks:
@@ -127,21 +116,21 @@ def _parts(
         return
     content = response.get("content")
     if content or (content == "" and not response.get("toolCalls")):
-        yield TextPart(content if isinstance(content, str) else compact(content))
+        yield m.TextPart(content if isinstance(content, str) else compact(content))
     for call in response.get("toolCalls") or ():
         yield _call(call)
 
 
-def _block(block: Any) -> TextPart | ToolPart:
+def _block(block: Any) -> m.TextPart | m.ToolPart:
     match block:
         case {"type": "text", "text": str(text)}:
-            return TextPart(text)
+            return m.TextPart(text)
         case {"type": "toolCall"}:
             return _call(block)
     raise WireError(f"a block is neither text nor a toolCall: {compact(block)[:60]}")
 
 
-def _call(call: Any) -> ToolPart:
+def _call(call: Any) -> m.ToolPart:
     match call:
         case {"name": str(name)} if name:
             arguments = call.get("arguments")
@@ -149,7 +138,7 @@ def _call(call: Any) -> ToolPart:
             raise WireError(f"a tool call has no name: {compact(call)[:60]}")
     text = arguments if isinstance(arguments, str) else compact(arguments or {})
     id = call.get("id")
-    return ToolPart(
+    return m.ToolPart(
         name,
         id=str(id) if id else None,
         arguments=None if text in ("", "{}") else text,
@@ -157,18 +146,18 @@ def _call(call: Any) -> ToolPart:
     )
 
 
-def _usage(usage: Any) -> UsageSpec | None:
+def _usage(usage: Any) -> m.UsageSpec | None:
     if not isinstance(usage, dict):
         return None
     prompt = usage.get("prompt_tokens_details")
     completion = usage.get("completion_tokens_details")
-    spec = UsageSpec(
+    spec = m.UsageSpec(
         input=_first(usage, _INPUT),
         output=_first(usage, _OUTPUT),
         reasoning=_first(completion, ("reasoning_tokens",)),
         cached=_first(prompt, ("cached_tokens",)),
     )
-    return spec if spec != UsageSpec() else None
+    return spec if spec != m.UsageSpec() else None
 
 
 def _first(counts: Any, names: Iterable[str]) -> int | None:
@@ -179,7 +168,7 @@ def _first(counts: Any, names: Iterable[str]) -> int | None:
 # Timing
 
 
-def _timing(entry: _Json) -> Timing | None:
+def _timing(entry: _Json) -> m.Timing | None:
     """The pauses, from milliseconds to microseconds. As in aimock, `streamingProfile` wins over
     `recordedTimings`, and both over `latency`."""
     speed = entry.get("replaySpeed")
@@ -189,7 +178,7 @@ def _timing(entry: _Json) -> Timing | None:
             rate = profile.get("tps")
             every = 1000 / rate if isinstance(rate, (int, float)) and rate > 0 else None
             jitter = profile.get("jitter")
-            return Timing(
+            return m.Timing(
                 ttft=_micro(profile.get("ttft"), scale),
                 every=_micro(every, scale),
                 jitter=float(jitter) if isinstance(jitter, (int, float)) and jitter > 0 else None,
@@ -197,9 +186,9 @@ def _timing(entry: _Json) -> Timing | None:
         case {"recordedTimings": dict(timings)}:
             delays = [d for d in timings.get("interChunkDelaysMs") or () if _is_pause(d)]
             mean = sum(delays) / len(delays) if delays else None
-            return Timing(ttft=_micro(timings.get("ttftMs"), scale), every=_micro(mean, scale))
+            return m.Timing(ttft=_micro(timings.get("ttftMs"), scale), every=_micro(mean, scale))
         case {"latency": latency} if _is_pause(latency):
-            return Timing(ttft=_micro(latency, scale), every=_micro(latency, scale))
+            return m.Timing(ttft=_micro(latency, scale), every=_micro(latency, scale))
     return None
 
 
@@ -214,17 +203,17 @@ def _micro(value: Any, scale: float) -> int | None:
 # AG-UI
 
 
-def agui_turn(entry: _Json) -> TurnSpec:
+def agui_turn(entry: _Json) -> m.TurnSpec:
     """The turn of a fixture for AG-UI: text, or the events themselves.
 
     Raises:
         WireError: it has neither, or the events are not those of AG-UI.
     """
     delay = _micro(entry.get("delayMs"), 1000)
-    timing = Timing(ttft=delay, every=delay) if delay else None
+    timing = m.Timing(ttft=delay, every=delay) if delay else None
     match entry:
         case {"text": str(text)} if text:
-            return TurnSpec(reply=(TextPart(text, split="whole"),), timing=timing)
+            return m.TurnSpec(reply=(m.TextPart(text, split="whole"),), timing=timing)
         case {"events": list(events)} if events:
             pass
         case _:

@@ -33,15 +33,7 @@ from mockllm.replay.attempts import broken_answer, try_answer
 from mockllm.replay.client_requests import client_target, first_body, user_text
 from mockllm.replay.compilation.compiler import Replayer
 from mockllm.replay.compilation.http_answer import HttpAnswer, http_error_answer
-from mockllm.scenario.model import (
-    Api,
-    Fault,
-    Recorded,
-    ResultCondition,
-    Scenario,
-    TextCondition,
-    TurnSpec,
-)
+from mockllm.scenario import model as m
 from mockllm.tapes.captured import Captured, Cut
 from mockllm.tapes.conversion import captured_of
 from mockllm.tapes.load import load_tape
@@ -114,7 +106,7 @@ def _phrase(exchange: Captured) -> str:
 # Exchanges
 
 
-def exchanges(scenario: Scenario, api: Api | None = None) -> list[Captured]:
+def exchanges(scenario: m.Scenario, api: m.Api | None = None) -> list[Captured]:
     """The exchanges of a conversation through all turns of a scenario.
 
     A turn with a tape gives the recorded exchange, and so does an attempt with one. Any other is
@@ -150,7 +142,7 @@ def exchanges(scenario: Scenario, api: Api | None = None) -> list[Captured]:
     return found
 
 
-def client_requests(scenario: Scenario, protocol: WireProtocol) -> Iterator[Captured]:
+def client_requests(scenario: m.Scenario, protocol: WireProtocol) -> Iterator[Captured]:
     """The exchanges of a client that has the conversation of a scenario over a protocol, one for
     each turn, with nothing broken on the way. They end at a turn that is an HTTP error."""
     turns = tuple(_unbroken(turn.for_api(protocol.name)) for turn in scenario.turns)
@@ -161,12 +153,12 @@ def client_requests(scenario: Scenario, protocol: WireProtocol) -> Iterator[Capt
             return
 
 
-def _unbroken(turn: TurnSpec) -> TurnSpec:
+def _unbroken(turn: m.TurnSpec) -> m.TurnSpec:
     """A turn without the tries before it, and without faults."""
     return replace(turn, attempts=(), fault=(), recorded=None)
 
 
-def _recorded(tape: Tape | None, api: Api | None, played: Captured) -> Captured | None:
+def _recorded(tape: Tape | None, api: m.Api | None, played: Captured) -> Captured | None:
     """The exchange of a tape; None where there is none, where its request is not known, or where
     it is of another API than the requested one."""
     if tape is None or tape.request is None or api not in (None, tape.api):
@@ -174,7 +166,7 @@ def _recorded(tape: Tape | None, api: Api | None, played: Captured) -> Captured 
     return replace(captured_of(tape), source=played.source)
 
 
-def _route_exchanges(scenario: Scenario, recorded: Sequence[Tape | None]) -> list[Captured]:
+def _route_exchanges(scenario: m.Scenario, recorded: Sequence[Tape | None]) -> list[Captured]:
     """The recorded exchanges of a route that calls no model. What clients would send for an answer
     that was not recorded is not known."""
     tapes = [tape for tape in recorded if tape is not None and tape.request is not None]
@@ -189,7 +181,7 @@ def _route_exchanges(scenario: Scenario, recorded: Sequence[Tape | None]) -> lis
     ]
 
 
-def _tape(recorded: Recorded | None) -> Tape | None:
+def _tape(recorded: m.Recorded | None) -> Tape | None:
     if recorded is None or recorded.path is None:
         return None
     path = Path(recorded.path)
@@ -203,7 +195,7 @@ def _tape(recorded: Recorded | None) -> Tape | None:
 class _Client:
     """A client that has the conversation of a scenario, with its latest request and answer."""
 
-    scenario: Scenario
+    scenario: m.Scenario
     protocol: WireProtocol
     body: Json = field(default_factory=dict)
     answer_id: str = ""
@@ -237,7 +229,7 @@ class _Client:
         text = user_text(self.scenario)
         return first_body(self.protocol, _MODEL, text, self.scenario.tools)
 
-    def _next(self, spec: TurnSpec, position: int) -> Json:
+    def _next(self, spec: m.TurnSpec, position: int) -> Json:
         """The next request: with results where the answer has calls, else with a user message."""
         protocol, client, expected = self.protocol, self.protocol.client, spec.request
         before = position - 1
@@ -264,19 +256,19 @@ class _Client:
         return replace(self.protocol.parse(self.body, target, False), stream=True)
 
     def _failed(
-        self, answer: HttpAnswer, faults: tuple[Fault, ...], selection: Selection
+        self, answer: HttpAnswer, faults: tuple[m.Fault, ...], selection: Selection
     ) -> Captured:
         self.calls, self.text, self.answer_id = (), "", ""
         return self._captured(answer, faults, selection)
 
-    def _played(self, selection: Selection, faults: tuple[Fault, ...]) -> Captured:
+    def _played(self, selection: Selection, faults: tuple[m.Fault, ...]) -> Captured:
         answer = self.replayer.answer(selection, self._request(), self.protocol)
         turn, _ = decoded(self.protocol, decode(b"".join(answer.data)))
         self.calls, self.text, self.answer_id = turn.tool_calls, turn.text, answer.id or ""
         return self._captured(answer, faults, selection)
 
     def _captured(
-        self, answer: HttpAnswer, faults: tuple[Fault, ...], selection: Selection
+        self, answer: HttpAnswer, faults: tuple[m.Fault, ...], selection: Selection
     ) -> Captured:
         source = f"{self.scenario.name} turn {selection.position + 1}"
         answer = broken_answer(answer, faults, selection, self._request(), self.protocol)
@@ -320,13 +312,13 @@ _ESCAPED = re.compile(r"\\(\W)")
 """What is left of a regular expression without these is often a text that it matches."""
 
 
-def _result(condition: ResultCondition | None) -> str:
+def _result(condition: m.ResultCondition | None) -> str:
     if condition is None or (condition.text is None and not condition.error):
         return "ok"
     return "error" if condition.text is None else _meeting(condition.text, "ok")
 
 
-def _meeting(condition: TextCondition, otherwise: str) -> str:
+def _meeting(condition: m.TextCondition, otherwise: str) -> str:
     """A text that meets a condition; `otherwise` where no word of a regular expression does."""
     if condition.op != "regex":
         return condition.value

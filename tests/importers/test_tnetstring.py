@@ -25,10 +25,11 @@ VALUES = st.recursive(
 
 
 def loads(data):
-    """The only value in data, all of which it takes."""
-    ((value, _, end),) = values(data)
-    assert end == len(data)
-    return value
+    """The value in data that have nothing else."""
+    read = [value for value, _, _ in values(data)]
+    if len(read) != 1:
+        raise WireError(f"{len(read)} values")
+    return read[0]
 
 
 EXAMPLES = {

@@ -34,7 +34,6 @@ from mockllm.protocols.normalisation import in_envelope
 from mockllm.replay.compilation.resolve import usual_finish
 from mockllm.scenario import model as m
 from mockllm.scenario.jsontext import compact, is_object, parse
-from mockllm.scenario.model import TurnSpec
 from mockllm.scenario.reading.tables import TOOL_NAME
 from mockllm.tapes.captured import Captured
 from mockllm.tapes.conversion import tape_of
@@ -49,7 +48,7 @@ class DraftedTurn:
     """A turn without conditions on its request; `problem` says why it is not all of the
     answer, `id` is the service's id of the answer."""
 
-    spec: TurnSpec
+    spec: m.TurnSpec
     tape: Tape
     problem: str = ""
     id: str = ""
@@ -76,7 +75,7 @@ def draft_turn(exchange: Captured, detected: Detected, request: Request) -> Draf
     return DraftedTurn(spec, tape, answer.problem, answer.id, answer)
 
 
-def _error(plain: Captured, protocol: WireProtocol) -> TurnSpec:
+def _error(plain: Captured, protocol: WireProtocol) -> m.TurnSpec:
     http = recorded_error(plain, protocol)
     assert http.error is not None
     own = http.error
@@ -88,7 +87,7 @@ def _error(plain: Captured, protocol: WireProtocol) -> TurnSpec:
     extra = {}
     if isinstance(value, dict):
         extra = added_to_error(protocol, protocol.error_body(error), value, error.message)
-    return TurnSpec(http=http, extra=((protocol.name, extra),) if extra else ())
+    return m.TurnSpec(http=http, extra=((protocol.name, extra),) if extra else ())
 
 
 def _extra(

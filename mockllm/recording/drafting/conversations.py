@@ -17,17 +17,7 @@ from mockllm.core.request import CallEcho, Message, Request
 from mockllm.matching.conditions import text_holds
 from mockllm.matching.history import History, ModelTurn, read_history
 from mockllm.protocols import PROTOCOLS
-from mockllm.scenario.model import (
-    AnyPart,
-    InterleavedPart,
-    ParallelPart,
-    RefusalPart,
-    Scenario,
-    TextCondition,
-    TextPart,
-    ToolPart,
-    TurnSpec,
-)
+from mockllm.scenario import model as m
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +45,9 @@ class Conversation:
         group: the file that its exchanges come from (`Origin.group`).
     """
 
-    scenario: Scenario
+    scenario: m.Scenario
     number: int
-    opening: TextCondition | None
+    opening: m.TextCondition | None
     first: Request | None = None
     last: Request | None = None
     cut: bool | None = None
@@ -66,10 +56,10 @@ class Conversation:
     replies: dict[int, TurnEcho] = field(default_factory=dict)
 
     @property
-    def turns(self) -> tuple[TurnSpec, ...]:
+    def turns(self) -> tuple[m.TurnSpec, ...]:
         return self.scenario.turns
 
-    def change(self, scenario: Scenario) -> None:
+    def change(self, scenario: m.Scenario) -> None:
         """It is another scenario from now on."""
         self.scenario = scenario
         self.replies.clear()
@@ -86,26 +76,26 @@ class Conversation:
         return found
 
 
-def _members(reply: Sequence[AnyPart]) -> Iterator[AnyPart]:
+def _members(reply: Sequence[m.AnyPart]) -> Iterator[m.AnyPart]:
     for part in reply:
         match part:
-            case ParallelPart(calls=calls):
+            case m.ParallelPart(calls=calls):
                 yield from calls
-            case InterleavedPart(parts=parts):
+            case m.InterleavedPart(parts=parts):
                 yield from parts
             case _:
                 yield part
 
 
-def calls_of(reply: Sequence[AnyPart]) -> list[ToolPart]:
+def calls_of(reply: Sequence[m.AnyPart]) -> list[m.ToolPart]:
     """The calls of a reply, in order."""
-    return [part for part in _members(reply) if isinstance(part, ToolPart)]
+    return [part for part in _members(reply) if isinstance(part, m.ToolPart)]
 
 
-def text_of(reply: Sequence[AnyPart]) -> str:
+def text_of(reply: Sequence[m.AnyPart]) -> str:
     """The text of a reply, as the user sees it."""
     parts = _members(reply)
-    return "".join(part.text for part in parts if isinstance(part, TextPart | RefusalPart))
+    return "".join(part.text for part in parts if isinstance(part, m.TextPart | m.RefusalPart))
 
 
 def openings(messages: Sequence[Message]) -> Iterator[History]:
@@ -140,7 +130,7 @@ def common_turns(conversation: Conversation, history: History) -> tuple[int, boo
     return count, renamed
 
 
-def same_user_text(turn: TurnSpec, user: str | None) -> bool:
+def same_user_text(turn: m.TurnSpec, user: str | None) -> bool:
     """Whether a turn after the first answers this text of the user; None is no text."""
     condition = turn.request.user if turn.request is not None else None
     if condition is None or user is None:

@@ -22,16 +22,8 @@ from mockllm.recording.drafting.naming import slug
 from mockllm.recording.drafting.reporting import Origin
 from mockllm.redaction.placeholders import wildcards
 from mockllm.redaction.request_keys import RequestKey, key_of_route, route_body, route_path
+from mockllm.scenario import model as m
 from mockllm.scenario.jsontext import compact
-from mockllm.scenario.model import (
-    Match,
-    Recorded,
-    RouteAnswer,
-    RouteSpec,
-    Scenario,
-    TextCondition,
-    TurnSpec,
-)
 from mockllm.tapes.captured import CUTS, Captured
 from mockllm.tapes.conversion import tape_of
 from mockllm.tapes.model import Tape
@@ -55,8 +47,8 @@ _Key = tuple[str, str, str, tuple[str, ...]]
 class DraftedRoute:
     """A scenario with one turn more."""
 
-    scenario: Scenario
-    base: Scenario | None
+    scenario: m.Scenario
+    base: m.Scenario | None
     tape: Tape
     files: dict[str, bytes]
     notes: tuple[str, ...] = ()
@@ -64,7 +56,7 @@ class DraftedRoute:
 
 @dataclass(slots=True)
 class _Known:
-    scenario: Scenario
+    scenario: m.Scenario
     group: str
 
 
@@ -80,7 +72,7 @@ class RouteDrafting:
     def __contains__(self, name: str) -> bool:
         return name in self._known
 
-    def keep(self, scenario: Scenario, group: str = "") -> None:
+    def keep(self, scenario: m.Scenario, group: str = "") -> None:
         """Considers a scenario that was written before."""
         self._known[scenario.name] = _Known(scenario, group)
         for turn in scenario.turns:
@@ -97,7 +89,7 @@ class RouteDrafting:
                 if turn.recorded is not None:
                     self._by_key[_key(known.scenario, turn.recorded, group)] = name
 
-    def written(self, name: str, scenario: Scenario) -> None:
+    def written(self, name: str, scenario: m.Scenario) -> None:
         """Takes over the name and the files that a folder chose."""
         known = self._known.pop(name)
         known.scenario = scenario
@@ -138,20 +130,20 @@ class RouteDrafting:
 
     def _begun(
         self, exchange: Captured, path: str, query: str, body: Any, origin: Origin
-    ) -> Scenario:
+    ) -> m.Scenario:
         method = exchange.method.lower()
         host = f" from {exchange.host}" if exchange.host else ""
         where = f" ({origin.description})" if origin.description else ""
-        return Scenario(
+        return m.Scenario(
             name=self._free_name(slug(origin.stem or f"{method} {path}", f"{method}-route")),
             turns=(),
             description=f"Recorded{host}{where}.",
             match=_match(query, body),
-            route=RouteSpec(exchange.method, path),
+            route=m.RouteSpec(exchange.method, path),
         )
 
 
-def _key(scenario: Scenario, recorded: Recorded, group: str) -> _Key:
+def _key(scenario: m.Scenario, recorded: m.Recorded, group: str) -> _Key:
     assert scenario.route is not None
     method, path = scenario.route.method, scenario.route.path
     return group, method, f"{path} {recorded.request}", recorded.redacted
@@ -169,22 +161,22 @@ def _notes(exchange: Captured, order: int) -> tuple[str, ...]:
 # The request
 
 
-def _recorded(exchange: Captured) -> Recorded:
+def _recorded(exchange: Captured) -> m.Recorded:
     key = key_of_route(exchange)
-    return Recorded("") if key is None else Recorded("", request=key[0], redacted=key[1])
+    return m.Recorded("") if key is None else m.Recorded("", request=key[0], redacted=key[1])
 
 
-def _match(query: str, body: Any) -> Match | None:
+def _match(query: str, body: Any) -> m.Match | None:
     """The conditions on a similar request: the parameters of the query, and what the body says in
     short values."""
     condition = _condition(body)
     pairs = [pair.partition("=") for pair in query.split("&") if pair]
     parameters = tuple(
-        (unquote(name), TextCondition("equals", unquote(value.replace("+", " "))))
+        (unquote(name), m.TextCondition("equals", unquote(value.replace("+", " "))))
         for name, _, value in pairs
         if wildcards(unquote(value)) is None
     )
-    match = Match(query=tuple(dict(parameters).items()), body=condition or None)
+    match = m.Match(query=tuple(dict(parameters).items()), body=condition or None)
     return match if match.conditions else None
 
 
@@ -222,30 +214,30 @@ def _changes(value: Any) -> bool:
 
 
 def _with_turn(
-    scenario: Scenario, exchange: Captured, recorded: Recorded
-) -> tuple[Scenario, dict[str, bytes]]:
+    scenario: m.Scenario, exchange: Captured, recorded: m.Recorded
+) -> tuple[m.Scenario, dict[str, bytes]]:
     number = len(scenario.turns) + 1
     kind = exchange.header("content-type")
     answer, files = _body(exchange.body, kind, f"{scenario.name}.{number}")
     answer = replace(answer, status=exchange.status, headers=route_headers(exchange))
     recorded = replace(recorded, file=f"{scenario.name}.{number}.draft")
-    turn = TurnSpec(answer=answer, recorded=recorded)
+    turn = m.TurnSpec(answer=answer, recorded=recorded)
     return replace(scenario, turns=(*scenario.turns, turn)), files
 
 
-def _body(body: bytes, kind: str, stem: str) -> tuple[RouteAnswer, dict[str, bytes]]:
+def _body(body: bytes, kind: str, stem: str) -> tuple[m.RouteAnswer, dict[str, bytes]]:
     if not body:
-        return RouteAnswer(), {}
+        return m.RouteAnswer(), {}
     text = _text(body)
     if text is not None and len(text) <= _MOST_INLINE:
         value = _json(text)
         if value is not None:
-            return RouteAnswer(kind="json", value=value), {}
-        return RouteAnswer(kind="text", value=text), {}
+            return m.RouteAnswer(kind="json", value=value), {}
+        return m.RouteAnswer(kind="text", value=text), {}
     if text is None and len(body) <= _MOST_INLINE // 4:
-        return RouteAnswer(kind="base64", value=base64.b64encode(body).decode()), {}
+        return m.RouteAnswer(kind="base64", value=base64.b64encode(body).decode()), {}
     file = stem + (_ending(kind) or (".bin" if text is None else ".txt"))
-    return RouteAnswer(kind="file", value=file), {file: body}
+    return m.RouteAnswer(kind="file", value=file), {file: body}
 
 
 def _text(body: bytes) -> str | None:

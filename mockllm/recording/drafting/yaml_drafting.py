@@ -11,25 +11,9 @@ from mockllm.errors import Problem, ScenarioError
 from mockllm.matching.history import ModelTurn
 from mockllm.recording.drafting.conversations import calls_of
 from mockllm.replay.loading import loads
+from mockllm.scenario import model as m
 from mockllm.scenario.dump import dump
 from mockllm.scenario.jsontext import is_object
-from mockllm.scenario.model import (
-    AnyPart,
-    Ending,
-    ErrorPart,
-    ErrorSpec,
-    Expect,
-    Http,
-    PausePart,
-    ReasoningPart,
-    Recorded,
-    RefusalPart,
-    Scenario,
-    TextCondition,
-    TextPart,
-    ToolPart,
-    TurnSpec,
-)
 from mockllm.scenario.reading.tables import TOOL_NAME
 
 _MOST_WHOLE = 8 * 1024 * 1024
@@ -41,39 +25,39 @@ _MOST_SHORTENED = 64 * 1024
 
 _is_usual = re.compile(TOOL_NAME).fullmatch
 
-_UNWRITTEN = ErrorPart(ErrorSpec("The neutral form of this answer cannot be written."))
+_UNWRITTEN = m.ErrorPart(m.ErrorSpec("The neutral form of this answer cannot be written."))
 
 
-def answering(spec: TurnSpec, user: TextCondition | None) -> TurnSpec:
+def answering(spec: m.TurnSpec, user: m.TextCondition | None) -> m.TurnSpec:
     """A turn that only answers a text of the user; any request where that is None."""
-    return spec if user is None else replace(spec, request=Expect(user=user))
+    return spec if user is None else replace(spec, request=m.Expect(user=user))
 
 
-def tried_before(failed: TurnSpec, spec: TurnSpec) -> TurnSpec:
+def tried_before(failed: m.TurnSpec, spec: m.TurnSpec) -> m.TurnSpec:
     """A turn after another try of it, which ended in an HTTP error or was broken off."""
     recorded = failed.recorded
     if recorded is not None:
         recorded = replace(recorded, request="", redacted=(), order=0)
     extra = failed.extra if failed.http is not None else ()
-    tried = replace(failed.http or Http(200), recorded=recorded, extra=extra)
+    tried = replace(failed.http or m.Http(200), recorded=recorded, extra=extra)
     if failed.http is None and recorded is None:
         return replace(spec, attempts=failed.attempts, request=failed.request)
     return replace(spec, attempts=(*failed.attempts, tried), request=failed.request)
 
 
-def echoed(turn: ModelTurn) -> TurnSpec:
+def echoed(turn: ModelTurn) -> m.TurnSpec:
     """A turn that was not recorded, as the client sends it back; it can be loaded."""
-    reply: list[AnyPart] = [TextPart(turn.text)] if turn.text else []
+    reply: list[m.AnyPart] = [m.TextPart(turn.text)] if turn.text else []
     for call in turn.calls:
         arguments = call.arguments or None
         malformed = not _is_usual(call.name) or not is_object(call.arguments or "{}")
-        reply.append(ToolPart(call.name, call.id or None, arguments, malformed))
-    return _loadable(TurnSpec(reply=tuple(reply) or (PausePart(0),)))[0]
+        reply.append(m.ToolPart(call.name, call.id or None, arguments, malformed))
+    return _loadable(m.TurnSpec(reply=tuple(reply) or (m.PausePart(0),)))[0]
 
 
 def with_turn(
-    scenario: Scenario, spec: TurnSpec, file: str = ""
-) -> tuple[Scenario, tuple[str, ...]]:
+    scenario: m.Scenario, spec: m.TurnSpec, file: str = ""
+) -> tuple[m.Scenario, tuple[str, ...]]:
     """A scenario with a turn more, in a form that can be loaded and read, and what is left out of
     the turn for that.
 
@@ -81,85 +65,85 @@ def with_turn(
         ScenarioError: it cannot be loaded whatever the turn says.
     """
     if file:
-        spec = replace(spec, recorded=replace(spec.recorded or Recorded(file), file=file))
+        spec = replace(spec, recorded=replace(spec.recorded or m.Recorded(file), file=file))
     used = {call.id for turn in scenario.turns for call in calls_of(turn.reply)} - {None}
     spec = replace(spec, reply=_without_ids(spec.reply, used))
     written, left_out = _loadable(spec)
     return replace(scenario, turns=(*scenario.turns, written)), left_out
 
 
-def _loadable(spec: TurnSpec) -> tuple[TurnSpec, tuple[str, ...]]:
+def _loadable(spec: m.TurnSpec) -> tuple[m.TurnSpec, tuple[str, ...]]:
     """The turn as it is loaded again, and what is left out of it where it could not be loaded
     whole: first the fields of its service, then parts."""
     whole = _loaded(spec)
-    if isinstance(whole, TurnSpec):
+    if isinstance(whole, m.TurnSpec):
         return whole, ()
     notes = [f"the fields of its service ({whole})"] if spec.extra else []
     plain = replace(spec, extra=())
     loaded = _loaded(plain) if spec.extra else whole
-    if isinstance(loaded, TurnSpec):
+    if isinstance(loaded, m.TurnSpec):
         return loaded, tuple(notes)
     if spec.recorded is not None:
         plain = replace(plain, recorded=replace(spec.recorded, partial=True))
-    parts: list[AnyPart] = []
+    parts: list[m.AnyPart] = []
     for number, part in enumerate(plain.reply, 1):
-        alone = _loaded(TurnSpec(reply=(part,), finish=_any_finish(part)), _MOST_PART)
-        if isinstance(alone, TurnSpec):
+        alone = _loaded(m.TurnSpec(reply=(part,), finish=_any_finish(part)), _MOST_PART)
+        if isinstance(alone, m.TurnSpec):
             parts.append(part)
         else:
             parts += _in_place_of(part)
             notes.append(f"part {number}, {_kind(part)} ({alone})")
     loaded = _loaded(replace(plain, reply=tuple(parts) or (_UNWRITTEN,)))
-    if isinstance(loaded, TurnSpec):
+    if isinstance(loaded, m.TurnSpec):
         return loaded, tuple(notes)
-    bare = TurnSpec(
+    bare = m.TurnSpec(
         reply=(_UNWRITTEN,),
         request=plain.request,
         attempts=plain.attempts,
         recorded=plain.recorded,
     )
     last = _loaded(bare)
-    if isinstance(last, TurnSpec):
+    if isinstance(last, m.TurnSpec):
         return last, (*notes, f"the whole reply ({loaded})")
     raise ScenarioError([Problem("", 1, 1, "", last)])
 
 
-def _any_finish(part: AnyPart) -> Ending | None:
-    return None if isinstance(part, ErrorPart) else "stop"
+def _any_finish(part: m.AnyPart) -> m.Ending | None:
+    return None if isinstance(part, m.ErrorPart) else "stop"
 
 
-def _in_place_of(part: AnyPart) -> list[AnyPart]:
+def _in_place_of(part: m.AnyPart) -> list[m.AnyPart]:
     match part:
-        case TextPart() | ReasoningPart() | RefusalPart():
+        case m.TextPart() | m.ReasoningPart() | m.RefusalPart():
             return [replace(part, text=part.text[:_MOST_SHORTENED])]
-        case ToolPart():
+        case m.ToolPart():
             return [replace(part, arguments=None, signature=None, malformed=True)]
     return []
 
 
-def _kind(part: AnyPart) -> str:
+def _kind(part: m.AnyPart) -> str:
     return type(part).__name__.removesuffix("Part").lower()
 
 
-def _loaded(spec: TurnSpec, most: int = _MOST_WHOLE) -> TurnSpec | str:
+def _loaded(spec: m.TurnSpec, most: int = _MOST_WHOLE) -> m.TurnSpec | str:
     size = len(repr(spec))
     if size > most:
         return f"it takes {size:,} characters, and {most:,} are written"
     try:
-        return loads(dump(Scenario("turn", (spec,))))[0].turns[0]
+        return loads(dump(m.Scenario("turn", (spec,))))[0].turns[0]
     except ScenarioError as error:
         return error.problems[0].message
     except ValueError as error:
         return str(error)
 
 
-def _without_ids(reply: Sequence[AnyPart], used: set[str | None]) -> tuple[AnyPart, ...]:
+def _without_ids(reply: Sequence[m.AnyPart], used: set[str | None]) -> tuple[m.AnyPart, ...]:
     """The parts without the call ids that another call of the conversation has: some services
     count their calls anew in each answer."""
-    return tuple(_own_id(part, used) if isinstance(part, ToolPart) else part for part in reply)
+    return tuple(_own_id(part, used) if isinstance(part, m.ToolPart) else part for part in reply)
 
 
-def _own_id(call: ToolPart, used: set[str | None]) -> ToolPart:
+def _own_id(call: m.ToolPart, used: set[str | None]) -> m.ToolPart:
     if call.id is not None and call.id in used:
         return replace(call, id=None)
     used.add(call.id)
