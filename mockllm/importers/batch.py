@@ -110,10 +110,7 @@ def import_files(
     for path in counted(several, "files read", progress):
         batch.read(path)
     drafting = Drafting(
-        match=match or MatchRule(),
-        known=batch.existing,
-        tape=folder.tape,
-        pattern=redactor.pattern,
+        match=match or MatchRule(), known=batch.existing, tape=folder.tape, pattern=redactor.pattern
     )
     for name, group in batch.read_again.items():
         drafting.adopt(name, group)

@@ -210,13 +210,7 @@ class _Client:
         selection = Selection(self.scenario, position, position)
         for attempt, failure in enumerate(spec.attempts, 1):
             answer, faults = try_answer(
-                self.replayer,
-                selection,
-                self._request(),
-                self.protocol,
-                spec,
-                failure,
-                attempt,
+                self.replayer, selection, self._request(), self.protocol, spec, failure, attempt
             )
             yield self._failed(answer, faults, selection)
         if spec.http is not None:

@@ -61,18 +61,17 @@ def _plays_only_when_named(player: Player, name: str, turn: int) -> bool:
 
 
 def _answer(
-    player: Player,
-    exchange: Captured,
-    found: Detected,
-    headers: dict[str, str],
-    session: Session,
+    player: Player, exchange: Captured, found: Detected, headers: dict[str, str], session: Session
 ) -> Answered | None:
     if found.protocol is not None:
         body = exchange.request_body
         return player.play(ApiCall(found.protocol, found.target, headers, body, session))
+    return player.routes.play(_route_request(exchange, headers), session)
+
+
+def _route_request(exchange: Captured, headers: dict[str, str]) -> RouteRequest:
     parts = urlsplit(exchange.url)
-    request = RouteRequest(exchange.method, parts.path, parts.query, headers, exchange.request_body)
-    return player.routes.play(request, session)
+    return RouteRequest(exchange.method, parts.path, parts.query, headers, exchange.request_body)
 
 
 def not_found_after_write(
@@ -82,7 +81,12 @@ def not_found_after_write(
     turn: int,
     taped: tuple[Tape, RecordedTurn] | None = None,
 ) -> str:
-    """Why the request of an exchange that was just written does not get back its recording."""
+    """Why the request of an exchange that was just written does not get back its recording.
+
+    Args:
+        competing: the scenarios that may answer it, too (`Competing.of`).
+        taped: the tape of the turn with what it decodes to, so that its file is not read.
+    """
     player = Player((*competing, written))
     if taped is not None:
         player.recordings.know(written, turn, *taped)
@@ -154,10 +158,7 @@ def recorded_before(
     if found.protocol is not None:
         same = player.served.recorded_turns(request_of(exchange, found))
     else:
-        parts = urlsplit(exchange.url)
-        headers = dict(exchange.request_headers)
-        body = exchange.request_body
-        request = RouteRequest(exchange.method, parts.path, parts.query, headers, body)
+        request = _route_request(exchange, dict(exchange.request_headers))
         same = player.routes.index.select(request)
     names = [(one.name, index) for one, index in same]
     if (scenario, turn) not in names:

@@ -45,8 +45,13 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class DraftedTurn:
-    """A turn without conditions on its request; `problem` says why it is not all of the
-    answer, `id` is the service's id of the answer."""
+    """A turn without conditions on its request.
+
+    Args:
+        problem: why the turn is not all of the answer; "" where it is.
+        id: the service's id of the answer; "" where it has none.
+        decoded: what the tape decodes to; None for an HTTP error.
+    """
 
     spec: m.TurnSpec
     tape: Tape
@@ -214,15 +219,7 @@ def _frame(api: str, frame: Frame) -> m.FramePart:
     data: object = frame.data
     if frame.data is not None and frame.data[:1] in ("{", "["):
         data = _readable(frame.data)
-    return m.FramePart(
-        api,
-        data,
-        frame.event,
-        frame.id,
-        frame.retry,
-        frame.comment,
-        frame.raw,
-    )
+    return m.FramePart(api, data, frame.event, frame.id, frame.retry, frame.comment, frame.raw)
 
 
 def _readable(data: str) -> object:

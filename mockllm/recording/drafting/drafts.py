@@ -49,6 +49,7 @@ class Draft:
         tapes, files: by the names that the scenario gives them; the folder chooses the files.
         base: the scenario that this one replaces; None for a new one.
         stem: what the names of its files begin with; "" is the name of the scenario.
+        decoded: what the tape of the turn that was added decodes to, where that is known.
     """
 
     scenario: Scenario | None
@@ -60,10 +61,7 @@ class Draft:
     decoded: RecordedTurn | None = None
 
 
-def drafts(
-    exchanges: Iterable[tuple[Captured, Origin]],
-    drafting: Drafting,
-) -> Iterator[Draft]:
+def drafts(exchanges: Iterable[tuple[Captured, Origin]], drafting: Drafting) -> Iterator[Draft]:
     """The scenarios that exchanges become, in the order of their first requests."""
     found: dict[str, Draft] = {}
     for number, (exchange, origin) in enumerate(exchanges):

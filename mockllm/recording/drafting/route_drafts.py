@@ -19,7 +19,7 @@ from urllib.parse import unquote, urlsplit
 from mockllm.errors import WireError
 from mockllm.matching.fingerprint import is_generated, redacted_strings
 from mockllm.recording.drafting.naming import slug
-from mockllm.recording.drafting.reporting import Origin
+from mockllm.recording.drafting.reporting import Origin, described
 from mockllm.redaction.placeholders import wildcards
 from mockllm.redaction.request_keys import RequestKey, key_of_route, route_body, route_path
 from mockllm.scenario import model as m
@@ -132,12 +132,10 @@ class RouteDrafting:
         self, exchange: Captured, path: str, query: str, body: Any, origin: Origin
     ) -> m.Scenario:
         method = exchange.method.lower()
-        host = f" from {exchange.host}" if exchange.host else ""
-        where = f" ({origin.description})" if origin.description else ""
         return m.Scenario(
             name=self._free_name(slug(origin.stem or f"{method} {path}", f"{method}-route")),
             turns=(),
-            description=f"Recorded{host}{where}.",
+            description=described(exchange, origin),
             match=_match(query, body),
             route=m.RouteSpec(exchange.method, path),
         )
