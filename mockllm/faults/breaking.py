@@ -47,8 +47,10 @@ def located(
 ) -> tuple[int | None, list[SeenEvent]]:
     """The byte of the body at which a place is, and the events of the stream.
 
-    None: the place does not come in this answer. Not for a place after a time.
+    None: the place does not come in this answer. After a time: the bytes that are sent by then.
     """
+    if place.kind == "time":
+        return sum(len(part.data) for part in answer.parts if part.at <= place.number), []
     body = answer.body
     if not answer.streamed:
         at = in_plain_body(place, body)
@@ -110,6 +112,11 @@ def split_at(
     return tuple(before), ()
 
 
+def _cross_origin(answer: Transmission) -> list[tuple[str, str]]:
+    """The headers that a browser needs to show a page the answer in its place."""
+    return [pair for pair in answer.headers if pair[0].startswith("access-control-")]
+
+
 def _refuse(answer: Transmission, fault: Fault, around: Circumstances) -> Transmission:
     ending = ENDINGS[fault.text("end", "close")]
     return replace(answer, parts=(), ending=ending, has_head=False, struck=0)
@@ -119,16 +126,14 @@ def _cut(answer: Transmission, fault: Fault, around: Circumstances) -> Transmiss
     ending = ENDINGS[fault.text("end", "close")]
     place = fault.place
     assert place is not None
-    if place.kind == "time":
-        last = answer.parts[-1].at if answer.parts else 0
-        if place.number > max(last, answer.end_at):
-            return _missed(answer, fault, f"the answer has ended by then, after {last / 1e6:g} s")
-        at = sum(len(part.data) for part in answer.parts if part.at <= place.number)
-        return _ended(answer, at, ending, end_at=place.number)
+    timed = place.kind == "time"
+    last = answer.parts[-1].at if answer.parts else 0
+    if timed and place.number > max(last, answer.end_at):
+        return _missed(answer, fault, f"the answer has ended by then, after {last / 1e6:g} s")
     found, events = located(answer, place, around)
-    if found is None or (found == answer.size and ending == "complete"):
+    if found is None or (found == answer.size and ending == "complete" and not timed):
         return _missed(answer, fault, _no_place(answer, place, events))
-    return _ended(answer, found, ending)
+    return _ended(answer, found, ending, end_at=place.number if timed else 0)
 
 
 def _stall(answer: Transmission, fault: Fault, around: Circumstances) -> Transmission:
@@ -140,11 +145,7 @@ def _stall(answer: Transmission, fault: Fault, around: Circumstances) -> Transmi
         parts = tuple(TimedBytes(part.at + pause, part.data) for part in answer.parts)
         later = replace(answer, parts=parts, head_at=answer.head_at + pause, struck=0)
         return replace(later, end_at=answer.end_at + pause)
-    if place.kind == "time":
-        found: int | None = sum(len(one.data) for one in answer.parts if one.at <= place.number)
-        events: list[SeenEvent] = []
-    else:
-        found, events = located(answer, place, around)
+    found, events = located(answer, place, around)
     if found is None:
         return _missed(answer, fault, _no_place(answer, place, events))
     if not isinstance(pause, int):
@@ -195,17 +196,13 @@ def _error(answer: Transmission, fault: Fault, around: Circumstances) -> Transmi
     if not answer.streamed:
         return http_failure(answer, kind, around)
     place = fault.place or Place("before", name="first")
-    if place.kind == "time":
-        found: int | None = sum(len(one.data) for one in answer.parts if one.at <= place.number)
-        at = place.number
-    else:
-        found, events = located(answer, place, around)
-        if found is None:
-            return _missed(answer, fault, _no_place(answer, place, events))
-        at = 0
+    found, events = located(answer, place, around)
+    if found is None:
+        return _missed(answer, fault, _no_place(answer, place, events))
+    at = place.number if place.kind == "time" else 0
     # An error comes between two events.
     ends = (event.end for event in seen_events(around.protocol, answer.body))
-    whole = max((end for end in ends if end <= (found or 0)), default=0)
+    whole = max((end for end in ends if end <= found), default=0)
     before = split_at(answer.parts, whole)[0]
     body = b"".join(part.data for part in before)
     at = max(at, before[-1].at if before else 0)
@@ -221,10 +218,13 @@ def http_failure(answer: Transmission, kind: str, around: Circumstances) -> Tran
     own = failure.error
     error = RequestError(own.message, status=failure.status, type=own.type, code=own.code)
     headers = {**protocol.error_headers(around.reply.seed, error, None)}
-    kept = [pair for pair in answer.headers if pair[0].startswith("access-control-")]
     body = json_bytes(dumps(protocol.error_body(error)))
     return Transmission(
-        failure.status, (*headers.items(), *kept), (TimedBytes(0, body),), False, struck=0
+        failure.status,
+        (*headers.items(), *_cross_origin(answer)),
+        (TimedBytes(0, body),),
+        False,
+        struck=0,
     )
 
 
@@ -267,10 +267,9 @@ def _status(answer: Transmission, fault: Fault, around: Circumstances) -> Transm
     retry = fault.get("should_retry")
     if retry is not None:
         headers["x-should-retry"] = str(retry).lower()
-    kept = [pair for pair in answer.headers if pair[0].startswith("access-control-")]
     return Transmission(
         status,
-        (*headers.items(), *kept),
+        (*headers.items(), *_cross_origin(answer)),
         (TimedBytes(0, body),) if body else (),
         False,
         retry_at=wait if isinstance(wait, int) and form == "date" else None,
@@ -343,8 +342,7 @@ def _redirect(answer: Transmission, fault: Fault, around: Circumstances) -> Tran
     prefix = _SESSION.match(around.path)
     end = 0 if prefix is None else prefix.end()
     to = around.path[:end] + ("" if fault.get("circle") else REDIRECTED) + around.path[end:]
-    kept = [pair for pair in answer.headers if pair[0].startswith("access-control-")]
-    return Transmission(status, (("location", to), *kept), (), False, struck=0)
+    return Transmission(status, (("location", to), *_cross_origin(answer)), (), False, struck=0)
 
 
 _SESSION = re.compile(r"/s/[^/]+(?=/)")

@@ -14,7 +14,8 @@ from mockllm.core.later import NotDoneError, deferring, later
 from mockllm.core.request import Message, OfferedTool, Request
 from mockllm.errors import RequestError
 from mockllm.replay.auto.autoreply import auto_parts, sample_notes
-from mockllm.replay.auto.schema_sample import MAX_BYTES, UnsatisfiableError, bounded_sample, sample
+from mockllm.replay.auto.schema_references import UnsatisfiableError
+from mockllm.replay.auto.schema_sample import MAX_BYTES, bounded_sample, sample
 from mockllm.scenario.model import ToolPart
 from tests.cases import for_all
 from tests.replay.hostile_schemas import GIVES_UP, HAS_NO_VALUE, MANY_STEPS

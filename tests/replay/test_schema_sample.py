@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from mockllm.replay.auto.schema_sample import UnsatisfiableError, sample
+from mockllm.replay.auto.schema_references import UnsatisfiableError
+from mockllm.replay.auto.schema_sample import sample
 from tests.cases import for_all
 
 SCHEMAS = [

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from mockllm.replay.auto.schema_sample import UnsatisfiableError, sample
+from mockllm.replay.auto.schema_references import UnsatisfiableError
+from mockllm.replay.auto.schema_sample import sample
 from tests.cases import for_all
 
 

@@ -18,8 +18,6 @@ from mockllm.replay.auto.schema_references import UnsatisfiableError, resolve
 from mockllm.scenario.jsontext import compact
 from mockllm.scenario.schema_validation import SchemaGaveUpError, Steps, Validator, schema_flaw
 
-__all__ = ["MAX_BYTES", "Sample", "UnsatisfiableError", "bounded_sample", "measure", "sample"]
-
 MAX_BYTES = 64 * 1024
 """Of a value, as JSON, apart from values that the schema has itself (`const`, `enum`)."""
 
