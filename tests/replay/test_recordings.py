@@ -24,8 +24,10 @@ from mockllm.replay.accepted_upstream import (
 from mockllm.replay.compilation.tape_player import RecordedAnswer, Recordings, answer, check
 from mockllm.replay.loading import loads
 from mockllm.scenario.model import Recorded, Scenario
+from mockllm.tapes.conversion import captured_of
 from mockllm.tapes.dump import dump_tape
 from mockllm.tapes.model import RecordedRequest, Tape
+from mockllm.tapes.recorded_turn import recorded_turn
 from tests.cases import for_all
 from tests.tapes.turns import turn_of
 
@@ -104,6 +106,21 @@ def test_a_tape_is_read_once(record: Callable[..., Scenario]) -> None:
     for name in ("s", "s", "other"):
         keys += read_for(recordings, replace(recorded, name=name))
     assert keys == [("s", 0, "s.1.jsonl"), ("other", 0, "s.1.jsonl")]
+
+
+def test_a_tape_that_was_just_written_is_not_read(
+    record: Callable[..., Scenario], tmp_path: Path
+) -> None:
+    """A recorder says what it is and what it decodes to; answers and reasons are the same."""
+    for tape, edited in ((STREAM, False), (STREAM, True), (RESPONSE, False), (BODY, False)):
+        protocol = PROTOCOLS[tape.api]
+        scenario, recordings = record(tape, edited=edited), Recordings()
+        read = played(scenario, tape.api, stream=tape.streamed)
+        (tmp_path / "s.1.jsonl").unlink()
+        decoded = recorded_turn(captured_of(tape), protocol, streamed=tape.streamed)
+        recordings.know(scenario, 0, tape, decoded)
+        assert recordings.play(scenario, 0, protocol, stream=tape.streamed) == read
+        assert read.why == ("edited" if edited else "exact")
 
 
 def read_for(recordings: Recordings, scenario: Scenario) -> list[object]:

@@ -133,7 +133,8 @@ class Recordings:
         recorded = scenario.turns[index].recorded
         assert recorded is not None
         unedited = is_unedited(scenario, index, tape, decoded=decoded)
-        played = answer(tape, decoded.id or None)
+        id = decoded.id or None if tape.streamed else _id(tape, PROTOCOLS[tape.api])
+        played = answer(tape, id)
         key = (scenario.name, index, recorded.file)
         self._recordings[key] = _Recording(tape.api, tape.streamed, unedited, played)
 
