@@ -35,7 +35,8 @@ def journal_entry(
 
 def _fields_of(part: Any, values: dict[str, Any]) -> dict[str, Any]:
     """The values that are fields of a part; they are removed from the others."""
-    return {field.name: values.pop(field.name) for field in fields(part) if field.name in values}
+    names = Received._fields if part is Received else [field.name for field in fields(part)]
+    return {name: values.pop(name) for name in names if name in values}
 
 
 def played_entry(
@@ -47,7 +48,7 @@ def played_entry(
 
 def amend(exchange: Exchange, **values: Any) -> Exchange:
     """Gives an entry other values, as nothing but a test does; returns it."""
-    exchange.received = replace(exchange.received, **_fields_of(Received, values))
+    exchange.received = exchange.received._replace(**_fields_of(Received, values))
     exchange.played = replace(exchange.played, **_fields_of(Played, values))
     for name, value in values.items():
         part = exchange if name in Exchange.__slots__ else exchange.sent

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from mockllm.core.seeded import derive
 from mockllm.core.target import Target
@@ -14,8 +15,7 @@ from mockllm.replay.sessions.exchange import NOTHING, Played
 from mockllm.replay.sessions.session import Session
 
 
-@dataclass(frozen=True, slots=True)
-class ApiCall:
+class ApiCall(NamedTuple):
     """One request to a `Player`.
 
     Args:

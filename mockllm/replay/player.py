@@ -434,8 +434,7 @@ class Player:
         accepted = later(("request", recorded, call.protocol.name), read)
         if accepted is None:
             raise refusal
-        recorded_call = replace(
-            call,
+        recorded_call = call._replace(
             target=accepted.target,
             body=accepted.body,
             session=Session(call.session.name),

@@ -6,10 +6,10 @@ Nothing here knows a protocol.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from mockllm.core.target import Target
 from mockllm.errors import RequestError, ScenarioError
@@ -50,8 +50,7 @@ class Forward:
     protocol: WireProtocol
 
 
-@dataclass(frozen=True, slots=True)
-class Chosen:
+class Chosen(NamedTuple):
     """What answers a request.
 
     Args:
@@ -178,11 +177,16 @@ class Answers:
             return None, None
         return endpoint.protocol.name, _target(arrival, endpoint)
 
-    async def answer(self, arrival: Arrival, session: Session) -> Chosen:
+    def answer(self, arrival: Arrival, session: Session) -> Awaitable[Chosen]:
         """What answers a request."""
-        shared = self._shared
-        if shared is None or not isinstance(session, SharedSession):
-            return await self._answer(arrival, session)
+        if self._shared is None or not isinstance(session, SharedSession):
+            return self._answer(arrival, session)
+        return self._answer_shared(self._shared, arrival, session)
+
+    async def _answer_shared(
+        self, shared: SharedAnswers, arrival: Arrival, session: SharedSession
+    ) -> Chosen:
+        """What answers a request of a session that other processes share."""
         try:
             await shared.refresh(session.name)
             chosen = await self._answer(arrival, session)
@@ -237,15 +241,15 @@ class Answers:
         place = endpoint.target
         if arrival.query:
             place = replace(place, query=arrival.query)
-        known = Played(api=protocol.name)
         try:
-            body = await self.body(arrival)
+            body = arrival.whole(self.options.max_body) or await self.body(arrival)
             if proxy is not None and proxy.forwards_all:
-                return Chosen(Forward(proxy, protocol), known, target)
+                return Chosen(Forward(proxy, protocol), Played(api=protocol.name), target)
             if protocol.guard is not None and self.options.strict:
                 protocol.guard(arrival.headers, place)
         except RequestError as error:
-            return _chosen(refused(protocol, error, known), target, closes(error))
+            refusal = refused(protocol, error, Played(api=protocol.name))
+            return _chosen(refusal, target, closes(error))
         call = ApiCall(protocol, place, arrival.headers, body, session, arrival.request.raw_path)
         if endpoint.operation == "generate":
             answered = await self._deferred.play(player, session, partial(player.play, call))

@@ -70,6 +70,15 @@ class Arrival:
         self.path, self.query = split_target(self.target)
         self.body = b""
 
+    def whole(self, most: int) -> bytes:
+        """Its whole body where that came with the head, as most do; else b"". Waits for nothing.
+
+        Args:
+            most: its bytes at most.
+        """
+        self.body = self.body or arrived(self.request, most) or b""
+        return self.body
+
     async def read(self, most: int, patience: float) -> bytes:
         """Its whole body.
 
@@ -80,7 +89,7 @@ class Arrival:
         Raises:
             RequestError: it is larger, nothing arrived for too long, or it cannot be decoded.
         """
-        self.body = self.body or arrived(self.request, most) or await self._rest(most, patience)
+        self.body = self.whole(most) or await self._rest(most, patience)
         return self.body
 
     async def _rest(self, most: int, patience: float) -> bytes:

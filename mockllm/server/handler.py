@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from dataclasses import replace
 from functools import partial
 
@@ -16,7 +16,6 @@ from aiohttp import web
 
 from mockllm.errors import RequestError
 from mockllm.redaction.masks import masked_messages, masked_url
-from mockllm.replay.call import Answered
 from mockllm.replay.compilation.http_answer import HttpAnswer, json_answer, without_body
 from mockllm.replay.sessions.exchange import (
     NOTHING,
@@ -135,15 +134,21 @@ class Handler:
             shown = self._requests.answer(arrival, sent)
             if shown is not None:
                 return await self._show(arrival, sent, shown)
-        name = arrival.session
-        if name == DEFAULT:
-            return await self._play(arrival, self._session(DEFAULT), self._choose)
+        if arrival.session != DEFAULT:
+            try:
+                check_session(arrival.session)
+            except RequestError as error:
+                refusal = self._answers.refusal(arrival.path, error)
+                chosen = Chosen(refusal.answer, refusal.played)
+                return await self._play(arrival, self._session(DEFAULT), chosen)
+        session = self._session(arrival.session)
         try:
-            check_session(name)
-        except RequestError as error:
-            refusal = self._answers.refusal(arrival.path, error)
-            return await self._play(arrival, self._session(DEFAULT), partial(_already, refusal))
-        return await self._play(arrival, self._session(name), self._choose)
+            chosen = await self._answers.answer(arrival, session)
+        except ConnectionResetError:
+            raise
+        except Exception as error:  # noqa: BLE001 - of mockllm itself: it is said and counted
+            chosen = self._failed(arrival, error)
+        return await self._play(arrival, session, chosen)
 
     async def _show(
         self, arrival: Arrival, sent: Sent, shown: Awaitable[web.StreamResponse]
@@ -164,29 +169,18 @@ class Handler:
             answer = json_answer(refusal.status, {"error": {"message": refusal.message}})
             return await deliver(arrival.request, answer, sent, close=True)
 
-    async def _choose(self, arrival: Arrival, session: Session) -> Chosen:
-        """What answers a request, also where mockllm itself fails."""
-        try:
-            return await self._answers.answer(arrival, session)
-        except ConnectionResetError:
-            raise
-        except Exception as error:  # noqa: BLE001 - of mockllm itself: it is said and counted
-            refusal = too_deep(error, arrival.body) or failure(error)
-            api, target = self._answers.found(arrival)
-            answered = self._answers.refusal(arrival.path, refusal, Played(api=api))
-            played = answered.played
-            if refusal.status >= 500:
-                played = replace(played, outcome="failed")
-            return Chosen(answered.answer, played, target, close=True)
+    def _failed(self, arrival: Arrival, error: Exception) -> Chosen:
+        """What answers a request on which mockllm itself fails."""
+        refusal = too_deep(error, arrival.body) or failure(error)
+        api, target = self._answers.found(arrival)
+        answered = self._answers.refusal(arrival.path, refusal, Played(api=api))
+        played = answered.played
+        if refusal.status >= 500:
+            played = replace(played, outcome="failed")
+        return Chosen(answered.answer, played, target, close=True)
 
-    async def _play(
-        self,
-        arrival: Arrival,
-        session: Session,
-        choose: Callable[[Arrival, Session], Awaitable[Chosen]],
-    ) -> web.StreamResponse:
+    async def _play(self, arrival: Arrival, session: Session, chosen: Chosen) -> web.StreamResponse:
         """Sends what answers a request; it stands in the journal of its session."""
-        chosen = await choose(arrival, session)
         answer, played = chosen.answer, chosen.played
         if arrival.method == "HEAD" and isinstance(answer, HttpAnswer):
             answer = without_body(answer)
@@ -266,8 +260,3 @@ class Handler:
             self._options.log(exchange)
         if self._view.watch is not None:
             self._view.watch(exchange)
-
-
-async def _already(refusal: Answered, arrival: Arrival, session: Session) -> Chosen:
-    """What answers a request that is refused before its session is known."""
-    return Chosen(refusal.answer, refusal.played)

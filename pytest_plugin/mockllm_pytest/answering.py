@@ -116,7 +116,7 @@ class NoMatchRule:
             and lone.plays_over(request.api)
             and _holds(lone, request, call.headers)
         ):
-            named = replace(call, headers={**call.headers, SCENARIO_HEADER: lone.name})
+            named = call._replace(headers={**call.headers, SCENARIO_HEADER: lone.name})
             return self._player.decide(named, self._player.strict, Deciding())
         raise NoMatchError(self._message(request, call.headers), status=404, code="no_scenario")
 

@@ -44,12 +44,9 @@ class _Body:
         return zlib.decompress(self.data) if self.packed else self.data
 
 
-_Kept = tuple[Exchange | tuple[Any, ...], _Body, bool]
-"""An entry, or its values once its answer is over; its body; and whether it was the first with it.
-
-Values stand in one flat tuple: there are tens of thousands, and the garbage collector does not look
-into tuples of plain values.
-"""
+_Kept = tuple[Any, ...]
+"""A body; whether this entry was the first with it; and the entry, or its values once its answer
+is over. All stand in one flat tuple: there are tens of thousands."""
 
 
 class Dropped:
@@ -88,10 +85,13 @@ class Dropped:
             shared, is_first = _Body(body, len(body)), True
             self._shared[body] = shared
         exchange.drop()
-        kept = exchange if exchange.in_use else exchange.values()
-        entry = kept, shared, is_first
+        entry: _Kept = (
+            (shared, is_first, exchange)
+            if exchange.in_use
+            else (shared, is_first, *exchange.values())
+        )
         self._entries.append(entry)
-        self.size += _size_of(entry)
+        self.size += _ENTRY + (len(shared.data) if is_first else 0)
         while self.size > self._max_bytes and len(self._entries) > 1:
             self._make_room()
 
@@ -103,7 +103,7 @@ class Dropped:
         if self._forgotten or self._packed >= len(entries):
             self.forget()
             return
-        _, body, is_first = entries[self._packed]
+        body, is_first = entries[self._packed][:2]
         self._packed += 1
         self._share_no_more(body)
         saved = body.pack()
@@ -125,7 +125,7 @@ class Dropped:
             return False
         entry = self._entries.popleft()
         self._packed = max(0, self._packed - 1)
-        self._share_no_more(entry[1])
+        self._share_no_more(entry[0])
         self.size -= _size_of(entry)
         self._forgotten[_exchange_of(entry).outcome] += 1
         return True
@@ -133,7 +133,7 @@ class Dropped:
     def exchanges(self) -> Iterator[Exchange]:
         """The entries, with their bodies."""
         for entry in tuple(self._entries):
-            yield _exchange_of(entry).copy(entry[1].whole())
+            yield _exchange_of(entry).copy(entry[0].whole())
 
     def outcomes(self) -> Counter[str]:
         """How many entries have each outcome, those that were forgotten included."""
@@ -142,10 +142,10 @@ class Dropped:
 
 def _size_of(entry: _Kept) -> int:
     """The memory of an entry, in bytes, as an estimate; equal bodies count once."""
-    _, body, is_first = entry
+    body, is_first = entry[:2]
     return _ENTRY + (len(body.data) if is_first else 0)
 
 
 def _exchange_of(entry: _Kept) -> Exchange:
-    kept = entry[0]
-    return kept if isinstance(kept, Exchange) else Exchange.from_values(kept)
+    kept = entry[2]
+    return kept if isinstance(kept, Exchange) else Exchange.from_values(entry[2:])

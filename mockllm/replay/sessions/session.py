@@ -58,13 +58,13 @@ class Session:
         there, its answer can be looked up by its id."""
         self.count += 1
         exchange.enter(self.name, self.count)
-        self.journal.append(exchange)
+        journal, id = self.journal, exchange.played.answer_id
+        journal.append(exchange)
         self.size += exchange.charged
-        if exchange.answer_id is not None:
-            self._answers[exchange.answer_id] = exchange
-        while self.journal and (
-            len(self.journal) > self.max_exchanges
-            or (self.size > self.max_bytes and len(self.journal) > 1)
+        if id is not None:
+            self._answers[id] = exchange
+        while len(journal) > self.max_exchanges or (
+            self.size > self.max_bytes and len(journal) > 1
         ):
             self._drop()
 
@@ -103,8 +103,9 @@ class Session:
     def _drop(self) -> None:
         exchange = self.journal.popleft()
         self.size -= exchange.charged
-        if exchange.answer_id and self._answers.get(exchange.answer_id) is exchange:
-            del self._answers[exchange.answer_id]
+        id = exchange.played.answer_id
+        if id and self._answers.get(id) is exchange:
+            del self._answers[id]
         self._dropped.add(exchange)
 
     def attempt(self, scenario: Scenario, position: int, failures: int) -> int:
@@ -129,8 +130,9 @@ class Session:
 
     def note_played_turn(self, scenario: str, index: int) -> None:
         """Records that a turn of a scenario, by its name, was played."""
-        self._begun_at.setdefault(scenario, index)
-        self.played.setdefault(scenario, set()).add(index)
+        if index not in self.played.get(scenario, ()):
+            self._begun_at.setdefault(scenario, index)
+            self.played.setdefault(scenario, set()).add(index)
 
     def next_unplayed(self, turns: Iterable[tuple[Scenario, int]]) -> tuple[Scenario, int] | None:
         """The first of some turns, each a scenario and an index, that was not played yet."""

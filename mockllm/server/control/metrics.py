@@ -54,13 +54,14 @@ class Figures:
         Args:
             known: the scenarios of the server, by name; others have no name in the figures.
         """
-        name = exchange.scenario
+        played = exchange.played
+        name = played.scenario
         if name is None:
             name = _NONE
         elif name not in known:
             name = _OTHER
         requests = self.requests
-        key = (exchange.api or _NONE, name, exchange.outcome)
+        key = (played.api or _NONE, name, exchange.outcome)
         if len(requests) >= _MOST_SERIES and key not in requests:
             key = (key[0], _OTHER, key[2])
         requests[key] = requests.get(key, 0) + 1

@@ -51,7 +51,7 @@ exchanges = st.builds(
 
 def parts(exchange: Exchange) -> tuple[object, ...]:
     """All that is kept of an entry; its clock is that of all processes."""
-    received = replace(exchange.received, clock=exchange.at)
+    received = exchange.received._replace(clock=exchange.at)
     sent = replace(exchange.sent, clock=exchange.at)
     return received, exchange.played, sent, exchange.in_use, exchange.body_size
 
