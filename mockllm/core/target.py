@@ -27,6 +27,8 @@ class Target:
     @property
     def key(self) -> tuple[str, ...]:
         """A hashable value that is equal for equal targets, with their names in the same order."""
+        if not self.segments and not self.query:
+            return self.method, "?"
         return (
             self.method,
             *(text for pair in self.segments.items() for text in pair),

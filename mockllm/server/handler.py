@@ -11,6 +11,7 @@ import time
 from collections.abc import Awaitable
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from aiohttp import web
 
@@ -38,7 +39,9 @@ from mockllm.server.http.pacing import Pacer
 from mockllm.server.http.request_target import check_session, first_line
 from mockllm.server.http.sending import break_off
 from mockllm.server.options import ServerOptions
-from mockllm.server.state.shared_answers import SharedAnswers
+
+if TYPE_CHECKING:
+    from mockllm.server.state.shared_answers import SharedAnswers
 
 DEFAULT = "default"
 """The session of requests that name none, or none that can be."""

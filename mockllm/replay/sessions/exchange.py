@@ -482,11 +482,11 @@ class Exchange:
     @property
     def problems(self) -> tuple[str, ...]:
         """What was wrong, for people."""
-        missed = self.fault_missed
-        if missed:
-            missed_problem = f"a fault did not strike: {missed}"
-            return (*self.played.problems, missed_problem, *self.sent.problems)
-        return self.played.problems + self.sent.problems
+        played, sent = self.played, self.sent
+        missed = played.missed or sent.missed
+        if not missed:
+            return played.problems + sent.problems
+        return (*played.problems, f"a fault did not strike: {missed}", *sent.problems)
 
     @property
     def broken_off(self) -> bool:
@@ -541,10 +541,10 @@ class Exchange:
             self._clear()
 
     def _clear(self) -> None:
-        size = len(self.received.body)
-        if size > MAX_BODY:
-            self.body_size = size
-        self.received = self.received._replace(headers=_NO_HEADERS, body=b"")
+        method, path, _, body, at, clock, connection, target = self.received
+        if len(body) > MAX_BODY:
+            self.body_size = len(body)
+        self.received = Received(method, path, _NO_HEADERS, b"", at, clock, connection, target)
         self.passed = self.sent.marks = None
 
     def values(self) -> tuple[Any, ...]:

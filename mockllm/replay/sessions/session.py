@@ -251,9 +251,9 @@ class Sessions:
 
     def record(self, session: Session, exchange: Exchange) -> None:
         """Adds an exchange to a session's journal; the bounds of all sessions hold afterwards."""
-        before, left = session.memory, session.dropped
+        before, entries = session.memory, len(session.journal)
         session.record(exchange)
-        self.dropped += session.dropped - left
+        self.dropped += entries + 1 - len(session.journal)
         if self._sessions.get(session.name) is session:
             self._size += session.memory - before
         while self._size > self._max_bytes and self._shed():

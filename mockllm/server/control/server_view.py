@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from mockllm.errors import Problem
 from mockllm.replay.compilation.http_answer import HttpAnswer
@@ -12,7 +13,9 @@ from mockllm.replay.sessions.exchange import Exchange
 from mockllm.replay.sessions.session import Sessions
 from mockllm.server.answers import Answers
 from mockllm.server.control.page import Page
-from mockllm.server.state.shared_control import SharedControl
+
+if TYPE_CHECKING:
+    from mockllm.server.state.shared_control import SharedControl
 
 KEEPS = 256
 """So many answers are kept."""
