@@ -16,11 +16,7 @@ from mockllm.checking.outcome import Call, Outcome
 
 
 class Tool(str):
-    """A tool that the request offers. It equals its name, so that a probe may use it as one.
-
-    Args:
-        parameters: its JSON Schema; None where it has none.
-    """
+    """A tool that the request offers. It equals its name, so that a probe may use it as one."""
 
     __slots__ = ("description", "parameters")
 
@@ -60,7 +56,6 @@ class Delta:
     """What a client passes on after one chunk.
 
     Args:
-        text, reasoning: the new fragments.
         tool_calls: the calls that became complete with this chunk.
         tool: the new fragments of the arguments of calls.
     """

@@ -53,11 +53,7 @@ _NUMBERS = re.compile(r"(split|cut|group|comments)(\d+(?:-\d+)*)")
 
 
 def parse_variation(word: str) -> Variation:
-    """The inverse of `variation_name`.
-
-    Raises:
-        UsageError: the word names no variation.
-    """
+    """The inverse of `variation_name`."""
     fields: dict[str, Any] = {}
     for item in word.split(",") if word else ():
         found = _NUMBERS.fullmatch(item)
@@ -78,9 +74,6 @@ def spec_named(name: str, scenarios: Iterable[Scenario] = ()) -> CaseSpec:
 
     Args:
         scenarios: of the user; those of the kit and the samples of quirks are known.
-
-    Raises:
-        UsageError: there is no such API, scenario, quirk or variation.
     """
     rest, _, variation = name.partition("~")
     rest, _, quirk = rest.partition("+")

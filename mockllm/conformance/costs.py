@@ -37,7 +37,6 @@ def cost_of(
     """The worst cost of the differences of an outcome; None if there are none.
 
     Args:
-        outcome: the client's.
         differences: those of the judgement that count: an excused one costs nothing.
     """
     if not differences:

@@ -27,9 +27,6 @@ def cut_answers(
 
     Args:
         command: of the runner; an exception that its file raised is not the client's.
-
-    Raises:
-        ProbeError: the runner breaks the rules of the protocol.
     """
     frames = AdapterFrames(runner.hello.client.adapter, command)
     unsupported = runner.hello.unsupported

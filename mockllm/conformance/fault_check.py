@@ -63,10 +63,8 @@ def check_faults(
     others beside it; where the two times differ, a third time by itself decides.
 
     Args:
-        rules: the names of those that are judged.
         adapter: what is raised in its files is no mistake of the client.
         setting: how the client was attached, for the lines that reproduce a case.
-        progress: called with what is done, how much of it, and of how much.
         goes_on: called before each case; once it is false, no further case is played.
 
     Raises:
@@ -99,11 +97,7 @@ def check_faults(
 
 
 def _check_requests(played: Mapping[str, PlayedCase]) -> None:
-    """Checks that the client is attached at all.
-
-    Raises:
-        ProbeError: it sent no request in any case.
-    """
+    """Checks that the client is attached at all."""
     if not played or any(one.exchanges for one in played.values()):
         return
     first = next(iter(played.values()))

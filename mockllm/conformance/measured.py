@@ -43,7 +43,6 @@ class Measurement:
     """What is to be known of a measurement besides its cases.
 
     Args:
-        level: `bytes`, `payloads` or `http`.
         arguments: see `Results.arguments`.
         mockllm, commit, date: see `Results`.
         stopped: why the remaining cases were not judged, if it is not the report that says why.

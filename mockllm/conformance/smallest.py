@@ -36,11 +36,6 @@ def with_smallest(
 
     Args:
         limit: seconds for each; what was found until then is the result.
-        progress: called with each invariant before the search.
-
-    Raises:
-        UsageError: hypothesis, which shrinks, is not installed.
-        ProbeError: the runner breaks the rules of its protocol.
     """
     failed = {one.case for one in results.cases if one.failed}
     found: dict[str, Smallest] = {}

@@ -9,11 +9,7 @@ _LIMIT = 10.0
 
 
 def source_commit(root: Path | None = None) -> str:
-    """The commit, with `-dirty` where files differ from it; "" without git or a checkout.
-
-    Args:
-        root: of the checkout; default: the folder that has mockllm's package.
-    """
+    """The commit, with `-dirty` where files differ from it; "" without git or a checkout."""
     root = Path(__file__).resolve().parents[2] if root is None else root
     if not (root / ".git").exists():
         return ""

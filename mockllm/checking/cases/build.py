@@ -41,14 +41,7 @@ def case(
     *,
     plain: Case | None = None,
 ) -> Case:
-    """The case of a scenario of one turn (see `single`) over a protocol.
-
-    Args:
-        plain: the same case without variation and quirk, if it is compiled already.
-
-    Raises:
-        UsageError: the scenario does not play over the protocol, or has no stream to check.
-    """
+    """The case of a scenario of one turn (see `single`) over a protocol."""
     spec = scenario.turns[0].for_api(api)
     if not scenario.plays_over(api):
         raise UsageError(f"scenario {scenario.name!r} does not play over {api}")

@@ -32,10 +32,6 @@ class Events:
 
     A copy for each client would cost more than the rest of a case. Instead, `restore` compares
     the events with the original ones afterwards, and undoes what a client changed.
-
-    Args:
-        original: returns the events as new values at each call (see `decoded_once`); it is first
-            called when they are needed.
     """
 
     __slots__ = ("_decoded", "_original")
@@ -106,11 +102,7 @@ class Case:
 
     Args:
         name: unique among the cases of an API: API, scenario, variation, quirk.
-        api: the name of the protocol.
         scenario: has one turn, the answer; playing it gives exactly these bytes.
-        prompt: the text of the user's message.
-        tools: the tools that the request offers.
-        answer: the compiled answer.
         events: its decoded events, without `[DONE]`; None where the case is special only in its
             bytes.
         expected: the outcome of a correct client. Its `tool_calls` include those whose arguments
@@ -123,11 +115,9 @@ class Case:
         variation, quirk: how this case differs from the plain one; the quirk as `NAME` or
             `NAME:VARIANT`.
         ids: whether the stream carries the call ids of `expected`; if not, a client may use any.
-        model: the model that the request names.
         body: the same answer, not streamed, as a JSON value; None if it has no such form.
         tolerated: other outcomes that are acceptable, however calls with malformed arguments
             are dealt with under the client's policy.
-        tolerated_because: for each of them, the reason.
     """
 
     name: str

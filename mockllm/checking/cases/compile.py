@@ -31,11 +31,7 @@ Level = Literal["payloads", "bytes"]
 
 @dataclass(frozen=True, slots=True)
 class CaseSpec:
-    """A case that is not compiled yet: cheap to create, with the name of the case.
-
-    Args:
-        name, scenario, api, variation, quirk: see `Case`.
-    """
+    """A case that is not compiled yet: cheap to create, with the name of the case."""
 
     name: str
     scenario: Scenario
@@ -71,11 +67,7 @@ def case_specs(
     seed: str = "0",
     level: Level = "bytes",
 ) -> Iterator[CaseSpec]:
-    """The cases that `cases` gives for the same arguments, in the same order, not compiled.
-
-    Raises:
-        UsageError: there is no such API.
-    """
+    """The cases that `cases` gives for the same arguments, in the same order, not compiled."""
     users = list(_plain_specs(scenarios, _checked(api)))
     yield from _with_variations(users, variations, seed, level)
     if not quirks:
@@ -109,9 +101,6 @@ def cases(
         quirks: whether the kit's own scenarios follow, and the quirks of the protocol, each on
             several samples.
         level: `payloads` leaves out quirks that do not show in decoded events.
-
-    Raises:
-        UsageError: there is no such API.
     """
     plain: dict[str, Case] = {}
     specs = case_specs(api, scenarios, variations=variations, quirks=quirks, seed=seed, level=level)

@@ -60,11 +60,7 @@ def _compiled(key: _Key) -> Case:
 
 
 def own(shared: Case, plain: Case | None = None) -> Case:
-    """The case with events of its own.
-
-    Args:
-        plain: the plain form of the case, if the caller has one already.
-    """
+    """The case with events of its own."""
     if plain is None and shared.plain is not None:
         plain = own(shared.plain)
     events = None if shared.events is None else shared.events.copy()

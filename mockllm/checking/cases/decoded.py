@@ -44,11 +44,7 @@ def decoded_later(answer: HttpAnswer, api: Api) -> Events:
 
 
 def _values(data: bytes, api: Api) -> Decoded:
-    """The events of a stream.
-
-    Raises:
-        ValueError: the data of an event are not JSON.
-    """
+    """The events of a stream."""
     end = PROTOCOLS[api].end_data
     events: Decoded = []
     for frame in decode(data):

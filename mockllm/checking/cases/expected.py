@@ -18,7 +18,6 @@ def outcome_of_turn(turn: Turn, spec: TurnSpec, api: Api) -> Outcome:
 
     Args:
         spec: the turn in the scenario; its `expect` overrides what follows from the turn.
-        api: the protocol, for its finish value and the form of a call without arguments.
     """
     outcome = Outcome(
         text=turn.text,

@@ -44,11 +44,7 @@ _NOT_CUT = {
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """A quirk as the kit plays it.
-
-    Args:
-        name: `NAME` or `NAME:VARIANT`.
-    """
+    """A quirk as the kit plays it."""
 
     name: str
     quirk: Quirk
@@ -85,12 +81,7 @@ def samples(form: Form, api: Api) -> tuple[Scenario, ...]:
 
 
 def cuts(form: Form, count: int, seed: str, *, payloads: bool) -> Iterator[Variation]:
-    """Variations for a quirk: other fragments and groups and, of bytes, other chunks.
-
-    Args:
-        count: how many at most.
-        payloads: only change the decoded events.
-    """
+    """Variations for a quirk: other fragments and groups and, of bytes, other chunks."""
     if form.quirk.name in _NOT_CUT:
         return
     found = {PLAIN: None}

@@ -82,11 +82,7 @@ PLAIN = Variation()
 
 
 def draw(seed: str, *, payloads: bool = False) -> Variation:
-    """The variation derived from a seed.
-
-    Args:
-        payloads: only change the decoded events.
-    """
+    """The variation derived from a seed."""
 
     def below(label: str, bound: int) -> int:
         return derive_int(seed, label, below=bound)
@@ -128,11 +124,7 @@ _MOST_DRAWS = 10_000
 
 
 def bounded(variation: Variation, size: int) -> Variation:
-    """The variation with larger chunks, where its own would be too many.
-
-    Args:
-        size: of the stream, in bytes, about.
-    """
+    """The variation with larger chunks, where its own would be too many."""
     cut = variation.cut
     if not cut or size * len(cut) <= _MOST_CHUNKS * sum(cut):
         return variation

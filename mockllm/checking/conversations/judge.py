@@ -95,11 +95,7 @@ class Verification:
 
 
 def check_names(names: Iterable[str]) -> None:
-    """Checks that each name is that of a conversation invariant.
-
-    Raises:
-        UsageError: one is not; the message has the most similar name, and all names.
-    """
+    """Checks that each name is that of a conversation invariant."""
     known = {**CONVERSATION_INVARIANTS, **RETRY_RULES}
     for name in sorted(set(names) - known.keys()):
         near = get_close_matches(name, known, n=1)
@@ -121,7 +117,6 @@ def verify(
     """Judges the conversations of a session.
 
     Args:
-        scenarios: those that were served, by name.
         depth: how many requests in a row a client may make for a model that never stops
             calling tools.
         leave_out: names of invariants that are not judged.

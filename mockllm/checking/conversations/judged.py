@@ -12,12 +12,7 @@ from mockllm.replay.sessions.session import Exchange
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One invariant that was broken.
-
-    Args:
-        exchange: the number of the request that shows it.
-        message: what is wrong, where, and what a correct client does.
-    """
+    """One invariant that was broken."""
 
     invariant: str
     exchange: int | None
@@ -34,8 +29,6 @@ class JudgedSession:
 
     Args:
         depth: how many requests in a row a client may make for a model that never stops.
-        mistakes: between calls and results, of all requests.
-        reported: the numbers of the requests that have a violation.
     """
 
     journal: tuple[Exchange, ...]

@@ -64,10 +64,7 @@ class RoundTrip:
         location: the location of the request that the turn answered (see `session_history`).
         answers: the earlier requests at that location; any of them may have got this turn.
         stored: whether the service stores the turn, or a part of it, and the client refers to it.
-        text: the text of the turn as the client sends it back.
-        echoes: the calls as the client sends them back.
         calls: the echoed calls, and those of the stored turn.
-        results: the results of tools, up to the next turn of the model.
         unmatched: the results that belong to no call of this round trip or an earlier one.
         user_follows: whether a message of the user follows the turn.
     """
@@ -97,10 +94,8 @@ class Step:
         leading_results: the results before any turn of the model.
         parent: the request whose stored answer this one refers to.
         turn: the turn that answered it; None if an HTTP error did.
-        calls: the calls of the turn.
         previous: the latest earlier request at this location.
         hops: how many times in a row tools were run since the last message of the user.
-        quirked: whether a quirk changed its answer.
     """
 
     exchange: Exchange

@@ -54,22 +54,13 @@ def examine_cuts(
     level: Level = "payloads",
     scenarios: Scenarios = (),
 ) -> CutReport:
-    """The same as `check_cuts`, but returns every report.
-
-    Raises:
-        ProbeError: the client cannot be run.
-        UsageError: there is no such API.
-    """
+    """The same as `check_cuts`, but returns every report."""
     found = planned(api, level, scenarios)
     return cut_report(api, level, ((one, answer_to(client, one, level)) for one in found))
 
 
 def planned(api: Api, level: Level, scenarios: Scenarios = ()) -> Iterator[Prefix]:
-    """The prefixes of all samples, for each of them after the whole stream.
-
-    Raises:
-        UsageError: there is no such API.
-    """
+    """The prefixes of all samples, for each of them after the whole stream."""
     if api not in PROTOCOLS:
         raise UsageError(f"there is no API {api!r}; there are: {', '.join(PROTOCOLS)}")
     yield from _of_kit(api, level)
@@ -96,11 +87,7 @@ def _of(case: Case, level: Level) -> Iterator[Prefix]:
 
 
 def answer_to(client: Factory, prefix: Prefix, level: Level) -> CutAnswer:
-    """What a client does with a prefix: an exception is an error that it reports.
-
-    Raises:
-        ProbeError: the client cannot be run.
-    """
+    """What a client does with a prefix: an exception is an error that it reports."""
     probe = _Recording(new_probe(client, prefix.case))
     outcome = drive(cast("Any", probe), _feeds(prefix, level))
     return CutAnswer(outcome, tuple(probe.handed_on))

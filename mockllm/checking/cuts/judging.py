@@ -31,7 +31,6 @@ class CutAnswer:
     """What a client does with a prefix.
 
     Args:
-        outcome: after the end of its input.
         handed_on: the calls that it handed on before the end, as complete.
         absent: the fields of the outcome that the client has no place for.
         unusable: why the answer cannot be judged at all; "" if it can.

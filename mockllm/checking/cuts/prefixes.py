@@ -51,12 +51,9 @@ class Prefix:
     """The beginning of a stream, as far as it came.
 
     Args:
-        case: the whole stream.
         size: the bytes that came.
         place: where it is cut; `whole` if it is not.
-        events: how many events came with their blank line.
         content_complete: whether the whole content of the answer came, with its finish reason.
-        begun: how many calls have begun.
         ended: of each call whose end was sent, name and arguments, as `call_key` has them.
         last_event: the data of the last event that came as a whole; "" if none did.
         rest: the bytes behind it.
@@ -90,7 +87,6 @@ def prefixes(case: Case, level: Level = "bytes") -> list[Prefix]:
     """The prefixes of a stream which a client has to report as cut, the shortest first.
 
     Args:
-        case: a whole stream.
         level: at `payloads`, a prefix ends with an event. At `http`, also in the middle of one,
             and each has two endings: clients request different fields, so that single bytes have no
             fixed place.
@@ -111,11 +107,7 @@ def prefixes(case: Case, level: Level = "bytes") -> list[Prefix]:
 
 
 def prefix_at(case: Case, size: int) -> Prefix:
-    """The prefix of so many bytes, wherever that is.
-
-    Args:
-        size: from 0 to the size of the stream.
-    """
+    """The prefix of so many bytes, wherever that is."""
     return prefixes_at(case, [size])[0]
 
 

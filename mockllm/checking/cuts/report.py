@@ -21,11 +21,7 @@ from mockllm.scenario.model import Api
 
 @dataclass(frozen=True, slots=True)
 class Fooled:
-    """A prefix that fools a client.
-
-    Args:
-        description: what is wrong, as a sentence.
-    """
+    """A prefix that fools a client."""
 
     prefix: Prefix
     answer: CutAnswer
@@ -37,9 +33,6 @@ class CutRow:
     """One sample, one kind of place and one rule.
 
     Args:
-        judged: how many prefixes were judged.
-        wrong: how many of them fool the client.
-        shortest: the shortest of those.
         not_judged: why prefixes were not judged, each reason with their number.
     """
 
@@ -69,8 +62,6 @@ class CutReport:
     """What a client does with the prefixes of an API.
 
     Args:
-        level: what the client was given.
-        rows: by sample, place and rule, as they came.
         played: how many prefixes the client was given, whole streams not counted.
     """
 

@@ -21,9 +21,6 @@ def check_allowed(allow: Mapping[str, str], cases: Iterable[str] | None = None) 
 
     Args:
         cases: the names of all cases; None: names of cases are not checked.
-
-    Raises:
-        UsageError: there is no such quirk, variant or case.
     """
     variants = {
         f"{quirk.name}:{variant.name}" for quirk in QUIRKS.values() for variant in quirk.variants

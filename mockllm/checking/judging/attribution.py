@@ -99,12 +99,7 @@ def attribute(
     judged: Iterable[tuple[Case, Sequence[Difference], Sequence[Difference]]],
     forms: Forms | None = None,
 ) -> list[Attribution]:
-    """The attributions of all failed cases.
-
-    Args:
-        judged: cases, their differences, and the differences of their plain forms.
-        forms: judges varied cases in other forms.
-    """
+    """The attributions of all failed cases."""
     forms = forms or Forms()
     plain: list[AttributedDifference] = []
     quirks: list[AttributedDifference] = []
@@ -228,11 +223,7 @@ def _of_variation(
 
 
 def _decided(case: Case, difference: Difference, tested: str) -> AttributedDifference:
-    """The attribution to what was tested, unless the difference is certain or about another field.
-
-    Args:
-        tested: the invariant that the case tests.
-    """
+    """The attribution to what was tested, unless the difference is certain or of another field."""
     if difference.conclusive:
         return AttributedDifference(case, difference, difference.invariant, certain=True)
     if difference.subject in _UNRELATED.get(tested, frozenset()):

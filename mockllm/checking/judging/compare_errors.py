@@ -95,11 +95,7 @@ def _service_message(case: Case, got: Outcome, policy: Policy) -> Iterator[Diffe
 
 
 def _is_stated(case: Case, text: str, *, whole: bool = False) -> bool:
-    """Whether a text is in a decoded event: some errors have mockllm's wording alone.
-
-    Args:
-        whole: whether it must be the whole value of a field.
-    """
+    """Whether a text is in a decoded event: some errors have mockllm's wording alone."""
     events = [] if case.events is None else case.events.decoded
     return any(_holds(value, text, whole) for value, _ in events)
 

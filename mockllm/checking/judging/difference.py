@@ -22,7 +22,6 @@ class Difference:
     Args:
         field: the field of the outcome; `errors` for an error where none is correct, `crash` for
             one that points to a bug, `chunk` for what was seen in the middle of the stream.
-        description: what differs, for reports.
         conclusive: whether the invariant is certain, whatever the case tests: another name is
             `name-kept`, even if a quirk of ids brought it to light.
         alternatives: other invariants that the difference may point to.

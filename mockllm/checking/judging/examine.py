@@ -180,9 +180,7 @@ def examine(
     """Runs an accumulator through cases.
 
     Args:
-        factory: makes a new probe for each stream.
         policy: how the client intends to behave; default: `Policy()`.
-        level: whether probes take decoded events or bytes.
 
     Raises:
         ProbeError: the client cannot be run: the factory fails, or an import is missing.
@@ -229,7 +227,6 @@ def _shared_state(
 
     Args:
         passed: the cases that have passed so far.
-        failed: whether `case` fails alone.
     """
     if not passed:
         return None
@@ -250,14 +247,7 @@ def _shared_state(
 def examine_bodies(
     read: Callable[[object], Outcome], cases: Iterable[Case], policy: Policy | None = None
 ) -> Report:
-    """Checks that a client reads answers that are not streamed as it should read the streams.
-
-    Args:
-        read: gives the client's outcome for the JSON value of a body.
-
-    Raises:
-        ProbeError: the client cannot be run.
-    """
+    """Checks that a client reads answers that are not streamed as it should read the streams."""
     policy = policy or Policy()
     results: list[Result] = []
     failures: list[Failure] = []
@@ -371,11 +361,7 @@ def _changed_since(judge_case: Callable[[Case], Judgement], first: list[Case]) -
 
 
 def outcome_of(client: Run, url: str, case: Case) -> Outcome:
-    """The outcome of a whole client; an exception counts as an error that it reports.
-
-    Raises:
-        ProbeError: the client cannot be run.
-    """
+    """The outcome of a whole client; an exception counts as an error that it reports."""
     try:
         return checked_outcome(client(url, case), "run()")
     except Exception as error:  # noqa: BLE001 - whatever a client raises is what it reports

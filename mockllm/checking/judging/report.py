@@ -17,8 +17,6 @@ class Failure:
     """A case that a client gets wrong, and one invariant that it breaks there.
 
     Args:
-        invariant: the one that it breaks.
-        descriptions: what differs from the expected outcome.
         shrunk: a smaller case that fails in the same way, if one was searched for.
         secondary: whether other cases decided on the invariant: alone, this one would point
             elsewhere.
@@ -87,7 +85,6 @@ class Report:
     """The result of an examination.
 
     Args:
-        runs: how many cases were run.
         skipped: the names of the cases that cannot be run at this level. They are not judged.
         failures: for each case that failed, one for each invariant, unless the plain form of the
             case explains it.

@@ -40,11 +40,7 @@ def run(factory: Factory, case: Case, policy: Policy, level: Level) -> list[Diff
 
 
 def run_case(factory: Factory, case: Case, policy: Policy, level: Level) -> Judgement:
-    """Runs a client through a case and judges it.
-
-    Raises:
-        ProbeError: the client cannot be run.
-    """
+    """Runs a client through a case and judges it."""
     probe = new_probe(factory, case)
     feeds = feed_arguments(case, level)
     watch = Watch(probe, case) if policy.intermediate else None
@@ -77,14 +73,7 @@ _MODIFIED = Difference(
 
 
 def drive(probe: Probe | ByteProbe, feeds: Iterable[_FeedArguments]) -> Outcome:
-    """The outcome of a stream; an exception of the client is an error that it reports.
-
-    Args:
-        feeds: the arguments for each call of `feed`.
-
-    Raises:
-        ProbeError: the client cannot be run.
-    """
+    """The outcome of a stream; an exception of the client is an error that it reports."""
     try:
         for arguments in feeds:
             cast("Any", probe).feed(*arguments)
@@ -95,11 +84,7 @@ def drive(probe: Probe | ByteProbe, feeds: Iterable[_FeedArguments]) -> Outcome:
 
 
 def checked_outcome(value: Any, method: str = "outcome()") -> Outcome:
-    """The value, if it is an outcome.
-
-    Raises:
-        ProbeError: it is something else.
-    """
+    """The value, if it is an outcome."""
     if not isinstance(value, Outcome):
         raise ProbeError(
             f"{method} must return a mockllm.checking.Outcome, and returned {value!r:.100}; "
@@ -109,11 +94,7 @@ def checked_outcome(value: Any, method: str = "outcome()") -> Outcome:
 
 
 def exception_outcome(error: Exception) -> Outcome:
-    """The outcome of a client that raised: its exception is an error that it reports.
-
-    Raises:
-        ProbeError: the exception is that the client cannot be run.
-    """
+    """The outcome of a client that raised: its exception is an error that it reports."""
     if isinstance(error, ProbeError):
         raise error
     if isinstance(error, ImportError):
@@ -201,11 +182,7 @@ class _DeferredErrors:
 
 
 def new_probe(factory: Factory, case: Case) -> Probe | ByteProbe:
-    """A new probe, which has been offered the tools of a case.
-
-    Raises:
-        ProbeError: the client cannot be run.
-    """
+    """A new probe, which has been offered the tools of a case."""
     try:
         probe = factory()
     except Exception as error:

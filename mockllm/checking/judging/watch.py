@@ -128,11 +128,7 @@ _OF_TEXT = ("text-accumulates", "delta-is-fragment", "delta-first")
 
 
 def declared(delta: object) -> Delta:
-    """What `feed` returned, as a `Delta`.
-
-    Raises:
-        ProbeError: it is something else.
-    """
+    """What `feed` returned, as a `Delta`."""
     if delta is None:
         return _NOTHING
     if isinstance(delta, str):
@@ -158,13 +154,7 @@ def _is_declared(delta: Any) -> bool:
 
 
 class _GrowingText:
-    """A text as it grows, and the fragments of it that were passed on.
-
-    Attributes:
-        passed_on: all fragments, joined.
-        has_deltas: whether any fragment was passed on.
-        correct: whether no chunk broke an invariant so far.
-    """
+    """A text as it grows, and the fragments of it that were passed on."""
 
     def __init__(self) -> None:
         self.passed_on = ""
@@ -174,12 +164,7 @@ class _GrowingText:
         self._behind = False
 
     def grow(self, now: str, fragment: str) -> tuple[str, str] | None:
-        """The invariant that a chunk breaks, and how. After the first one, later ones are ignored.
-
-        Args:
-            now: all of the text so far.
-            fragment: what was passed on for this chunk.
-        """
+        """The invariant that a chunk breaks first, and how; later ones are ignored."""
         violation = self._violation(now, fragment) if self.correct else None
         self.correct = self.correct and violation is None
         return violation

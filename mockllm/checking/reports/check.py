@@ -42,7 +42,6 @@ def check(
     Args:
         client: makes a new probe (`Probe`, or `ByteProbe` with `level="bytes"`) for each stream.
         scenarios: files, folders or scenarios; default: those that come with mockllm.
-        api: the name of the protocol that the client speaks.
         variations: how many further ways of cutting each answer, drawn from `seed`.
         quirks: also run the quirks of the protocol.
 

@@ -41,7 +41,6 @@ def reproduction(
 
     Args:
         client: the function or class that makes the probe, or its import path `module:name`.
-        level, policy: how the client was examined.
     """
     case = failure.shrunk or failure.case
     source = client if isinstance(client, str) else import_path(client)

@@ -36,15 +36,7 @@ _TRIES = 400
 
 
 def shrink(case: Case, breaks: Callable[[Case], bool], *, tries: int = _TRIES) -> Case:
-    """The smallest case found for which `breaks` holds; at worst the case itself.
-
-    Args:
-        breaks: whether a client fails a case in the same way.
-        tries: how often `breaks` is called at most.
-
-    Raises:
-        UsageError: hypothesis is not installed.
-    """
+    """The smallest case found for which `breaks` holds; at worst the case itself."""
     try:
         from hypothesis import HealthCheck, Phase, find, settings
         from hypothesis.errors import NoSuchExample

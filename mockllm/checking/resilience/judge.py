@@ -36,7 +36,6 @@ def judge(
     """The findings of a case, one for each rule of it.
 
     Args:
-        exchanges: the requests of the client, in their order.
         outcomes: what it has after each request of its user, in their order; at least one.
     """
     # Other requests, such as for a list of models, are no tries.

@@ -16,17 +16,12 @@ class FaultCase:
 
     Args:
         name: `API/NAME`.
-        title: what happens, in a sentence.
-        rules: the names of the rules that it can judge.
-        scenario: what answers.
         text, calls: what a client has that got the whole answer: its text, and the arguments of
             its calls as text.
         faults: of every answer, besides those of the scenario, as `--fault` has them.
-        tools: that the request offers.
         deadline: seconds after which the client is to have answered.
         tries, idle_timeout: the settings that the client should have, the latter in seconds.
         requests: how often the prompt is sent, with the same client.
-        together: whether they are sent at the same time.
         cancel: whether the client cancels once the first piece of the answer has come.
         kinds: the kinds of error that name the cause.
         wait: what `retry-after` says, in seconds.
@@ -57,11 +52,7 @@ class FaultCase:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A rule in a case.
-
-    Args:
-        text: what the client did, or why the rule was not judged.
-    """
+    """A rule in a case."""
 
     rule: str
     verdict: Verdict

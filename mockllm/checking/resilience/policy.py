@@ -18,7 +18,6 @@ class ResiliencePolicy:
         has_idle_timeout: whether it has such a timeout at all.
         longest_wait: the longest `retry-after` that it waits for, in seconds; None: any.
         final_errors: the codes of errors that it never repeats.
-        retries: whether it retries at all.
     """
 
     tries: int | None = None

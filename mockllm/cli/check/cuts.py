@@ -28,11 +28,7 @@ from mockllm.conformance.results import Results
 
 
 def plan_cuts(options: CheckOptions) -> Plan:
-    """The plan of a run with `--cuts`.
-
-    Raises:
-        UsageError: `--only` names no sample, place or rule.
-    """
+    """The plan of a run with `--cuts`."""
     level = cast("Level", options.measured_level)
     scenarios = read_scenarios(options.paths) if options.paths else ()
     listed = list(planned(options.api, level, scenarios))

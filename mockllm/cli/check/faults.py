@@ -22,11 +22,7 @@ from mockllm.server.options import ServerOptions
 
 
 def plan_faults(options: CheckOptions) -> Plan:
-    """The plan of a run with `--faults`.
-
-    Raises:
-        UsageError: there is no such rule or case, or no chosen case judges a rule.
-    """
+    """The plan of a run with `--faults`."""
     rules = _rules(options.rules)
     listed = fault_cases(options.api)
     cases = [one for one in listed if set(one.rules) & set(rules)]
@@ -73,11 +69,7 @@ def _judge(
 
 
 def _rules(names: Sequence[str]) -> tuple[str, ...]:
-    """The rules of these names; all of them for none.
-
-    Raises:
-        UsageError: there is no such rule.
-    """
+    """The rules of these names; all of them for none."""
     for name in names:
         if name not in RESILIENCE:
             near = get_close_matches(name, RESILIENCE, n=1)
@@ -88,11 +80,7 @@ def _rules(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _check_judged(rules: Sequence[str], cases: Sequence[FaultCase]) -> None:
-    """Checks that each rule can be judged.
-
-    Raises:
-        UsageError: none of the cases judges one.
-    """
+    """Checks that each rule can be judged."""
     for rule in rules:
         if not any(rule in one.rules for one in cases):
             raise UsageError(

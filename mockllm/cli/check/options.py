@@ -48,11 +48,7 @@ class CheckOptions:
 
     @classmethod
     def of(cls, *, choices: tuple[str, ...], **options: Any) -> Self:
-        """The options, if they go together.
-
-        Raises:
-            UsageError: they do not.
-        """
+        """The options, if they go together."""
         found = cls(choices=choices, policy=read_policy(choices), **options)
         problem = found._problem()
         if problem:
@@ -152,11 +148,7 @@ _OPTIONS = {"paths": "scenarios", "choices": "policy"}
 
 
 def read_policy(choices: Iterable[str]) -> Policy:
-    """The policy of `KEY=VALUE` pairs; `ignore` takes names with commas between.
-
-    Raises:
-        UsageError: there is no such key or value.
-    """
+    """The policy of `KEY=VALUE` pairs; `ignore` takes names with commas between."""
     hints = get_type_hints(Policy)
     found: dict[str, Any] = {}
     for one in choices:

@@ -64,7 +64,6 @@ class Plan:
 
     Args:
         names: of all lines that the results may have, whether they are chosen or not.
-        judge: attaches the client, and judges it; after Ctrl-C, by the cases until then.
     """
 
     names: tuple[str, ...]
@@ -72,11 +71,7 @@ class Plan:
 
 
 def attached(options: CheckOptions) -> Runner:
-    """The client behind the command of the options.
-
-    Raises:
-        ProbeError: it cannot be started, or does not speak the protocol.
-    """
+    """The client behind the command of the options."""
     settings: dict[str, Any] = {"jobs": options.jobs, "window": options.window}
     if options.http:
         limit, per_case = options.limit or HTTP_LIMIT, options.per_case
@@ -114,9 +109,6 @@ def chosen(
     Args:
         names: of an item, the whole one first.
         nouns: what such names are, for the message.
-
-    Raises:
-        UsageError: a pattern names none.
     """
     if not patterns:
         return list(items)

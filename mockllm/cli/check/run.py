@@ -27,9 +27,6 @@ def run_check(options: CheckOptions) -> int:
     """Does what the options describe; returns the exit code.
 
     0: right, or as `--known-failing` lists it. 1: there are mistakes. 2: not all was judged.
-
-    Raises:
-        MockLLMError: the client cannot be judged.
     """
     if options.self_test:
         return _self_test(options)

@@ -32,11 +32,7 @@ from mockllm.errors import UsageError
 
 
 def plan_streams(options: CheckOptions) -> Plan:
-    """The plan of a run without `--cuts` and `--faults`.
-
-    Raises:
-        UsageError: `--only` names no case.
-    """
+    """The plan of a run without `--cuts` and `--faults`."""
     listed = _all_cases(options)
     run = chosen_cases(listed, options.only)
 
@@ -73,11 +69,7 @@ def _all_cases(options: CheckOptions) -> list[Case]:
 
 
 def chosen_cases(listed: Sequence[Case], patterns: Sequence[str]) -> list[Case]:
-    """The cases that any pattern names: the case, its quirk, or its quirk with the variant.
-
-    Raises:
-        UsageError: a pattern names none.
-    """
+    """The cases that any pattern names: the case, its quirk, or its quirk with the variant."""
     forms = _plain_forms(listed) if patterns else []
     return chosen([*forms, *listed], patterns, _names, "case or quirk")
 

@@ -64,7 +64,6 @@ def file_runner(path: Path, cases: Iterable[Case], level: Level = "bytes") -> Ru
     An answer names its case by `case`, or by the `id` that `write_cases` gave to it.
 
     Args:
-        path: of the file.
         cases: all cases, in the order in which they were written.
 
     Raises:

@@ -23,14 +23,7 @@ def spawn(
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
 ) -> subprocess.Popen[bytes]:
-    """Starts the user's program; its standard error is that of this process.
-
-    Args:
-        reads: whether it gets a standard input.
-
-    Raises:
-        OSError: it cannot be started.
-    """
+    """Starts the user's program; its standard error is that of this process."""
     return subprocess.Popen(  # noqa: S603  the user's own command
         list(command),
         stdin=subprocess.PIPE if reads else subprocess.DEVNULL,
@@ -46,9 +39,6 @@ def end_process(process: subprocess.Popen[bytes], *, at_once: bool = False) -> i
 
     Args:
         at_once: do not wait for it to end by itself at the end of its standard input.
-
-    Returns:
-        Its exit code.
     """
     try:
         return process.wait(0 if at_once else _END_LIMIT)

@@ -28,7 +28,6 @@ class FunctionPlayer:
     """Plays cases to a function, each in a thread of its own.
 
     Args:
-        thread: a server that runs at full speed.
         run: gets the base URL and the case, returns the outcome of the client or raises its
             exception. A coroutine is run in an event loop of its own.
     """
@@ -38,11 +37,7 @@ class FunctionPlayer:
         self._numbers = count(1)
 
     def play(self, case: FaultCase) -> PlayedCase:
-        """Plays a case, and waits for the outcome; several threads may do so.
-
-        Raises:
-            ProbeError: what the function returns is no outcome.
-        """
+        """Plays a case, and waits for the outcome; several threads may do so."""
         session = fault_session(self._thread, case, self._numbers)
         done: Future[Answer] = Future()
         args = (session.open()["base_url"], case, done)

@@ -49,10 +49,6 @@ def http_runner(
 
     Args:
         window: cases that a program which is started once may work on at the same time.
-
-    Raises:
-        UsageError: there is no such API.
-        ProbeError: the program cannot be started, or does not speak the protocol.
     """
     clients = HttpClients(
         command,
@@ -77,16 +73,10 @@ class HttpClients:
     """Programs with a whole client, and the server that they send their requests to.
 
     Args:
-        command: the program and its arguments.
-        options: of the server.
         limit: seconds that a case may take.
         jobs: how many programs run side by side; for `per_case`, at most.
         per_case: start the program for each case, with the case in its environment. Its outcome is
             the last line of its standard output.
-
-    Raises:
-        UsageError: there is no such API.
-        ProbeError: the program cannot be started, or does not speak the protocol.
     """
 
     needs_events = False
@@ -168,11 +158,7 @@ class HttpClients:
         return self._requested.get(case.name, True)
 
     def play(self, case: FaultCase) -> PlayedCase:
-        """Plays a case with a fault, and waits for the answer; several threads may do so.
-
-        Raises:
-            ProbeError: the runner breaks the rules of the protocol; nothing more can be judged.
-        """
+        """Plays a case with a fault, and waits for the answer; several threads may do so."""
         session = fault_session(self._thread, case, self._numbers)
         with self._lock:
             job = self._sent(session)

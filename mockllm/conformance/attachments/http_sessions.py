@@ -46,7 +46,6 @@ class CaseSession:
     """A case in a session of its own.
 
     Args:
-        message: of the case, without its id.
         faults: of every answer, as `--fault` has them.
     """
 
@@ -106,11 +105,7 @@ class CaseSession:
 def stream_session(
     thread: ServerThread, case: Case, numbers: Iterator[int], limit: float
 ) -> CaseSession:
-    """The session of a stream.
-
-    Args:
-        limit: seconds until the client is stopped.
-    """
+    """The session of a stream."""
     return CaseSession(thread, case.scenario, numbers, lambda urls: case_message(case, urls, limit))
 
 
@@ -172,11 +167,7 @@ class PlayedCase:
 
 
 def finished(case: FaultCase, session: CaseSession, job: Future[Answer]) -> PlayedCase:
-    """Waits for the answer to a case, and ends its session.
-
-    Raises:
-        ProbeError: the client cannot be run.
-    """
+    """Waits for the answer to a case, and ends its session."""
     try:
         answer = job.result(case.deadline + PATIENCE)
     except LateError:

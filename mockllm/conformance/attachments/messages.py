@@ -91,11 +91,7 @@ def question(api: str, level: str) -> dict[str, Any]:
 
 
 def case_json(case: Case, level: str) -> dict[str, Any]:
-    """The message of a case, without its id, at level `bytes` or `payloads`.
-
-    Raises:
-        ValueError: the case shows in bytes only.
-    """
+    """The message of a case, without its id, at level `bytes` or `payloads`."""
     return {
         "case": name_of(case),
         "tools": tools_json(case.tools),
@@ -134,11 +130,7 @@ def encode(message: Mapping[str, Any]) -> bytes:
 
 
 def parse(line: bytes) -> dict[str, Any]:
-    """The object of a line.
-
-    Raises:
-        InvalidMessageError: the line is no JSON object.
-    """
+    """The object of a line."""
     try:
         value = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -149,11 +141,7 @@ def parse(line: bytes) -> dict[str, Any]:
 
 
 def read_hello(value: Mapping[str, Any]) -> Hello:
-    """The hello of a runner.
-
-    Raises:
-        InvalidMessageError: a field is missing, or has another type.
-    """
+    """The hello of a runner."""
     if value.get("mockllm") != VERSION:
         raise InvalidMessageError(
             f"mockllm: this mockllm speaks version {VERSION} of the protocol, and the runner "
@@ -209,11 +197,7 @@ _SETTINGS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
 
 
 def read_answer(value: Mapping[str, Any]) -> Answer:
-    """The answer to a case.
-
-    Raises:
-        InvalidMessageError: a field is unknown, or has another type.
-    """
+    """The answer to a case."""
     outcome = read_outcome(value)
     return Answer(
         outcome,

@@ -25,11 +25,7 @@ class InvalidMessageError(ValueError):
 
 
 def checked(value: Any, where: str, is_right: Callable[[Any], bool], wanted: str) -> Any:
-    """The value of a field.
-
-    Raises:
-        InvalidMessageError: it has not the form that is wanted.
-    """
+    """The value of a field."""
     if not is_right(value):
         raise InvalidMessageError(f"{where}: must be {wanted}, not {value!r:.80}")
     return value
@@ -62,11 +58,7 @@ def _is_list_of(value: Any, kind: type) -> bool:
 
 
 def read_outcome(value: Mapping[str, Any]) -> Outcome:
-    """The outcome of an answer. Fields that are absent have their default.
-
-    Raises:
-        InvalidMessageError: a field is unknown, or has another type.
-    """
+    """The outcome of an answer. Fields that are absent have their default."""
     _refuse_others(value, _KNOWN, "", "an answer")
     fields: dict[str, Any] = {}
     for name in ("text", "reasoning", "refusal"):
@@ -89,11 +81,7 @@ def read_outcome(value: Mapping[str, Any]) -> Outcome:
 
 
 def earlier_values(value: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The answers to earlier requests of a case.
-
-    Raises:
-        InvalidMessageError: they are no list of answers.
-    """
+    """The answers to earlier requests of a case."""
     return list(checked(value.get("earlier"), "earlier", _are_objects, "a list of outcomes") or ())
 
 

@@ -24,10 +24,6 @@ class Piped:
     collected. The stream is sent as a whole at its end, so that no state in the middle of it is
     judged. What the client has no place for is ignored by the policy that judges:
     `Policy(ignore=piped.unsupported)`.
-
-    Args:
-        command: the program and its arguments.
-        limit: seconds that a stream may take.
     """
 
     def __init__(
@@ -48,11 +44,7 @@ class Piped:
 
     @property
     def process(self) -> RunnerProcess:
-        """The running program.
-
-        Raises:
-            ProbeError: it cannot be started, or does not speak the protocol.
-        """
+        """The running program."""
         if self._process is None:
             self._process = RunnerProcess(self._command, self._question, **self._settings)
             self._end = weakref.finalize(self, self._process.close)
@@ -60,11 +52,7 @@ class Piped:
 
     @property
     def unsupported(self) -> frozenset[str]:
-        """The fields of an outcome that the client has no place for.
-
-        Raises:
-            ProbeError: see `process`.
-        """
+        """The fields of an outcome that the client has no place for."""
         return self.process.hello.unsupported
 
     def __call__(self) -> _PipedProbe:

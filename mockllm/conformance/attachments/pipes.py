@@ -26,14 +26,8 @@ def pipe_runner(
     """A client behind a runner program, which takes bytes or payloads on its standard input.
 
     Args:
-        command: the program and its arguments.
         jobs: how many processes run side by side.
         window: how many cases are in flight in each of them.
-        limit: seconds that a case may take.
-
-    Raises:
-        UsageError: there is no such API.
-        ProbeError: the program cannot be started, or does not speak the protocol.
     """
     check_api(api)
     asked = question(api, level)

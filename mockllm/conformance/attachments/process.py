@@ -77,12 +77,7 @@ class RunnerProcess:
     """Runs jobs in one process at a time; a thread of its own does all the work.
 
     Args:
-        command: the program and its arguments.
-        question: the first message.
         limit: seconds that a case may take. Those behind it in the same process are not counted.
-
-    Raises:
-        ProbeError: the program cannot be started, or its first answer is no hello.
     """
 
     def __init__(
@@ -285,11 +280,7 @@ class RunnerProcess:
         self._count_in_vain(1 if reason is None else 3, reason or died)
 
     def _count_in_vain(self, weight: int, reason: str) -> None:
-        """Gives up on a runner that never answers.
-
-        Raises:
-            ProbeError: it has lost too many processes, and answered no case.
-        """
+        """Gives up on a runner that never answers."""
         self._lost_in_vain += weight
         if not self._answered and self._lost_in_vain >= _MOST_LOST:
             raise ProbeError(

@@ -84,12 +84,7 @@ class Runner:
         policy: Policy,
         progress: Progress | None = None,
     ) -> Report:
-        """Runs the client through cases.
-
-        Raises:
-            ProbeError: the runner breaks the rules of the protocol; nothing more can be judged.
-            UsageError: a name in `Policy.allow` is neither a quirk nor a case.
-        """
+        """Runs the client through cases."""
         ahead = _Ahead(self.attachment, _compiled(specs))
 
         def reply(case: Case) -> tuple[Outcome, frozenset[str]]:
@@ -107,11 +102,7 @@ class Runner:
         )
 
     def each(self, cases: Iterable[Case]) -> Iterator[tuple[Case, Answer]]:
-        """The cases in their order with their answers, which `answers` does not keep.
-
-        Raises:
-            ProbeError: the runner breaks the rules of the protocol.
-        """
+        """The cases in their order with their answers, which `answers` does not keep."""
         ahead = _Ahead(self.attachment, iter(cases))
         return ((case, ahead.answer(case)) for case in ahead.cases())
 

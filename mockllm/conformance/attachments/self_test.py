@@ -45,8 +45,6 @@ class RunnerProblem:
     """A rule of the protocol that a runner breaks.
 
     Args:
-        problem: what is wrong.
-        advice: what to do.
         sent: the message that it happened after; "" if none.
         received: what the runner wrote; "" if nothing.
     """
@@ -78,7 +76,6 @@ def self_test(
     """The problems of a runner; empty if it speaks the protocol.
 
     Args:
-        level: `bytes`, `payloads` or `http`.
         limit: seconds for each answer, and for the end.
     """
     with ExitStack() as stack:

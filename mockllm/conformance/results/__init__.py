@@ -46,12 +46,10 @@ class Client:
     """The client under test.
 
     Args:
-        name: of the library, as its users know it.
         version: "" where it is not known.
         language: in lower case, such as `python`.
         entry_point: the function that was used, as users call it.
         adapter: the runner or adapter: its command line, or its path.
-        notes: what a reader must know about its outcomes.
     """
 
     name: str
@@ -70,9 +68,7 @@ class Stream:
         writes: what each write of the server, or each read of the client, holds; joined, they are
             the body.
         times: when each write is due, in microseconds after the request; () if all are due at once.
-        headers: of the HTTP answer.
         ending: `complete`, `closed` (before the last chunk) or `reset`.
-        status: of the HTTP answer.
     """
 
     writes: tuple[bytes, ...]
@@ -104,8 +100,6 @@ class QuirkInfo:
     Args:
         description: what the bytes of its variant look like.
         sources: `owner/repository#number` of reports.
-        correct: what a correct client does.
-        faults: what clients get wrong.
     """
 
     title: str
@@ -152,7 +146,6 @@ class CaseResult:
         reaction: what a correct client does: `same`, `error` or `either`.
         baseline: the name of the plain case in which the client makes the same mistakes, which
             excuses this one; "" if there is none.
-        differences: from the expected outcome, a sentence each.
         exception: the client's own exception or error, with the place that raised it.
         reason: why the case was tolerated, not judged, excused or attributed to the adapter.
         not_judged: the fields of the outcome that were not judged.
@@ -200,10 +193,8 @@ class Results:
     """A client and all its cases over one API: what a results file holds.
 
     Args:
-        mockllm: the version of mockllm.
         commit: of mockllm's source; "" where it is not known.
         date: when it was measured, as `YYYY-MM-DD`.
-        level: `bytes`, `payloads` or `http`.
         arguments: what chose the cases: `variations`, `seed`, `only`, `policy`.
         unsupported: the fields of an outcome that the client has no place for.
         stopped: why the remaining cases were not judged; "" if all were.

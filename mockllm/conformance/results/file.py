@@ -22,11 +22,7 @@ FORMAT = 1
 
 
 def read_results(path: str | os.PathLike[str]) -> Results:
-    """The results in a file.
-
-    Raises:
-        UsageError: the file cannot be read, is damaged, or has a newer format.
-    """
+    """The results in a file."""
     try:
         data = Path(path).read_bytes()
     except OSError as error:
@@ -35,14 +31,7 @@ def read_results(path: str | os.PathLike[str]) -> Results:
 
 
 def load_results(data: bytes | str, name: str) -> Results:
-    """The results in the text of a file.
-
-    Args:
-        name: of the file, for messages.
-
-    Raises:
-        UsageError: the text is damaged or has a newer format.
-    """
+    """The results in the text of a file."""
     try:
         value: Any = json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -65,11 +54,7 @@ _AGAIN = "write it again with `mockllm check`"
 
 
 def write_results(results: Results, path: str | os.PathLike[str]) -> None:
-    """Writes a results file as a whole or not at all, and the folders above it.
-
-    Raises:
-        UsageError: it cannot be written.
-    """
+    """Writes a results file as a whole or not at all, and the folders above it."""
     file = Path(path)
     try:
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -24,8 +24,6 @@ class Known:
     Args:
         pattern: of case names; "" for a comment or an empty line.
         reason: "" if none is given.
-        text: the line as it is written.
-        line: its number, from 1.
     """
 
     pattern: str
@@ -40,11 +38,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class KnownList:
-    """A list of cases.
-
-    Args:
-        path: of the file, for messages; "" if there is none.
-    """
+    """A list of cases."""
 
     path: str = ""
     lines: tuple[Known, ...] = ()
@@ -59,9 +53,6 @@ def read_known(path: str | os.PathLike[str], *, missing: bool = False) -> KnownL
 
     Args:
         missing: whether the file may be missing, and is then an empty list.
-
-    Raises:
-        UsageError: it cannot be read, or has two patterns in a line.
     """
     try:
         text = Path(path).read_text(encoding="utf-8")
@@ -93,9 +84,6 @@ def check_patterns(known: KnownList, cases: Iterable[str]) -> None:
 
     Args:
         cases: the names of all cases that there are, whether they are run or not.
-
-    Raises:
-        UsageError: a pattern matches nothing; with the line, and the nearest name.
     """
     names = list(cases)
     for one in known.lines:

@@ -34,11 +34,7 @@ def writes_to_json(writes: Sequence[bytes]) -> dict[str, Any]:
 
 
 def writes_from_json(value: dict[str, Any]) -> tuple[bytes, ...]:
-    """The writes of a stream.
-
-    Raises:
-        ValueError: the fields are missing or damaged; the message says how.
-    """
+    """The writes of a stream."""
     if "writes" in value:
         texts = value["writes"]
         if not isinstance(texts, list) or not all(isinstance(one, str) for one in texts):

@@ -25,11 +25,7 @@ def results_to_json(results: Results) -> dict[str, Any]:
 
 
 def results_from_json(value: object) -> Results:
-    """The results of a JSON object.
-
-    Raises:
-        DamagedError: a field is missing, unknown, or of another type.
-    """
+    """The results of a JSON object."""
     found: Results = _dataclass(Results, value, "")
     return found
 

@@ -31,9 +31,6 @@ def build_site(results: Sequence[Results], folder: Path) -> None:
 
     Pages of an earlier report in the same folder that are not part of this one are removed; other
     files stay.
-
-    Raises:
-        UsageError: there are no results, Jinja2 is missing, or the folder cannot be written.
     """
     pages = _pages(results)
     try:
@@ -53,11 +50,7 @@ def build_site(results: Sequence[Results], folder: Path) -> None:
 
 
 def overview_page(results: Sequence[Results]) -> str:
-    """One page that stands alone, of at most 1 MB: matrix, ranking, quirks and mistakes.
-
-    Raises:
-        UsageError: there are no results, or Jinja2 is missing.
-    """
+    """One page that stands alone, of at most 1 MB: matrix, ranking, quirks and mistakes."""
     pages = _pages(results)
     template = environment().get_template("overview.html")
     values = {

@@ -18,12 +18,7 @@ _MOST_TICKS = 200
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """A write on the time axis.
-
-    Args:
-        left: its place, in percent.
-        label: its number, its time and its first characters.
-    """
+    """A write on the time axis."""
 
     left: float
     label: str

@@ -16,11 +16,7 @@ GROUP_WORDS = {"plain": "plain streams", "cuts": "cut elsewhere"}
 
 
 def first_page(columns: Sequence[Column], *, alone: bool) -> dict[str, Any]:
-    """The values of the first page.
-
-    Args:
-        alone: whether it has to do without other pages.
-    """
+    """The values of the first page."""
     quirks = [row for row in quirk_rows(columns) if row.broken]
     mistakes = _mistakes(columns)
     return {

@@ -27,11 +27,7 @@ _SOURCE = re.compile(r"([\w.-]+/[\w.-]+)#(\d+)")
 
 @lru_cache
 def environment() -> Environment:
-    """The templates.
-
-    Raises:
-        UsageError: Jinja2 is not installed.
-    """
+    """The templates."""
     try:
         from jinja2 import Environment, FileSystemLoader, StrictUndefined
     except ImportError:

@@ -11,13 +11,7 @@ from mockllm.conformance.results import CaseResult, rule_verdict
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """How a kind of result is shown.
-
-    Args:
-        key: the name in style sheets, in addresses and in `data-` attributes.
-        rank: the order of severity, 0 the worst.
-        meaning: a sentence for the legend.
-    """
+    """How a kind of result is shown."""
 
     key: str
     symbol: str
