@@ -14,8 +14,8 @@ from mockllm.checking import Policy
 from mockllm.checking.resilience.cases import fault_cases
 from mockllm.conformance.attachments.http_clients import HttpClients, fault_limit
 from mockllm.conformance.commands import Setting
-from mockllm.conformance.fault_check import check_faults
-from mockllm.conformance.measured import Measurement, fault_results
+from mockllm.conformance.fault_check import check_faults, fault_results
+from mockllm.conformance.measured import Measurement
 from mockllm.conformance.results import CaseResult, Play, Results
 from mockllm.conformance.results.request_log import LoggedRequest
 from mockllm.conformance.source import source_commit

@@ -4,19 +4,18 @@ results file that are made from them."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from mockllm.checking.cuts import CutAnswer, CutReport, CutRow, Prefix, cut_cases
 from mockllm.checking.cuts.judging import NO_PLACE
 from mockllm.checking.cuts.prefixes import Level
-from mockllm.checking.cuts.report import Fooled
-from mockllm.checking.cuts.report_text import prefix_lines
-from mockllm.checking.rules import Cost
+from mockllm.checking.cuts.report import Fooled, prefix_lines
 from mockllm.conformance.attachments.adapter_frames import AdapterFrames
 from mockllm.conformance.attachments.messages import Answer
 from mockllm.conformance.attachments.outcome_json import as_json
 from mockllm.conformance.attachments.runner import Runner
 from mockllm.conformance.commands import Setting, check_command
-from mockllm.conformance.measured import Measurement, json_value
+from mockllm.conformance.measured import Measurement, json_value, rule_line
 from mockllm.conformance.results import CaseResult, Results, Stream, Verdict
 
 
@@ -55,55 +54,46 @@ def cut_results(report: CutReport, runner: Runner, measurement: Measurement) -> 
 
 
 def _line(row: CutRow, level: str, setting: Setting) -> CaseResult:
-    reasons = "; ".join(f"{count} prefixes: {why}" for why, count in row.not_judged.items())
-    verdict: Verdict = "not judged" if row.not_judged else "right"
-    if row.not_judged.keys() == {NO_PLACE}:
-        verdict = "not applicable"
-    line = CaseResult(
-        case=row.name,
-        group=row.rule,
-        verdict=verdict,
-        invariant="",
+    fooled = row.shortest
+    return rule_line(
+        row.name,
+        row.rule,
+        _verdict(row),
+        () if fooled is None else _mistakes(row, fooled, level),
+        "loud failure" if _verdict(row) == "crash" else None,
         reaction="error",
-        reason=reasons,
+        reason="; ".join(f"{count} prefixes: {why}" for why, count in row.not_judged.items()),
         reproduce=(check_command(setting, row.name),),
+        **({} if fooled is None else _shown(fooled)),
     )
-    return line if row.shortest is None else _failed(line, row, row.shortest, level)
 
 
-def _failed(line: CaseResult, row: CutRow, shortest: Fooled, level: str) -> CaseResult:
-    prefix, answer = shortest.prefix, shortest.answer
-    count = f"{row.wrong} of {row.judged} prefixes fool the client; the shortest ends"
-    where, *lines = prefix_lines(shortest, level)
-    return CaseResult(
-        case=line.case,
-        group=line.group,
-        verdict=_verdict(row, answer),
-        cost=_cost(row, answer),
-        invariant=row.rule,
-        reaction=line.reaction,
-        differences=(f"{count} {where}", *reversed(lines)),
-        reason=line.reason,
-        actual=json_value(as_json(answer.outcome, answer.absent)),
-        stream=Stream(prefix.chunks, (), prefix.case.answer.headers, _ENDINGS[prefix.ending]),
-        reproduce=line.reproduce,
-    )
+def _mistakes(row: CutRow, fooled: Fooled, level: str) -> tuple[str, ...]:
+    where, *lines = prefix_lines(fooled, level)
+    count = f"{row.wrong} of {row.judged} prefixes fool the client; the shortest ends {where}"
+    return count, *reversed(lines)
+
+
+def _shown(fooled: Fooled) -> dict[str, Any]:
+    prefix, answer = fooled.prefix, fooled.answer
+    return {
+        "actual": json_value(as_json(answer.outcome, answer.absent)),
+        "stream": Stream(prefix.chunks, (), prefix.case.answer.headers, _ENDINGS[prefix.ending]),
+    }
 
 
 _ENDINGS = {"orderly": "complete", "close": "closed"}
 """The endings of streams, as results files have them."""
 
 
-def _verdict(row: CutRow, answer: CutAnswer) -> Verdict:
+def _verdict(row: CutRow) -> Verdict:
+    if row.shortest is None and row.not_judged:
+        return "not applicable" if row.not_judged.keys() == {NO_PLACE} else "not judged"
+    if row.shortest is None:
+        return "right"
+    errors = row.shortest.answer.outcome.errors
     if row.rule == "cut-call-not-executed":
         return "wrong"
-    if any(one.crash for one in answer.outcome.errors):
+    if any(one.crash for one in errors):
         return "crash"
-    return "wrong" if answer.outcome.errors else "silent"
-
-
-def _cost(row: CutRow, answer: CutAnswer) -> Cost:
-    if row.rule == "cut-call-not-executed":
-        return "wrong call"
-    crash = any(one.crash for one in answer.outcome.errors)
-    return "loud failure" if crash else "data lost"
+    return "wrong" if errors else "silent"

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Protocol
 
 from mockllm.checking.resilience.judge import judge
-from mockllm.checking.resilience.model import FaultCase, Finding
-from mockllm.checking.resilience.policy import ResiliencePolicy
-from mockllm.checking.rules import RESILIENCE, RULE_COSTS
+from mockllm.checking.resilience.model import FaultCase, Finding, ResiliencePolicy
+from mockllm.checking.rules import RESILIENCE
 from mockllm.conformance.attachments.adapter_frames import AdapterFrames
 from mockllm.conformance.attachments.http_sessions import PlayedCase
+from mockllm.conformance.attachments.messages import Hello
 from mockllm.conformance.commands import Setting, check_command
-from mockllm.conformance.results import CaseResult, Play
+from mockllm.conformance.measured import Measurement, json_value, rule_line
+from mockllm.conformance.results import CaseResult, Play, Results
 from mockllm.conformance.results.request_log import logged
 from mockllm.errors import ProbeError
 from mockllm.scenario.dump import dump
@@ -213,14 +214,12 @@ def _rows(judged: Judged, setting: Setting | None) -> Iterator[CaseResult]:
     once = {one.rule: one.text for one in judged.unconfirmed}
     for one in judged.findings:
         wrong = one.verdict == "wrong"
-        yield CaseResult(
-            case=f"{case.name}:{one.rule}",
-            group=one.rule,
-            verdict=one.verdict,
-            cost=RULE_COSTS[one.rule] if wrong else None,
-            invariant=one.rule if wrong else "",
+        yield rule_line(
+            f"{case.name}:{one.rule}",
+            one.rule,
+            one.verdict,
+            (one.text,) if wrong else (),
             reaction="either",
-            differences=(one.text,) if wrong else (),
             reason="" if wrong else one.text,
             reproduce=reproduce if wrong else (),
             unconfirmed=once.get(one.rule, ""),
@@ -239,4 +238,21 @@ def _play_of(judged: Judged) -> Play:
         faults=tuple(case.faults),
         log=logged(played.exchanges),
         answer=played.answer.raw or {"crash": played.answer.ended or played.answer.invalid},
+    )
+
+
+def fault_results(
+    check: FaultCheck, hello: Hello, measurement: Measurement, policy: ResiliencePolicy
+) -> Results:
+    """The results of a client that was judged in cases with faults."""
+    settings = {
+        name: sorted(value) if isinstance(value, frozenset) else value
+        for name, value in asdict(policy).items()
+    }
+    return measurement.results(
+        hello,
+        check.cases,
+        plays=check.plays,
+        stopped=check.stopped,
+        settings=json_value(settings),
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from mockllm.checking.cases.case import Case
@@ -13,16 +13,15 @@ from mockllm.checking.cases.compile import CaseSpec
 from mockllm.checking.judging.compare import Difference, Judgement, judge
 from mockllm.checking.judging.report import Failure, Report, Result
 from mockllm.checking.policy import Policy
-from mockllm.checking.resilience.policy import ResiliencePolicy
+from mockllm.checking.rules import RULE_COSTS, Cost
 from mockllm.conformance.attachments.adapter_frames import AdapterFrames
 from mockllm.conformance.attachments.messages import Answer, Hello, answer_json
 from mockllm.conformance.attachments.outcome_json import as_json
 from mockllm.conformance.case_names import name_of, plain_name
 from mockllm.conformance.commands import Setting, check_command, show_command
 from mockllm.conformance.costs import cost_of, group_of
-from mockllm.conformance.fault_check import FaultCheck
 from mockllm.conformance.judged_fields import fields_about, unjudged
-from mockllm.conformance.results import CaseResult, QuirkInfo, Results, Stream
+from mockllm.conformance.results import CaseResult, QuirkInfo, Results, Stream, Verdict
 from mockllm.quirks import find
 
 Named = Case | CaseSpec
@@ -74,20 +73,27 @@ class Measurement:
         )
 
 
-def fault_results(
-    check: FaultCheck, hello: Hello, measurement: Measurement, policy: ResiliencePolicy
-) -> Results:
-    """The results of a client that was judged in cases with faults."""
-    settings = {
-        name: sorted(value) if isinstance(value, frozenset) else value
-        for name, value in asdict(policy).items()
-    }
-    return measurement.results(
-        hello,
-        check.cases,
-        plays=check.plays,
-        stopped=check.stopped,
-        settings=json_value(settings),
+def rule_line(
+    name: str,
+    rule: str,
+    verdict: Verdict,
+    mistakes: tuple[str, ...],
+    cost: Cost | None = None,
+    **fields: Any,
+) -> CaseResult:
+    """The line of a results file for a rule of resilience that was judged in a case.
+
+    Args:
+        cost: of the mistakes; None: that of the rule.
+    """
+    return CaseResult(
+        case=name,
+        group=rule,
+        verdict=verdict,
+        cost=(cost or RULE_COSTS[rule]) if mistakes else None,
+        invariant=rule if mistakes else "",
+        differences=mistakes,
+        **fields,
     )
 
 

@@ -10,8 +10,7 @@ from typing import ClassVar
 import pytest
 
 from mockllm.checking.resilience.cases import fault_cases
-from mockllm.checking.resilience.model import FaultCase
-from mockllm.checking.resilience.policy import ResiliencePolicy
+from mockllm.checking.resilience.model import FaultCase, ResiliencePolicy
 from mockllm.checking.rules import RESILIENCE, promise
 from mockllm.conformance.attachments.functions import FunctionPlayer, Returned
 from mockllm.conformance.fault_check import FaultCheck, check_faults

@@ -8,7 +8,7 @@ import pytest
 from examples.accumulators import REFERENCES
 from examples.accumulators.lines import ReferenceBytes
 from mockllm.checking.resilience.cases import fault_cases
-from mockllm.checking.resilience.policy import ResiliencePolicy
+from mockllm.checking.resilience.model import ResiliencePolicy
 from mockllm.conformance.attachments.functions import FunctionPlayer
 from mockllm.conformance.fault_check import check_faults
 from mockllm.conformance.results import rule_verdict

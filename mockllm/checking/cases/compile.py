@@ -22,7 +22,7 @@ from mockllm.errors import UsageError
 from mockllm.protocols import PROTOCOLS
 from mockllm.quirks import QUIRKS, Quirk
 from mockllm.quirks.samples import NOT_OFFERED
-from mockllm.scenario.model import Api, Scenario
+from mockllm.scenario.model import AnyPart, Api, InterleavedPart, ParallelPart, Scenario, ToolPart
 
 __all__ = ["CaseSpec", "case", "case_specs", "cases", "plain_cases", "quirk_cases", "single"]
 
@@ -204,3 +204,29 @@ def _renamed(scenario: Scenario, used: set[str]) -> Scenario:
         return scenario
     names = (f"{scenario.name}-{number}" for number in count_from(2))
     return replace(scenario, name=next(name for name in names if name not in used))
+
+
+def simple_form(given: Case) -> Case | None:
+    """The answer of a case with its parts one after the other, each in one fragment; None where
+    that is the case itself."""
+    plain = given.plain or given
+    turns = tuple(
+        replace(turn, reply=tuple(part for one in turn.reply for part in _simple_parts(one)))
+        for turn in plain.scenario.turns
+    )
+    scenario = replace(plain.scenario, turns=turns)
+    if scenario == plain.scenario:
+        return None
+    return case(replace(scenario, name=f"{scenario.name}-simple"), given.api)
+
+
+def _simple_parts(part: AnyPart) -> tuple[AnyPart, ...]:
+    match part:
+        case ParallelPart(calls=calls):
+            return tuple(replace(call, split=None) for call in calls)
+        case InterleavedPart(parts=parts):
+            return tuple(simple for one in parts for simple in _simple_parts(one))
+        case ToolPart():
+            return (replace(part, split=None),)
+        case _:
+            return (part,)

@@ -17,8 +17,7 @@ from __future__ import annotations
 from mockllm.checking.cuts.examine import check_cuts, examine_cuts
 from mockllm.checking.cuts.judging import CutAnswer
 from mockllm.checking.cuts.prefixes import PLACES, Prefix, cut_cases, prefixes
-from mockllm.checking.cuts.report import CutReport, CutRow, cut_report
-from mockllm.checking.cuts.report_text import cut_text
+from mockllm.checking.cuts.report import CutReport, CutRow, cut_report, cut_text
 from mockllm.checking.rules import CUT_RULES
 
 __all__ = [

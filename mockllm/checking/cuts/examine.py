@@ -8,8 +8,7 @@ from typing import Any, cast
 from mockllm.checking.cases.case import Case
 from mockllm.checking.cuts.judging import CutAnswer
 from mockllm.checking.cuts.prefixes import Level, Prefix, prefix_at, prefixes
-from mockllm.checking.cuts.report import CutReport, cut_report
-from mockllm.checking.cuts.report_text import cut_text
+from mockllm.checking.cuts.report import CutReport, cut_report, cut_text
 from mockllm.checking.cuts.samples import kit_samples_of, samples_of
 from mockllm.checking.judging.running import Factory, drive, new_probe
 from mockllm.checking.outcome import Call, Outcome

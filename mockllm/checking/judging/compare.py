@@ -12,9 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from mockllm.checking.cases.case import Case
-from mockllm.checking.judging.compare_answer import follows, from_expected
+from mockllm.checking.judging.compare_answer import COUNTS, follows, from_expected
 from mockllm.checking.judging.compare_errors import from_error
-from mockllm.checking.judging.compare_fields import COUNTS
 from mockllm.checking.judging.difference import (
     Difference,
     call_key,

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from mockllm.checking.cases.case import Case
-from mockllm.checking.judging.compare_fields import identity_differences, invariant_of_text
+from mockllm.checking.judging.compare_answer import identity_differences, invariant_of_text
 from mockllm.checking.judging.difference import (
     Difference,
     call_key,
@@ -20,7 +20,7 @@ from mockllm.checking.judging.difference import (
     printable,
 )
 from mockllm.checking.judging.exceptions import exception_invariant
-from mockllm.checking.judging.open_calls import open_calls
+from mockllm.checking.judging.stream_reading import open_calls
 from mockllm.checking.outcome import Outcome
 from mockllm.checking.policy import Policy
 from mockllm.protocols import PROTOCOLS

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 from mockllm.checking.cases.case import Case
 from mockllm.checking.cases.compile import case as compile_case
-from mockllm.checking.cases.simple import simple_form
+from mockllm.checking.cases.compile import simple_form
 from mockllm.checking.cases.variation import PLAIN, Variation
 from mockllm.checking.judging.allowed import allowed_name, check_allowed
 from mockllm.checking.judging.attribution import Attribution, Forms, attribute

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 
 from mockllm.checking.outcome import Outcome
-from mockllm.checking.resilience.model import FaultCase, Finding
+from mockllm.checking.resilience.model import FaultCase, Finding, ResiliencePolicy
 from mockllm.checking.resilience.outcomes import (
     call_not_executed,
     cause_named,
@@ -17,7 +17,6 @@ from mockllm.checking.resilience.outcomes import (
     only_last_calls,
     wrong_body,
 )
-from mockllm.checking.resilience.policy import ResiliencePolicy
 from mockllm.checking.resilience.retries import (
     asked_too_early,
     different_requests,

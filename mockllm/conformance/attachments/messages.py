@@ -14,7 +14,7 @@ from typing import Any
 
 from mockllm.checking.cases.case import Case
 from mockllm.checking.outcome import Outcome
-from mockllm.checking.resilience.policy import ResiliencePolicy
+from mockllm.checking.resilience.model import ResiliencePolicy
 from mockllm.conformance.attachments.outcome_json import (
     CAN_LACK,
     FIELDS,

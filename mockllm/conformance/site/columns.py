@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from mockllm.checking.rules import RESILIENCE
 from mockllm.conformance.results import CaseResult, QuirkInfo, Results
-from mockllm.conformance.site.addresses import addresses
+from mockllm.conformance.site.rendering import addresses
 from mockllm.conformance.site.words import MARKS, MISTAKES, Mark, mark_of, worst
 from mockllm.protocols import PROTOCOLS
 from mockllm.quirks.prose import TOPICS

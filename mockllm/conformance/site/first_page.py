@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mockllm.checking.rules import promise
-from mockllm.conformance.site.addresses import slug
 from mockllm.conformance.site.columns import Cell, Column, groups_of, quirk_rows
+from mockllm.conformance.site.rendering import slug
 from mockllm.conformance.site.sentence import sentence
 from mockllm.conformance.site.words import MARKS, MISTAKES, Mark, mark_of
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from mockllm.checking.rules import RESILIENCE, promise
 from mockllm.conformance.results import CaseResult, Results, Smallest, Stream
 from mockllm.conformance.results.request_log import log_line
-from mockllm.conformance.site.addresses import addresses, slug
 from mockllm.conformance.site.bytes_view import bytes_view
 from mockllm.conformance.site.columns import (
     Column,
@@ -20,7 +19,7 @@ from mockllm.conformance.site.columns import (
 )
 from mockllm.conformance.site.first_page import GROUP_WORDS
 from mockllm.conformance.site.outcome_view import outcome_rows
-from mockllm.conformance.site.rendering import environment
+from mockllm.conformance.site.rendering import addresses, environment, slug
 from mockllm.conformance.site.sentence import sentence
 from mockllm.conformance.site.words import MARKS, Mark, mark_of
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from mockllm.checking import Call, Outcome
@@ -18,9 +20,8 @@ CUT = prefixes(CASE, "payloads")[-1]
 
 
 def judged(rule, *, partial=False, handed_on=(), absent=(), **outcome):
-    answer = CutAnswer(
-        Outcome.of(**outcome), tuple(handed_on), partial=partial, absent=frozenset(absent)
-    )
+    reached = replace(Outcome.of(**outcome), partial=partial)
+    answer = CutAnswer(reached, tuple(handed_on), absent=frozenset(absent))
     return judge_cut(rule, CUT, answer)
 
 

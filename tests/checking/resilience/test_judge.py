@@ -11,8 +11,7 @@ import pytest
 from mockllm.checking.outcome import Call, Outcome, Trouble
 from mockllm.checking.resilience.cases import fault_cases
 from mockllm.checking.resilience.judge import judge
-from mockllm.checking.resilience.model import FaultCase
-from mockllm.checking.resilience.policy import ResiliencePolicy
+from mockllm.checking.resilience.model import FaultCase, ResiliencePolicy
 from mockllm.checking.rules import RESILIENCE
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.faults.fault_mistakes import fault_mistakes

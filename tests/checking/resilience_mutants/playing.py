@@ -11,8 +11,7 @@ from typing import Any
 
 from mockllm.checking.resilience.cases import fault_cases
 from mockllm.checking.resilience.judge import judge
-from mockllm.checking.resilience.model import FaultCase, Finding
-from mockllm.checking.resilience.policy import ResiliencePolicy
+from mockllm.checking.resilience.model import FaultCase, Finding, ResiliencePolicy
 from mockllm.conformance.attachments.functions import FunctionPlayer
 from mockllm.conformance.attachments.http_sessions import fault_message
 from mockllm.server.options import ServerOptions

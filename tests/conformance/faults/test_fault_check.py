@@ -11,8 +11,7 @@ from click.testing import CliRunner
 
 from mockllm.checking.outcome import Outcome
 from mockllm.checking.resilience.cases import fault_cases
-from mockllm.checking.resilience.model import Finding
-from mockllm.checking.resilience.policy import ResiliencePolicy
+from mockllm.checking.resilience.model import Finding, ResiliencePolicy
 from mockllm.cli import main
 from mockllm.conformance.attachments.adapter_frames import AdapterFrames
 from mockllm.conformance.attachments.functions import FunctionPlayer

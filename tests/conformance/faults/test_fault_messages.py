@@ -5,12 +5,12 @@ import pytest
 
 from mockllm.checking.outcome import NOT_KEPT
 from mockllm.checking.resilience.cases import fault_cases
-from mockllm.checking.resilience.policy import ResiliencePolicy
+from mockllm.checking.resilience.model import ResiliencePolicy
 from mockllm.conformance.attachments.http_sessions import fault_message
 from mockllm.conformance.attachments.messages import Answer, encode, parse, read_answer, read_hello
 from mockllm.conformance.attachments.outcome_json import InvalidMessageError
-from mockllm.conformance.schemas import runner_schema
 from mockllm.protocols import PROTOCOLS
+from tests.conformance.schemas import runner_schema
 
 HELLO = {"mockllm": 1, "client": {"name": "x"}}
 ANSWER = {

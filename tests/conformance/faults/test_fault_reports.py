@@ -11,7 +11,6 @@ from mockllm.conformance.reports.terminal import exit_code, terminal_lines
 from mockllm.conformance.results import rule_verdict
 from mockllm.conformance.results.file import dump_results, load_results
 from mockllm.conformance.results.known import KnownList, Standing, read_known, updated
-from mockllm.conformance.schemas import results_schema
 from mockllm.conformance.site import build_site, overview_page
 from tests.conformance.faults.made import (
     CUT,
@@ -22,6 +21,7 @@ from tests.conformance.faults.made import (
     WRONG,
     fault_results,
 )
+from tests.conformance.schemas import results_schema
 from tests.conformance.site.results import RIGHT as READ
 from tests.conformance.site.results import results
 from tests.conformance.site.test_building import check_links

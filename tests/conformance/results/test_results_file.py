@@ -17,10 +17,10 @@ from mockllm.conformance.results.file import (
     read_results,
     write_results,
 )
-from mockllm.conformance.schemas import results_schema
 from mockllm.errors import UsageError
 from tests.cases import for_all
 from tests.conformance.results import generated
+from tests.conformance.schemas import results_schema
 
 SCHEMA = Draft202012Validator(results_schema())
 CLIENT = Client("demo", "1.0", "python")

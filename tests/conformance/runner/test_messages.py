@@ -19,9 +19,9 @@ from mockllm.conformance.attachments.messages import (
     sent_id,
 )
 from mockllm.conformance.attachments.outcome_json import FIELDS, InvalidMessageError, as_json
-from mockllm.conformance.schemas import runner_schema
 from mockllm.quirks.samples import CALL
 from tests.cases import for_all
+from tests.conformance.schemas import runner_schema
 
 
 def valid(kind):

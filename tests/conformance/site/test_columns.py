@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockllm.conformance.results import CaseResult
-from mockllm.conformance.site.addresses import addresses, slug
 from mockllm.conformance.site.columns import cell_of, columns_of, groups_of, quirk_rows
+from mockllm.conformance.site.rendering import addresses, slug
 from tests.conformance.site.results import RIGHT, WRONG, failed, results
 
 UNJUDGED = CaseResult("chat/a", "usage", "not judged", reason="no place for usage")

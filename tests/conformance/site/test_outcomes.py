@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockllm.conformance.results import CaseResult
-from mockllm.conformance.site.outcome_view import outcome_rows
+from mockllm.conformance.site.outcome_view import outcome_rows, text_diff
 from mockllm.conformance.site.sentence import sentence
-from mockllm.conformance.site.text_diff import text_diff
 from tests.conformance.site.results import WRONG
 
 

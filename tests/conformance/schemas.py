@@ -7,10 +7,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import mockllm.conformance
+
 
 @cache
 def _read(name: str) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(Path(__file__).with_name(name).read_text("utf-8"))
+    found: dict[str, Any] = json.loads(
+        Path(mockllm.conformance.__file__).with_name(name).read_text("utf-8")
+    )
     return found
 
 

@@ -1,0 +1,97 @@
+"""Reads the stream of a case where a judgement needs the order or the ends of its parts. Pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from functools import lru_cache
+
+from mockllm.checking.cases.case import Case
+from mockllm.core.events import (
+    Event,
+    Finish,
+    PartEnd,
+    ReasoningDelta,
+    RefusalDelta,
+    TextDelta,
+    ToolStart,
+)
+from mockllm.errors import MockLLMError
+from mockllm.framing.sse import decode
+from mockllm.protocols import PROTOCOLS
+
+
+def readable_events(data: bytes, api: str) -> Iterator[list[Event]]:
+    """The events of each frame, up to the first frame that cannot be read: the streams of the kit
+    are broken on purpose."""
+    decoder = PROTOCOLS[api].decoder()
+    for frame in decode(data):
+        try:
+            events = list(decoder.decode(frame))
+        except MockLLMError:
+            return
+        yield events
+
+
+_Fragment = TextDelta | ReasoningDelta | RefusalDelta
+
+_DELTAS: dict[str, type[_Fragment]] = {
+    "text": TextDelta,
+    "reasoning": ReasoningDelta,
+    "refusal": RefusalDelta,
+}
+
+
+def is_in_order_of_arrival(case: Case, name: str, got: str) -> bool:
+    """Whether a text is the expected one with its fragments in the order of their arrival.
+
+    Of several texts that grow at the same time, a client may keep one after the other, or append
+    each fragment as it comes.
+    """
+    expected = getattr(case.expected, name)
+    if len(got) != len(expected) or Counter(got) != Counter(expected):
+        return False
+    return _joined(b"".join(case.chunks), case.api, name) == got
+
+
+@lru_cache(maxsize=64)
+def _joined(data: bytes, api: str, name: str) -> str:
+    kind = _DELTAS[name]
+    return "".join(
+        event.text
+        for events in readable_events(data, api)
+        for event in events
+        if isinstance(event, kind)
+    )
+
+
+def open_calls(case: Case) -> frozenset[str]:
+    """The ids of the calls that are open at the end of a stream.
+
+    Empty where the API does not mark the end of each call, but of the answer alone: arguments that
+    parse are then all that a client has to go by.
+    """
+    started, ended, _ = _calls(b"".join(case.chunks), case.api)
+    if not started - ended or case.plain is None:
+        return frozenset()
+    _, _, marked = _calls(b"".join(case.plain.chunks), case.plain.api)
+    return (started - ended) & marked
+
+
+@lru_cache(maxsize=256)
+def _calls(data: bytes, api: str) -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
+    """The ids of the calls that start, that end, and that end before the frame of the finish."""
+    ids: dict[int, str] = {}
+    ended: set[str] = set()
+    before_finish: set[str] = set()
+    for events in readable_events(data, api):
+        now = set()
+        for event in events:
+            if isinstance(event, ToolStart):
+                ids[event.part] = event.id
+            elif isinstance(event, PartEnd) and event.part in ids:
+                now.add(ids[event.part])
+        ended |= now
+        if not any(isinstance(event, Finish) for event in events):
+            before_finish |= now
+    return frozenset(ids.values()), frozenset(ended), frozenset(before_finish)
