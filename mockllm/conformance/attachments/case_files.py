@@ -76,7 +76,6 @@ def file_runner(path: Path, cases: Iterable[Case], level: Level = "bytes") -> Ru
 class AnswerFile:
     """The answers of a client in a file; see `file_runner`."""
 
-    restarts = unexplained = 0
     remarks: Sequence[str] = ()
     window = 1
 

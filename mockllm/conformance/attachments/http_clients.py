@@ -12,7 +12,7 @@ from typing import Self
 
 from mockllm.checking.cases.case import Case
 from mockllm.checking.resilience.model import FaultCase
-from mockllm.conformance.attachments.http_programs import ProgramPerCase, StartedPrograms
+from mockllm.conformance.attachments.http_programs import ProgramPerCase, started_programs
 from mockllm.conformance.attachments.http_sessions import (
     END,
     PATIENCE,
@@ -25,6 +25,7 @@ from mockllm.conformance.attachments.http_sessions import (
     with_requests,
 )
 from mockllm.conformance.attachments.messages import Answer, Hello
+from mockllm.conformance.attachments.process import RunnerProcesses
 from mockllm.conformance.attachments.runner import WINDOW, Runner, check_api, remarks
 from mockllm.conformance.case_names import name_of
 from mockllm.server.options import ServerOptions
@@ -102,29 +103,21 @@ class HttpClients:
         self._requested: dict[str, bool] = {}
         self._repeated: dict[str, int] = {}
         self._thread = ServerThread([], options)
-        self._clients: StartedPrograms | ProgramPerCase
+        self.processes: RunnerProcesses | ProgramPerCase
         self._thread.__enter__()
         try:
             if per_case:
-                self._clients = ProgramPerCase(command, jobs, limit, cwd, env)
+                self.processes = ProgramPerCase(command, jobs, limit, cwd, env)
             else:
-                self._clients = StartedPrograms(command, api, jobs, limit, cwd, env)
+                self.processes = started_programs(command, api, jobs, limit, cwd, env)
         except BaseException:
             self._thread.__exit__(None, None, None)
             raise
-        self.hello: Hello = self._clients.hello
-
-    @property
-    def restarts(self) -> int:
-        return self._clients.restarts
-
-    @property
-    def unexplained(self) -> int:
-        return self._clients.unexplained
+        self.hello: Hello = self.processes.hello
 
     @property
     def remarks(self) -> list[str]:
-        lines = remarks(self.restarts, self.unexplained)
+        lines = remarks(self.processes.restarts, self.processes.unexplained)
         if self._repeated:
             first, requests = next(iter(self._repeated.items()))
             cases = "1 case" if len(self._repeated) == 1 else f"{len(self._repeated)} cases"
@@ -165,11 +158,11 @@ class HttpClients:
         return finished(case, session, job)
 
     def _sent(self, session: CaseSession) -> Future[Answer]:
-        return self._clients.submit(session.open(), session)
+        return self.processes.submit(session.open(), session)
 
     def close(self) -> None:
         """Ends the programs and the server."""
-        self._clients.close()
+        self.processes.close()
         self._thread.__exit__(None, None, None)
 
     def __enter__(self) -> Self:

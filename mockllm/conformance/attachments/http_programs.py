@@ -8,13 +8,13 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from mockllm.checking.outcome import Outcome
 from mockllm.conformance.attachments.child import end_process, spawn
 from mockllm.conformance.attachments.messages import Answer, Hello, parse, question, read_answer
 from mockllm.conformance.attachments.outcome_json import InvalidMessageError
-from mockllm.conformance.attachments.process import Job, RunnerProcess, no_answer
+from mockllm.conformance.attachments.process import RunnerProcesses, Served, no_answer
 from mockllm.conformance.results import Client
 from mockllm.errors import ProbeError
 from mockllm.protocols.environment import client_environment, unproxied
@@ -23,64 +23,22 @@ _OF_FAULTS = ("tries", "idle_timeout", "requests", "together", "cancel")
 """What only the messages of cases with faults have, as JSON in the environment."""
 
 
-class Served(Protocol):
-    """A case that a server plays."""
-
-    @property
-    def urls(self) -> Mapping[str, str]:
-        """The base URL of each API."""
-
-    def open(self) -> Mapping[str, Any]:
-        """The message of the case, with a new session."""
-
-
-class StartedPrograms:
-    """Programs that are started once, and get each case as a line; the arguments are those of
-    `HttpRunner`."""
-
-    def __init__(
-        self,
-        command: Sequence[str],
-        api: str,
-        jobs: int,
-        limit: float,
-        cwd: Path | None,
-        env: Mapping[str, str] | None,
-    ) -> None:
-        self._sent = 0
-        env = dict(os.environ if env is None else env)
-        env |= unproxied(env)
-        self._processes: list[RunnerProcess] = []
-        hello = question(api, "http")
-        try:
-            for _ in range(jobs):
-                self._processes.append(RunnerProcess(command, hello, limit=limit, cwd=cwd, env=env))
-        except BaseException:
-            self.close()
-            raise
-        self.hello = self._processes[0].hello
-
-    @property
-    def restarts(self) -> int:
-        return sum(one.restarts for one in self._processes)
-
-    @property
-    def unexplained(self) -> int:
-        return sum(one.unexplained for one in self._processes)
-
-    def submit(self, message: Mapping[str, Any], served: Served) -> Future[Answer]:
-        job = Job(message, again=served.open)
-        self._processes[self._sent % len(self._processes)].submit(job)
-        self._sent += 1
-        return job.done
-
-    def close(self) -> None:
-        for one in self._processes:
-            one.close()
+def started_programs(
+    command: Sequence[str],
+    api: str,
+    jobs: int,
+    limit: float,
+    cwd: Path | None,
+    env: Mapping[str, str] | None,
+) -> RunnerProcesses:
+    """Programs that are started once, and get each case as a line."""
+    env = dict(os.environ if env is None else env)
+    env |= unproxied(env)
+    return RunnerProcesses(command, question(api, "http"), jobs, limit, cwd, env)
 
 
 class ProgramPerCase:
-    """A program that is started for each case; the arguments are those of `HttpRunner`."""
+    """A program that is started for each case; the arguments are those of `HttpClients`."""
 
     def __init__(
         self,

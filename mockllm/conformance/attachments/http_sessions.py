@@ -118,32 +118,30 @@ def fault_session(thread: ServerThread, case: FaultCase, numbers: Iterator[int])
 
 def case_message(case: Case, urls: Urls, limit: float) -> dict[str, Any]:
     """The message of a case for a client that gets base URLs, without its id."""
-    return {
-        "case": name_of(case),
-        "api": case.api,
-        "base_url": urls[case.api],
-        "model": case.model,
-        "prompt": case.prompt,
-        "tools": tools_json(case.tools),
-        "deadline": round(limit * _DEADLINE, 3),
-    }
+    return _message(name_of(case), case, urls, round(limit * _DEADLINE, 3))
 
 
 def fault_message(case: FaultCase, urls: Urls) -> dict[str, Any]:
     """The message of a case with a fault, without its id."""
     return {
-        "case": case.name,
-        "api": case.api,
-        "base_url": urls[case.api],
-        "model": case.model,
-        "prompt": case.prompt,
-        "tools": tools_json(case.tools),
-        "deadline": case.deadline,
+        **_message(case.name, case, urls, case.deadline),
         "tries": case.tries,
         "idle_timeout": case.idle_timeout,
         "requests": case.requests,
         "together": case.together,
         "cancel": {"after": "first"} if case.cancel else None,
+    }
+
+
+def _message(name: str, case: Case | FaultCase, urls: Urls, deadline: float) -> dict[str, Any]:
+    return {
+        "case": name,
+        "api": case.api,
+        "base_url": urls[case.api],
+        "model": case.model,
+        "prompt": case.prompt,
+        "tools": tools_json(case.tools),
+        "deadline": deadline,
     }
 
 

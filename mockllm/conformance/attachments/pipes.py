@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mockllm.checking.cases.case import Case
 from mockllm.conformance.attachments.messages import Answer, Hello, case_json, question
-from mockllm.conformance.attachments.process import Job, RunnerProcess
+from mockllm.conformance.attachments.process import RunnerProcesses
 from mockllm.conformance.attachments.runner import LIMIT, WINDOW, Level, Runner, check_api, remarks
 
 
@@ -30,49 +30,28 @@ def pipe_runner(
         window: how many cases are in flight in each of them.
     """
     check_api(api)
-    asked = question(api, level)
-    processes: list[RunnerProcess] = []
-    try:
-        while len(processes) < jobs:
-            processes.append(RunnerProcess(command, asked, limit=limit, cwd=cwd, env=env))
-    except BaseException:
-        for process in processes:
-            process.close()
-        raise
+    processes = RunnerProcesses(command, question(api, level), jobs, limit, cwd, env)
     return Runner(Pipes(processes, level, window * jobs))
 
 
 class Pipes:
-    """Runner processes that get the cases in turns."""
+    """Runner processes that get cases at a level."""
 
-    def __init__(self, processes: Sequence[RunnerProcess], level: Level, window: int) -> None:
-        self._processes, self._level, self._sent = processes, level, 0
-        self.window = window
+    def __init__(self, processes: RunnerProcesses, level: Level, window: int) -> None:
+        self.processes, self._level, self.window = processes, level, window
         self.needs_events = level == "payloads"
-        self.hello: Hello = processes[0].hello
-
-    @property
-    def restarts(self) -> int:
-        return sum(process.restarts for process in self._processes)
-
-    @property
-    def unexplained(self) -> int:
-        return sum(process.unexplained for process in self._processes)
+        self.hello: Hello = processes.hello
 
     @property
     def remarks(self) -> list[str]:
-        return remarks(self.restarts, self.unexplained)
+        return remarks(self.processes.restarts, self.processes.unexplained)
 
     def submit(self, case: Case) -> Future[Answer]:
-        job = Job(case_json(case, self._level))
-        self._processes[self._sent % len(self._processes)].submit(job)
-        self._sent += 1
-        return job.done
+        return self.processes.submit(case_json(case, self._level))
 
     def requests_usage(self, case: Case) -> bool:
         """True: a runner sends no requests."""
         return True
 
     def close(self) -> None:
-        for process in self._processes:
-            process.close()
+        self.processes.close()

@@ -1,4 +1,4 @@
-"""One runner process: sends it cases, and gives each the answer, or the reason why there is none.
+"""Runner processes: sends them cases, and gives each the answer, or the reason why there is none.
 
 A process that dies, or does not answer in time, is started again. A case is blamed for that only if
 it was all that the process ever got: the cases that were in flight are run one at a time in a new
@@ -16,7 +16,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any
+from typing import Any, Protocol
 
 from mockllm.checking.outcome import Outcome, Trouble
 from mockllm.conformance.attachments.child import PipeWriter, spawn
@@ -295,3 +295,66 @@ class RunnerProcess:
         while not isinstance(item := self._inbox.get(), _Close):
             if isinstance(item, Job):
                 item.done.set_exception(error)
+
+
+class Served(Protocol):
+    """A case that a server plays."""
+
+    @property
+    def urls(self) -> Mapping[str, str]:
+        """The base URL of each API."""
+
+    def open(self) -> Mapping[str, Any]:
+        """The message of the case, with a new session."""
+
+
+class RunnerProcesses:
+    """Processes of one runner, which get the cases in turns.
+
+    Args:
+        question: the first message to each.
+        limit: seconds that a case may take.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        question: Mapping[str, Any],
+        jobs: int,
+        limit: float,
+        cwd: Path | None,
+        env: Mapping[str, str] | None,
+    ) -> None:
+        self._sent = 0
+        self._processes: list[RunnerProcess] = []
+        try:
+            while len(self._processes) < jobs:
+                self._processes.append(
+                    RunnerProcess(command, question, limit=limit, cwd=cwd, env=env)
+                )
+        except BaseException:
+            self.close()
+            raise
+        self.hello: Hello = self._processes[0].hello
+
+    @property
+    def restarts(self) -> int:
+        """How often a process was started again, because it died or hung."""
+        return sum(one.restarts for one in self._processes)
+
+    @property
+    def unexplained(self) -> int:
+        """How often a process died or hung, and no case does that alone."""
+        return sum(one.unexplained for one in self._processes)
+
+    def submit(self, message: Mapping[str, Any], served: Served | None = None) -> Future[Answer]:
+        """Hands a case to the next process."""
+        job = Job(message, again=None if served is None else served.open)
+        self._processes[self._sent % len(self._processes)].submit(job)
+        self._sent += 1
+        return job.done
+
+    def close(self) -> None:
+        """Ends the processes."""
+        for one in self._processes:
+            one.close()

@@ -45,14 +45,6 @@ class Attachment(Protocol):
         """Whether the client takes decoded events, so that it cannot get every case."""
 
     @property
-    def restarts(self) -> int:
-        """How often a process was started again, because it died or hung."""
-
-    @property
-    def unexplained(self) -> int:
-        """How often a process died or hung, and no case does that alone."""
-
-    @property
     def remarks(self) -> Sequence[str]:
         """What happened besides the answers, a sentence each."""
 

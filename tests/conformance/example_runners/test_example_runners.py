@@ -62,7 +62,7 @@ def test_the_client_gets_every_case_right(language, tmp_path):
         with pipe_runner(command, "chat", level, limit=GIVE_UP, cwd=folder) as runner:
             report = runner.examine(played, Policy())
             assert runner.hello.client.language == language
-            assert runner.attachment.restarts == 0
+            assert runner.attachment.processes.restarts == 0
         assert report.good, f"{level}: {report}"
         verdicts = {one.judgement.verdict for one in report.results}
         assert verdicts <= {"right", "tolerated"}
@@ -112,7 +112,7 @@ def test_a_client_that_raises_is_a_crash(language, tmp_path):
         subprocess.run(["go", "build", "-o", "runner", "."], cwd=folder, check=True)
     with pipe_runner(command, "chat", limit=GIVE_UP, cwd=folder) as runner:
         report = runner.examine(all_cases()[:3], Policy())
-        assert runner.attachment.restarts == 0
+        assert runner.attachment.processes.restarts == 0
     assert [one.judgement.verdict for one in report.results] == ["crash"] * 3
     for one in report.results:
         assert f"{file}:" in one.judgement.exception

@@ -66,7 +66,7 @@ def test_a_client_that_dies_while_others_are_served(samples):
     """Each case that is sent again has a new session: the first one has been played."""
     with http_runner([*RUNNER, "threads", "die"], "chat", limit=GIVE_UP) as runner:
         report = runner.examine(samples, Policy())
-        assert runner.attachment.restarts >= 1
+        assert runner.attachment.processes.restarts >= 1
         assert not [one.invalid for one in runner.answers.values() if one.invalid]
         ended = {name: one.ended for name, one in runner.answers.items() if one.ended}
     culprits = [one.name for one in samples if "two-same" in one.name]

@@ -56,7 +56,7 @@ def test_a_runner_is_judged_like_the_same_probe(quirks, settings):
         found = runner.examine(quirks, Policy())
         assert runner.hello.client.name == "reference"
         assert set(runner.answers) >= {one.name for one in quirks}
-        assert runner.attachment.restarts == 0
+        assert runner.attachment.processes.restarts == 0
     assert verdicts(found) == verdicts(own)
     assert found.good
 
@@ -81,7 +81,7 @@ def test_one_case_ends_the_runner_and_it_alone_is_a_crash(samples, fault):
     limit = 2.0 if fault == "hang" else GIVE_UP
     with pipe(fault, limit=limit) as runner:
         found = runner.examine(samples, Policy())
-        assert runner.attachment.restarts >= 1
+        assert runner.attachment.processes.restarts >= 1
         reasons = {name: one.ended for name, one in runner.answers.items() if one.ended}
     crashed = [name for name, verdict in verdicts(found).items() if verdict == "crash"]
     assert crashed == [one.name for one in samples if "two-same" in one.name] == list(reasons)
@@ -96,8 +96,8 @@ def test_a_case_that_follows_one_that_ends_the_runner_is_not_blamed(samples, win
     """It dies after its answer, with the next case in flight: that one alone ends no runner."""
     with pipe("late-death", window=window) as runner:
         found = runner.examine(samples, Policy())
-        assert runner.attachment.restarts >= 1
-        assert runner.attachment.unexplained >= 1
+        assert runner.attachment.processes.restarts >= 1
+        assert runner.attachment.processes.unexplained >= 1
         assert not [one for one in runner.answers.values() if one.ended]
     assert found.good
 
@@ -106,8 +106,8 @@ def test_a_runner_that_ends_after_some_cases(samples):
     """No case does that: each is answered by a process of its own, and the ends are counted."""
     with pipe("tired") as runner:
         found = runner.examine(samples, Policy())
-        assert runner.attachment.restarts >= 2
-        assert runner.attachment.unexplained >= 1
+        assert runner.attachment.processes.restarts >= 2
+        assert runner.attachment.processes.unexplained >= 1
     assert found.good
     assert found.runs == len(samples)
 
@@ -240,7 +240,7 @@ def test_the_suite_of_the_documentation(pytester):
 
 def test_many_processes_end_with_the_runner(samples):
     runner = pipe(jobs=2)
-    processes = [one._process for one in runner.attachment._processes]
+    processes = [one._process for one in runner.attachment.processes._processes]
     runner.examine(samples[:2], Policy())
     runner.close()
     assert [one.poll() for one in processes] == [0, 0]
