@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 from mockllm.checking.outcome import Outcome
-from mockllm.checking.resilience.model import FaultCase, Finding, ResiliencePolicy
+from mockllm.checking.resilience.model import FaultCase, Finding, ResiliencePolicy, Ruling
 from mockllm.checking.resilience.outcomes import (
     call_not_executed,
     cause_named,
@@ -46,7 +46,7 @@ def judge(
         if reason and (rule != "leaves-nothing" or not tries):
             found.append(Finding(rule, "not judged", reason))
         else:
-            found += _RULES[rule](play)
+            found.append(Finding(rule, *_RULES[rule](play)))
     return found
 
 
@@ -93,75 +93,65 @@ class _Play:
         self.idle_timeout = case.idle_timeout if idle is None else idle
 
 
-def _retry_bounded(play: _Play) -> Iterator[Finding]:
-    rule = "retry-bounded"
+def _retry_bounded(play: _Play) -> Ruling:
     count = len(play.exchanges)
     if count > play.tries * play.case.requests:
         declares = "it is set to" if play.policy.tries is None else "it declares"
         text = f"{count} requests, and {declares} {play.tries} tries"
-        yield Finding(rule, "wrong", text)
-    elif not play.last.answered:
-        yield Finding(rule, "not judged", "the client had not answered by its deadline")
-    elif not play.last.errors and "cut-reported" in play.case.rules:
-        yield Finding(rule, "not judged", "it reports no error, which cut-reported judges")
-    elif not play.last.errors:
-        yield Finding(rule, "wrong", f"no error after {count} requests that all failed")
-    else:
-        yield Finding(rule, "right")
+        return "wrong", text
+    if not play.last.answered:
+        return "not judged", "the client had not answered by its deadline"
+    if not play.last.errors and "cut-reported" in play.case.rules:
+        return "not judged", "it reports no error, which cut-reported judges"
+    if not play.last.errors:
+        return "wrong", f"no error after {count} requests that all failed"
+    return "right", ""
 
 
-def _retry_after(play: _Play) -> Iterator[Finding]:
-    rule = "retry-after-honoured"
+def _retry_after(play: _Play) -> Ruling:
     early = [text for one, two in pairwise(play.exchanges) if (text := asked_too_early(one, two))]
     long = play.case.wait > 60
     limit = play.policy.longest_wait
     if early:
-        yield Finding(rule, "wrong", early[0])
-    elif long:
-        yield Finding(rule, "right")
-    elif len(play.exchanges) > 1:
+        return "wrong", early[0]
+    if long:
+        return "right", ""
+    if len(play.exchanges) > 1:
         waited = waits(play.exchanges)[0]
         if waited > 3 * play.case.wait + 5:
             text = f"the next request came after {waited:.1f} s, and {play.case.wait:g} s were said"
-            yield Finding(rule, "wrong", text)
-        else:
-            yield Finding(rule, "right")
-    elif limit is not None and limit < play.case.wait:
-        yield Finding(rule, "right")
-    else:
-        yield Finding(rule, "not applicable", "it does not try again after such a status")
+            return "wrong", text
+        return "right", ""
+    if limit is not None and limit < play.case.wait:
+        return "right", ""
+    return "not applicable", "it does not try again after such a status"
 
 
-def _backoff(play: _Play) -> Iterator[Finding]:
+def _backoff(play: _Play) -> Ruling:
     """The last wait of a request is longer than its first, and each request waits differently."""
-    rule = "backoff-grows"
     requests = len(play.outcomes)
     if not play.last.answered:
-        yield Finding(rule, "not judged", "the client had not answered by its deadline")
-        return
+        return "not judged", "the client had not answered by its deadline"
     if len(play.exchanges) % requests:
-        yield Finding(rule, "not judged", "its requests were tried a different number of times")
-        return
+        return "not judged", "its requests were tried a different number of times"
     size = len(play.exchanges) // requests
     if size < 2:
-        yield Finding(rule, "not applicable", "it does not try again after status 503")
-        return
+        return "not applicable", "it does not try again after status 503"
     each = [
         waits(play.exchanges[begin : begin + size]) for begin in range(0, len(play.exchanges), size)
     ]
     shown = "; ".join(", ".join(f"{wait:.3f}" for wait in one) for one in each)
     if all(wait < _AT_ONCE for one in each for wait in one):
-        yield Finding(rule, "wrong", f"it tries again at once: after {shown} s")
-    elif size > 2 and all(one[-1] <= one[0] * _GROWS for one in each):
-        yield Finding(rule, "wrong", f"its waits do not grow: {shown} s")
-    elif size == 2:  # and two random waits may be the same
-        yield Finding(rule, "not judged", "it tries once more only, so no wait can grow")
-    elif len(each) > 1 and all(
+        return "wrong", f"it tries again at once: after {shown} s"
+    if size > 2 and all(one[-1] <= one[0] * _GROWS for one in each):
+        return "wrong", f"its waits do not grow: {shown} s"
+    if size == 2:  # and two random waits may be the same
+        return "not judged", "it tries once more only, so no wait can grow"
+    if len(each) > 1 and all(
         _equal(one, two) for pair in pairwise(each) for one, two in zip(*pair, strict=True)
     ):
-        yield Finding(rule, "wrong", f"its waits are the same each time, without jitter: {shown} s")
-    else:
-        yield Finding(rule, "right")
+        return "wrong", f"its waits are the same each time, without jitter: {shown} s"
+    return "right", ""
 
 
 _AT_ONCE = 0.01
@@ -175,67 +165,58 @@ def _equal(one: float, two: float) -> bool:
     return abs(one - two) < 0.01 + 0.01 * one
 
 
-def _no_useless_retry(play: _Play) -> Iterator[Finding]:
-    rule = "no-retry-where-useless"
+def _no_useless_retry(play: _Play) -> Ruling:
     case = play.case
     if case.final and case.final not in play.policy.final_errors:
-        yield Finding(rule, "not applicable", f"it does not declare {case.final} as final")
-        return
+        return "not applicable", f"it does not declare {case.final} as final"
     repeats = [text for one, two in pairwise(play.exchanges) if (text := useless_repeats(one, two))]
     if case.final and len(play.exchanges) > 1:
-        yield Finding(rule, "wrong", f"{len(play.exchanges)} requests, and {case.final} is final")
-    elif repeats:
-        yield Finding(rule, "wrong", repeats[0])
-    else:
-        yield Finding(rule, "right")
+        return "wrong", f"{len(play.exchanges)} requests, and {case.final} is final"
+    if repeats:
+        return "wrong", repeats[0]
+    return "right", ""
 
 
-def _same(play: _Play) -> Iterator[Finding]:
-    rule = "retry-same"
+def _same(play: _Play) -> Ruling:
     pairs = pairwise(play.exchanges)
     differences = [text for one, two in pairs if (text := different_requests(one, two))]
     if differences:
-        yield Finding(rule, "wrong", differences[0])
-    elif len(play.exchanges) < 2:
-        yield Finding(rule, "not applicable", "it does not try again")
-    else:
-        yield Finding(rule, "right")
+        return "wrong", differences[0]
+    if len(play.exchanges) < 2:
+        return "not applicable", "it does not try again"
+    return "right", ""
 
 
-def _stall(play: _Play) -> Iterator[Finding]:
-    rule = "stall-times-out"
+def _stall(play: _Play) -> Ruling:
     if not play.case.faults:  # a slow stream that still moves
         gave_up = [one for one in play.exchanges if one.client_gone]
         if play.idle_timeout < _SLOW:
             text = f"its idle timeout is {play.idle_timeout:g} s, too short for this stream"
-            yield Finding(rule, "not judged", text)
-        elif gave_up and play.last.errors:
+            return "not judged", text
+        if gave_up and play.last.errors:
             text = "it gave up a stream that had a word each 250 ms"
-            yield Finding(rule, "wrong", f"{text}: {_first_error(play.last)}")
-        elif not play.last.answered:
-            yield Finding(rule, "not judged", "the client had not answered by its deadline")
-        else:
-            whole = is_whole(play.case, play.last)
-            text = "" if whole else "it has not the whole answer, and did not give it up"
-            yield Finding(rule, "right" if whole else "not judged", text)
-        return
+            return "wrong", f"{text}: {_first_error(play.last)}"
+        if not play.last.answered:
+            return "not judged", "the client had not answered by its deadline"
+        whole = is_whole(play.case, play.last)
+        text = "" if whole else "it has not the whole answer, and did not give it up"
+        return "right" if whole else "not judged", text
     if not play.policy.has_idle_timeout:
-        yield Finding(rule, "wrong", "it declares that it has no idle timeout")
-    elif play.idle_timeout > play.case.deadline / 2:
+        return "wrong", "it declares that it has no idle timeout"
+    if play.idle_timeout > play.case.deadline / 2:
         text = f"its idle timeout of {play.idle_timeout:g} s is longer than the case"
-        yield Finding(rule, "not judged", text)
-    elif not play.last.answered and any(one.client_gone for one in play.exchanges):
-        yield Finding(rule, "not judged", "it gives up streams, and had not answered at its end")
-    elif not play.last.answered:
+        return "not judged", text
+    if not play.last.answered and any(one.client_gone for one in play.exchanges):
+        return "not judged", "it gives up streams, and had not answered at its end"
+    if not play.last.answered:
         text = f"it waits on after {play.case.deadline:g} s without a byte"
-        yield Finding(rule, "wrong", f"{text}; its idle timeout is {play.idle_timeout:g} s")
-    elif not play.last.errors:
-        yield Finding(rule, "wrong", "it ends without an error, although the stream stalled")
-    elif late := _waited_too_long(play):
+        return "wrong", f"{text}; its idle timeout is {play.idle_timeout:g} s"
+    if not play.last.errors:
+        return "wrong", "it ends without an error, although the stream stalled"
+    if late := _waited_too_long(play):
         text = f"it waits for {late:.1f} s without a byte"
-        yield Finding(rule, "wrong", f"{text}; its idle timeout is {play.idle_timeout:g} s")
-    else:
-        yield Finding(rule, "right")
+        return "wrong", f"{text}; its idle timeout is {play.idle_timeout:g} s"
+    return "right", ""
 
 
 _SLOW = 1.0
@@ -258,18 +239,16 @@ def _first_error(outcome: Outcome) -> str:
     return outcome.errors[0].message[:120] if outcome.errors else ""
 
 
-def _cancel(play: _Play) -> Iterator[Finding]:
-    rule = "cancel-closes"
+def _cancel(play: _Play) -> Ruling:
     gone = [one.duration for one in play.exchanges if one.client_gone]
     if gone and min(gone) < _SOON:
-        yield Finding(rule, "right")
-    elif gone:
+        return "right", ""
+    if gone:
         text = f"its connection is open for {min(gone):.1f} s after it was cancelled"
-        yield Finding(rule, "wrong", text)
-    elif not play.last.answered:
-        yield Finding(rule, "wrong", "it reads on after it was cancelled")
-    else:
-        yield Finding(rule, "wrong", "its connection stays open after it was cancelled")
+        return "wrong", text
+    if not play.last.answered:
+        return "wrong", "it reads on after it was cancelled"
+    return "wrong", "its connection stays open after it was cancelled"
 
 
 _SOON = 5.0
@@ -277,41 +256,37 @@ _SOON = 5.0
 cancelled, comes at once."""
 
 
-def _recovers(play: _Play) -> Iterator[Finding]:
-    rule = "recovers"
+def _recovers(play: _Play) -> Ruling:
     if is_whole(play.case, play.last):
-        yield Finding(rule, "right")
-    elif not play.policy.retries and not _breaks(play.case):
+        return "right", ""
+    if not play.policy.retries and not _breaks(play.case):
         reason = "it declares that it does not try again, and its connection was closed"
-        yield Finding(rule, "not applicable", reason)
-    elif not play.last.answered and len(play.exchanges) < play.case.requests:
-        yield Finding(rule, "not judged", "it never came to the request after the failure")
-    elif not play.last.answered:
-        yield Finding(rule, "wrong", "the request after the failure has no answer in time")
-    else:
-        error = _first_error(play.last)
-        text = f"the request after the failure gives {play.last.text[:80]!r}"
-        yield Finding(rule, "wrong", f"{text}: {error}" if error else text)
+        return "not applicable", reason
+    if not play.last.answered and len(play.exchanges) < play.case.requests:
+        return "not judged", "it never came to the request after the failure"
+    if not play.last.answered:
+        return "wrong", "the request after the failure has no answer in time"
+    error = _first_error(play.last)
+    text = f"the request after the failure gives {play.last.text[:80]!r}"
+    return "wrong", f"{text}: {error}" if error else text
 
 
-def _isolated(play: _Play) -> Iterator[Finding]:
-    rule = "isolated"
+def _isolated(play: _Play) -> Ruling:
     if any(is_whole(play.case, one) for one in play.outcomes):
-        yield Finding(rule, "right")
-    elif len(play.outcomes) < play.case.requests:
-        yield Finding(rule, "not judged", "the runner does not report both requests")
-    else:
-        error = _first_error(play.last)
-        yield Finding(rule, "wrong", f"the stream beside the one that failed fails, too: {error}")
+        return "right", ""
+    if len(play.outcomes) < play.case.requests:
+        return "not judged", "the runner does not report both requests"
+    error = _first_error(play.last)
+    return "wrong", f"the stream beside the one that failed fails, too: {error}"
 
 
 def _of_outcome(
-    judged: Callable[[FaultCase, Outcome], Iterator[Finding]],
-) -> Callable[[_Play], Iterator[Finding]]:
+    judged: Callable[[FaultCase, Outcome], Ruling],
+) -> Callable[[_Play], Ruling]:
     return lambda play: judged(play.case, play.last)
 
 
-_RULES: dict[str, Callable[[_Play], Iterator[Finding]]] = {
+_RULES: dict[str, Callable[[_Play], Ruling]] = {
     "cut-reported": _of_outcome(cut_reported),
     "cut-call-not-executed": _of_outcome(call_not_executed),
     "wrong-body-reported": lambda play: wrong_body(play.last),

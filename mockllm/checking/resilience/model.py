@@ -51,6 +51,10 @@ class FaultCase:
     final: str = ""
 
 
+Ruling = tuple[Verdict, str]
+"""The verdict of a rule, and what the client did, or why the rule was not judged."""
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """A rule in a case."""

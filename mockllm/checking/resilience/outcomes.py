@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 from mockllm.checking.outcome import Outcome, is_kept
-from mockllm.checking.resilience.model import FaultCase, Finding
+from mockllm.checking.resilience.model import FaultCase, Ruling
 
 _NO_ANSWER = "the client had not answered by its deadline"
 
@@ -39,57 +38,49 @@ def _is_cut_for_good(case: FaultCase) -> bool:
     return bool(case.faults)
 
 
-def cut_reported(case: FaultCase, outcome: Outcome) -> Iterator[Finding]:
+def cut_reported(case: FaultCase, outcome: Outcome) -> Ruling:
     """A stream that was cut is an error; a retry that succeeds needs none."""
-    rule = "cut-reported"
     if not outcome.answered:
-        yield Finding(rule, "not judged", _NO_ANSWER)
-    elif outcome.errors:
+        return "not judged", _NO_ANSWER
+    if outcome.errors:
         if outcome.partial is False and outcome.shown:
-            yield Finding(rule, "wrong", "it reports an error, and what came so far as complete")
-        else:
-            yield Finding(rule, "right")
-    elif not _is_cut_for_good(case) and is_whole(case, outcome):
-        yield Finding(rule, "right")
-    else:
-        yield Finding(rule, "wrong", f"no error; it hands on {_shortened(outcome)}")
+            return "wrong", "it reports an error, and what came so far as complete"
+        return "right", ""
+    if not _is_cut_for_good(case) and is_whole(case, outcome):
+        return "right", ""
+    return "wrong", f"no error; it hands on {_shortened(outcome)}"
 
 
-def call_not_executed(case: FaultCase, outcome: Outcome) -> Iterator[Finding]:
+def call_not_executed(case: FaultCase, outcome: Outcome) -> Ruling:
     """A call of a stream that was cut is none, or is marked as partial."""
-    rule = "cut-call-not-executed"
     calls = [json.loads(one) for one in case.calls]
     handed = _arguments(outcome)
     if not outcome.answered:
-        yield Finding(rule, "not judged", _NO_ANSWER)
-    elif (
+        return "not judged", _NO_ANSWER
+    if (
         not handed
         or (not _is_cut_for_good(case) and handed == calls and not outcome.errors)
         or (outcome.errors and outcome.partial)
     ):
-        yield Finding(rule, "right")
-    elif outcome.errors and outcome.partial is None:
+        return "right", ""
+    if outcome.errors and outcome.partial is None:
         reason = "it reports an error and calls, and does not say whether the calls are partial"
-        yield Finding(rule, "not judged", reason)
-    else:
-        listed = ", ".join(json.dumps(one, ensure_ascii=False)[:80] for one in handed)
-        yield Finding(rule, "wrong", f"it hands on a call with the arguments {listed}")
+        return "not judged", reason
+    listed = ", ".join(json.dumps(one, ensure_ascii=False)[:80] for one in handed)
+    return "wrong", f"it hands on a call with the arguments {listed}"
 
 
-def wrong_body(outcome: Outcome) -> Iterator[Finding]:
+def wrong_body(outcome: Outcome) -> Ruling:
     """An answer that is no stream of its API is an error."""
-    rule = "wrong-body-reported"
     if not outcome.answered:
-        yield Finding(rule, "not judged", _NO_ANSWER)
-    elif outcome.errors:
-        yield Finding(rule, "right")
-    else:
-        yield Finding(rule, "wrong", f"no error; it hands on {_shortened(outcome)}")
+        return "not judged", _NO_ANSWER
+    if outcome.errors:
+        return "right", ""
+    return "wrong", f"no error; it hands on {_shortened(outcome)}"
 
 
-def nothing_twice(case: FaultCase, outcome: Outcome) -> Iterator[Finding]:
+def nothing_twice(case: FaultCase, outcome: Outcome) -> Ruling:
     """What the user saw has the beginning of the answer once."""
-    rule = "no-duplicate-output"
     first = case.text.split()[0]  # is in the answer once
     texts = {"its user saw": outcome.shown, "its text is": outcome.text}
     twice = [f"{where} {text[:160]!r}" for where, text in texts.items() if text.count(first) > 1]
@@ -99,62 +90,55 @@ def nothing_twice(case: FaultCase, outcome: Outcome) -> Iterator[Finding]:
         if not case.text.startswith(text.strip())
     ]
     if not outcome.answered:
-        yield Finding(rule, "not judged", _NO_ANSWER)
-    elif twice:
-        yield Finding(rule, "wrong", twice[0])
-    elif other:
-        yield Finding(rule, "not judged", other[0])
-    else:
-        yield Finding(rule, "right")
+        return "not judged", _NO_ANSWER
+    if twice:
+        return "wrong", twice[0]
+    if other:
+        return "not judged", other[0]
+    return "right", ""
 
 
-def only_last_calls(case: FaultCase, outcome: Outcome) -> Iterator[Finding]:
+def only_last_calls(case: FaultCase, outcome: Outcome) -> Ruling:
     """There is no call that the last try does not have."""
-    rule = "no-phantom-call"
     expected = [json.loads(one) for one in case.calls]
     more = [one for one in _arguments(outcome) if one not in expected]
     if not outcome.answered:
-        yield Finding(rule, "not judged", _NO_ANSWER)
-    elif outcome.errors:
-        yield Finding(rule, "not judged", "it does not try again after output, and has an error")
-    elif more or len(_arguments(outcome)) > len(expected):
+        return "not judged", _NO_ANSWER
+    if outcome.errors:
+        return "not judged", "it does not try again after output, and has an error"
+    if more or len(_arguments(outcome)) > len(expected):
         listed = ", ".join(json.dumps(one)[:80] for one in _arguments(outcome))
-        yield Finding(rule, "wrong", f"it hands on calls with the arguments {listed}")
-    else:
-        yield Finding(rule, "right")
+        return "wrong", f"it hands on calls with the arguments {listed}"
+    return "right", ""
 
 
-def cause_named(case: FaultCase, outcome: Outcome) -> Iterator[Finding]:
+def cause_named(case: FaultCase, outcome: Outcome) -> Ruling:
     """The kind of the error is that of the fault."""
-    rule = "error-names-cause"
     known = [one for one in outcome.errors if is_kept(one.cause)]
     if not outcome.answered:
-        yield Finding(rule, "not judged", _NO_ANSWER)
-    elif not outcome.errors:
-        yield Finding(rule, "not judged", "it reports no error, which other rules judge")
-    elif not known:
-        yield Finding(rule, "not judged", "the runner does not say of which kind errors are")
-    elif any(one.cause in case.kinds for one in known):
-        yield Finding(rule, "right")
-    else:
-        first = known[0]
-        wanted = " or ".join(sorted(case.kinds))
-        text = f"{first.type or 'its error'} names {first.cause or 'no cause'}, not {wanted}"
-        yield Finding(rule, "wrong", f"{text}: {first.message[:120]}")
+        return "not judged", _NO_ANSWER
+    if not outcome.errors:
+        return "not judged", "it reports no error, which other rules judge"
+    if not known:
+        return "not judged", "the runner does not say of which kind errors are"
+    if any(one.cause in case.kinds for one in known):
+        return "right", ""
+    first = known[0]
+    wanted = " or ".join(sorted(case.kinds))
+    text = f"{first.type or 'its error'} names {first.cause or 'no cause'}, not {wanted}"
+    return "wrong", f"{text}: {first.message[:120]}"
 
 
-def nothing_left(outcome: Outcome) -> Iterator[Finding]:
+def nothing_left(outcome: Outcome) -> Ruling:
     """Nothing is open after the client was closed."""
-    rule = "leaves-nothing"
     if not outcome.answered:
-        yield Finding(rule, "not judged", _NO_ANSWER)
-    elif outcome.open_at_end is None:
-        yield Finding(rule, "not judged", "the runner does not say what is open at the end")
-    elif open_ := {name: number for name, number in outcome.open_at_end.items() if number}:
+        return "not judged", _NO_ANSWER
+    if outcome.open_at_end is None:
+        return "not judged", "the runner does not say what is open at the end"
+    if open_ := {name: number for name, number in outcome.open_at_end.items() if number}:
         listed = ", ".join(f"{number} {name}" for name, number in open_.items())
-        yield Finding(rule, "wrong", f"{listed} open after the client was closed")
-    else:
-        yield Finding(rule, "right")
+        return "wrong", f"{listed} open after the client was closed"
+    return "right", ""
 
 
 def _shortened(outcome: Outcome) -> str:
