@@ -112,6 +112,4 @@ def rewrite(file: Path, content: bytes) -> None:
     """Writes a file so that it is there whole, old or new, with the mode that it had."""
     from mockllm.recording.store.locks import put
 
-    mode = file.stat().st_mode
-    put(file, content)
-    file.chmod(mode & 0o7777)
+    put(file, content, file.stat().st_mode & 0o7777)

@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from itertools import repeat
 from pathlib import Path
 
 _LOCK = ".recording.lock"
@@ -91,11 +92,13 @@ def unlock(handle: int) -> None:
         os.close(handle)
 
 
-def _written(file: Path, content: bytes) -> None:
+def _written(file: Path, content: bytes, mode: int | None) -> None:
     """Writes a file; its content is on the disk when this returns, and its name perhaps not."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0)
-    handle = os.open(file, flags, 0o666)
+    handle = os.open(file, flags, 0o666 if mode is None else 0o600)
     try:
+        if mode is not None:  # before there is anything to read
+            file.chmod(mode)
         unwritten = memoryview(content)
         while unwritten:
             unwritten = unwritten[os.write(handle, unwritten) :]
@@ -115,23 +118,24 @@ def _sync_names(folder: Path) -> None:
         os.close(handle)
 
 
-def put(file: Path, content: bytes) -> None:
+def put(file: Path, content: bytes, mode: int | None = None) -> None:
     """Writes a file so that it is there whole or not at all, whatever happens."""
-    put_all(file.parent, {file.name: content})
+    put_all(file.parent, {file.name: content}, mode=mode)
 
 
-def put_all(folder: Path, *groups: Mapping[str, bytes]) -> None:
+def put_all(folder: Path, *groups: Mapping[str, bytes], mode: int | None = None) -> None:
     """Writes files so that each is there whole or not at all, whatever happens.
 
     Args:
         groups: contents by name. Those of a group are there only if all before it are. Many files
             in one group cost far less than each in a call of its own.
+        mode: the permissions of the files; None: those of the process.
     """
     try:
         with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="mockllm-files") as pool:
             for group in groups:
                 files = [folder / _unfinished(name) for name in group]
-                deque(pool.map(_written, files, group.values()), maxlen=0)
+                deque(pool.map(_written, files, group.values(), repeat(mode)), maxlen=0)
         for group in groups:
             for name in group:
                 (folder / _unfinished(name)).replace(folder / name)

@@ -8,7 +8,7 @@ import pytest
 from mockllm.recording.drafting.drafts import Drafting
 from mockllm.recording.store import locks as locking
 from mockllm.recording.store.folder import Folder
-from mockllm.recording.store.locks import put_all
+from mockllm.recording.store.locks import put, put_all
 from mockllm.replay.loading import load
 from tests.recording.exchanging import answer, model, user
 from tests.recording.store.test_folder import HELLO, MORE, all_texts, files
@@ -163,3 +163,16 @@ def test_a_conversation_goes_on_in_the_next_group(tmp_path):
         add(folder, drafting, answer([*MORE, model("yes"), user("again")], "no"))
     assert "Edited" in file.read_text()
     assert all_texts(tmp_path) == {"hello": ["hi", "yes"], "hello-2": ["hi", "yes", "no"]}
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no such permissions")
+def test_a_file_has_the_permissions_that_it_is_given(tmp_path):
+    """Whatever the process allows otherwise; a file that nobody else may read stays so."""
+    before = os.umask(0)
+    try:
+        put(tmp_path / "secret.yaml", b"a: 1\n", 0o600)
+        put(tmp_path / "other.yaml", b"a: 1\n")
+    finally:
+        os.umask(before)
+    modes = {file.name: file.stat().st_mode & 0o777 for file in tmp_path.iterdir()}
+    assert modes == {"secret.yaml": 0o600, "other.yaml": 0o666}
