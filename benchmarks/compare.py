@@ -6,10 +6,10 @@ slower is seen.
 
 OTHER is a checkout whose interpreter `.venv/bin/python` runs its own code, as this one's does. The
 entry is a file of `benchmarks/` without its ending; each checkout runs its own. Every figure that
-the entry prints is compared with the one in the same place of the same line: the medians over the
-rounds, and the median of the ratios of the rounds (this checkout by the other one), which counts:
-the machine's speed drifts, and both checkouts have each round's. Figures that only one prints are
-left out, and counted.
+the entry prints is compared with the one in the same place of the same line (of lines that differ
+in figures only, the first with the first): the medians over the rounds, and the median of the
+ratios of the rounds (this checkout by the other one), which counts: the machine's speed drifts, and
+both checkouts have each round's. Figures that only one prints are left out, and counted.
 """
 
 from __future__ import annotations
@@ -19,23 +19,27 @@ import re
 import statistics
 import subprocess
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 FIGURE = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?![\w.])")
 
-Figures = dict[tuple[str, int], float]
-"""By a line without its figures, and the place of a figure in it."""
+Place = tuple[str, int, int]
+"""A line without its figures, how many such lines came before, and the place of a figure in it."""
+
+Figures = dict[Place, float]
 
 
 def figures_of(printed: str) -> Figures:
     """The figures in what an entry printed."""
     figures: Figures = {}
+    lines: Counter[str] = Counter()
     for line in printed.splitlines():
         label = FIGURE.sub("#", line.strip())
         for place, text in enumerate(FIGURE.findall(line)):
-            figures[label, place] = float(text.replace(",", ""))
+            figures[label, lines[label], place] = float(text.replace(",", ""))
+        lines[label] += 1
     return figures
 
 
@@ -51,8 +55,8 @@ def measured(checkout: Path, entry: str, arguments: list[str]) -> Figures:
 
 def compare(rounds: list[tuple[Figures, Figures]]) -> list[str]:
     """A line for each figure that both checkouts print in every round."""
-    own: dict[tuple[str, int], list[float]] = defaultdict(list)
-    other: dict[tuple[str, int], list[float]] = defaultdict(list)
+    own: dict[Place, list[float]] = defaultdict(list)
+    other: dict[Place, list[float]] = defaultdict(list)
     for mine, theirs in rounds:
         for key in mine.keys() & theirs.keys():
             own[key].append(mine[key])
@@ -60,12 +64,14 @@ def compare(rounds: list[tuple[Figures, Figures]]) -> list[str]:
     every = {key for pair in rounds for figures in pair for key in figures}
     common = [key for key in rounds[0][0] if len(own[key]) == len(rounds)]
     lines = []
-    for label, place in common:
-        pairs = zip(own[label, place], other[label, place], strict=True)
+    for key in common:
+        label, number, place = key
+        pairs = zip(own[key], other[key], strict=True)
         ratios = [mine / theirs for mine, theirs in pairs if theirs]
         ratio = f"{statistics.median(ratios):.2f}" if ratios else "-"
-        middle = [f"{statistics.median(side[label, place]):,.4g}" for side in (own, other)]
-        lines.append(f"{ratio:>6}  {middle[0]:>10} {middle[1]:>10}  {place + 1} of: {label}")
+        middle = [f"{statistics.median(side[key]):,.4g}" for side in (own, other)]
+        where = f"{place + 1} of {label}" + (f" (line {number + 1} of these)" if number else "")
+        lines.append(f"{ratio:>6}  {middle[0]:>10} {middle[1]:>10}  {where}")
     if unmatched := len(every) - len(common):
         lines.append(f"{unmatched} figures are not printed by both in every round")
     return lines
@@ -78,12 +84,13 @@ def main() -> None:
     parser.add_argument("other", type=Path, metavar="OTHER")
     parser.add_argument("entry", metavar="ENTRY")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("arguments", nargs="*", metavar="ARGUMENTS")
-    options = parser.parse_args()
+    split = sys.argv.index("--") if "--" in sys.argv else len(sys.argv)
+    arguments = sys.argv[split + 1 :]
+    options = parser.parse_args(sys.argv[1:split])
     rounds = []
     for _ in range(options.rounds):
-        mine = measured(ROOT, options.entry, options.arguments)
-        rounds.append((mine, measured(options.other.resolve(), options.entry, options.arguments)))
+        mine = measured(ROOT, options.entry, arguments)
+        rounds.append((mine, measured(options.other.resolve(), options.entry, arguments)))
     print(f" ratio  {'this':>10} {'other':>10}  figure")
     print("\n".join(compare(rounds)))
 
