@@ -226,6 +226,8 @@ class _Search:
                 continue
             if all(isinstance(value, dict) for value in values):
                 objects = [value for value in known if isinstance(value, dict)]
+                if 0 < len(objects) < len(ours):
+                    continue  # an error, say: with fields of it every event would have one
                 deeper = self.added(objects, values, inner)
                 if deeper and (not self._always or len(values) == len(theirs)):
                     fields[key] = deeper

@@ -10,7 +10,7 @@ from typing import Any
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from mockllm.core.events import Timed
+from mockllm.core.events import StreamError, Timed
 from mockllm.core.frame import Frame
 from mockllm.core.timeline import expand, fold
 from mockllm.core.turn import Reasoning, Text, TokenUsage, ToolCall, Turn
@@ -152,6 +152,18 @@ def test_a_field_that_changes_the_answer_leaves_the_others() -> None:
     """Only the harmful one is left out."""
     change = lambda value, number: value.update(provider="P", error={"message": "no"})  # noqa: E731
     assert found(TURN, change) == {"event": {"provider": "P"}}
+
+
+def test_fields_of_an_error_in_a_stream_make_no_other_event_an_error() -> None:
+    """The event of an error has more than others; its fields go into none of them."""
+    turn = Turn((Text(("Hel", "lo")),), error=StreamError("no", "t", "c"))
+
+    def change(value: dict[str, Any], number: int) -> None:
+        value.update(provider="P")
+        if "error" in value:
+            value["error"].update(status_code=400)
+
+    assert found(turn, change) == {"event": {"provider": "P"}}
 
 
 def test_what_is_found_is_added_again() -> None:
