@@ -20,17 +20,7 @@ ECHO = Path(__file__).parent / "echo"
 FOLDERS = [*sorted(path.parent for path in PACKAGES.glob("*/__init__.py")), ECHO]
 BUILT_IN = tuple(name for name in PROTOCOLS if name != "echo")
 
-MODULES = (
-    "request",
-    "encoder",
-    "decoder",
-    "losses",
-    "client",
-    "detect",
-    "events",
-    "normalize",
-    "env",
-)
+MODULES = ("request", "encoder", "decoder", "client", "records")
 
 
 def section(title: str) -> str:

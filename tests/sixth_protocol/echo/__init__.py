@@ -9,14 +9,17 @@ from mockllm.protocols.base import Route, WireProtocol
 from tests.sixth_protocol.echo.acts import API, FINISH_WORDS, SILENCE, read_mishap
 from tests.sixth_protocol.echo.client import CLIENT
 from tests.sixth_protocol.echo.decoder import Decoder, decode_body
-from tests.sixth_protocol.echo.detect import DETECTION
 from tests.sixth_protocol.echo.encoder import Encoder, answer_id, encode_body
-from tests.sixth_protocol.echo.env import ENVIRONMENT
 from tests.sixth_protocol.echo.errors import error_body, error_headers, headers, voices
-from tests.sixth_protocol.echo.events import EVENTS
 from tests.sixth_protocol.echo.joining import join
-from tests.sixth_protocol.echo.losses import LOSSES, project
-from tests.sixth_protocol.echo.normalize import NORMALISATION
+from tests.sixth_protocol.echo.records import (
+    DETECTION,
+    ENVIRONMENT,
+    EVENTS,
+    LOSSES,
+    NORMALISATION,
+    project,
+)
 from tests.sixth_protocol.echo.request import guard, options, parse
 
 __all__ = ["PROTOCOL"]

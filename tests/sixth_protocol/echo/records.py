@@ -1,0 +1,41 @@
+"""How exchanges of the Echo API are recognised, what acts hold, what is made up or lost."""
+
+from __future__ import annotations
+
+import re
+
+from mockllm.protocols.decoding import projection
+from mockllm.protocols.records import Detection, Environment, Normalisation, StreamEvents
+from mockllm.protocols.values import mapped_text
+from tests.sixth_protocol.echo.decoder import Decoder, identity
+from tests.sixth_protocol.echo.encoder import Encoder
+from tests.sixth_protocol.echo.request import Options
+
+DETECTION = Detection(
+    paths=(re.compile(r"/echo/v\d+/speak$"),),
+    request=lambda body: {"speaker", "dialogue"} <= body.keys(),
+    answer=lambda value: value.get("act") == "curtain" or {"show", "script"} <= value.keys(),
+    identity=identity,
+)
+
+_SPOKEN = frozenset({"line", "musing", "balk"})
+
+EVENTS = StreamEvents(
+    is_end=lambda act: act.get("act") in ("bow", "heckle"),
+    map_text=mapped_text(lambda name, act: name == "bit" and act.get("act") in _SPOKEN),
+)
+
+NORMALISATION = Normalisation(made_up=frozenset({"show", "speaker"}), usage="tally")
+
+ENVIRONMENT = Environment(base_urls=(("ECHO_BASE_URL", ""),), keys=("ECHO_KEY",))
+
+LOSSES = (
+    "Parts have no index: they come back in the order in which they open.",
+    "Citations, log probabilities and that reasoning is a summary are not sent.",
+    "A stream that is cut reports no usage.",
+    "A finish word of another API comes back as `stop` with that word.",
+    "Frames of other APIs are left out.",
+)
+
+project = projection(Encoder, Decoder, Options())
+"""The turn as it comes back from the stream; `LOSSES` describes what is missing."""
