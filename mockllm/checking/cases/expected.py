@@ -62,7 +62,10 @@ def _overridden(outcome: Outcome, expect: Expected, turn: Turn, api: Api) -> Out
     if expect.tool_calls is not None:
         outcome = replace(outcome, tool_calls=Outcome.of(tool_calls=expect.tool_calls).tool_calls)
     troubles = tuple(Trouble(error["kind"], error["kind"], error.get("tool")) for error in errors)
-    return replace(outcome, errors=outcome.errors + troubles)
+    # A frame of the scenario may be such an error itself, which is one error.
+    named = {(trouble.kind, trouble.tool) for trouble in troubles}
+    others = tuple(error for error in outcome.errors if (error.kind, error.tool) not in named)
+    return replace(outcome, errors=others + troubles)
 
 
 def _usage(usage: TokenUsage | None, expect: UsageSpec | None) -> Usage | None:
