@@ -9,6 +9,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+__all__ = [
+    "Part",
+    "auto",
+    "error",
+    "frame",
+    "interleaved",
+    "parallel",
+    "pause",
+    "reasoning",
+    "refusal",
+    "server_tool",
+    "text",
+    "tool",
+]
+
 Part = Mapping[str, Any]
 Split = str | int | Mapping[str, Any] | Sequence[str]
 """How a text is cut into fragments: `"whole"`, `"chars"`, `"words"`, a number of characters,
