@@ -34,7 +34,7 @@ from tests.timeouts import GIVE_UP
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCES = Path(mockllm.__file__).parent
-INTERNALS = SOURCES / "server" / "aiohttp_internals.py"
+INTERNALS = SOURCES / "server" / "http" / "aiohttp_internals.py"
 
 PRIVATE = {"_eof", "_exception", "_factory", "_payload", "_protocol"}
 """The private attributes of aiohttp's objects that are used."""
