@@ -60,7 +60,7 @@ def test_a_client_that_leaves_while_the_server_stops():
             next(parts)
             stopping = threading.Thread(target=thread.wait, args=(thread.server.stop,))
             stopping.start()
-            while not thread.ask(lambda: thread.server._handler.readiness.stopping):
+            while not thread.ask(lambda: thread.server._parts.readiness.stopping):
                 pass
         one = logged.get(timeout=GIVE_UP)
         stopping.join()

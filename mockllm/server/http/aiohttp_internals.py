@@ -133,7 +133,10 @@ class _Connection(web.RequestHandler):
         malformed = self._heads.malformed
         if malformed is None or exc is None:
             return super().handle_error(request, status, exc, message)
-        response = malformed(self._last, exc)
+        # after a head that was read, what arrived last may be a part of the body
+        unread = isinstance(exc, UNREADABLE)
+        head = self._last if unread else f"{request.method} {request.raw_path}".encode()
+        response = malformed(head, exc)
         response.force_close()
         return response
 
