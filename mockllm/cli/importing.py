@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from collections import Counter
 from pathlib import Path
@@ -15,6 +16,9 @@ from mockllm.core.text import counted
 if TYPE_CHECKING:
     from mockllm.importers.batch import ImportResult
     from mockllm.recording.drafting.drafts import Condition
+
+_COLLECTION = 100_000
+"""New objects after which garbage is looked for. Exchanges have many, and nearly all stay."""
 
 
 @click.command("import")
@@ -72,6 +76,7 @@ def import_(
     from mockllm.recording.store.folder import Folder
     from mockllm.redaction.redact import Redactor
 
+    gc.set_threshold(_COLLECTION)
     rules = redaction_rules(redact, redact_paths, redact_kinds, keep)
     found = list(files(paths))
     rule = MatchRule() if match is None else MatchRule(match)

@@ -17,7 +17,7 @@ from mockllm.importers import READERS, aimock
 from mockllm.importers.file_formats import detect
 from mockllm.importers.reading import Entry, Unread
 from mockllm.recording.drafting.drafts import Draft, Drafting, Line, MatchRule, Origin, drafts
-from mockllm.recording.finding import not_found, recorded_before
+from mockllm.recording.finding import know_tapes, not_found, recorded_before
 from mockllm.recording.store.folder import Folder
 from mockllm.redaction.masks import masked_url
 from mockllm.redaction.redact import Redactor
@@ -139,6 +139,7 @@ class _Batch:
         self.exchanges: list[tuple[Captured, Origin]] = []
         self.root = Path()
         self.fixtures: list[Path] = []
+        self._written: dict[str, Draft] = {}
 
     def read(self, path: Path) -> None:
         """Adds the exchanges of a file; a file that cannot be read is reported as skipped."""
@@ -190,6 +191,8 @@ class _Batch:
     def write(self, draft: Draft) -> None:
         """Writes a draft, and adds its lines to the report."""
         written = self._folder.write(draft)
+        if written.scenario is not None:
+            self._written[written.scenario.name] = written
         self._lines += [
             replace(line, scenario=written.scenario.name) if written.scenario else line
             for line in written.report
@@ -202,7 +205,7 @@ class _Batch:
         written = {(line.scenario, line.turn) for line in lines.values()}
         if not written:
             return
-        player, session = Player(self._folder.scenarios()), Session("import")
+        player, session = self._player(), Session("import")
         reasons: dict[str, str] = {}
         for exchange, _ in counted(self.exchanges, "recordings found again", progress):
             line = lines.get(exchange.source)
@@ -217,6 +220,17 @@ class _Batch:
         self._lines = [
             replace(line, not_found=reasons.get(line.source, "")) for line in self._lines
         ]
+
+    def _player(self) -> Player:
+        """What answers requests with the scenarios of the folder."""
+        scenarios = {scenario.name: scenario for scenario in self.existing}
+        for name, draft in self._written.items():
+            assert draft.scenario is not None
+            scenarios[name] = draft.scenario
+        player = Player(scenarios.values())
+        for draft in self._written.values():
+            know_tapes(player, draft)
+        return player
 
     def write_fixtures(self, path: Path) -> None:
         """Writes the scenarios of a file of aimock, but those whose requests the folder answers."""

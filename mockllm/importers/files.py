@@ -6,7 +6,8 @@ No Python objects are constructed but strings, bytes, numbers, lists and mapping
 from __future__ import annotations
 
 import json
-import re
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -23,36 +24,28 @@ MAX_VALUES = 5_000_000
 _MAX_DEPTH = 200
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-
-class _PlainLoader(_Loader):  # type: ignore[misc]
-    """Reads timestamps as text: JSON bodies have no dates."""
-
-
-_PlainLoader.yaml_implicit_resolvers = {
-    first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith(":timestamp")]
+_TAG = "tag:yaml.org,2002:"
+_FLOAT = f"{_TAG}float"
+_RESOLVERS = {
+    first: [
+        (tag, pattern)
+        for tag, pattern in resolvers
+        # JSON bodies have no dates; the other two are keys that mean something in a mapping.
+        if tag.removeprefix(_TAG) not in ("timestamp", "merge", "value")
+    ]
     for first, resolvers in _Loader.yaml_implicit_resolvers.items()
 }
 
 
-def _text(loader: Any, node: Any) -> str:
-    return str(loader.construct_scalar(node))
-
-
-def _list(loader: Any, node: Any) -> list[Any]:
-    items: list[Any] = loader.construct_sequence(node, deep=True)
-    return items
-
-
-def _file_content(loader: Any, node: Any) -> bytes:
+def _file_content(fields: dict[Any, Any]) -> bytes:
     """The content of a body that was sent from a file: the first value of its state."""
-    state = loader.construct_mapping(node, deep=True).get("state")
+    state = fields.get("state")
     return _joined(state[:1] if isinstance(state, list) else [])
 
 
-def _iterated(loader: Any, node: Any) -> bytes:
+def _iterated(fields: dict[Any, Any]) -> bytes:
     """The bytes of a body that was sent from an iterator: its only argument is a list of them."""
-    arguments = loader.construct_mapping(node, deep=True).get("args")
+    arguments = fields.get("args")
     chunks = arguments[0] if isinstance(arguments, list) and arguments else []
     return _joined(chunks if isinstance(chunks, list) else [])
 
@@ -61,16 +54,17 @@ def _joined(chunks: list[Any]) -> bytes:
     return b"".join(one if isinstance(one, bytes) else str(one).encode() for one in chunks)
 
 
-# What vcrpy itself writes with a tag of Python (vcr/serializers/yamlserializer.py, 9.4). Each is
+# Among them what vcrpy itself writes with a tag of Python (vcr/serializers/yamlserializer.py, 9.4):
 # read as the text, list or bytes that it holds; nothing is called or built.
-for _tag, _read in {
-    "str": _text,
-    "unicode": _text,
-    "tuple": _list,
-    "object/new:_io.BytesIO": _file_content,
-    "object/apply:builtins.iter": _iterated,
-}.items():
-    _PlainLoader.add_constructor(f"tag:yaml.org,2002:python/{_tag}", _read)
+_TEXTS = ("!", f"{_TAG}str", f"{_TAG}python/str", f"{_TAG}python/unicode")
+_LISTS = (None, "!", f"{_TAG}seq", f"{_TAG}python/tuple")
+_MAPPINGS: dict[str | None, Callable[[dict[Any, Any]], Any]] = {
+    None: lambda fields: fields,
+    "!": lambda fields: fields,
+    f"{_TAG}map": lambda fields: fields,
+    f"{_TAG}python/object/new:_io.BytesIO": _file_content,
+    f"{_TAG}python/object/apply:builtins.iter": _iterated,
+}
 
 
 def contents(path: Path) -> bytes:
@@ -112,9 +106,7 @@ def yaml_value(data: bytes, path: Path) -> Any:
         UsageError: it is not YAML, has tags that name Python objects, or expands to too much.
     """
     try:
-        if _may_be_deep(data):
-            _check_depth(data, path)
-        value = yaml.load(data, Loader=_PlainLoader)  # noqa: S506 - a safe loader
+        return _Document(_Loader(data), path).value()
     except yaml.constructor.ConstructorError as error:
         raise UsageError(_refused(path, error)) from error
     except yaml.MarkedYAMLError as error:
@@ -122,39 +114,114 @@ def yaml_value(data: bytes, path: Path) -> Any:
         raise UsageError(f"{path}{_at(error.problem_mark)}: is not YAML: {problem}") from error
     except (yaml.YAMLError, ValueError) as error:
         raise UsageError(f"{path}: is not YAML: {error}") from error
-    except RecursionError:
-        raise UsageError(f"{path}: is nested too deeply") from None
-    if _ALIAS.search(data):
-        _check_size(value, path)
-    return value
 
 
-_ALIAS = re.compile(rb"[\s\[{,:-]\*")
-"""Whatever is an alias in YAML looks so. Without one, a value is no larger than its file."""
-_INDENT = re.compile(rb"^[ ?:-]*", re.MULTILINE)
+class _Document:
+    """Makes the value of a document of its parser's events, in one pass: bounds come before any
+    recursion. libyaml's own composer would end the process for some ten thousand `- `."""
+
+    def __init__(self, loader: Any, path: Path) -> None:
+        self._loader = loader
+        self._next = loader.get_event
+        self._path = path
+        self._count = 0
+        self._anchors: dict[str, tuple[Any, int] | None] = {}
+        """The value of each and how many values it has; None inside of it."""
+
+    def value(self) -> Any:
+        """The value; None for an empty file."""
+        self._next()
+        if isinstance(self._next(), yaml.StreamEndEvent):
+            return None
+        value = self._node(self._next(), 1)
+        self._next()
+        event = self._next()
+        if not isinstance(event, yaml.StreamEndEvent):
+            problem = "it has more than one document"
+            raise yaml.composer.ComposerError(None, None, problem, event.start_mark)
+        return value
+
+    def _node(self, event: Any, depth: int) -> Any:
+        self._count += 1
+        if event.__class__ is yaml.ScalarEvent and event.anchor is None:
+            return self._scalar(event)
+        if event.__class__ is yaml.AliasEvent:
+            return self._alias(event)
+        before = self._count
+        if event.anchor is not None:
+            self._anchors[event.anchor] = None
+        if event.__class__ is yaml.ScalarEvent:
+            value = self._scalar(event)
+        elif depth > _MAX_DEPTH:
+            raise UsageError(f"{self._path}{_at(event.start_mark)}: is nested too deeply")
+        elif event.__class__ is yaml.SequenceStartEvent:
+            value = self._sequence(event, depth)
+        else:
+            value = self._mapping(event, depth)
+        if event.anchor is not None:
+            self._anchors[event.anchor] = value, self._count - before + 1
+        return value
+
+    def _alias(self, event: Any) -> Any:
+        if event.anchor not in self._anchors:
+            problem = f"there is no anchor for the alias {event.anchor!r}"
+            raise yaml.composer.ComposerError(None, None, problem, event.start_mark)
+        known = self._anchors[event.anchor]
+        if known is None:
+            raise UsageError(f"{self._path}: an alias contains itself")
+        self._count += known[1] - 1
+        if self._count > MAX_VALUES:
+            raise UsageError(f"{self._path}: its aliases expand to more than {MAX_VALUES:,} values")
+        return known[0]
+
+    def _scalar(self, event: Any) -> Any:
+        text: str = event.value
+        tag = event.tag
+        if tag is None and event.implicit[0]:
+            resolvers = _RESOLVERS.get(text[:1], ())
+            tag = next((name for name, pattern in resolvers if pattern.match(text)), None)
+        if tag is None or tag in _TEXTS:
+            return text
+        if tag == _FLOAT:  # of which embeddings have thousands
+            with suppress(ValueError):
+                return float(text)
+        node = yaml.ScalarNode(tag, text, event.start_mark, event.end_mark)
+        return self._loader.construct_object(node)
+
+    def _sequence(self, event: Any, depth: int) -> list[Any]:
+        if event.tag not in _LISTS:
+            raise _unknown_tag(event)
+        items = []
+        while (inner := self._next()).__class__ is not yaml.SequenceEndEvent:
+            items.append(self._node(inner, depth + 1))
+        return items
+
+    def _mapping(self, event: Any, depth: int) -> Any:
+        if event.tag not in _MAPPINGS:
+            raise _unknown_tag(event)
+        fields: dict[Any, Any] = {}
+        merged: list[Any] = []
+        while (inner := self._next()).__class__ is not yaml.MappingEndEvent:
+            key, value = self._node(inner, depth + 1), self._node(self._next(), depth + 1)
+            if isinstance(key, list | dict):
+                raise _problem("a key is a list or a mapping", inner)
+            if key == "<<" and inner.__class__ is yaml.ScalarEvent and inner.implicit[0]:
+                merged += value if isinstance(value, list) else [value]
+            else:
+                fields[key] = value
+        for base in merged:
+            if not isinstance(base, dict):
+                raise _problem("'<<' merges what is no mapping", event)
+            fields = {**base, **fields}
+        return _MAPPINGS[event.tag](fields)
 
 
-def _may_be_deep(data: bytes) -> bool:
-    """Whether YAML has enough brackets and indents for deep nesting; most has not, and is parsed
-    once only. A sequence may have the indent of the mapping around it."""
-    brackets = data.count(b"[") + data.count(b"{")
-    if brackets >= _MAX_DEPTH:
-        return True
-    indent = max(map(len, _INDENT.findall(data)))
-    return brackets + 2 * (indent + 1) >= _MAX_DEPTH
+def _unknown_tag(event: Any) -> yaml.constructor.ConstructorError:
+    return _problem(f"could not determine a constructor for the tag {event.tag!r}", event)
 
 
-def _check_depth(data: bytes, path: Path) -> None:
-    """Refuses deep nesting before anything recursive: the composer of libyaml would overflow the
-    stack and crash Python."""
-    depth = 0
-    for event in yaml.parse(data, Loader=_Loader):
-        if isinstance(event, yaml.CollectionStartEvent):
-            depth += 1
-            if depth > _MAX_DEPTH:
-                raise UsageError(f"{path}{_at(event.start_mark)}: is nested too deeply")
-        elif isinstance(event, yaml.CollectionEndEvent):
-            depth -= 1
+def _problem(text: str, event: Any) -> yaml.constructor.ConstructorError:
+    return yaml.constructor.ConstructorError(None, None, text, event.start_mark)
 
 
 def _at(mark: Any) -> str:
@@ -171,34 +238,3 @@ def _refused(path: Path, error: yaml.constructor.ConstructorError) -> str:
             "is ever built. Record it again with a current vcrpy, or take the tags out."
         )
     return f"{where}: is not plain YAML: {problem}"
-
-
-def _check_size(value: Any, path: Path) -> None:
-    """Refuses a value that aliases make huge or endless, before anything walks through it."""
-    sizes: dict[int, int] = {}
-    open_: set[int] = set()
-    stack: list[tuple[Any, bool]] = [(value, False)]
-    while stack:
-        node, seen = stack.pop()
-        key = id(node)
-        children = _children(node)
-        if seen:
-            open_.discard(key)
-            sizes[key] = 1 + sum(sizes.get(id(child), 1) for child in children)
-            if sizes[key] > MAX_VALUES:
-                raise UsageError(f"{path}: its aliases expand to more than {MAX_VALUES:,} values")
-        elif key in open_:
-            raise UsageError(f"{path}: an alias contains itself")
-        elif children and key not in sizes:
-            open_.add(key)
-            stack.append((node, True))
-            stack += [(child, False) for child in children]
-
-
-def _children(node: Any) -> list[Any]:
-    match node:
-        case dict():
-            return list(node.values())
-        case list():
-            return node
-    return []

@@ -13,6 +13,7 @@ from mockllm.errors import MockLLMError
 from mockllm.matching.index import SCENARIO_HEADER
 from mockllm.matching.routes import RouteRequest
 from mockllm.protocols.detection import Detected
+from mockllm.recording.drafting.drafts import Draft
 from mockllm.replay.call import Answered, ApiCall
 from mockllm.replay.player import Player
 from mockllm.replay.sessions.exchange import Exchange, Received
@@ -20,8 +21,6 @@ from mockllm.replay.sessions.session import Session
 from mockllm.scenario.model import RouteSpec, Scenario, TextCondition
 from mockllm.tapes.captured import Captured
 from mockllm.tapes.conversion import detected, request_of
-from mockllm.tapes.model import Tape
-from mockllm.tapes.recorded_turn import RecordedTurn
 
 _OWN = ("x-mockllm-",)
 
@@ -74,22 +73,38 @@ def _route_request(exchange: Captured, headers: dict[str, str]) -> RouteRequest:
     return RouteRequest(exchange.method, parts.path, parts.query, headers, exchange.request_body)
 
 
+def know_tapes(player: Player, written: Draft, scenario: Scenario | None = None) -> None:
+    """Tells a player the tapes of a draft as they were written, so that it reads no file.
+
+    Args:
+        scenario: of the draft as it was written last, where that was after it.
+    """
+    scenario = scenario or written.scenario
+    assert scenario is not None
+    for index, turn in enumerate(scenario.turns):
+        file = turn.recorded.file if turn.recorded is not None else ""
+        if file in written.tapes:
+            in_file = turn.answer is not None and turn.answer.kind == "file"
+            content = written.files.get(turn.answer.value) if in_file and turn.answer else None
+            decoded = written.decoded.get(file)
+            player.recordings.know(scenario, index, written.tapes[file], content, decoded)
+
+
 def not_found_after_write(
     competing: Iterable[Scenario],
     exchange: Captured,
     written: Scenario,
     turn: int,
-    taped: tuple[Tape, RecordedTurn] | None = None,
+    draft: Draft,
 ) -> str:
     """Why the request of an exchange that was just written does not get back its recording.
 
     Args:
         competing: the scenarios that may answer it, too (`Competing.of`).
-        taped: the tape of the turn with what it decodes to, so that its file is not read.
+        draft: of the exchange, as it was written.
     """
     player = Player((*competing, written))
-    if taped is not None:
-        player.recordings.know(written, turn, *taped)
+    know_tapes(player, draft, written)
     session = Session("recording")
     for scenario, index in recorded_before(player, exchange, written.name, turn):
         session.note_played(scenario, index)

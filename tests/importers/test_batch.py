@@ -73,6 +73,11 @@ def texts(scenario: Scenario) -> list[str]:
     return [text_of(turn.reply) for turn in scenario.turns]
 
 
+def files_in(folder: Path) -> dict[str, bytes]:
+    """What whoever reads the folder finds; its lock is hidden."""
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name[0] != "."}
+
+
 @pytest.fixture
 def out(tmp_path: Path) -> Path:
     return tmp_path / "out"
@@ -173,10 +178,10 @@ def test_a_second_import_adds_nothing(tmp_path: Path, out: Path) -> None:
     get = replace(answer(HELLO, "x"), method="GET", url="https://api.odd.test/v1/models")
     more = answer([*HELLO, model("hi"), user("more")], "yes")
     imported(out, cassette(file, failure(HELLO), answer(HELLO, "hi"), get))
-    before = {path.name: path.read_bytes() for path in out.iterdir()}
+    before = files_in(out)
     again = imported(out, file)
     assert {one.line.outcome for one in again} == {"skipped"}
-    assert {path.name: path.read_bytes() for path in out.iterdir()} == before
+    assert files_in(out) == before
     grown = imported(out, cassette(file, failure(HELLO), answer(HELLO, "hi"), get, more))
     assert not lost(grown)
     assert texts(next(one for one in load(out) if one.name == "a")) == ["hi", "yes"]

@@ -227,6 +227,10 @@ INVALID = {
     "interactions: !odd []": "is not plain YAML",
     "interactions: [\x00]": "is not YAML",
     "interactions: &a [*a]": "an alias contains itself",
+    "interactions: *a": "x.yaml:1:15: is not YAML: there is no anchor for the alias 'a'",
+    "interactions: []\n---\ninteractions: []": "x.yaml:2:1: is not YAML: .* one document",
+    "interactions: [{? [a] : b}]": "is not plain YAML: a key is a list or a mapping",
+    "interactions: [{<<: a}]": "is not plain YAML: '<<' merges what is no mapping",
     "interactions: " + "[" * 200_000: "nested too deeply",
     "- " * 200_000: "nested too deeply",
     '{"interactions": ' + "[" * 50000: "nested too deeply",
@@ -261,6 +265,19 @@ def test_anchors_are_read(tmp_path):
     assert "&id001" in yaml.dump([entry])
     (one,) = read(tmp_path, entry)
     assert one.headers == one.request_headers
+
+
+def test_values_of_yaml(tmp_path):
+    """A value is what YAML 1.1 says that it is, but a date is text; a mapping may merge others."""
+    text = "{a: 1, b: 1.5, c: .inf, d: ~, e: on, f: '1', g: 0x10, h: 2001-01-01, i: =, j: 1_0.5}"
+    path = tmp_path / "values.yaml"
+    merged = "base: &b {a: 0, x: y}\nother: &o {x: z}\nall: {<<: [*b, *o], q: %s}"
+    path.write_text(merged % text)
+    value = files.yaml_value(path.read_bytes(), path)["all"]
+    assert (value["a"], value["x"]) == (0, "y")
+    assert list(value["q"].values()) == [
+        1, 1.5, float("inf"), None, True, "1", 16, "2001-01-01", "=", 10.5,
+    ]  # fmt: skip
 
 
 def test_large_files_are_refused(tmp_path, monkeypatch):

@@ -49,7 +49,7 @@ class Draft:
         tapes, files: by the names that the scenario gives them; the folder chooses the files.
         base: the scenario that this one replaces; None for a new one.
         stem: what the names of its files begin with; "" is the name of the scenario.
-        decoded: what the tape of the turn that was added decodes to, where that is known.
+        decoded: what tapes of answers decode to, by the same names.
     """
 
     scenario: Scenario | None
@@ -58,7 +58,7 @@ class Draft:
     base: Scenario | None = None
     stem: str = ""
     files: dict[str, bytes] = field(default_factory=dict)
-    decoded: RecordedTurn | None = None
+    decoded: dict[str, RecordedTurn] = field(default_factory=dict)
 
 
 def drafts(exchanges: Iterable[tuple[Captured, Origin]], drafting: Drafting) -> Iterator[Draft]:
@@ -72,10 +72,15 @@ def drafts(exchanges: Iterable[tuple[Captured, Origin]], drafting: Drafting) -> 
 
 
 def _merged(before: Draft, after: Draft) -> Draft:
-    tapes = {**before.tapes, **after.tapes}
-    report = before.report + after.report
-    files = {**before.files, **after.files}
-    return Draft(after.scenario, tapes, report, before.base, before.stem or after.stem, files)
+    return replace(
+        after,
+        tapes=before.tapes | after.tapes,
+        report=before.report + after.report,
+        base=before.base,
+        stem=before.stem or after.stem,
+        files=before.files | after.files,
+        decoded=before.decoded | after.decoded,
+    )
 
 
 class Drafting:
@@ -138,9 +143,10 @@ class Drafting:
         conversation.earlier = False
         assert turn.recorded is not None
         line = line_of(exchange, answer, placement, conversation.scenario, left_out)
-        tapes = {turn.recorded.file: answer.tape}
+        file = turn.recorded.file
+        decoded = {} if answer.decoded is None else {file: answer.decoded}
         draft = Draft(
-            conversation.scenario, tapes, (line,), base, origin.stem, decoded=answer.decoded
+            conversation.scenario, {file: answer.tape}, (line,), base, origin.stem, decoded=decoded
         )
         return draft, *others
 

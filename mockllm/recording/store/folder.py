@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeVar
 
 from mockllm.errors import Problem, ScenarioError
 from mockllm.recording.drafting.drafts import Draft
@@ -35,6 +36,7 @@ _MOST_TRUSTED = 1.0
 """Seconds after which the folder is looked at again, even if it seems unchanged."""
 
 _Version = tuple[int, int, int]
+_Value = TypeVar("_Value")
 
 
 @dataclass(slots=True)
@@ -122,8 +124,8 @@ class Folder:
         """Writes a draft; it is on the disk when this returns, or at the end of the `group`.
 
         Returns:
-            what was written. It has another name where its own is taken, or where another
-            recorder has changed the scenario that it takes the place of.
+            what was written, with the names of its files. It has another name where its own is
+            taken, or where another recorder has changed the scenario that it takes the place of.
         """
         if draft.scenario is None:
             return draft
@@ -148,7 +150,14 @@ class Folder:
         self._group.gone |= _gone(draft.base, scenario)
         self._remember(file, (scenario,), None)
         self._texts[scenario.name] = text
-        return replace(draft, scenario=scenario)
+        names = beside.of_drafts
+        return replace(
+            draft,
+            scenario=scenario,
+            tapes=_renamed(draft.tapes, names),
+            files=_renamed(draft.files, names),
+            decoded=_renamed(draft.decoded, names),
+        )
 
     def _put(self, group: _Group) -> None:
         """Writes a group, and removes what nothing needs any more."""
@@ -282,6 +291,10 @@ class Folder:
         if self._group is not None and name in self._group.beside:
             return True
         return (self.path / name).exists()
+
+
+def _renamed(values: Mapping[str, _Value], names: Mapping[str, str]) -> dict[str, _Value]:
+    return {names[name]: value for name, value in values.items() if name in names}
 
 
 def _gone(base: Scenario | None, scenario: Scenario) -> set[str]:

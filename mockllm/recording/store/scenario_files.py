@@ -42,7 +42,7 @@ class ScenarioFiles:
         self.contents: dict[str, bytes] = {}
         """By file name."""
         self.of_drafts: dict[str, str] = {}
-        """The files of the tapes, by the name in the draft."""
+        """The files of the tapes and of the answers of routes, by the name in the draft."""
         self._given: set[str] = set()
 
     def scenario(self, scenario: Scenario) -> Scenario:
@@ -70,6 +70,7 @@ class ScenarioFiles:
         if content is not None:
             file = new_file(Path(file).suffix)
             self.contents[file] = content
+            self.of_drafts[answer.value] = file
         return replace(answer, value=file, path=str(self._folder / file))
 
     def _attempt(self, attempt: Http, new_file: Callable[[str], str]) -> Http:

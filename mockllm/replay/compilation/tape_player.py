@@ -124,19 +124,24 @@ class Recordings:
             why = "quirks"
         return recording.answered(why)
 
-    def know(self, scenario: Scenario, index: int, tape: Tape, decoded: RecordedTurn) -> None:
+    def know(
+        self,
+        scenario: Scenario,
+        index: int,
+        tape: Tape,
+        content: bytes | None = None,
+        decoded: RecordedTurn | None = None,
+    ) -> None:
         """Takes the tape of a turn as it was just written, so that its file is not read.
 
         Args:
-            decoded: what it decodes to.
+            content: of the file that the answer of a route names.
+            decoded: what the tape decodes to, where that is known.
         """
         recorded = scenario.turns[index].recorded
         assert recorded is not None
-        unedited = is_unedited(scenario, index, tape, decoded=decoded)
-        id = decoded.id or None if tape.streamed else _id(tape, PROTOCOLS[tape.api])
-        played = answer(tape, id)
         key = (scenario.name, index, recorded.file)
-        self._recordings[key] = _Recording(tape.api, tape.streamed, unedited, played)
+        self._recordings[key] = _kept(tape, scenario, index, None, content, decoded)
 
     def play_route(self, scenario: Scenario, index: int) -> RecordedAnswer:
         """The recorded answer of a turn of a route that calls no model.
@@ -185,9 +190,23 @@ def _read_tape(
     content = None
     if written is not None and written.path is not None:
         content = Path(written.path).read_bytes()
-    unedited = is_unedited(scenario, index, tape, attempt, content)
+    return _kept(tape, scenario, index, attempt, content)
+
+
+def _kept(
+    tape: Tape,
+    scenario: Scenario,
+    index: int,
+    attempt: Http | None,
+    content: bytes | None,
+    decoded: RecordedTurn | None = None,
+) -> _Recording:
+    unedited = is_unedited(scenario, index, tape, attempt, content, decoded)
     protocol = PROTOCOLS.get(tape.api)
-    id = None if protocol is None else _id(tape, protocol)
+    if decoded is not None and tape.streamed:
+        id = decoded.id or None
+    else:
+        id = None if protocol is None else _id(tape, protocol)
     return _Recording(tape.api, tape.streamed, unedited, answer(tape, id))
 
 

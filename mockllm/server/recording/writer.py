@@ -18,8 +18,7 @@ from mockllm.redaction.redact import Redactor, Rules
 from mockllm.scenario.model import Scenario
 from mockllm.tapes.captured import Captured
 from mockllm.tapes.conversion import detected
-from mockllm.tapes.model import Tape
-from mockllm.tapes.recorded_turn import RecordedTurn, is_complete
+from mockllm.tapes.recorded_turn import is_complete
 
 Group = Sequence[tuple[int, Captured]]
 """Exchanges in the order in which they ended, each with its number."""
@@ -121,7 +120,7 @@ class Writer:
         Raises:
             OSError: none is written, or not all of them are.
         """
-        found: list[tuple[Line, _Recorded | None]] = []
+        found: list[tuple[Line, Captured, Draft | None]] = []
         drafting = self._drafting = self._drafting or self._begun()
         with self._folder.group():
             for captured in group:
@@ -129,8 +128,8 @@ class Writer:
         for scenario in changed.values():
             self._competing.keep(scenario)
         return [
-            line if recorded is None else self._looked_for(line, recorded)
-            for line, recorded in found
+            line if written is None else self._looked_for(line, captured, written)
+            for line, captured, written in found
         ]
 
     def _begun(self) -> Drafting:
@@ -148,7 +147,7 @@ class Writer:
 
     def _drafted(
         self, drafting: Drafting, captured: Captured, changed: dict[str, Scenario]
-    ) -> Iterator[tuple[Line, _Recorded | None]]:
+    ) -> Iterator[tuple[Line, Captured, Draft | None]]:
         """Drafts and writes an exchange; its lines, each with what was written."""
         try:
             clean = self._redactor.captured(_completed(captured))
@@ -157,50 +156,21 @@ class Writer:
                 drafting.written(draft, written)
                 if written.scenario is not None:
                     changed[written.scenario.name] = written.scenario
-                recorded = _Recorded(clean, draft, written.scenario)
-                yield from ((line, recorded) for line in _named_lines(draft, written))
+                yield from ((line, clean, written) for line in _named_lines(draft, written))
         except MockLLMError as error:
-            yield Line(captured.source, "skipped", str(error)), None
+            yield Line(captured.source, "skipped", str(error)), captured, None
 
-    def _looked_for(self, line: Line, recorded: _Recorded) -> Line:
+    def _looked_for(self, line: Line, captured: Captured, draft: Draft) -> Line:
         """The line with the reason why the recorded request does not find its recording, and with
         what was redacted."""
-        line = replace(line, redacted=_redacted(recorded.captured))
+        line = replace(line, redacted=_redacted(captured))
         written = self._competing.by_name.get(line.scenario)
         if written is None or line.turn is None or line.turn >= len(written.turns):
             return line
         not_found = not_found_after_write(
-            self._competing.of(written),
-            recorded.captured,
-            written,
-            line.turn,
-            recorded.taped(written, line.turn),
+            self._competing.of(written), captured, written, line.turn, draft
         )
         return replace(line, not_found=not_found) if not_found else line
-
-
-@dataclass(frozen=True, slots=True)
-class _Recorded:
-    """An exchange without its secrets, its draft, and the scenario that was written for that."""
-
-    captured: Captured
-    draft: Draft
-    scenario: Scenario | None
-
-    def taped(self, written: Scenario, turn: int) -> tuple[Tape, RecordedTurn] | None:
-        """The tape of a turn and what it decodes to; None where the turn has another tape by now,
-        or where that is not known.
-
-        Args:
-            written: the scenario as it was written last.
-        """
-        tapes, decoded = tuple(self.draft.tapes.values()), self.draft.decoded
-        if decoded is None or self.scenario is None or turn >= len(self.scenario.turns):
-            return None
-        own, last = self.scenario.turns[turn].recorded, written.turns[turn].recorded
-        if len(tapes) != 1 or own is None or last is None or own.file != last.file:
-            return None
-        return tapes[0], decoded
 
 
 def one_by_one(write: Callable[[Group], GroupResult], group: Group) -> GroupResult:
