@@ -85,7 +85,7 @@ def _lines(results: Sequence[Results]) -> Iterator[str]:
         own = [one for one in results if one.api == api]
         if own:
             own.sort(key=lambda one: (_broken(one), one.client.name.lower()))
-            yield f"### {PROTOCOLS[api].title}"
+            yield f"### {PROTOCOLS.addresses[api].title}"
             yield ""
             yield from _matrix(own)
             yield ""

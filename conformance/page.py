@@ -95,7 +95,8 @@ def _ranking(columns: Sequence[Column]) -> Iterator[str]:
         if not own:
             continue
         yield ""
-        yield f"| {PROTOCOLS[api].title} | version | {' | '.join(_COSTS)} | right | not judged |"
+        title = PROTOCOLS.addresses[api].title
+        yield f"| {title} | version | {' | '.join(_COSTS)} | right | not judged |"
         yield "|---" * (len(_COSTS) + 4) + "|"
         for one in own:
             client = one.results.client

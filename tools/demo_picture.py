@@ -172,8 +172,8 @@ def picture() -> str:
 def _laid_out(terminal: Terminal) -> list[Shown]:
     """What is shown, in the lines of the picture: the head, the APIs of `_SHOWN`, the result."""
     lines = terminal.text()
-    titles = [PROTOCOLS[name].title for name in _SHOWN]
-    others = [protocol.title for name, protocol in PROTOCOLS.items() if name not in _SHOWN]
+    titles = [PROTOCOLS.addresses[name].title for name in _SHOWN]
+    others = [address.title for name, address in PROTOCOLS.addresses.items() if name not in _SHOWN]
     head, *blocks = _blocks(lines)
     rows: dict[int, int] = {}
     free = count(1)

@@ -107,7 +107,7 @@ def _converse(post: Post, protocol: WireProtocol, scenario: Scenario, screen: Sc
     text = f"Tell me the {user_text(scenario)}, please."
     body = first_body(protocol, _MODEL, text, scenario.tools)
     screen.line()
-    screen.line(f"{protocol.title}  POST {path}", bold=True)
+    screen.line(f"{protocol.address.title}  POST {path}", bold=True)
     screen.line(f"  user: {text}")
     while True:
         turn, answer = _receive(post(protocol, path, body), protocol, screen)

@@ -1,15 +1,16 @@
 """`WireProtocol`, the description of one API: pure functions, a few small records, two classes.
 
 Each protocol is a package in this folder, with the same modules: `request`, `encoder`, `decoder`,
-`client`, `records`, and an `__init__` that ends in `PROTOCOL = WireProtocol(...)`. All
-knowledge of an API is in its package. A package imports nothing from its siblings, from scenarios
-or from the server. It reads no clock and no randomness: every generated value is derived from
-`Reply.seed`.
+`client`, `records`, and a `protocol` that ends in `PROTOCOL = WireProtocol(...)`. Its `__init__`
+has the `Address`, which is all that a server needs before the first request. All knowledge of an
+API is in its package. A package imports nothing from its siblings, from scenarios or from the
+server. It reads no clock and no randomness: every generated value is derived from `Reply.seed`.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import zlib
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
@@ -36,6 +37,7 @@ from mockllm.protocols.records import (
 
 __all__ = [
     "EPOCH",
+    "Address",
     "Decoder",
     "Encoder",
     "Lookup",
@@ -153,6 +155,35 @@ class Route:
     header: str | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where one API is served and found: what is known of it before its code is imported.
+
+    Args:
+        name: its name in scenarios (`apis`).
+        title: its name for people.
+        package: the name of its package, whose module `protocol` has the `WireProtocol`.
+        routes: its paths; the first `generate` route is the usual one.
+        paths: the ends of the paths by which requests for an answer are recognised, because
+            compatible services put prefixes before them; named groups are segments.
+        base_path: the end of a client's base URL (`/v1`).
+        env: the environment variables that its SDKs read.
+        any_path: whether each server chooses its own path, so that the body decides.
+        creates: the parameters at the end of a path (`--path`) whose values the service makes,
+            without `_id`: a POST to the path before them answers with new ones (`create`).
+    """
+
+    name: str
+    title: str
+    package: str
+    routes: tuple[Route, ...]
+    paths: tuple[re.Pattern[str], ...]
+    base_path: str = ""
+    env: Environment = field(default_factory=Environment)
+    any_path: bool = False
+    creates: tuple[str, ...] = ()
+
+
 SERVICE_ERRORS: Mapping[str, ServiceError] = {
     "overloaded": ServiceError(
         503, StreamError("The service is overloaded. Please try again later.", None, "overloaded")
@@ -172,10 +203,7 @@ class WireProtocol:
     """Everything that the rest of mockllm knows of one protocol.
 
     Args:
-        name: its name in scenarios (`apis`).
-        title: its name for people.
-        routes: its paths; the first `generate` route is the usual one.
-        base_path: the end of a client's base URL (`/v1`).
+        address: where it is served and found.
         parse: the neutral request, from a body and its target. With `strict` it raises
             `RequestError` for what the real service refuses.
         options: the parts of the request that the answer's bytes depend on, as a hashable value.
@@ -196,11 +224,8 @@ class WireProtocol:
         events: what can be read from one event without the others.
         fields: what the fields of the API hold, by their names.
         normalize: what the service generates anew for each answer.
-        env: the environment variables that its SDKs read.
         stored: how its service keeps answers; None if it keeps none.
         lookups: the operations besides `generate`.
-        creates: the parameters at the end of a path (`--path`) whose values the service makes,
-            without `_id`: a POST to the path before them answers with new ones (`create`).
         fallback_routes: the routes that `--fallback auto` answers by itself.
         guard: raises `RequestError` for headers and a target without the credentials or versions
             that the service requires; used only if requests are validated strictly.
@@ -220,10 +245,7 @@ class WireProtocol:
         join: one frame with the content of two consecutive ones; None if there is no such frame.
     """
 
-    name: str
-    title: str
-    routes: tuple[Route, ...]
-    base_path: str
+    address: Address
     parse: Callable[[Mapping[str, Any], Target, bool], Request]
     options: Callable[[Request], Hashable]
     encoder: Callable[[Turn, Reply], Encoder]
@@ -239,13 +261,11 @@ class WireProtocol:
     detect: Detection
     events: StreamEvents
     normalize: Normalisation
-    env: Environment
     fields: FieldNames = field(default_factory=FieldNames)
     stored: StoredAnswers | None = None
     decode_error: Callable[[Mapping[str, Any]], StreamError | None] = lambda _: None
     losses: tuple[str, ...] = ()
     lookups: Mapping[Operation, Callable[[Lookup], dict[str, Any]]] = field(default_factory=dict)
-    creates: tuple[str, ...] = ()
     fallback_routes: tuple[FallbackRoute, ...] = ()
     guard: Callable[[Mapping[str, str], Target], None] | None = None
     lists_errors: Callable[[Target], bool] | None = None
@@ -258,3 +278,8 @@ class WireProtocol:
     service_errors: Mapping[str, ServiceError] = field(default_factory=lambda: SERVICE_ERRORS)
     numbered: Callable[[list[Frame], int], list[Frame]] | None = None
     join: Callable[[Frame, Frame], Frame | None] | None = None
+
+    @property
+    def name(self) -> str:
+        """Its name in scenarios."""
+        return self.address.name

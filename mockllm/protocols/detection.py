@@ -78,17 +78,17 @@ def detect(method: str, url: str, body: bytes) -> Detected:
     path = parts.path.rstrip("/")
     if method != "POST":
         return Detected(None, reason=f"a {method} request calls no model")
-    for protocol in PROTOCOLS.values():
-        target = detected_target(protocol, path)
+    for name, address in PROTOCOLS.addresses.items():
+        target = detected_target(address, path)
         if target is not None:
-            return Detected(protocol, replace(target, query=dict(parse_qsl(parts.query))))
+            return Detected(PROTOCOLS[name], replace(target, query=dict(parse_qsl(parts.query))))
     for pattern, reason in _NOT_PLAYED:
         if pattern.search(path):
             return Detected(None, reason=reason)
     value = json_object(body)
-    for protocol in PROTOCOLS.values():
-        if protocol.detect.any_path and value is not None and protocol.detect.request(value):
-            return Detected(protocol)
+    for name, address in PROTOCOLS.addresses.items():
+        if address.any_path and value is not None and PROTOCOLS[name].detect.request(value):
+            return Detected(PROTOCOLS[name])
     host = parts.hostname or "it"
     return Detected(None, reason=f"{host} has no known API at {parts.path or '/'}")
 

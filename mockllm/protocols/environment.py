@@ -34,13 +34,13 @@ def _base_urls(base_urls: Mapping[str, str]) -> Iterator[BaseURL]:
     urls: dict[str, str] = {}
     readers: dict[str, list[str]] = {}
     for api, url in base_urls.items():
-        for variable, without in PROTOCOLS[api].env.base_urls:
+        for variable, without in PROTOCOLS.addresses[api].env.base_urls:
             urls.setdefault(variable, url.removesuffix(without))
             readers.setdefault(variable, []).append(api)
     for variable, url in urls.items():
         yield BaseURL(variable, url, tuple(readers[variable]))
     for api, url in base_urls.items():
-        if not PROTOCOLS[api].env.base_urls:
+        if not PROTOCOLS.addresses[api].env.base_urls:
             yield BaseURL("", url, (api,))
 
 
@@ -59,13 +59,13 @@ def client_environment(
         key: MOCK_KEY
         for api in base_urls
         if not any(own.get(name, MOCK_KEY) not in ("", MOCK_KEY) for name in _credentials(api))
-        for key in PROTOCOLS[api].env.keys
+        for key in PROTOCOLS.addresses[api].env.keys
     }
     return variables | keys
 
 
 def _credentials(api: str) -> tuple[str, ...]:
-    return (*PROTOCOLS[api].env.keys, *PROTOCOLS[api].env.other_keys)
+    return (*PROTOCOLS.addresses[api].env.keys, *PROTOCOLS.addresses[api].env.other_keys)
 
 
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy")

@@ -1,5 +1,5 @@
 """What Chat Completions and Responses share: errors, headers, texts of messages, checks of
-tools, variables of the SDKs.
+tools.
 
 https://platform.openai.com/docs/api-reference and https://platform.openai.com/docs/guides/error-codes
 """
@@ -14,7 +14,7 @@ from mockllm.core.events import StreamError
 from mockllm.errors import RequestError
 from mockllm.protocols.base import Reply, derive, derive_int
 from mockllm.protocols.openai_refusals import invalid_type, kind, missing
-from mockllm.protocols.records import Environment, ServiceError
+from mockllm.protocols.records import ServiceError
 from mockllm.protocols.service import content_headers, retry_headers
 
 SERVICE_ERRORS: Mapping[str, ServiceError] = {
@@ -39,13 +39,6 @@ SERVICE_ERRORS: Mapping[str, ServiceError] = {
     ),
 }
 """The errors that do not depend on the request."""
-
-ENVIRONMENT = Environment(
-    # Azure's client appends the version itself. AZURE_OPENAI_API_KEY is not set: with it and
-    # OPENAI_API_KEY, the openai module raises an error because it cannot choose a service.
-    base_urls=(("OPENAI_BASE_URL", ""), ("AZURE_OPENAI_ENDPOINT", "/v1")),
-    keys=("OPENAI_API_KEY",),
-)
 
 VERSION = "2020-10-01"
 """The value of the `openai-version` header, the same for years."""

@@ -87,27 +87,20 @@ def identity(value: Mapping[str, Any]) -> Start:
 
 @dataclass(frozen=True, slots=True)
 class Detection:
-    """How a recorded exchange is recognised as one of this API.
-
-    Compatible services put prefixes before the paths of an API, so only the ends of paths are
-    compared.
+    """How the bodies of a recorded exchange are recognised as some of this API.
 
     Args:
-        paths: the ends of the paths of requests for an answer; named groups are segments.
         request: whether a body has the fields of this API's requests and of no other API's.
         answer: whether a JSON value is an answer, or an event, of this API and of no other.
         likely_request: whether a body has fields that several APIs share, and this API is the
             most likely of them.
-        any_path: whether each server chooses its own path, so that the body decides.
         identity: the id and the model in a request, an answer or an event; "" for one that it
             does not have.
     """
 
-    paths: tuple[re.Pattern[str], ...]
     request: Callable[[Mapping[str, Any]], bool] = lambda _: False
     answer: Callable[[Mapping[str, Any]], bool] = lambda _: False
     likely_request: Callable[[Mapping[str, Any]], bool] = lambda _: False
-    any_path: bool = False
     identity: Callable[[Mapping[str, Any]], Start] = identity
 
 

@@ -8,7 +8,7 @@ from functools import lru_cache
 from urllib.parse import parse_qsl, unquote
 
 from mockllm.core.target import Target
-from mockllm.protocols.base import Operation, WireProtocol
+from mockllm.protocols.base import Address, Operation, WireProtocol
 
 
 @lru_cache(maxsize=1024)
@@ -23,10 +23,10 @@ def path_target(match: re.Match[str], path: str) -> Target:
     return Target(segments, path.rpartition(":")[2] if ":" in path else "")
 
 
-def detected_target(protocol: WireProtocol, path: str) -> Target | None:
+def detected_target(address: Address, path: str) -> Target | None:
     """The target of a path by whose end requests of a protocol are recognised, without the query;
     None where they are not."""
-    for pattern in protocol.detect.paths:
+    for pattern in address.paths:
         match = pattern.search(path.rstrip("/"))
         if match is not None:
             segments = {name: unquote(value) for name, value in match.groupdict().items() if value}
@@ -43,7 +43,7 @@ def target_of(
     protocol: WireProtocol, path: str, query: str = "", operation: Operation = "generate"
 ) -> Target | None:
     """The target of a path and a query; None where no route of the protocol matches."""
-    for route in protocol.routes:
+    for route in protocol.address.routes:
         if route.operation == operation:
             match = route_pattern(route.path).fullmatch(path)
             if match is not None:

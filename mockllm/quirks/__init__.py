@@ -2,38 +2,68 @@
 
 A folder for each API and one for framing; `stream_errors` are quirks of several APIs. A quirk is
 one entry of one list, with the change of the stream; its description (the servers that do it, what
-clients get wrong, what is right) stands in `quirks.yaml` beside it. `QUIRKS` is the table of all.
+clients get wrong, what is right) stands in `quirks.yaml` beside it. `QUIRKS` is the table of all; a
+group is imported when one of its quirks is looked up.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator, MutableMapping
 from difflib import get_close_matches
+from importlib import import_module
 
 from mockllm.errors import UsageError
-from mockllm.quirks import (
-    agui,
-    anthropic,
-    chat,
-    framing,
-    gemini,
-    responses,
-    stream_errors,
-)
 from mockllm.quirks.base import Quirk, Variant
 
 __all__ = ["QUIRKS", "Quirk", "Variant", "find"]
 
-_GROUPS = (
-    chat,
-    framing,
-    stream_errors,
-    anthropic,
-    responses,
-    gemini,
-    agui,
-)
+_GROUPS = {
+    "chat": "chat",
+    "usage": "chat",
+    "sse": "framing",
+    "err": "stream_errors",
+    "anth": "anthropic",
+    "resp": "responses",
+    "gem": "gemini",
+    "agui": "agui",
+}
+"""By the first word of a quirk's name: the module with `QUIRKS` of its group."""
 
-QUIRKS: dict[str, Quirk] = {quirk.name: quirk for group in _GROUPS for quirk in group.QUIRKS}
+
+class _Quirks(MutableMapping[str, Quirk]):
+    def __init__(self) -> None:
+        self._imported: dict[str, dict[str, Quirk]] = {}
+        self._others: dict[str, Quirk] = {}
+
+    def _group(self, module: str) -> dict[str, Quirk]:
+        if module not in self._imported:
+            quirks = import_module(f"{__name__}.{module}").QUIRKS
+            self._imported[module] = {quirk.name: quirk for quirk in quirks}
+        return self._imported[module]
+
+    def _group_of(self, name: str) -> dict[str, Quirk]:
+        module = _GROUPS.get(name.partition("-")[0])
+        return self._others if module is None else self._group(module)
+
+    def __getitem__(self, name: str) -> Quirk:
+        return self._group_of(name)[name]
+
+    def __setitem__(self, name: str, quirk: Quirk) -> None:
+        self._group_of(name)[name] = quirk
+
+    def __delitem__(self, name: str) -> None:
+        del self._group_of(name)[name]
+
+    def __iter__(self) -> Iterator[str]:
+        for module in dict.fromkeys(_GROUPS.values()):
+            yield from self._group(module)
+        yield from self._others
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+QUIRKS: MutableMapping[str, Quirk] = _Quirks()
 """Every quirk by its name, group by group."""
 
 

@@ -84,7 +84,7 @@ class Answers:
         self.recorded: RecordedLines | None = None
         """What the recorder reported, for the live page; None where nothing is recorded."""
         self.assigned = SessionSetups(self._player)
-        self.routes = Routes(PROTOCOLS.values(), path_routes(PROTOCOLS, options.paths))
+        self.routes = Routes(PROTOCOLS, path_routes(PROTOCOLS.addresses, options.paths))
         self._streaming = streaming
         self._deferred = DeferredWork(streaming)
         self.plain = PlainRoutes(self.routes, fallback=options.fallback)

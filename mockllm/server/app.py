@@ -7,7 +7,7 @@ in when the server listens already, or when something asks for it.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -22,7 +22,7 @@ from mockllm.server.options import RecordOptions, ServerOptions
 
 if TYPE_CHECKING:
     from mockllm.errors import Problem
-    from mockllm.protocols.base import WireProtocol
+    from mockllm.protocols import Protocols
     from mockllm.replay.player import Player
     from mockllm.replay.sessions.session import Sessions
     from mockllm.server.parts import ServerParts
@@ -72,7 +72,7 @@ class MockServer:
         return self.options.speed > 0 and has_pauses(self._scenarios)
 
     @property
-    def protocols(self) -> Mapping[str, WireProtocol]:
+    def protocols(self) -> Protocols:
         """The protocols that are served, by name."""
         from mockllm.protocols import PROTOCOLS
 

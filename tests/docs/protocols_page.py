@@ -49,7 +49,7 @@ def losses() -> str:
     scenarios = load([ROOT / "scenarios"])
     out = []
     for protocol in PROTOCOLS.values():
-        out += [f"## {protocol.title}", "", f"`{protocol.name}` in a scenario.", ""]
+        out += [f"## {protocol.address.title}", "", f"`{protocol.name}` in a scenario.", ""]
         out += [f"- {line}" for line in protocol.losses]
         met = [
             str(loss)

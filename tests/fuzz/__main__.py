@@ -14,7 +14,7 @@ from collections import defaultdict
 
 from mockllm.protocols import PROTOCOLS
 from tests.fuzz.playing import Figures, play
-from tests.sixth_protocol.echo import PROTOCOL
+from tests.sixth_protocol.echo.protocol import PROTOCOL
 
 KINDS = ("5xx", "failed", "traceback", "logged", "plain text", "not in the form of an API")
 KINDS += ("not UTF-8", "not JSON", "no answer", "not readable")

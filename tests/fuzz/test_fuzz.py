@@ -17,7 +17,7 @@ from mockllm.server.control.routes import Control
 from tests.fuzz.hostile import hostile_requests
 from tests.fuzz.playing import play
 from tests.fuzz.valid import control_routes, requests
-from tests.sixth_protocol.echo import PROTOCOL
+from tests.sixth_protocol.echo.protocol import PROTOCOL
 
 
 @pytest.mark.slow

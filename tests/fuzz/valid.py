@@ -123,7 +123,7 @@ def requests(apis: Collection[str] = ()) -> list[Valid]:
                 field = protocol.client.stream_field
                 sent = {**body, field: stream} if field else body
                 found.append(Valid("POST", target, sent, headers))
-        for route in protocol.routes:
+        for route in protocol.address.routes:
             target = re.sub(r"\{\w+\}", "some", route.path)
             body = None if route.method != "POST" else bodies[0]
             found.append(Valid(route.method, target, body, headers))

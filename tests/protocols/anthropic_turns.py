@@ -12,7 +12,7 @@ from mockllm.core.frame import Frame
 from mockllm.core.timeline import expand, fold
 from mockllm.core.turn import Opaque, ServerTool, TokenUsage, ToolCall, Turn
 from mockllm.framing import sse
-from mockllm.protocols.anthropic_messages import PROTOCOL
+from mockllm.protocols.anthropic_messages.protocol import PROTOCOL
 from mockllm.protocols.base import Reply
 from tests import strategies
 

@@ -26,8 +26,10 @@ from mockllm.core.turn import (
 )
 from mockllm.errors import RequestError, WireError
 from mockllm.framing import sse
-from mockllm.protocols.ag_ui import PROTOCOL, Decoder, Encoder
+from mockllm.protocols.ag_ui.decoder import Decoder
+from mockllm.protocols.ag_ui.encoder import Encoder
 from mockllm.protocols.ag_ui.objects import Options
+from mockllm.protocols.ag_ui.protocol import PROTOCOL
 from mockllm.protocols.base import Reply, derive
 from tests import strategies
 from tests.protocols import strict

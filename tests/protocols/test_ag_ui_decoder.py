@@ -12,8 +12,7 @@ from mockllm.core.events import StreamError, Timed
 from mockllm.core.frame import Frame
 from mockllm.core.timeline import fold
 from mockllm.core.turn import Opaque, Reasoning, Text, TokenUsage, ToolCall, Turn
-from mockllm.protocols.ag_ui import Decoder
-from mockllm.protocols.ag_ui.decoder import _HANDLERS
+from mockllm.protocols.ag_ui.decoder import _HANDLERS, Decoder
 
 Json = dict[str, Any]
 START: Json = {"type": "RUN_STARTED", "threadId": "t", "runId": "r"}

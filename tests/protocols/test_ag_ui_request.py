@@ -12,8 +12,8 @@ from pydantic import ValidationError
 from mockllm.core.request import CallEcho, Message, OfferedTool, Request
 from mockllm.core.target import Target
 from mockllm.errors import RequestError
-from mockllm.protocols.ag_ui import PROTOCOL
 from mockllm.protocols.ag_ui.objects import Options
+from mockllm.protocols.ag_ui.protocol import PROTOCOL
 from tests.cases import for_all
 
 Json = dict[str, Any]
@@ -62,7 +62,7 @@ def test_scenario_in_the_path() -> None:
     """`/agui/<scenario>` names the scenario; `/agui` leaves it to be matched."""
     assert parse(body(USER), scenario="secret-numbers").scenario == "secret-numbers"
     assert parse(body(USER)).scenario is None
-    paths = [route.path for route in PROTOCOL.routes]
+    paths = [route.path for route in PROTOCOL.address.routes]
     assert paths == ["/agui", "/agui/{scenario}"]
 
 

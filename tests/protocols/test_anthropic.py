@@ -21,7 +21,7 @@ from mockllm.core.turn import (
     ToolCall,
     Turn,
 )
-from mockllm.protocols.anthropic_messages import PROTOCOL
+from mockllm.protocols.anthropic_messages.protocol import PROTOCOL
 from tests.protocols.anthropic_turns import REPLY, USAGE, Json, event, frames, hosted, read, values
 
 MESSAGE_USAGE = {"input_tokens": 11, "cache_creation_input_tokens": 0, "cache_read_input_tokens": 0}

@@ -12,7 +12,7 @@ from anthropic.lib.streaming._messages import accumulate_event
 from mockllm.core.frame import Frame
 from mockllm.core.turn import Opaque, ServerTool, TokenUsage, Turn
 from mockllm.framing import sse
-from mockllm.protocols.anthropic_messages import PROTOCOL
+from mockllm.protocols.anthropic_messages.protocol import PROTOCOL
 from mockllm.protocols.base import Reply
 from tests.protocols.anthropic_turns import Json, decoded, frames, read
 

@@ -19,7 +19,7 @@ from mockllm.core.turn import (
     ToolCall,
     Turn,
 )
-from mockllm.protocols.anthropic_messages import PROTOCOL
+from mockllm.protocols.anthropic_messages.protocol import PROTOCOL
 from tests.cases import for_all
 from tests.protocols.anthropic_turns import Json, event, read
 

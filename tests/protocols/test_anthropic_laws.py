@@ -16,7 +16,7 @@ from mockllm.core.frame import Frame
 from mockllm.core.timeline import expand, fold, normal
 from mockllm.core.turn import Reasoning, ServerTool, Text, ToolCall, Turn
 from mockllm.framing import sse
-from mockllm.protocols.anthropic_messages import PROTOCOL
+from mockllm.protocols.anthropic_messages.protocol import PROTOCOL
 from mockllm.protocols.values import json_object
 from tests import strategies
 from tests.protocols.anthropic_turns import (

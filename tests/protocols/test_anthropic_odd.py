@@ -14,7 +14,7 @@ from mockllm.core.events import Cite, StreamError
 from mockllm.core.frame import Frame
 from mockllm.core.turn import Opaque, Reasoning, Text, TokenUsage, ToolCall, Turn
 from mockllm.errors import WireError
-from mockllm.protocols.anthropic_messages import PROTOCOL
+from mockllm.protocols.anthropic_messages.protocol import PROTOCOL
 from tests.protocols.anthropic_turns import REPLY, frames, read
 from tests.strategies import json_values, texts
 

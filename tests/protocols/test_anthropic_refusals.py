@@ -8,7 +8,7 @@ import pytest
 
 from mockllm.core.request import Request
 from mockllm.errors import RequestError
-from mockllm.protocols.anthropic_messages import PROTOCOL
+from mockllm.protocols.anthropic_messages.protocol import PROTOCOL
 from tests.cases import for_all
 from tests.protocols.anthropic_turns import Json
 from tests.protocols.test_anthropic_request import (

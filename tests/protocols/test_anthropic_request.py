@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from mockllm.core.request import CallEcho, Message, OfferedTool, Request
 from mockllm.core.target import NO_TARGET
 from mockllm.errors import RequestError
-from mockllm.protocols.anthropic_messages import PROTOCOL
+from mockllm.protocols.anthropic_messages.protocol import PROTOCOL
 from tests.cases import for_all
 from tests.protocols.anthropic_turns import Json
 from tests.strategies import json_values

@@ -11,7 +11,7 @@ from anthropic.types import ModelInfo
 from mockllm.core.target import NO_TARGET, Target
 from mockllm.core.turn import TokenUsage
 from mockllm.errors import RequestError
-from mockllm.protocols.anthropic_messages import PROTOCOL
+from mockllm.protocols.anthropic_messages.protocol import PROTOCOL
 from mockllm.protocols.base import Lookup, Reply
 from tests.cases import for_all
 from tests.protocols.strict import problems

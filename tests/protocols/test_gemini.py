@@ -26,7 +26,8 @@ from mockllm.core.turn import (
 from mockllm.errors import RequestError
 from mockllm.framing import sse
 from mockllm.protocols.base import Lookup, Reply
-from mockllm.protocols.gemini import PROTOCOL, Options
+from mockllm.protocols.gemini.fields import Options
+from mockllm.protocols.gemini.protocol import PROTOCOL
 
 TOKEN = "0" * 40
 ID = PROTOCOL.answer_id(Reply("seed", TOKEN, "gemini-2.5-flash", Options()))
@@ -470,7 +471,7 @@ def test_tokens_are_counted_by_the_rule_of_usage() -> None:
 
 def test_routes_cover_every_version_and_vertex() -> None:
     """All three methods are there for all versions and for both forms of Vertex AI's path."""
-    paths = {route.path for route in PROTOCOL.routes if route.method == "POST"}
+    paths = {route.path for route in PROTOCOL.address.routes if route.method == "POST"}
     for method in ("generateContent", "streamGenerateContent", "countTokens"):
         for version in ("v1", "v1beta", "v1alpha"):
             assert f"/{version}/models/{{model}}:{method}" in paths
@@ -478,7 +479,7 @@ def test_routes_cover_every_version_and_vertex() -> None:
             tail = f"/publishers/{{publisher}}/models/{{model}}:{method}"
             assert f"/{version}/projects/{{project}}/locations/{{location}}{tail}" in paths
             assert f"/{version}{tail}" in paths
-    shared = [r.header for r in PROTOCOL.routes if r.method == "GET" and "/v1/" in r.path]
+    shared = [r.header for r in PROTOCOL.address.routes if r.method == "GET" and "/v1/" in r.path]
     assert shared == ["x-goog-api-key"] * 3
 
 

@@ -18,7 +18,7 @@ from mockllm.core.turn import Text, TokenUsage, ToolCall, Turn
 from mockllm.errors import RequestError
 from mockllm.framing import sse
 from mockllm.protocols.base import Reply
-from mockllm.protocols.gemini import PROTOCOL
+from mockllm.protocols.gemini.protocol import PROTOCOL
 
 pytestmark = pytest.mark.slow
 

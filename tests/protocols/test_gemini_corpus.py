@@ -16,7 +16,8 @@ from mockllm.core.timeline import expand
 from mockllm.core.turn import Opaque, ServerTool, Text, Turn
 from mockllm.framing import sse
 from mockllm.protocols.base import Reply
-from mockllm.protocols.gemini import PROTOCOL, Options
+from mockllm.protocols.gemini.fields import Options
+from mockllm.protocols.gemini.protocol import PROTOCOL
 from tests.protocols.test_gemini_decoder import of_frames
 
 pytestmark = pytest.mark.slow

@@ -23,8 +23,8 @@ from mockllm.core.turn import (
     Turn,
 )
 from mockllm.errors import WireError
-from mockllm.protocols.gemini import PROTOCOL
 from mockllm.protocols.gemini.fields import compact
+from mockllm.protocols.gemini.protocol import PROTOCOL
 from tests.strategies import json_values, texts
 
 Json = dict[str, Any]

@@ -17,7 +17,8 @@ from mockllm.core.timeline import expand, fold, normal
 from mockllm.core.turn import Opaque, ServerTool, Text, TokenUsage, ToolCall, Turn
 from mockllm.framing import sse
 from mockllm.protocols.base import Reply
-from mockllm.protocols.gemini import PROTOCOL, Options
+from mockllm.protocols.gemini.fields import Options
+from mockllm.protocols.gemini.protocol import PROTOCOL
 from tests import strategies
 
 USAGE = TokenUsage(11, 7)

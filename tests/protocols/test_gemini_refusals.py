@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mockllm.core.request import Request
 from mockllm.errors import RequestError
-from mockllm.protocols.gemini import PROTOCOL
+from mockllm.protocols.gemini.protocol import PROTOCOL
 from tests.cases import for_all
 from tests.protocols.test_gemini_requests import HELLO, history, parsed, with_tools
 from tests.strategies import json_values, texts

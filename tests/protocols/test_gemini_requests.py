@@ -8,7 +8,8 @@ import pytest
 
 from mockllm.core.request import CallEcho, Message, OfferedTool, Request
 from mockllm.core.target import Target
-from mockllm.protocols.gemini import PROTOCOL, Options
+from mockllm.protocols.gemini.fields import Options
+from mockllm.protocols.gemini.protocol import PROTOCOL
 
 Json = dict[str, Any]
 STREAM = "streamGenerateContent"

@@ -12,7 +12,7 @@ from mockllm.core.events import Cite, StreamError
 from mockllm.core.frame import Frame
 from mockllm.core.timeline import fold, normal
 from mockllm.core.turn import Opaque, Reasoning, Refusal, Text, ToolCall, Turn
-from mockllm.protocols.openai_chat import PROTOCOL
+from mockllm.protocols.openai_chat.protocol import PROTOCOL
 from tests.cases import for_all
 from tests.protocols.strict import problems
 from tests.protocols.test_openai_chat_laws import USAGE, decoded, frames, replayed, reply

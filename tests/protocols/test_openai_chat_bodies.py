@@ -10,7 +10,7 @@ import pytest
 from mockllm.core.events import StreamError
 from mockllm.core.turn import Refusal, Text, Turn
 from mockllm.errors import WireError
-from mockllm.protocols.openai_chat import PROTOCOL
+from mockllm.protocols.openai_chat.protocol import PROTOCOL
 from tests.protocols.test_openai_chat import CALL, USAGE_JSON
 from tests.protocols.test_openai_chat_laws import USAGE, reply
 

@@ -9,7 +9,8 @@ import pytest
 from mockllm.core.timeline import expand
 from mockllm.core.turn import Text, ToolCall, Turn
 from mockllm.protocols.base import Reply
-from mockllm.protocols.openai_chat import PROTOCOL, Options
+from mockllm.protocols.openai_chat.protocol import PROTOCOL
+from mockllm.protocols.openai_chat.request import Options
 from tests.cases import for_all
 from tests.protocols.test_openai_chat_decoder import Json, calls, chunk, entry, turn
 

@@ -17,7 +17,7 @@ from mockllm.core.timeline import fold
 from mockllm.core.turn import Turn
 from mockllm.errors import WireError
 from mockllm.framing import sse
-from mockllm.protocols.openai_chat import PROTOCOL
+from mockllm.protocols.openai_chat.protocol import PROTOCOL
 from tests.cases import for_all
 from tests.strategies import json_values, texts
 

@@ -11,7 +11,7 @@ from mockllm.core.events import Event, Finish, PartEnd, Raw, Start, StreamError,
 from mockllm.core.frame import Frame
 from mockllm.core.timeline import fold
 from mockllm.core.turn import Opaque, Text, TokenUsage, Turn
-from mockllm.protocols.openai_chat import PROTOCOL
+from mockllm.protocols.openai_chat.protocol import PROTOCOL
 from tests.cases import for_all
 
 Json = dict[str, Any]

@@ -17,7 +17,8 @@ from mockllm.core.timeline import expand, fold, normal
 from mockllm.core.turn import Opaque, Reasoning, Text, TokenUsage, ToolCall, Turn
 from mockllm.framing import sse
 from mockllm.protocols.base import Reply
-from mockllm.protocols.openai_chat import PROTOCOL, Options
+from mockllm.protocols.openai_chat.protocol import PROTOCOL
+from mockllm.protocols.openai_chat.request import Options
 from tests import strategies
 from tests.protocols.strict import problems
 

@@ -8,7 +8,7 @@ import pytest
 
 from mockllm.core.target import NO_TARGET
 from mockllm.errors import RequestError
-from mockllm.protocols.openai_chat import PROTOCOL
+from mockllm.protocols.openai_chat.protocol import PROTOCOL
 from tests.cases import for_all
 from tests.protocols.test_openai_chat_requests import (
     TOOL,

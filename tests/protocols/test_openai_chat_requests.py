@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from mockllm.core.request import CallEcho, Message, OfferedTool, Request
 from mockllm.core.target import NO_TARGET, Target
 from mockllm.errors import RequestError
-from mockllm.protocols.openai_chat import PROTOCOL, Options
+from mockllm.protocols.openai_chat.protocol import PROTOCOL
+from mockllm.protocols.openai_chat.request import Options
 from tests.strategies import json_values
 
 Json = dict[str, Any]

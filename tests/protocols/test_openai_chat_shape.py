@@ -16,7 +16,8 @@ from mockllm.importers import read
 from mockllm.importers.file_formats import files
 from mockllm.importers.reading import Unread
 from mockllm.protocols.base import Reply
-from mockllm.protocols.openai_chat import PROTOCOL, Options
+from mockllm.protocols.openai_chat.protocol import PROTOCOL
+from mockllm.protocols.openai_chat.request import Options
 from mockllm.tapes.conversion import detected
 from tests.importers.corpus import CORPUS, needs_corpus, recorded_files
 

@@ -13,7 +13,8 @@ from mockllm.core.frame import Frame
 from mockllm.core.timeline import expand, fold, normal
 from mockllm.core.turn import Opaque, TokenUsage, Turn
 from mockllm.protocols.base import Reply
-from mockllm.protocols.openai_chat import PROTOCOL, Options
+from mockllm.protocols.openai_chat.protocol import PROTOCOL
+from mockllm.protocols.openai_chat.request import Options
 from tests import strategies
 from tests.cases import for_all
 from tests.protocols.test_openai_chat_corpus import chunks, entries, objects

@@ -17,8 +17,10 @@ from mockllm.core.turn import Opaque, Reasoning, Refusal, Text, TokenUsage, Tool
 from mockllm.errors import RequestError, WireError
 from mockllm.framing import sse
 from mockllm.protocols.base import Reply
-from mockllm.protocols.openai_responses import PROTOCOL, Decoder, Encoder, item_of, token_of
-from mockllm.protocols.openai_responses.objects import Options
+from mockllm.protocols.openai_responses.decoder import Decoder
+from mockllm.protocols.openai_responses.encoder import Encoder
+from mockllm.protocols.openai_responses.objects import Options, item_of, token_of
+from mockllm.protocols.openai_responses.protocol import PROTOCOL
 from tests import strategies
 from tests.protocols.strict import problems
 
@@ -468,6 +470,6 @@ def test_a_body_of_another_api_is_refused() -> None:
 
 def test_routes() -> None:
     """The usual path is first; lookups exist wherever answers do."""
-    usual, *_ = PROTOCOL.routes
+    usual, *_ = PROTOCOL.address.routes
     assert (usual.method, usual.path, usual.operation) == ("POST", "/v1/responses", "generate")
-    assert {route.operation for route in PROTOCOL.routes} == {"generate", *PROTOCOL.lookups}
+    assert {route.operation for route in PROTOCOL.address.routes} == {"generate", *PROTOCOL.lookups}

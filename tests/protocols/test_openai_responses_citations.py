@@ -12,8 +12,8 @@ from openai.types.responses import ResponseOutputItem
 
 from mockllm.core.events import Cite
 from mockllm.core.turn import Text, Turn
-from mockllm.protocols.openai_responses import PROTOCOL
 from mockllm.protocols.openai_responses.citations import annotations_of, citation
+from mockllm.protocols.openai_responses.protocol import PROTOCOL
 from tests import strategies
 from tests.protocols.projections.openai_responses import projected_citations
 from tests.protocols.strict import problems

@@ -23,7 +23,8 @@ from mockllm.core.turn import (
     Turn,
 )
 from mockllm.framing import sse
-from mockllm.protocols.openai_responses import PROTOCOL, Decoder
+from mockllm.protocols.openai_responses.decoder import Decoder
+from mockllm.protocols.openai_responses.protocol import PROTOCOL
 from tests import strategies
 from tests.cases import for_all
 

@@ -16,7 +16,8 @@ from mockllm.core.target import NO_TARGET, Target
 from mockllm.core.turn import Text, ToolCall, Turn
 from mockllm.errors import RequestError
 from mockllm.protocols.base import Lookup, Reply
-from mockllm.protocols.openai_responses import PROTOCOL, deleted, input_items
+from mockllm.protocols.openai_responses.protocol import PROTOCOL
+from mockllm.protocols.openai_responses.routes import deleted, input_items
 from tests import strategies
 from tests.cases import for_all
 from tests.protocols import strict

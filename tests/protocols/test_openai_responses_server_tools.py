@@ -15,8 +15,9 @@ from mockllm.core.events import Timed
 from mockllm.core.timeline import fold, normal
 from mockllm.core.turn import Opaque, Reasoning, ServerTool, Text, TokenUsage, ToolCall, Turn
 from mockllm.framing import sse
-from mockllm.protocols.openai_responses import PROTOCOL, Decoder
+from mockllm.protocols.openai_responses.decoder import Decoder
 from mockllm.protocols.openai_responses.parts import KINDS as ITEMS
+from mockllm.protocols.openai_responses.protocol import PROTOCOL
 from mockllm.protocols.openai_responses.server_tools import BY_KIND
 from tests import strategies
 from tests.cases import for_all

@@ -23,7 +23,8 @@ from mockllm.importers import vcr
 from mockllm.importers.reading import Unread
 from mockllm.protocols.base import Reply
 from mockllm.protocols.decoding import decoded
-from mockllm.protocols.openai_responses import PROTOCOL, Encoder, encode_body
+from mockllm.protocols.openai_responses.encoder import Encoder, encode_body
+from mockllm.protocols.openai_responses.protocol import PROTOCOL
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
 STREAMS = CORPUS / "streams" / "responses"

@@ -15,8 +15,8 @@ from mockllm.core.timeline import expand, fold
 from mockllm.core.turn import Turn
 from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS
-from mockllm.protocols.openai_chat import Options
 from mockllm.protocols.openai_chat.records import project
+from mockllm.protocols.openai_chat.request import Options
 from mockllm.quirks.base import Quirk, Variant
 from tests.quirks import chat_laws as laws
 from tests.quirks.chat_laws import DONE, USAGE, chunk

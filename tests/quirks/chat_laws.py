@@ -21,8 +21,8 @@ from mockllm.core.turn import TokenUsage, Turn
 from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Reply, dumps
-from mockllm.protocols.openai_chat import Options
 from mockllm.protocols.openai_chat.records import project
+from mockllm.protocols.openai_chat.request import Options
 from mockllm.quirks import QUIRKS
 from mockllm.quirks.base import Context, Quirk, Variant, change_frames
 from mockllm.replay.compilation.http_answer import HttpAnswer

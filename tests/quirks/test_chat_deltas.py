@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from mockllm.core.turn import ToolCall, Turn
-from mockllm.protocols.openai_chat import Options
+from mockllm.protocols.openai_chat.request import Options
 from mockllm.quirks.chat.deltas import QUIRKS
 from mockllm.quirks.samples import INTERLEAVED, TEXT_AND_TWO_CALLS
 from tests.cases import for_all

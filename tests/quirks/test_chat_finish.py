@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from mockllm.core.turn import Text, TokenUsage, ToolCall, Turn
-from mockllm.protocols.openai_chat import Options
+from mockllm.protocols.openai_chat.request import Options
 from mockllm.quirks.base import Quirk, Variant
 from mockllm.quirks.chat.finish import QUIRKS
 from mockllm.quirks.samples import CALL, TEXT, TWO_CALLS

@@ -9,7 +9,7 @@ from hypothesis import given
 
 from mockllm.core.events import StreamError
 from mockllm.core.turn import Text, TokenUsage, Turn
-from mockllm.protocols.openai_chat import Options
+from mockllm.protocols.openai_chat.request import Options
 from mockllm.quirks.base import Quirk, Variant
 from mockllm.quirks.chat.usage import QUIRKS
 from mockllm.quirks.samples import TEXT

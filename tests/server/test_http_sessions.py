@@ -66,7 +66,9 @@ def test_the_answer_has_all_that_a_test_needs(serve):
     made = create(served, session="mine", scenarios=OWN)
     root = f"{served.url}/s/mine"
     assert made["session"] == "mine"
-    assert made["base_urls"] == {name: root + one.base_path for name, one in PROTOCOLS.items()}
+    assert made["base_urls"] == {
+        name: root + one.address.base_path for name, one in PROTOCOLS.items()
+    }
     environment = client_environment(made["base_urls"])
     assert made["variables"] == {**environment, "MOCKLLM_URL": root}
     assert (made["scenarios"], made["quirks"], made["url"]) == (["own"], [], root)

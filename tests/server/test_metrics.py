@@ -204,5 +204,5 @@ def test_every_api_is_counted(serve):
     """Requests of every API have its name."""
     served = serve(SCENARIOS)
     for protocol in PROTOCOLS.values():
-        served.http.post(f"{protocol.base_path}/nothing")
+        served.http.post(f"{protocol.address.base_path}/nothing")
     assert sum(requests(figures(served)[1]).values()) == len(PROTOCOLS)

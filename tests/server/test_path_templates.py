@@ -148,7 +148,7 @@ def test_a_request_to_another_path_is_advised(serve):
 def test_a_wrong_template_is_refused_at_the_start(api, template, message):
     """Malformed templates, and those that another route shares requests with."""
     with pytest.raises(UsageError) as caught:
-        path_routes(PROTOCOLS, [(api, template)])
+        path_routes(PROTOCOLS.addresses, [(api, template)])
     assert message in str(caught.value)
     thread = ServerThread((), ServerOptions(paths=((api, template),)))
     with pytest.raises(UsageError), thread:
@@ -158,8 +158,8 @@ def test_a_wrong_template_is_refused_at_the_start(api, template, message):
 def test_templates_that_clash_with_each_other_are_refused():
     """One request could be for two templates."""
     with pytest.raises(UsageError, match=r"clashes with /x/\{a\}/z of --path chat=/x/\{a\}/z"):
-        path_routes(PROTOCOLS, [("chat", "/x/{a}/z"), ("agui", "/x/{b}/{c}")])
-    routes = path_routes(PROTOCOLS, [("chat", "/x/{a}"), ("agui", "/y/{b}")])
+        path_routes(PROTOCOLS.addresses, [("chat", "/x/{a}/z"), ("agui", "/x/{b}/{c}")])
+    routes = path_routes(PROTOCOLS.addresses, [("chat", "/x/{a}"), ("agui", "/y/{b}")])
     assert [one.path for one in routes["chat"]] == ["/x/{a}"]
 
 

@@ -9,7 +9,7 @@ from mockllm.protocols.detection import detect
 from mockllm.server.routing.routes import Routes
 from tests.cases import for_all
 
-ROUTES = Routes(PROTOCOLS.values())
+ROUTES = Routes(PROTOCOLS)
 
 
 @for_all("protocol", PROTOCOLS.values(), ids=lambda one: one.name)
@@ -17,7 +17,7 @@ ROUTES = Routes(PROTOCOLS.values())
 def test_a_prefix_changes_nothing(protocol, prefix):
     """Every path of every API leads to the same operation below any prefix, the first time and
     again."""
-    for route in protocol.routes:
+    for route in protocol.address.routes:
         headers = [route.header] if route.header else []
         path = route.path.replace("{", "").replace("}", "")
         plain = ROUTES.find(route.method, path, headers)

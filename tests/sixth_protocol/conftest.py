@@ -16,7 +16,7 @@ from mockllm.cli import main
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.loading import load, loads
 from mockllm.scenario.model import Scenario
-from tests.sixth_protocol.echo import PROTOCOL
+from tests.sixth_protocol.echo.protocol import PROTOCOL
 
 KEY = {"x-echo-key": "sk-echo-0123456789abcdef0123"}
 

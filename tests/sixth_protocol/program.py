@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mockllm.cli import main
 from mockllm.protocols import PROTOCOLS
-from tests.sixth_protocol.echo import PROTOCOL
+from tests.sixth_protocol.echo.protocol import PROTOCOL
 
 if __name__ == "__main__":
     PROTOCOLS[PROTOCOL.name] = PROTOCOL

@@ -13,7 +13,7 @@ from mockllm.checking.outcome import Outcome
 from mockllm.conformance.attachments.outcome_json import as_json
 from mockllm.protocols import PROTOCOLS
 from tests.sixth_protocol.accumulator import EchoAccumulator
-from tests.sixth_protocol.echo import PROTOCOL
+from tests.sixth_protocol.echo.protocol import PROTOCOL
 
 
 def outcome(feed: list[Any], level: str) -> Outcome:

@@ -23,8 +23,8 @@ from mockllm.protocols.base import Reply
 from tests import test_laws as laws
 from tests.cases import for_all
 from tests.sixth_protocol import echo_projection
-from tests.sixth_protocol.echo import PROTOCOL
 from tests.sixth_protocol.echo.acts import API, act_of, frame_of
+from tests.sixth_protocol.echo.protocol import PROTOCOL
 from tests.sixth_protocol.echo.request import Options
 from tests.strategies import parts, texts, turns
 

@@ -24,7 +24,7 @@ from mockllm.server.options import RecordOptions
 from mockllm.tapes.conversion import detected
 from mockllm.tapes.load import load_tape
 from tests.sixth_protocol.conftest import CUES, GADGETS, KEY, NUMBERS, Hall, heard, spoken
-from tests.sixth_protocol.echo import PROTOCOL
+from tests.sixth_protocol.echo.protocol import PROTOCOL
 
 ROOT = Path(__file__).parents[2]
 URL = "https://gateway.example/tenant-7/echo/v2/speak"

@@ -6,6 +6,7 @@ import ast
 import json
 import re
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -33,16 +34,21 @@ def section(title: str) -> str:
 def test_every_package_has_the_same_modules(folder):
     """Who knows one package finds the way in the others."""
     assert {f"{name}.py" for name in MODULES} <= {path.name for path in folder.glob("*.py")}
-    last = ast.parse((folder / "__init__.py").read_text()).body[-1]
-    assert ast.unparse(last).startswith("PROTOCOL = WireProtocol(")
+    for module, ending in (
+        ("__init__", "ADDRESS = Address("),
+        ("protocol", "PROTOCOL = WireProtocol("),
+    ):
+        last = ast.parse((folder / f"{module}.py").read_text()).body[-1]
+        assert ast.unparse(last).startswith(ending)
 
 
 def test_every_package_is_in_the_table():
     """There is a line in PROTOCOLS for each folder, and no protocol besides."""
     assert len(BUILT_IN) == len(FOLDERS) - 1
     for folder in FOLDERS[:-1]:
-        module = __import__(f"mockllm.protocols.{folder.name}", fromlist=["PROTOCOL"])
-        assert PROTOCOLS[module.PROTOCOL.name] is module.PROTOCOL
+        package = import_module(f"mockllm.protocols.{folder.name}")
+        assert PROTOCOLS.addresses[package.ADDRESS.name] is package.ADDRESS
+        assert PROTOCOLS[package.ADDRESS.name].address is package.ADDRESS
 
 
 @pytest.mark.parametrize("name", [*BUILT_IN, "echo"])
@@ -51,9 +57,9 @@ def test_a_package_is_whole(name):
     protocol = PROTOCOLS[name]
     assert isinstance(protocol, WireProtocol)
     path = protocol.client.path_of("some-model").partition("?")[0]
-    assert any(pattern.search(path) for pattern in protocol.detect.paths)
-    operations = {route.operation for route in protocol.routes}
-    created = {"create"} if protocol.creates else set()
+    assert any(pattern.search(path) for pattern in protocol.address.paths)
+    operations = {route.operation for route in protocol.address.routes}
+    created = {"create"} if protocol.address.creates else set()
     assert (operations - {"generate"}) | created == set(protocol.lookups)
     field = protocol.client.stream_field
     assert not field or protocol.client.first_request("some-model", "Hello")[field] is True

@@ -86,7 +86,7 @@ def test_the_parts_are_the_bytes_that_were_sent(serve: Callable[..., Served], ap
 @pytest.mark.parametrize("api", PROTOCOLS)
 def test_an_answer_that_is_not_streamed(serve: Callable[..., Served], api: str) -> None:
     client = PROTOCOLS[api].client
-    if not PROTOCOLS[api].detect.any_path:
+    if not PROTOCOLS.addresses[api].any_path:
         served = serve(SCENARIOS)
         body = client.first_request("m", "hello")
         body |= {"stream": False} if "stream" in body else {}

@@ -53,7 +53,7 @@ class Column:
     def api(self) -> str:
         """The title of the API."""
         known = PROTOCOLS.get(self.results.api)
-        return known.title if known else self.results.api
+        return known.address.title if known else self.results.api
 
     @property
     def severities(self) -> list[str]:

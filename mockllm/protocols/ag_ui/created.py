@@ -14,10 +14,8 @@ from typing import Any
 
 from mockllm.core.seeded import derive
 from mockllm.core.target import Target
+from mockllm.protocols.ag_ui import CREATES
 from mockllm.protocols.base import Lookup
-
-CREATES = ("thread", "run")
-"""The parameters of a path whose values the server makes."""
 
 _ID = re.compile(r"_?id$", re.IGNORECASE)
 _CREATED = "2026-01-01T00:00:00Z"

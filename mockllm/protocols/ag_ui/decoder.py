@@ -20,7 +20,8 @@ from mockllm.core import events as ev
 from mockllm.core.frame import Frame
 from mockllm.core.timeline import fold
 from mockllm.core.turn import Turn
-from mockllm.protocols.ag_ui.objects import API, json_object, read_usage
+from mockllm.protocols.ag_ui import API
+from mockllm.protocols.ag_ui.objects import json_object, read_usage
 from mockllm.protocols.base import dumps
 from mockllm.protocols.service import no_body
 from mockllm.protocols.values import string

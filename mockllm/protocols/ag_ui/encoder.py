@@ -15,8 +15,8 @@ from mockllm.core import events as ev
 from mockllm.core.frame import Frame
 from mockllm.core.timeline import expand
 from mockllm.core.turn import Reasoning, ToolCall, Turn
+from mockllm.protocols.ag_ui import API
 from mockllm.protocols.ag_ui.objects import (
-    API,
     ENDINGS,
     Options,
     frame_of,

@@ -15,8 +15,6 @@ from mockllm.core.events import Usage
 from mockllm.core.frame import Frame
 from mockllm.protocols.base import Reply, derive, dumps
 
-API = "agui"
-
 ENDINGS = frozenset({"RUN_FINISHED", "RUN_ERROR"})
 """The events that end a run."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,7 +11,6 @@ from mockllm.protocols.ag_ui.objects import ENDINGS, Options
 from mockllm.protocols.decoding import projection
 from mockllm.protocols.records import (
     Detection,
-    Environment,
     FieldNames,
     Normalisation,
     ObjectPlace,
@@ -21,10 +19,8 @@ from mockllm.protocols.records import (
 from mockllm.protocols.values import mapped_text, string
 
 DETECTION = Detection(
-    paths=(re.compile(r"/agui(?:/(?P<scenario>[^/]+))?$"),),
     request=lambda body: {"threadId", "runId", "messages"} <= body.keys(),
     answer=lambda value: value.get("type") in ("RUN_STARTED", "RUN_ERROR"),
-    any_path=True,
 )
 
 
@@ -50,10 +46,6 @@ NORMALISATION = Normalisation(
     made_up=frozenset({"timestamp", "threadId", "runId", "messageId", "parentMessageId"}),
     places={"event": ObjectPlace(("",), ("",))},
 )
-
-# The protocol defines no variables.
-ENVIRONMENT = Environment()
-
 
 LOSSES = (
     "The finish reason is not sent: an answer with calls comes back as `tool_calls`, every "

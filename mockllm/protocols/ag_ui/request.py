@@ -10,10 +10,11 @@ from typing import Any
 
 from mockllm.core.request import OfferedTool, Request
 from mockllm.core.target import Target
+from mockllm.protocols.ag_ui import API
 from mockllm.protocols.ag_ui.created import ids_of_path
 from mockllm.protocols.ag_ui.errors import fields, list_of, mapping, text, wrong_type
 from mockllm.protocols.ag_ui.messages import check_messages, read_messages
-from mockllm.protocols.ag_ui.objects import API, Options
+from mockllm.protocols.ag_ui.objects import Options
 from mockllm.protocols.values import encodable, string
 
 _MODEL = "ag-ui"

@@ -13,7 +13,8 @@ from typing import Any
 
 from mockllm.core import events as ev
 from mockllm.core.frame import Frame
-from mockllm.protocols.anthropic_messages.blocks import API, read_citation
+from mockllm.protocols.anthropic_messages import API
+from mockllm.protocols.anthropic_messages.blocks import read_citation
 from mockllm.protocols.anthropic_messages.server_tools import (
     USES,
     is_result,

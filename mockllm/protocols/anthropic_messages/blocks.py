@@ -14,8 +14,6 @@ from mockllm.protocols.anthropic_messages.server_tools import DIRECT, opened_too
 from mockllm.protocols.base import Reply, derive
 from mockllm.protocols.values import mapping, string
 
-API = "anthropic"
-
 DEFAULT_ERROR = "api_error"
 """The type of an error that has none; the service always sends one."""
 

@@ -17,9 +17,9 @@ from mockllm.core import events as ev
 from mockllm.core.frame import Frame
 from mockllm.core.timeline import expand
 from mockllm.core.turn import Opaque, Reasoning, ServerTool, Text, ToolCall, Turn
+from mockllm.protocols.anthropic_messages import API
 from mockllm.protocols.anthropic_messages.assembly import DELTAS
 from mockllm.protocols.anthropic_messages.blocks import (
-    API,
     DEFAULT_ERROR,
     REFUSAL_DETAILS,
     citation,

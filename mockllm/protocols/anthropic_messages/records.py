@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,7 +12,6 @@ from mockllm.protocols.custom_calls import LOSS
 from mockllm.protocols.decoding import projection
 from mockllm.protocols.records import (
     Detection,
-    Environment,
     FieldNames,
     Normalisation,
     ObjectPlace,
@@ -30,12 +28,6 @@ def _identity(value: Mapping[str, Any]) -> Start:
 
 
 DETECTION = Detection(
-    paths=(
-        re.compile(
-            r"^(?!.*/threads/).*/messages$"
-        ),  # OpenAI's Assistants have /threads/ID/messages
-        re.compile(r"/publishers/anthropic/models/(?P<model>[^/:]+):(?:streamR|r)awPredict$"),
-    ),
     answer=lambda value: value.get("type") in ("message_start", "message"),
     identity=_identity,
 )
@@ -71,13 +63,6 @@ NORMALISATION = Normalisation(
         "usage": ObjectPlace(("usage",), ("usage",)),
     },
 )
-
-ENVIRONMENT = Environment(
-    base_urls=(("ANTHROPIC_BASE_URL", ""),),
-    keys=("ANTHROPIC_API_KEY",),
-    other_keys=("ANTHROPIC_AUTH_TOKEN",),
-)
-
 
 LOSSES = (
     "A refusal is sent as text, and not at all if it is empty; the finish `refusal` marks it. A"

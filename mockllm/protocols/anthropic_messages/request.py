@@ -14,7 +14,8 @@ from typing import Any
 from mockllm.core.request import Message, OfferedTool, Request
 from mockllm.core.target import Target
 from mockllm.errors import RequestError
-from mockllm.protocols.anthropic_messages.blocks import API, UNTHREADED
+from mockllm.protocols.anthropic_messages import API
+from mockllm.protocols.anthropic_messages.blocks import UNTHREADED
 from mockllm.protocols.anthropic_messages.messages import (
     check_messages,
     messages,

@@ -12,6 +12,7 @@ from typing import Any
 from mockllm.core.events import StreamError
 from mockllm.core.target import Target
 from mockllm.errors import RequestError
+from mockllm.protocols.anthropic_messages import VERSION_HEADER
 from mockllm.protocols.anthropic_messages.blocks import DEFAULT_ERROR, UNTHREADED, request_id
 from mockllm.protocols.anthropic_messages.request import parse
 from mockllm.protocols.base import EPOCH, Lookup, Reply, derive_int
@@ -33,7 +34,6 @@ SERVICE_ERRORS: Mapping[str, ServiceError] = {
 }
 """The errors that do not depend on the request."""
 
-VERSION_HEADER = "anthropic-version"
 
 _TYPES = {
     401: "authentication_error",

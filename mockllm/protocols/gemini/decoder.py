@@ -19,9 +19,9 @@ from mockllm.core import events as ev
 from mockllm.core.frame import Frame
 from mockllm.core.timeline import fold
 from mockllm.core.turn import Opaque, Part, Text, Turn
+from mockllm.protocols.gemini import API
 from mockllm.protocols.gemini.errors import error_of
 from mockllm.protocols.gemini.fields import (
-    API,
     BLOCKED,
     CALLS_MESSAGE,
     SAFETY_RATINGS,

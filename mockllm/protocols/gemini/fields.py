@@ -20,8 +20,6 @@ from mockllm.core.turn import ToolCall
 from mockllm.protocols.base import dumps
 from mockllm.protocols.values import mapping
 
-API = "gemini"
-
 
 @dataclass(frozen=True, slots=True)
 class Options:

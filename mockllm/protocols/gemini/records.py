@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,7 +13,6 @@ from mockllm.protocols.gemini.encoder import Encoder
 from mockllm.protocols.gemini.fields import Options
 from mockllm.protocols.records import (
     Detection,
-    Environment,
     FieldNames,
     Normalisation,
     ObjectPlace,
@@ -29,12 +27,6 @@ def _identity(value: Mapping[str, Any]) -> Start:
 
 
 DETECTION = Detection(
-    paths=(
-        re.compile(
-            r"/(?:publishers/(?P<publisher>[^/]+)/models|models(?:/(?P<owner>[^/:]+))?)"
-            r"/(?P<model>[^/:]+):(?:streamGenerateContent|generateContent)$"
-        ),
-    ),
     request=lambda body: "contents" in body,
     answer=lambda value: "candidates" in value or "promptFeedback" in value,
     identity=_identity,
@@ -80,12 +72,6 @@ NORMALISATION = Normalisation(
         "usage": ObjectPlace(("usageMetadata",), ("usageMetadata",)),
     },
 )
-
-ENVIRONMENT = Environment(
-    base_urls=(("GOOGLE_GEMINI_BASE_URL", ""),),
-    keys=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
-)
-
 
 LOSSES = (
     "Parts have no boundaries: consecutive texts are joined, and so are consecutive thoughts; "

@@ -14,9 +14,10 @@ from typing import Any
 from mockllm.core.request import Message, Request
 from mockllm.core.target import Target
 from mockllm.errors import RequestError
+from mockllm.protocols.gemini import API
 from mockllm.protocols.gemini.contents import check_contents, messages, text_of, without_ids
 from mockllm.protocols.gemini.errors import invalid, unfit
-from mockllm.protocols.gemini.fields import API, Options
+from mockllm.protocols.gemini.fields import Options
 from mockllm.protocols.gemini.schema import get, snake
 from mockllm.protocols.gemini.tools import (
     calling_config,

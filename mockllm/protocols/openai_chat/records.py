@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,7 +19,6 @@ from mockllm.protocols.records import (
 from mockllm.protocols.values import mapped_text, mapping
 
 DETECTION = Detection(
-    paths=(re.compile(r"(?:/deployments/(?P<deployment>[^/]+))?/chat/completions$"),),
     answer=lambda value: "choices" in value,
     likely_request=lambda body: "messages" in body,
 )

@@ -4,91 +4,40 @@ https://platform.openai.com/docs/api-reference/responses
 
 `request` (with `input` and `tools`) parses requests; `encoder` writes answers, whose output items
 `layout` determines; `decoder` (with `assembly` and `items`) reads answers; `objects` and
-`parts` have what both sides share; `records` lists what the API cannot express.
+`parts` have what both sides share; `records` lists what the API cannot express; `protocol` is the
+whole.
 """
 
 from __future__ import annotations
 
-from mockllm.protocols.base import Reply, WireProtocol
-from mockllm.protocols.openai_common import (
-    ENVIRONMENT,
-    SERVICE_ERRORS,
-    answer_headers,
-    error_body,
-    error_headers,
-)
-from mockllm.protocols.openai_responses import records
-from mockllm.protocols.openai_responses.client import CLIENT
-from mockllm.protocols.openai_responses.decoder import Decoder, decode_body
-from mockllm.protocols.openai_responses.encoder import Encoder, encode_body
-from mockllm.protocols.openai_responses.objects import API, item_of, numbered, response_id, token_of
-from mockllm.protocols.openai_responses.request import options, parse
-from mockllm.protocols.openai_responses.routes import (
-    FALLBACK_ROUTES,
-    ROUTES,
-    STORED_ANSWERS,
-    deleted,
-    deleted_answer,
-    input_items,
-    listed_input,
-    stored_answer,
-)
+import re
 
-__all__ = [
-    "PROTOCOL",
-    "Decoder",
-    "Encoder",
-    "deleted",
-    "encode_body",
-    "input_items",
-    "item_of",
-    "project",
-    "token_of",
-]
+from mockllm.protocols.base import Address, Route
+from mockllm.protocols.openai_environment import ENVIRONMENT
+
+API = "responses"
 
 
-def _answer_id(reply: Reply) -> str:
-    return response_id(reply.token)
+# Azure has the same paths below /openai; clients with another base URL leave out /v1.
+_BASES = ("/v1", "", "/openai/v1", "/openai")
 
-
-PROTOCOL = WireProtocol(
+ADDRESS = Address(
     name=API,
     title="OpenAI Responses",
-    routes=ROUTES,
+    package=__name__,
+    routes=(
+        *(Route("POST", f"{base}/responses", "generate") for base in _BASES),
+        *(
+            route
+            for base in _BASES
+            for route in (
+                Route("GET", f"{base}/responses/{{response_id}}", "response"),
+                Route("DELETE", f"{base}/responses/{{response_id}}", "delete_response"),
+                Route("GET", f"{base}/responses/{{response_id}}/input_items", "input_items"),
+            )
+        ),
+    ),
+    paths=(re.compile(r"/responses$"),),
     base_path="/v1",
-    parse=parse,
-    options=options,
-    encoder=Encoder,
-    decoder=Decoder,
-    encode_body=encode_body,
-    decode_body=decode_body,
-    answer_id=_answer_id,
-    error_body=error_body,
-    error_headers=error_headers,
-    service_errors=SERVICE_ERRORS,
-    numbered=numbered,
-    headers=answer_headers,
-    project=records.project,
-    client=CLIENT,
-    detect=records.DETECTION,
-    events=records.EVENTS,
-    fields=records.FIELDS,
-    normalize=records.NORMALISATION,
-    fallback_routes=FALLBACK_ROUTES,
-    stored=STORED_ANSWERS,
     env=ENVIRONMENT,
-    zero_arguments="{}",
-    finish_values={
-        "stop": ("completed",),
-        "tool_calls": ("completed",),
-        "refusal": ("completed",),
-        "length": ("max_output_tokens", "incomplete"),
-        "content_filter": ("incomplete",),
-    },
-    losses=records.LOSSES,
-    lookups={
-        "response": stored_answer,
-        "delete_response": deleted_answer,
-        "input_items": listed_input,
-    },
 )

@@ -13,8 +13,8 @@ from typing import Any
 from mockllm.core import events as ev
 from mockllm.core.frame import Frame
 from mockllm.protocols.base import dumps
+from mockllm.protocols.openai_responses import API
 from mockllm.protocols.openai_responses.items import ITEM, IncomingItem, IncomingPart, whole_number
-from mockllm.protocols.openai_responses.objects import API
 from mockllm.protocols.openai_responses.parts import KINDS, PartType
 from mockllm.protocols.values import mapping, string
 

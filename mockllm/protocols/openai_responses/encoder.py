@@ -15,11 +15,11 @@ from mockllm.core import events as ev
 from mockllm.core.frame import Frame
 from mockllm.core.turn import Part, Reasoning, Refusal, ServerTool, Text, ToolCall, Turn
 from mockllm.protocols.base import Reply, derive
+from mockllm.protocols.openai_responses import API
 from mockllm.protocols.openai_responses.citations import annotations_of, ends
 from mockllm.protocols.openai_responses.item_fields import code_deltas
 from mockllm.protocols.openai_responses.layout import bare, lay_out, opening
 from mockllm.protocols.openai_responses.objects import (
-    API,
     complete_error,
     content,
     frame_of,

@@ -15,7 +15,8 @@ from typing import Any
 from mockllm.core.frame import Frame
 from mockllm.core.turn import Opaque, Part, Reasoning, ServerTool, ToolCall, Turn, beats
 from mockllm.protocols.base import Reply, derive
-from mockllm.protocols.openai_responses.objects import API, INCOMPLETE, content, own_id
+from mockllm.protocols.openai_responses import API
+from mockllm.protocols.openai_responses.objects import INCOMPLETE, content, own_id
 from mockllm.protocols.openai_responses.server_tools import SERVER_TOOLS, encodable, item_type
 from mockllm.protocols.values import json_object
 

@@ -17,8 +17,6 @@ from mockllm.core.turn import Part, Reasoning, Refusal, Text, TokenUsage, Turn
 from mockllm.protocols.base import Reply, derive_int, dumps, logprob
 from mockllm.protocols.openai_responses.citations import annotations_of
 
-API = "responses"
-
 INCOMPLETE: dict[FinishReason, str] = {
     "length": "max_output_tokens",
     "content_filter": "content_filter",

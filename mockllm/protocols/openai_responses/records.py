@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -36,7 +35,6 @@ def _identity(value: Mapping[str, Any]) -> Start:
 
 
 DETECTION = Detection(
-    paths=(re.compile(r"/responses$"),),
     answer=_answer,
     likely_request=lambda body: "input" in body,
     identity=_identity,

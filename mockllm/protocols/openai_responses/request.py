@@ -15,8 +15,9 @@ from mockllm.core.target import Target
 from mockllm.errors import RequestError
 from mockllm.protocols.base import dumps
 from mockllm.protocols.openai_refusals import Check, missing, number, of_kind
+from mockllm.protocols.openai_responses import API
 from mockllm.protocols.openai_responses.input import check_pairs, messages
-from mockllm.protocols.openai_responses.objects import API, Options, token_of
+from mockllm.protocols.openai_responses.objects import Options, token_of
 from mockllm.protocols.openai_responses.tools import (
     added_tools,
     offered_tools,

@@ -1,4 +1,4 @@
-"""The paths of Responses, and what those besides answers of a model answer.
+"""What the paths of Responses besides those for answers of a model answer.
 
 Answers that are kept: https://platform.openai.com/docs/guides/conversation-state; counts of tokens:
 https://platform.openai.com/docs/api-reference/responses/input-tokens; compaction:
@@ -16,7 +16,7 @@ from mockllm.core.seeded import derive, tokens
 from mockllm.core.target import Target
 from mockllm.core.turn import TokenUsage
 from mockllm.errors import RequestError
-from mockllm.protocols.base import Lookup, Reply, Route, dumps
+from mockllm.protocols.base import Lookup, Reply, dumps
 from mockllm.protocols.openai_responses.input import CALLS, RESULTS, item_kind
 from mockllm.protocols.openai_responses.objects import response_id, token_of, usage_object
 from mockllm.protocols.openai_responses.request import parse
@@ -24,27 +24,6 @@ from mockllm.protocols.openai_responses.server_tools import SERVER_TOOLS
 from mockllm.protocols.records import FallbackRoute, StoredAnswers
 from mockllm.protocols.service import counted_tokens
 from mockllm.protocols.values import mapping, string
-
-
-def _routes() -> tuple[Route, ...]:
-    # Azure has the same paths below /openai; clients with another base URL leave out /v1.
-    generate = ("/v1", "", "/openai/v1", "/openai")
-    stored = "/{response_id}"
-    return (
-        *(Route("POST", f"{base}/responses", "generate") for base in generate),
-        *(
-            route
-            for base in generate
-            for route in (
-                Route("GET", f"{base}/responses{stored}", "response"),
-                Route("DELETE", f"{base}/responses{stored}", "delete_response"),
-                Route("GET", f"{base}/responses{stored}/input_items", "input_items"),
-            )
-        ),
-    )
-
-
-ROUTES = _routes()
 
 # Answers that are kept
 

@@ -13,7 +13,7 @@ from functools import cache
 from aiohttp import web
 
 from mockllm.core.timed_bytes import TimedBytes
-from mockllm.protocols.base import WireProtocol
+from mockllm.protocols import Protocols
 from mockllm.protocols.environment import client_base_urls
 from mockllm.replay.compilation.http_answer import CORS, HttpAnswer, bytes_answer
 from mockllm.server.control.routes import base_urls
@@ -33,7 +33,7 @@ def front_page(
     request: web.BaseRequest,
     headers: Mapping[str, str],
     session: str,
-    protocols: Mapping[str, WireProtocol],
+    protocols: Protocols,
     count: int,
     *,
     ui: bool = True,

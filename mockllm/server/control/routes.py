@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
 from mockllm.errors import RequestError, UsageError
-from mockllm.protocols.base import WireProtocol
+from mockllm.protocols import Protocols
 from mockllm.replay.player import Player
 from mockllm.replay.sessions.session import Session, Sessions
 from mockllm.scenario.model import Scenario
@@ -33,9 +33,9 @@ _STATELESS = frozenset({("GET", "health")})
 """The routes that need no session."""
 
 
-def base_urls(protocols: Mapping[str, WireProtocol], root: str) -> dict[str, str]:
+def base_urls(protocols: Protocols, root: str) -> dict[str, str]:
     """The base URL to give to a client of each protocol; `root` has no slash at its end."""
-    return {name: root + protocol.base_path for name, protocol in protocols.items()}
+    return {name: root + address.base_path for name, address in protocols.addresses.items()}
 
 
 def described(scenario: Scenario, protocols: Iterable[str]) -> dict[str, Any]:
@@ -57,7 +57,7 @@ class Control:
         self,
         sessions: Sessions,
         setups: SessionSetups,
-        protocols: Mapping[str, WireProtocol],
+        protocols: Protocols,
         player_of: Callable[[str], Player],
         paths: tuple[tuple[str, str], ...] = (),
     ) -> None:

@@ -41,7 +41,7 @@ class Services:
         """
         base = self._upstreams[protocol.name].rstrip("/")
         path = protocol.client.path
-        if protocol.detect.any_path and (target + "/").startswith((path + "/", path + "?")):
+        if protocol.address.any_path and (target + "/").startswith((path + "/", path + "?")):
             return base + target.removeprefix(path)  # an agent has one address, which is the base
         return _joined(base, target)
 
@@ -59,7 +59,7 @@ class Services:
         """
         known = [PROTOCOLS[name] for name in self._upstreams]
         if self._count(known) > 1:
-            known = [one for one in known if not one.detect.any_path]
+            known = [one for one in known if not one.address.any_path]
             for fitting in (
                 [one for one in known if self._is_below(one, path)],
                 [one for one in known if _own_headers(one, headers)],

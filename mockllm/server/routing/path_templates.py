@@ -1,7 +1,7 @@
 """Further paths of an API (`--path API=TEMPLATE`), checked against all other paths.
 
 `{name}` in a template is one segment of the path. An API may have parameters whose values its
-service makes (`WireProtocol.creates`), such as the ids of a thread and a run. Where a template ends
+service makes (`Address.creates`), such as the ids of a thread and a run. Where a template ends
 in them, a POST to the path before them answers with new ones.
 """
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from mockllm.errors import UsageError
-from mockllm.protocols.base import Route, WireProtocol
+from mockllm.protocols.base import Address, Route
 
 _NAMED = re.compile(r"\{([A-Za-z_]\w*)\}(:[A-Za-z]+)?")
 _LITERAL = re.compile(r"[A-Za-z0-9._~!$&'()*+,;=:@%-]+")
@@ -26,12 +26,12 @@ class _Placed:
     """A route, with the words for messages about it."""
 
     route: Route
-    protocol: WireProtocol
+    address: Address
     source: str
 
 
 def path_routes(
-    protocols: Mapping[str, WireProtocol], paths: Iterable[tuple[str, str]]
+    addresses: Mapping[str, Address], paths: Iterable[tuple[str, str]]
 ) -> dict[str, tuple[Route, ...]]:
     """The routes of templates, by the name of their API.
 
@@ -42,23 +42,23 @@ def path_routes(
         UsageError: a template is malformed, or a request could be for two routes.
     """
     known = [
-        _Placed(route, protocol, f"{route.path} of {protocol.name}")
-        for protocol in protocols.values()
-        for route in protocol.routes
+        _Placed(route, address, f"{route.path} of {address.name}")
+        for address in addresses.values()
+        for route in address.routes
         if route.method == "POST"
     ]
     routes: dict[str, tuple[Route, ...]] = {}
     for api, template in paths:
-        if api not in protocols:
-            near = get_close_matches(api, protocols, n=1, cutoff=0.5)
-            hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(protocols)}"
+        if api not in addresses:
+            near = get_close_matches(api, addresses, n=1, cutoff=0.5)
+            hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(addresses)}"
             raise UsageError(f"--path {api}={template}: there is no API {api!r}; {hint}")
-        protocol = protocols[api]
+        address = addresses[api]
         _check(template)
-        own = _routes(protocol, template)
+        own = _routes(address, template)
         for route in own:
-            _check_clash(template, route, protocol, known)
-            known.append(_Placed(route, protocol, f"{route.path} of --path {api}={template}"))
+            _check_clash(template, route, address, known)
+            known.append(_Placed(route, address, f"{route.path} of --path {api}={template}"))
         routes[api] = (*routes.get(api, ()), *own)
     return routes
 
@@ -82,28 +82,26 @@ def _check(template: str) -> None:
         raise UsageError(f"{path} has two parameters of one name; give each its own")
 
 
-def _routes(protocol: WireProtocol, template: str) -> tuple[Route, ...]:
+def _routes(address: Address, template: str) -> tuple[Route, ...]:
     routes = [Route("POST", template, "generate")]
     before, _, last = template.rpartition("/")
-    while before and _is_created(protocol, last):
+    while before and _is_created(address, last):
         routes.append(Route("POST", before, "create"))
         before, _, last = before.rpartition("/")
     return tuple(routes)
 
 
-def _is_created(protocol: WireProtocol, segment: str) -> bool:
+def _is_created(address: Address, segment: str) -> bool:
     named = _NAMED.fullmatch(segment)
-    return named is not None and _ID.sub("", named[1]).lower() in protocol.creates
+    return named is not None and _ID.sub("", named[1]).lower() in address.creates
 
 
-def _check_clash(
-    template: str, route: Route, protocol: WireProtocol, known: Iterable[_Placed]
-) -> None:
+def _check_clash(template: str, route: Route, address: Address, known: Iterable[_Placed]) -> None:
     for other in known:
         if _overlap(route.path, other.route.path):
             what = "" if route.operation == "generate" else f" (POST {route.path} makes ids)"
             raise UsageError(
-                f"--path {protocol.name}={template}{what} clashes with {other.source}: one request "
+                f"--path {address.name}={template}{what} clashes with {other.source}: one request "
                 "could be for both. Put a segment before it that the other does not have"
             )
 

@@ -7,12 +7,13 @@ in the table is known by its end.
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
 from mockllm.core.target import NO_TARGET, Target
 from mockllm.errors import RequestError
+from mockllm.protocols import Protocols
 from mockllm.protocols.base import Operation, Route, WireProtocol
 from mockllm.protocols.detection import detect
 from mockllm.protocols.routes import detected_target, path_target, route_pattern
@@ -43,7 +44,7 @@ class _Rule:
     method: str
     pattern: re.Pattern[str]
     header: str | None
-    protocol: WireProtocol
+    api: str
     operation: Operation
 
 
@@ -56,36 +57,33 @@ class Routes:
 
     def __init__(
         self,
-        protocols: Iterable[WireProtocol],
+        protocols: Protocols,
         further: Mapping[str, tuple[Route, ...]] = NO_ROUTES,
     ) -> None:
-        self._protocols = tuple(protocols)
+        self._protocols = protocols
         self._further = further
-        self._exact: dict[tuple[str, str], Endpoint] = {}
+        self._exact: dict[tuple[str, str], tuple[str, Operation]] = {}
         self._rules: list[_Rule] = []
         self._found: dict[tuple[str, str], Endpoint | None] = {}
         self.known: list[tuple[str, str]] = []
-        for protocol in self._protocols:
-            for route in self._of(protocol):
+        for api in protocols:
+            for route in self._routes(api):
                 if (route.method, route.path) not in self.known:
                     self.known.append((route.method, route.path))
-                self._add(protocol, route)
+                self._add(api, route)
         self._longest = max(path.count("/") for _, path in self.known)
         # What asks for a header goes before what takes anybody.
         self._rules.sort(key=lambda rule: rule.header is None)
 
-    def _of(self, protocol: WireProtocol) -> tuple[Route, ...]:
-        return (*protocol.routes, *self._further.get(protocol.name, ()))
+    def _routes(self, api: str) -> tuple[Route, ...]:
+        return (*self._protocols.addresses[api].routes, *self._further.get(api, ()))
 
-    def _add(self, protocol: WireProtocol, route: Route) -> None:
+    def _add(self, api: str, route: Route) -> None:
         if "{" in route.path or route.header is not None:
             pattern = route_pattern(route.path)
-            self._rules.append(
-                _Rule(route.method, pattern, route.header, protocol, route.operation)
-            )
+            self._rules.append(_Rule(route.method, pattern, route.header, api, route.operation))
         else:
-            endpoint = Endpoint(protocol, route.operation)
-            self._exact.setdefault((route.method, route.path), endpoint)
+            self._exact.setdefault((route.method, route.path), (api, route.operation))
 
     def find(self, method: str, path: str, headers: Container[str] = ()) -> Endpoint | None:
         """The endpoint; None where the path, or this method of it, is not known.
@@ -95,31 +93,26 @@ class Routes:
             headers: the names of the request's headers, in lower case.
         """
         key = method, path
-        exact = self._exact.get(key)
         if method != "POST":
-            return self._by_rule(method, path, headers, exact) or self._by_end(
-                method, path, headers
-            )
-        if exact is not None:
-            return exact
+            return self._by_path(method, path, headers) or self._by_end(method, path, headers)
         if key not in self._found:  # headers decide about no POST
             if len(self._found) >= _MOST_FOUND:
                 self._found.clear()
-            found = self._by_rule(method, path, headers, None)
-            self._found[key] = found or self._by_end(method, path, headers)
+            self._found[key] = self._by_path(method, path, ()) or self._by_end(method, path, ())
         return self._found[key]
 
-    def _by_rule(
-        self, method: str, path: str, headers: Container[str], exact: Endpoint | None
-    ) -> Endpoint | None:
-        """The endpoint of the table for a path, which `exact` is but for rules with a header."""
+    def _by_path(self, method: str, path: str, headers: Container[str]) -> Endpoint | None:
+        """The endpoint of the table for a path: rules with a header go before exact paths, and
+        these before other rules."""
+        exact = self._exact.get((method, path))
         for rule in self._rules:
             if rule.method != method or (rule.header is not None and rule.header not in headers):
                 continue
             match = rule.pattern.fullmatch(path)
             if match is not None and (rule.header is not None or exact is None):
-                return Endpoint(rule.protocol, rule.operation, path_target(match, path))
-        return exact
+                protocol = self._protocols[rule.api]
+                return Endpoint(protocol, rule.operation, path_target(match, path))
+        return None if exact is None else Endpoint(self._protocols[exact[0]], exact[1])
 
     def _by_end(self, method: str, path: str, headers: Container[str]) -> Endpoint | None:
         """The endpoint that the end of a path leads to: the paths of requests for an answer are
@@ -128,17 +121,16 @@ class Routes:
         if generating is not None:
             return generating
         for end in _ends(path, self._longest):
-            exact = self._exact.get((method, end))
-            found = self._by_rule(method, end, headers, exact)
+            found = self._by_path(method, end, headers)
             if found is not None and found.operation not in ("generate", "create"):
                 return found
         return None
 
     def _generating(self, path: str) -> Endpoint | None:
-        for protocol in self._protocols:
-            target = detected_target(protocol, path)
+        for api, address in self._protocols.addresses.items():
+            target = detected_target(address, path)
             if target is not None:
-                return Endpoint(protocol, "generate", target)
+                return Endpoint(self._protocols[api], "generate", target)
         return None
 
     def methods(self, path: str) -> list[str]:
@@ -150,10 +142,10 @@ class Routes:
         """The protocol whose shape an error for this path should have: the one with the
         longest common beginning."""
 
-        def common(protocol: WireProtocol) -> int:
-            return max(_common(route.path, path) for route in self._of(protocol))
+        def common(api: str) -> int:
+            return max(_common(route.path, path) for route in self._routes(api))
 
-        return max(self._protocols, key=common)
+        return self._protocols[max(self._protocols, key=common)]
 
     def not_allowed(self, method: str, path: str) -> tuple[RequestError, str] | None:
         """The error for another method than those of a path, and the `allow` header; None for a
@@ -184,9 +176,10 @@ def _known(method: str, path: str, body: bytes) -> str:
         return "no scenario has it, and --fallback auto would answer it"
     found = detect(method, path, body)
     if found.protocol is not None:
-        name, served = found.protocol.name, found.protocol.routes[0].path
+        address = found.protocol.address
+        name, served = address.name, address.routes[0].path
         return (
-            f"the body is a request of {found.protocol.title}, which is served at {served} (start "
+            f"the body is a request of {address.title}, which is served at {served} (start "
             f"the server with --path {name}={path} to serve it here, too)"
         )
     return f"no scenario has it, and {found.reason}"

@@ -8,8 +8,8 @@ from dataclasses import replace
 from mockllm.core import events as ev
 from mockllm.core.timeline import expand, fold
 from mockllm.core.turn import Reasoning, ToolCall, Turn
+from mockllm.protocols.ag_ui import API
 from mockllm.protocols.ag_ui.decoder import Decoder
-from mockllm.protocols.ag_ui.objects import API
 from mockllm.protocols.custom_calls import with_functions
 
 __all__ = ["project"]

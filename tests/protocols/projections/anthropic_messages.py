@@ -10,9 +10,9 @@ from mockllm.core import events as ev
 from mockllm.core.frame import Frame
 from mockllm.core.timeline import expand, fold
 from mockllm.core.turn import Reasoning, ServerTool, Turn
+from mockllm.protocols.anthropic_messages import API
 from mockllm.protocols.anthropic_messages.assembly import is_neutral
 from mockllm.protocols.anthropic_messages.blocks import (
-    API,
     DEFAULT_ERROR,
     message_usage,
     opened_block,

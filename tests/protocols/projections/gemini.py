@@ -9,9 +9,9 @@ from mockllm.core import events as ev
 from mockllm.core.timeline import expand, fold
 from mockllm.core.turn import Reasoning, ServerTool, ToolCall, Turn
 from mockllm.protocols.custom_calls import with_functions
+from mockllm.protocols.gemini import API
 from mockllm.protocols.gemini.errors import NO_MESSAGE, status_of
 from mockllm.protocols.gemini.fields import (
-    API,
     arguments_of,
     blocked_reason,
     compact,

@@ -20,6 +20,7 @@ from mockllm.core.turn import (
     Turn,
     beats,
 )
+from mockllm.protocols.openai_responses import API
 from mockllm.protocols.openai_responses.citations import annotations_of, citation
 from mockllm.protocols.openai_responses.decoder import Decoder
 from mockllm.protocols.openai_responses.item_fields import (
@@ -30,12 +31,7 @@ from mockllm.protocols.openai_responses.item_fields import (
     opened,
 )
 from mockllm.protocols.openai_responses.layout import own_ids, sequence
-from mockllm.protocols.openai_responses.objects import (
-    API,
-    INCOMPLETE,
-    complete_error,
-    incomplete_reason,
-)
+from mockllm.protocols.openai_responses.objects import INCOMPLETE, complete_error, incomplete_reason
 from mockllm.protocols.openai_responses.server_tools import encodable, item_type
 
 __all__ = ["project"]

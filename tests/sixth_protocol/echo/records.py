@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import re
-
 from mockllm.protocols.decoding import projection
-from mockllm.protocols.records import Detection, Environment, Normalisation, StreamEvents
+from mockllm.protocols.records import Detection, Normalisation, StreamEvents
 from mockllm.protocols.values import mapped_text
 from tests.sixth_protocol.echo.decoder import Decoder, identity
 from tests.sixth_protocol.echo.encoder import Encoder
 from tests.sixth_protocol.echo.request import Options
 
 DETECTION = Detection(
-    paths=(re.compile(r"/echo/v\d+/speak$"),),
     request=lambda body: {"speaker", "dialogue"} <= body.keys(),
     answer=lambda value: value.get("act") == "curtain" or {"show", "script"} <= value.keys(),
     identity=identity,
@@ -26,8 +23,6 @@ EVENTS = StreamEvents(
 )
 
 NORMALISATION = Normalisation(made_up=frozenset({"show", "speaker"}), usage="tally")
-
-ENVIRONMENT = Environment(base_urls=(("ECHO_BASE_URL", ""),), keys=("ECHO_KEY",))
 
 LOSSES = (
     "Parts have no index: they come back in the order in which they open.",

@@ -18,7 +18,7 @@ from mockllm.replay.client_requests import client_target
 from mockllm.replay.player import Player
 from mockllm.replay.sessions.exchange import Exchange, Received
 from mockllm.replay.sessions.session import Session
-from tests.sixth_protocol.echo import PROTOCOL as ECHO
+from tests.sixth_protocol.echo.protocol import PROTOCOL as ECHO
 
 APIS = (*PROTOCOLS, ECHO.name)
 
