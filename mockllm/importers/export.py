@@ -34,6 +34,7 @@ from mockllm.replay.client_requests import client_target, first_body, user_text
 from mockllm.replay.compilation.compiler import Replayer
 from mockllm.replay.compilation.http_answer import HttpAnswer, http_error_answer
 from mockllm.scenario import model as m
+from mockllm.scenario.fault_model import Fault
 from mockllm.tapes.captured import Captured, Cut
 from mockllm.tapes.conversion import captured_of
 from mockllm.tapes.load import load_tape
@@ -250,19 +251,19 @@ class _Client:
         return replace(self.protocol.parse(self.body, target, False), stream=True)
 
     def _failed(
-        self, answer: HttpAnswer, faults: tuple[m.Fault, ...], selection: Selection
+        self, answer: HttpAnswer, faults: tuple[Fault, ...], selection: Selection
     ) -> Captured:
         self.calls, self.text, self.answer_id = (), "", ""
         return self._captured(answer, faults, selection)
 
-    def _played(self, selection: Selection, faults: tuple[m.Fault, ...]) -> Captured:
+    def _played(self, selection: Selection, faults: tuple[Fault, ...]) -> Captured:
         answer = self.replayer.answer(selection, self._request(), self.protocol)
         turn, _ = decoded(self.protocol, decode(b"".join(answer.data)))
         self.calls, self.text, self.answer_id = turn.tool_calls, turn.text, answer.id or ""
         return self._captured(answer, faults, selection)
 
     def _captured(
-        self, answer: HttpAnswer, faults: tuple[m.Fault, ...], selection: Selection
+        self, answer: HttpAnswer, faults: tuple[Fault, ...], selection: Selection
     ) -> Captured:
         source = f"{self.scenario.name} turn {selection.position + 1}"
         answer = broken_answer(answer, faults, selection, self._request(), self.protocol)

@@ -7,7 +7,8 @@ from mockllm.matching.select import Selection
 from mockllm.protocols.base import WireProtocol
 from mockllm.replay.compilation.compiler import Replayer
 from mockllm.replay.compilation.http_answer import HttpAnswer, http_error_answer
-from mockllm.scenario.model import Fault, Http, TurnSpec
+from mockllm.scenario.fault_model import Fault
+from mockllm.scenario.model import Http, TurnSpec
 
 
 def try_answer(

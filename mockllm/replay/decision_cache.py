@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from mockllm.core.request import Request
 from mockllm.matching.select import Selection
 from mockllm.replay.call import Answered
-from mockllm.scenario.model import Fault, TurnSpec
+from mockllm.scenario.fault_model import Fault
+from mockllm.scenario.model import TurnSpec
 
 
 @dataclass(slots=True)

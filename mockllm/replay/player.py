@@ -35,7 +35,8 @@ from mockllm.replay.request_options import (
 )
 from mockllm.replay.sessions.exchange import ExchangeOutcome, Played
 from mockllm.replay.sessions.session import Session
-from mockllm.scenario.model import AutoPart, Fault, Match, Scenario, TurnSpec
+from mockllm.scenario.fault_model import Fault
+from mockllm.scenario.model import AutoPart, Match, Scenario, TurnSpec
 
 if TYPE_CHECKING:
     from mockllm.replay.compilation.tape_player import RecordedAnswer, Recordings

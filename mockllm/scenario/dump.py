@@ -1,17 +1,55 @@
 """A scenario as the YAML that a person would have written; the inverse of `load`.
 
-`loads(dump(scenario)) == (scenario,)` for every scenario that can be loaded. Keys come in the
-order of the documentation; values that equal the default are left out.
+`loads(dump(scenario)) == (scenario,)` for every scenario that can be loaded. Keys come in the order
+of `schema.json`, under the names that it has for the fields of the model; values that equal the
+default are left out.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import fields, replace
+from functools import cache
 from typing import Any
 
 from mockllm.scenario import model as m
 from mockllm.scenario.durations import duration, percent
+from mockllm.scenario.fault_model import Fault
 from mockllm.scenario.jsontext import compact, parse
+from mockllm.scenario.reading.tables import FIELDS, properties
 from mockllm.scenario.yamltext import Flow, FlowMap, write
+
+_Write = Callable[[Any], Any]
+
+_DEFINITIONS: dict[type, str] = {
+    m.Scenario: "scenario",
+    m.Match: "match",
+    m.ToolSpec: "tool",
+    m.Defaults: "defaults",
+    m.UsageSpec: "usage",
+    m.TurnSpec: "turn",
+    m.Expect: "request",
+    m.Http: "http",
+    m.RouteAnswer: "answer",
+    m.Timing: "timing",
+    m.Wire: "wire",
+    m.Comments: "comments",
+    m.ExpectedOutcome: "outcome",
+    m.Recorded: "recorded",
+    m.TextPart: "text_part",
+    m.Citation: "citation",
+    m.ReasoningPart: "reasoning_part",
+    m.RefusalPart: "refusal_part",
+    m.ToolPart: "tool_part",
+    m.ServerToolPart: "server_tool_part",
+    m.ParallelPart: "parallel_part",
+    m.InterleavedPart: "interleaved_part",
+    m.PausePart: "pause_part",
+    m.FramePart: "frame",
+    m.ErrorPart: "error_part",
+    m.ErrorSpec: "error",
+}
+"""The kind of mapping that each class of the model is written as."""
 
 
 def dump(scenario: m.Scenario) -> str:
@@ -19,343 +57,106 @@ def dump(scenario: m.Scenario) -> str:
 
     A variant that changes nothing about its turn is left out, as it cannot be written.
     """
-    return write(_scenario(scenario))
+    return write(_keys(scenario))
 
 
-def _scenario(scenario: m.Scenario) -> dict[str, Any]:
-    return given(
-        scenario=scenario.name,
-        description=scenario.description or None,
-        route=None if scenario.route is None else str(scenario.route),
-        apis=Flow(scenario.apis) if scenario.apis else None,
-        match=_match(scenario.match),
-        tools=[_tool_spec(tool) for tool in scenario.tools] or None,
-        seed=scenario.seed,
-        defaults=_defaults(scenario.defaults) or None,
-        turns=[_turn(turn) for turn in scenario.turns],
-        then="restart" if scenario.restart else None,
-        ids="any" if scenario.any_ids else None,
+def _keys(value: Any) -> dict[str, Any]:
+    """The mapping that an object of the model is written as."""
+    keys: dict[str, Any] = {}
+    for key, field, default, written in _layout(value.__class__):
+        item = getattr(value, field)
+        if item != default:
+            keys[key] = written(item)
+    return keys
+
+
+@cache
+def _layout(kind: Any) -> tuple[tuple[str, str, Any, _Write], ...]:
+    """Key, field, default and writer of each key that a class of the model has a field for."""
+    definition = _DEFINITIONS[kind]
+    defaults = {field.name: field.default for field in fields(kind)}
+    names = FIELDS.get(definition, {})
+    return tuple(
+        (key, name, defaults[name], _writer(key, schema))
+        for key, schema in properties(definition).items()
+        if (name := names.get(key, key)) in defaults
     )
 
 
-def _match(match: m.Match | None) -> Any:
-    if match is None or match.anything:
-        return "any" if match else None
-    headers = {name: _condition(condition) for name, condition in match.headers}
-    return given(
-        model=match.model,
-        user=_condition(match.user),
-        system=_condition(match.system),
-        tools=flow(match.tools),
-        headers=headers or None,
-        query={name: _condition(condition) for name, condition in match.query} or None,
-        body=match.body,
-    ) | ({} if match.stream is None else {"stream": match.stream})
+def _writer(key: str, schema: dict[str, Any]) -> _Write:
+    return _BY_REFERENCE.get(schema.get("$ref", "")) or _BY_KEY.get(key, _value)
 
 
-def _condition(condition: m.TextCondition | None) -> Any:
-    if condition is None:
-        return None
-    return condition.value if condition.op == "contains" else {condition.op: condition.value}
+def _value(value: Any) -> Any:
+    """What YAML has for a value of the model; a JSON value is itself."""
+    kind = type(value)
+    if kind is tuple:
+        # A list of words or numbers stands on one line.
+        flat = all(isinstance(item, (str, int)) for item in value)
+        return Flow(value) if flat else [_value(item) for item in value]
+    if kind in _BY_TYPE:
+        return _BY_TYPE[kind](value)
+    return _keys(value) if kind in _DEFINITIONS else value
 
 
-def _answer(answer: m.RouteAnswer | None) -> dict[str, Any] | None:
-    if answer is None:
-        return None
-    status = None if answer.status == 200 else answer.status
-    body = {answer.kind: answer.value} if answer.kind else {}
-    return given(status=status, headers=dict(answer.headers) or None) | body
+# Values of single keys
 
 
-def _tool_spec(tool: m.ToolSpec) -> dict[str, Any]:
-    return given(name=tool.name, description=tool.description or None, parameters=tool.parameters)
+def _duration(microseconds: int) -> Any:
+    # A bare 0 needs no quotes as a number, and no unit.
+    return duration(microseconds) if microseconds else microseconds
 
 
-def _defaults(defaults: m.Defaults) -> dict[str, Any]:
-    return given(
-        split=dump_split(defaults.split),
-        every=dump_duration(defaults.every),
-        ttft=dump_duration(defaults.ttft),
-        jitter=_percent(defaults.jitter),
-        usage=_usage(defaults.usage),
-    )
+def _durations(offsets: tuple[int, ...]) -> Flow:
+    return Flow(map(_duration, offsets))
 
 
-def _percent(share: float | None) -> str | None:
-    return None if share is None else percent(share)
+def _pairs(pairs: tuple[tuple[str, Any], ...]) -> dict[str, Any]:
+    return {name: _value(value) for name, value in pairs}
 
 
-def _usage(usage: m.UsageSpec | None) -> Any:
-    if usage is None or not usage.sent:
-        return "none" if usage else None
-    return given(
-        input=usage.input, output=usage.output, reasoning=usage.reasoning, cached=usage.cached
-    )
+def _extra(by_api: tuple[tuple[m.Api, Any], ...]) -> dict[str, Any]:
+    """The fields of each protocol, those of a place on one line."""
+    return {
+        api: {place: FlowMap(added) for place, added in places.items()} for api, places in by_api
+    }
 
 
-def _turn(turn: m.TurnSpec) -> dict[str, Any]:
-    base = _turn_keys(turn)
-    when = [{"api": api, **changed} for api, changed in _changes(turn, base) if changed]
-    return base | given(
-        recorded=_recorded(turn.recorded),
-        when=when[0] if len(when) == 1 else when or None,
-    )
-
-
-def _recorded(recorded: m.Recorded | None) -> Any:
-    if recorded is None:
-        return None
-    keys = given(
-        file=recorded.file,
-        request=recorded.request or None,
-        redacted=list(recorded.redacted) or None,
-        order=recorded.order or None,
-        partial=recorded.partial,
-    )
-    return keys if len(keys) > 1 else recorded.file
-
-
-def _changes(turn: m.TurnSpec, base: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """For each variant the keys whose values differ; None for keys that it removes."""
-    out: list[tuple[str, dict[str, Any]]] = []
-    for api, variant in turn.variants:
-        own = _turn_keys(variant)
-        # `reply` of a variant replaces the turn's `http`, and the other way round.
-        removed = [key for key in base if key not in own and key not in ("reply", "http")]
-        changed = {key: value for key, value in own.items() if base.get(key) != value}
-        out.append((api, changed | dict.fromkeys(removed)))
-    return out
-
-
-def _extra(extra: Any) -> dict[str, Any]:
-    """The fields of one protocol, those of a place on one line."""
-    return {place: FlowMap(fields) for place, fields in extra.items()}
-
-
-def _turn_keys(turn: m.TurnSpec) -> dict[str, Any]:
-    return given(
-        request=_request(turn.request),
-        reply=[dump_part(part) for part in turn.reply] or None,
-        http=_http(turn.http),
-        answer=_answer(turn.answer),
-        finish=turn.finish,
-        finish_raw=turn.finish_raw,
-        usage=_usage(turn.usage),
-        timing=_timing(turn.timing),
-        attempts=[_attempt(http) for http in turn.attempts] or None,
-        wire=_wire(turn.wire),
-        extra={name: _extra(fields) for name, fields in turn.extra} or None,
-        fault=dump_faults(turn.fault),
-        expect=_outcome(turn.expect),
-        repeat=turn.repeat,
-    )
-
-
-def _request(request: m.Expect | None) -> Any:
-    if request is None:
-        return None
-    return given(
-        results={id: _result(result) for id, result in request.results} or None,
-        offers=flow(request.offers),
-        tool_choice=request.tool_choice,
-        user=_condition(request.user),
-        body=request.body,
-    ) | ({} if request.schema is None else {"schema": request.schema})
-
-
-def _result(result: m.ResultCondition) -> Any:
-    if result.error or result.text is None:
-        return {"error": True}
-    if result.text.op == "equals":
-        return result.text.value
-    return {result.text.op: result.text.value}
-
-
-def _http(http: m.Http | None) -> Any:
-    if http is None:
-        return None
-    more = _http_more(http)
-    return {"status": http.status, **more} if more else http.status
-
-
-def dump_faults(faults: tuple[m.Fault, ...]) -> Any:
-    """Faults as YAML has them."""
+def _faults(faults: tuple[Fault, ...]) -> Any:
     if len(faults) == 1 and not faults[0].parameters():
         return faults[0].name
-    return {
-        one.name: FlowMap(one.parameters()) if one.parameters() else None for one in faults
-    } or None
+    return {fault.name: FlowMap(fault.parameters()) or None for fault in faults}
 
 
-def _attempt(http: m.Http) -> dict[str, Any]:
-    if http.reply is not None:
-        return _turn_keys(http.reply)
-    status = {} if http.status < 400 else {"http": http.status}
-    extra = {name: _extra(fields) for name, fields in http.extra} or None
-    return (
-        status
-        | _http_more(http)
-        | given(recorded=_recorded(http.recorded), extra=extra, fault=dump_faults(http.fault))
-    )
+def _attempts(attempts: tuple[m.Http, ...]) -> list[Any]:
+    return [_attempt(attempt) for attempt in attempts]
 
 
-def _http_more(http: m.Http) -> dict[str, Any]:
-    return given(
-        headers=dict(http.headers) or None,
-        retry_after=dump_duration(http.retry_after),
-        error=None if http.error is None else dump_error(http.error),
-    )
+def _attempt(attempt: m.Http) -> dict[str, Any]:
+    if attempt.reply is not None:
+        return _keys(attempt.reply)
+    error = _keys(attempt)
+    status = error.pop("status")
+    keys = {"recorded": attempt.recorded, "extra": attempt.extra, "fault": attempt.fault}
+    beside = {key: _BY_KEY.get(key, _value)(value) for key, value in keys.items() if value}
+    return ({"http": status} if status >= 400 else {}) | error | beside
 
 
-def _timing(timing: m.Timing | None) -> Any:
-    if timing is None:
-        return None
-    return given(
-        ttft=dump_duration(timing.ttft),
-        every=dump_duration(timing.every),
-        jitter=_percent(timing.jitter),
-        at=flow(tuple(dump_duration(at) for at in timing.at)),
-    )
+def _block(items: tuple[str, ...]) -> list[str]:
+    return list(items)
 
 
-def _wire(wire: m.Wire | None) -> Any:
-    if wire is None:
-        return None
-    comments, segments = wire.comments, wire.segments
-    return given(
-        line_end=wire.line_end,
-        bom=wire.bom,
-        multiline=wire.multiline,
-        comments=comments and given(every=comments.every, text=comments.text or None),
-        group=wire.group,
-        segments=segments and _segments(segments),
-        quirks=flow(wire.quirks),
-    )
-
-
-def _segments(segments: m.Segments | tuple[int, ...]) -> Any:
-    if isinstance(segments, tuple):
-        return Flow(segments)
-    if segments.low == segments.high:
-        return segments.low
-    return {"random": Flow([segments.low, segments.high])}
-
-
-def _outcome(outcome: m.ExpectedOutcome | None) -> Any:
-    if outcome is None:
-        return None
-    return given(
-        text=outcome.text,
-        reasoning=outcome.reasoning,
-        refusal=outcome.refusal,
-        tool_calls=outcome.tool_calls,
-        finish=outcome.finish,
-        usage=_usage(outcome.usage),
-        opaque=None if outcome.opaque is None else list(outcome.opaque),
-        errors=outcome.errors,
-    )
+def _split(split: m.Split) -> Any:
+    return list(split) if isinstance(split, tuple) else _value(split)
 
 
 _MAX_BRACKETS = 50
 """Arguments with more brackets are dumped as text: `load` bounds how deeply YAML may nest."""
 
 
-def given(**values: Any) -> dict[str, Any]:
-    """The values but for None, False and empty tuples."""
-    return {
-        key: value
-        for key, value in values.items()
-        if value is not None and value is not False and value != ()
-    }
-
-
-def flow(items: tuple[Any, ...]) -> Flow | None:
-    """The items as a list on one line; None for none."""
-    return Flow(items) if items else None
-
-
-def dump_split(split: m.Split | None) -> Any:
-    """A split as it is written."""
-    match split:
-        case m.RandomSplit():
-            return {"random": Flow([split.low, split.high])}
-        case tuple():
-            return list(split)
-        case _:
-            return split
-
-
-def dump_duration(microseconds: int | None) -> Any:
-    """A duration in microseconds as it is written."""
-    # A bare 0 needs no quotes as a number, and no unit.
-    return duration(microseconds) if microseconds else microseconds
-
-
-def dump_error(error: m.ErrorSpec) -> dict[str, Any]:
-    """An error as a mapping."""
-    return given(message=error.message, type=error.type, code=error.code)
-
-
-def dump_part(part: m.AnyPart) -> dict[str, Any]:
-    """A part as a mapping."""
-    match part:
-        case m.TextPart():
-            citations = [_citation(citation) for citation in part.citations]
-            keys = given(
-                text=part.text,
-                citations=citations or None,
-                logprobs=part.logprobs,
-                signature=part.signature,
-            )
-        case m.ReasoningPart():
-            keys = given(reasoning=part.text, signature=part.signature, summary=part.summary)
-        case m.RefusalPart():
-            keys = {"refusal": part.text}
-        case m.ToolPart():
-            keys = given(
-                tool=part.name,
-                id=part.id,
-                arguments=None if part.custom else _arguments(part.arguments),
-                input=(part.arguments or "") if part.custom else None,
-                signature=part.signature,
-                malformed=part.malformed,
-            )
-        case m.ServerToolPart():
-            keys = given(
-                server_tool=part.kind,
-                id=part.id,
-                name=part.name,
-                input=_json_text(part.input),
-                output=_json_text(part.output),
-            )
-        case m.ParallelPart():
-            calls = [dump_part(call) for call in part.calls]
-            return given(parallel=calls, order=flow(part.order))
-        case m.InterleavedPart():
-            members = [dump_part(member) for member in part.parts]
-            return {"interleaved": members, "order": flow(part.order)}
-        case m.PausePart():
-            return {"pause": dump_duration(part.duration)}
-        case m.FramePart():
-            return {"frame": _frame(part), "api": part.api}
-        case m.ErrorPart():
-            return {"error": dump_error(part.error)}
-        case m.AutoPart():
-            return {"auto": True}
-    return keys | given(split=dump_split(part.split), every=dump_duration(part.every))
-
-
-def _citation(citation: m.Citation) -> dict[str, Any]:
-    return given(
-        url=citation.url,
-        title=citation.title or None,
-        cited_text=citation.cited_text or None,
-    )
-
-
-def _arguments(arguments: str | None) -> Any:
+def _arguments(arguments: str) -> Any:
     """A mapping, where `load` makes exactly the same text of it; else the text."""
-    if arguments is None or arguments.count("[") + arguments.count("{") > _MAX_BRACKETS:
+    if arguments.count("[") + arguments.count("{") > _MAX_BRACKETS:
         return arguments
     try:
         value = parse(arguments)
@@ -364,10 +165,8 @@ def _arguments(arguments: str | None) -> Any:
     return value if isinstance(value, dict) and compact(value) == arguments else arguments
 
 
-def _json_text(text: str | None) -> Any:
+def _json_text(text: str) -> Any:
     """The JSON value, where `load` makes exactly the same text of it; else `{raw: text}`."""
-    if text is None:
-        return None
     if isinstance(text, m.TextFile):
         return {"raw": text}
     if text.count("[") + text.count("{") <= _MAX_BRACKETS:
@@ -385,10 +184,125 @@ def _json_text(text: str | None) -> Any:
     return {"raw": text}
 
 
+_BY_REFERENCE: dict[str, _Write] = {
+    "#/$defs/duration": _duration,
+    "#/$defs/json_text": _json_text,
+    "#/$defs/percent": percent,
+}
+_BY_KEY: dict[str, _Write] = {
+    "arguments": _arguments,
+    "at": _durations,
+    "attempts": _attempts,
+    "extra": _extra,
+    "fault": _faults,
+    "headers": _pairs,
+    "ids": lambda _: "any",
+    "opaque": _block,
+    "query": _pairs,
+    "redacted": _block,
+    "results": _pairs,
+    "split": _split,
+    "then": lambda _: "restart",
+}
+"""The writers of values whose types do not show how they are written."""
+
+
+# Values that are no plain mapping
+
+
+def _match(match: m.Match) -> Any:
+    return "any" if match.anything else _keys(match)
+
+
+def _condition(condition: m.TextCondition) -> Any:
+    return condition.value if condition.op == "contains" else {condition.op: condition.value}
+
+
+def _result(result: m.ResultCondition) -> Any:
+    if result.error or result.text is None:
+        return {"error": True}
+    if result.text.op == "equals":
+        return result.text.value
+    return {result.text.op: result.text.value}
+
+
+def _usage(usage: m.UsageSpec) -> Any:
+    return _keys(usage) if usage.sent else "none"
+
+
+def _recorded(recorded: m.Recorded) -> Any:
+    keys = _keys(recorded)
+    return keys if len(keys) > 1 else recorded.file
+
+
+def _http(http: m.Http) -> Any:
+    keys = _keys(http)
+    return keys if len(keys) > 1 else http.status
+
+
+def _answer(answer: m.RouteAnswer) -> dict[str, Any]:
+    body = {answer.kind: answer.value} if answer.kind else {}
+    return _keys(answer) | body
+
+
+def _segments(segments: m.Segments) -> Any:
+    if segments.low == segments.high:
+        return segments.low
+    return {"random": Flow([segments.low, segments.high])}
+
+
+def _tool(part: m.ToolPart) -> dict[str, Any]:
+    if not part.custom:
+        return _keys(part)
+    text = part.arguments or ""
+    keys = _keys(replace(part, arguments=""))
+    return {
+        "input" if key == "arguments" else key: text if key == "arguments" else value
+        for key, value in keys.items()
+    }
+
+
 def _frame(part: m.FramePart) -> dict[str, Any]:
-    data = {} if part.data is None else {"data": part.data}
+    keys = _keys(part)
     if isinstance(part.data, m.TextFile):
-        data = {"data_file": part.data.file}
-    return data | given(
-        event=part.event, id=part.id, retry=part.retry, comment=part.comment, raw=part.raw
-    )
+        keys = {"data_file": part.data.file} | _keys(replace(part, data=None))
+    return {"frame": keys, "api": part.api}
+
+
+def _turn(turn: m.TurnSpec) -> dict[str, Any]:
+    keys = _keys(turn)
+    when = [{"api": api, **changed} for api, changed in _changes(turn) if changed]
+    if when:
+        keys["when"] = when[0] if len(when) == 1 else when
+    return keys
+
+
+def _changes(turn: m.TurnSpec) -> list[tuple[str, dict[str, Any]]]:
+    """For each variant the keys whose values differ; None for keys that it removes."""
+    out: list[tuple[str, dict[str, Any]]] = []
+    base = _keys(replace(turn, recorded=None))
+    for api, variant in turn.variants:
+        own = _keys(variant)
+        # `reply` of a variant replaces the turn's `http`, and the other way round.
+        removed = [key for key in base if key not in own and key not in ("reply", "http")]
+        changed = {key: value for key, value in own.items() if base.get(key) != value}
+        out.append((api, changed | dict.fromkeys(removed)))
+    return out
+
+
+_BY_TYPE: dict[type, _Write] = {
+    m.Match: _match,
+    m.TextCondition: _condition,
+    m.ResultCondition: _result,
+    m.RouteSpec: str,
+    m.UsageSpec: _usage,
+    m.TurnSpec: _turn,
+    m.Recorded: _recorded,
+    m.Http: _http,
+    m.RouteAnswer: _answer,
+    m.Segments: _segments,
+    m.RandomSplit: lambda split: {"random": Flow([split.low, split.high])},
+    m.ToolPart: _tool,
+    m.FramePart: _frame,
+    m.AutoPart: lambda _: {"auto": True},
+}

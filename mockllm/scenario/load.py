@@ -7,25 +7,19 @@ This module runs them and compares scenarios with each other.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from os import PathLike, fspath
 
 from mockllm.errors import Problem, ScenarioError
 from mockllm.scenario.check import check
-from mockllm.scenario.model import Recorded, Scenario, TurnSpec
+from mockllm.scenario.model import Scenario, TurnSpec
 from mockllm.scenario.precedence import differ_later, scenario_key
 from mockllm.scenario.reading import document, nodes
-from mockllm.scenario.reading.files import body_path, read_text, tape_path, texts
-from mockllm.scenario.reading.locate import (
-    KeyPath,
-    SourceLocation,
-    locate_node,
-    locate_path,
-    node_paths,
-)
-from mockllm.scenario.reading.nodes import Mapping, Mark, Node, YamlDocument
+from mockllm.scenario.reading.files import read_text, texts
+from mockllm.scenario.reading.locate import SourceLocation, locate_node, locate_path, node_paths
+from mockllm.scenario.reading.nodes import Mapping, Mark, YamlDocument
 from mockllm.scenario.reading.values import MAX_FINDINGS, Findings, Vocabulary
 from mockllm.scenario.schema_validation import Schemas
 
@@ -142,25 +136,17 @@ class _Loading:
 
     def document(self, parsed: YamlDocument, file: str) -> None:
         read = partial(read_text, file) if self.in_files else self.read_file
-        findings = Findings(self.vocabulary, parsed.notes[:MAX_FINDINGS], read)
+        beside = file if self.in_files else None
+        notes = parsed.notes[:MAX_FINDINGS]
+        findings = Findings(self.vocabulary, notes, read, beside, sent=self.sent)
         root = parsed.root
         scenario = document.scenario(root, findings)
         if findings.found:
             self.problems += _problems(parsed, findings, file)
         if scenario is None or not isinstance(root, Mapping):
             return
-        if self.in_files and any(turn.answer or any(turn.recordings()) for turn in scenario.turns):
-            turns = [
-                self.answered(self.recorded(turn, index, root, file), index, root, file)
-                for index, turn in enumerate(scenario.turns)
-            ]
-            scenario = replace(scenario, turns=tuple(turns))
         if self.in_files:
             scenario = replace(scenario, file=file, line=root.mark.line + 1)
-        if self.sent:
-            for path in _named_files(scenario):
-                message = "names a file, and scenarios that are sent have no files"
-                self.problems.append(_problem(file, locate_path(root, path), message))
         mistakes = check(scenario, self.schemas)
         if not mistakes and not findings.found and any(_has_fault(turn) for turn in scenario.turns):
             mistakes = list(self.vocabulary.fault_mistakes(scenario))
@@ -169,49 +155,6 @@ class _Loading:
         matched = "match" if scenario.route is None or scenario.match is not None else "route"
         name, match = (_mark(root, key) for key in ("scenario", matched))
         self.loaded.append(_Loaded(scenario, file, name, match, matched))
-
-    def recorded(self, turn: TurnSpec, index: int, root: Node, file: str) -> TurnSpec:
-        """The turn with the paths of its tapes, which are read when the turn is played."""
-        path: KeyPath = ("turns", index)
-        attempts = [
-            replace(
-                attempt,
-                recorded=self.tape(
-                    attempt.recorded, (*path, "attempts", n, "recorded"), root, file
-                ),
-            )
-            for n, attempt in enumerate(turn.attempts)
-        ]
-        recorded = self.tape(turn.recorded, (*path, "recorded"), root, file)
-        return replace(turn, recorded=recorded, attempts=tuple(attempts))
-
-    def tape(
-        self, recorded: Recorded | None, path: KeyPath, root: Node, file: str
-    ) -> Recorded | None:
-        if recorded is None:
-            return None
-        try:
-            return replace(recorded, path=tape_path(file, recorded.file))
-        except OSError as error:
-            location = locate_path(root, path)
-            name = f"{recorded.file!r}"
-            message = f"{name} {error}; put it there, or take the key away to play the reply"
-            self.problems.append(_problem(file, location, message))
-            return recorded
-
-    def answered(self, turn: TurnSpec, index: int, root: Node, file: str) -> TurnSpec:
-        """The turn with the path of the file that its answer names, which is read when the turn is
-        played."""
-        if turn.answer is None or turn.answer.kind != "file":
-            return turn
-        try:
-            path = body_path(file, turn.answer.value)
-        except OSError as error:
-            location = locate_path(root, ("turns", index, "answer", "file"))
-            message = f"{turn.answer.value!r} {error}; put the body of the answer there"
-            self.problems.append(_problem(file, location, message))
-            return turn
-        return replace(turn, answer=replace(turn.answer, path=path))
 
     def check_names(self) -> None:
         """Adds a problem for each scenario that has the name of an earlier one."""
@@ -250,18 +193,6 @@ def _has_fault(turn: TurnSpec) -> bool:
         return True
     tries = (attempt.reply or attempt for attempt in turn.attempts)
     return any(attempt.fault for attempt in (*turn.attempts, *tries))
-
-
-def _named_files(scenario: Scenario) -> Iterator[KeyPath]:
-    for index, turn in enumerate(scenario.turns):
-        path: KeyPath = ("turns", index)
-        if turn.recorded is not None:
-            yield (*path, "recorded")
-        if turn.answer is not None and turn.answer.kind == "file":
-            yield (*path, "answer", "file")
-        for number, attempt in enumerate(turn.attempts):
-            if attempt.recorded is not None:
-                yield (*path, "attempts", number, "recorded")
 
 
 def _problems(parsed: YamlDocument, findings: Findings, file: str) -> list[Problem]:

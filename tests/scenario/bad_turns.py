@@ -88,7 +88,7 @@ TURNS: list[Row] = [
         "turn",
         turn("hello"),
         [
-            "3:5: turns[0]: must be a mapping with the keys request, reply, http, finish, finish_raw, usage, timing, wire, fault, attempts, expect, repeat, extra, answer, recorded, when, got hello",
+            "3:5: turns[0]: must be a mapping with the keys request, reply, http, answer, finish, finish_raw, usage, timing, attempts, wire, extra, fault, expect, repeat, recorded, when, got hello",
         ],
     ),
     (
@@ -123,7 +123,7 @@ TURNS: list[Row] = [
         "recorded for one",
         turn("{reply: {text: a}, when: {api: chat, recorded: a.jsonl}}"),
         [
-            "3:42: turns[0].when: unknown key 'recorded'; known here: api, request, reply, http, finish, finish_raw, usage, timing, wire, fault, attempts, expect, repeat, extra",
+            "3:42: turns[0].when: unknown key 'recorded'; known here: api, request, reply, http, finish, finish_raw, usage, timing, attempts, wire, extra, fault, expect, repeat",
         ],
     ),
     (

@@ -13,7 +13,8 @@ from mockllm.protocols.base import WireProtocol
 from mockllm.replay.client_requests import first_request
 from mockllm.replay.compilation.compiler import Replayer
 from mockllm.replay.faults.broken_answer import call_names, circumstances
-from mockllm.scenario.model import AutoPart, Fault, Scenario, TurnSpec
+from mockllm.scenario.fault_model import Fault
+from mockllm.scenario.model import AutoPart, Scenario, TurnSpec
 from mockllm.scenario.reading.locate import KeyPath
 
 

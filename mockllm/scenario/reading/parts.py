@@ -171,7 +171,10 @@ def _tool(node: Node, findings: Findings) -> m.ToolPart:
         findings.add(node, f"must be a tool call, with the key 'tool'; found {given}")
         return BROKEN
     values = fields(node, findings, PARTS["tool"][0])
-    return BROKEN if values is None else _named(_call(**values), node, findings)
+    if values is None:
+        return BROKEN
+    call = _call(**PARTS["tool"][0].arguments(values))
+    return _named(call, node, findings)
 
 
 def _named(call: m.ToolPart, node: Node, findings: Findings) -> m.ToolPart:
@@ -183,14 +186,10 @@ def _named(call: m.ToolPart, node: Node, findings: Findings) -> m.ToolPart:
     return call
 
 
-def _call(tool: str, input: str | None = None, **values: Any) -> m.ToolPart:
+def _call(input: str | None = None, **values: Any) -> m.ToolPart:
     if input is not None:
         values |= {"arguments": input or None, "custom": True}
-    return m.ToolPart(name=tool, **values)
-
-
-def _server_tool(server_tool: str, **values: Any) -> m.ServerToolPart:
-    return m.ServerToolPart(server_tool, **values)
+    return m.ToolPart(**values)
 
 
 def _interleaved_member(node: Node, findings: Findings) -> m.Member:
@@ -203,14 +202,6 @@ def _interleaved_member(node: Node, findings: Findings) -> m.Member:
     return member if isinstance(member, m.Member) else BROKEN
 
 
-def _interleaved(interleaved: tuple[m.Member, ...], order: tuple[int, ...]) -> m.InterleavedPart:
-    return m.InterleavedPart(interleaved, order)
-
-
-def _parallel(parallel: tuple[m.ToolPart, ...], order: tuple[int, ...] = ()) -> m.ParallelPart:
-    return m.ParallelPart(parallel, order)
-
-
 _MEMBERS = ("text", "reasoning", "refusal", "tool", "server_tool", "frame")
 _calls = listing(integer(0), "call numbers, from 0")
 
@@ -219,22 +210,16 @@ PARTS: dict[str, tuple[Table, Callable[..., m.AnyPart]]] = {
         table("text_part", split=split, citations=listing(_citation, "citations")),
         m.TextPart,
     ),
-    "reasoning": (
-        table("reasoning_part", split=split),
-        lambda reasoning, **values: m.ReasoningPart(reasoning, **values),
-    ),
-    "refusal": (
-        table("refusal_part", split=split),
-        lambda refusal, **values: m.RefusalPart(refusal, **values),
-    ),
+    "reasoning": (table("reasoning_part", split=split), m.ReasoningPart),
+    "refusal": (table("refusal_part", split=split), m.RefusalPart),
     "tool": (table("tool_part", arguments=arguments, split=split), _call),
     "server_tool": (
         table("server_tool_part", input=_json_text, output=_json_text, split=split),
-        _server_tool,
+        m.ServerToolPart,
     ),
     "parallel": (
         table("parallel_part", parallel=listing(_tool, "tool calls"), order=_calls),
-        _parallel,
+        m.ParallelPart,
     ),
     "interleaved": (
         table(
@@ -242,9 +227,9 @@ PARTS: dict[str, tuple[Table, Callable[..., m.AnyPart]]] = {
             interleaved=listing(_interleaved_member, "parts"),
             order=listing(integer(0), "part numbers, from 0"),
         ),
-        _interleaved,
+        m.InterleavedPart,
     ),
-    "pause": (table("pause_part"), lambda pause: m.PausePart(pause)),
+    "pause": (table("pause_part"), m.PausePart),
     "frame": (table("frame_part", frame=_frame), _make_frame),
     "error": (table("error_part", error=error), m.ErrorPart),
     "auto": (table("auto_part", auto=_true), lambda auto: m.AutoPart()),
@@ -266,7 +251,7 @@ def part(node: Node, findings: Findings) -> m.AnyPart:
     values = fields(node, findings, kind)
     if values is None:
         return BROKEN
-    value = make(**values)
+    value = make(**kind.arguments(values))
     if isinstance(value, m.ToolPart):
         return _named(value, node, findings)
     if isinstance(value, (m.ParallelPart, m.InterleavedPart)) and len(findings.found) > before:

@@ -12,9 +12,10 @@ from typing import Any, Literal
 
 from mockllm.scenario import model as m
 from mockllm.scenario.reading.conditions import header_value, headers
+from mockllm.scenario.reading.files import body_path
 from mockllm.scenario.reading.locate import KeyPath
 from mockllm.scenario.reading.nodes import Mapping, Node
-from mockllm.scenario.reading.tables import inner_path, table
+from mockllm.scenario.reading.tables import inner_path, path_of_file, table
 from mockllm.scenario.reading.values import Findings, json_value, readable_fields, text
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
@@ -81,7 +82,11 @@ def answer(node: Node, findings: Findings) -> m.RouteAnswer | None:
         return None
     kind: _Body | Literal[""] = bodies[0] if bodies else ""
     value = values.pop(kind, None)  # null is a JSON value
-    return m.RouteAnswer(**values, kind=kind, value=value)
+    path = None
+    if kind == "file":
+        advice = "put the body of the answer there"
+        path = path_of_file(value, node.entries[kind], findings, body_path, advice)
+    return m.RouteAnswer(**values, kind=kind, value=value, path=path)
 
 
 # Rules between values

@@ -36,6 +36,18 @@ _SCHEMA: dict[str, Any] = json.loads(
 _DEFINITIONS: dict[str, dict[str, Any]] = {"scenario": _SCHEMA, **_SCHEMA["$defs"]}
 _IN_ONE_LINE = r"^[^\r\n]+[\r\n]*$"
 
+FIELDS: dict[str, dict[str, str]] = {
+    "scenario": {"scenario": "name", "then": "restart", "ids": "any_ids"},
+    "reasoning_part": {"reasoning": "text"},
+    "refusal_part": {"refusal": "text"},
+    "tool_part": {"tool": "name"},
+    "server_tool_part": {"server_tool": "kind"},
+    "parallel_part": {"parallel": "calls"},
+    "interleaved_part": {"interleaved": "parts"},
+    "pause_part": {"pause": "duration"},
+}
+"""By definition, the fields of the model that are not named as their keys."""
+
 TABLES: dict[str, Table] = {}
 """Every kind of mapping in the language, by the name of its definition."""
 
@@ -46,8 +58,15 @@ def table(name: str, /, **readers: Reader | str) -> Table:
     properties: dict[str, Any] = definition["properties"]
     assert readers.keys() <= properties.keys(), f"{name} has no {readers.keys() - properties}"
     by_key = {key: _reader(schema, readers.get(key)) for key, schema in properties.items()}
-    TABLES[name] = Table(by_key, tuple(definition.get("required", ())))
+    required = tuple(definition.get("required", ()))
+    TABLES[name] = Table(by_key, required, FIELDS.get(name, {}))
     return TABLES[name]
+
+
+def properties(name: str) -> dict[str, Any]:
+    """The keys of a definition with their schemas, in the order of `schema.json`."""
+    keys: dict[str, Any] = _DEFINITIONS[name]["properties"]
+    return keys
 
 
 def choices(name: str, key: str) -> tuple[str, ...]:
@@ -120,6 +139,22 @@ def _file_text(name: str, node: Node, findings: Findings) -> str | None:
         return TextFile(findings.read_file(name), name)
     except OSError as error:
         findings.add(node, f"{name!r} {error}; put it there, or write the text here")
+        return None
+
+
+def path_of_file(
+    name: str, node: Node, findings: Findings, find: Callable[[str, str], str], advice: str
+) -> str | None:
+    """The path of a file beside the YAML, as `find` (of `reading.files`) gives it; None where it is
+    not there, or not looked for."""
+    if findings.sent:
+        findings.add(node, "names a file, and scenarios that are sent have no files")
+    if findings.sent or findings.file is None:
+        return None
+    try:
+        return find(findings.file, name)
+    except OSError as error:
+        findings.add(node, f"{name!r} {error}; {advice}")
         return None
 
 

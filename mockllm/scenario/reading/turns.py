@@ -8,10 +8,11 @@ from typing import Any
 from mockllm.scenario import model as m
 from mockllm.scenario.reading.conditions import expectation, header_value, headers
 from mockllm.scenario.reading.faults import faults
+from mockllm.scenario.reading.files import tape_path
 from mockllm.scenario.reading.nodes import Mapping, Node, Scalar, Sequence
 from mockllm.scenario.reading.parts import ends, error, reply
 from mockllm.scenario.reading.routes import answer
-from mockllm.scenario.reading.tables import inner_path, table
+from mockllm.scenario.reading.tables import inner_path, path_of_file, table
 from mockllm.scenario.reading.values import (
     Findings,
     Reader,
@@ -110,11 +111,15 @@ _RECORDED = table(
 
 
 def _recorded(node: Node, findings: Findings) -> m.Recorded | None:
-    if not isinstance(node, Mapping):
-        name: str | None = inner_path(node, findings)
-        return None if name is None else m.Recorded(name)
-    values = fields(node, findings, _RECORDED)
-    return None if values is None else m.Recorded(**values)
+    if isinstance(node, Mapping):
+        values = fields(node, findings, _RECORDED)
+    else:
+        values = {"file": name} if (name := inner_path(node, findings)) else None
+    if values is None:
+        return None
+    advice = "put it there, or take the key away to play the reply"
+    path = path_of_file(values["file"], node, findings, tape_path, advice)
+    return m.Recorded(path=path, **values)
 
 
 _SEGMENTS = ends("segments", _MAX_SEGMENT)

@@ -66,6 +66,12 @@ class Table:
 
     readers: dict[str, Reader]
     required: tuple[str, ...] = ()
+    fields: dict[str, str] = field(default_factory=dict)
+    """The fields of the model that are not named as their keys."""
+
+    def arguments(self, values: dict[str, Any]) -> dict[str, Any]:
+        """The values of a mapping by the fields of the model."""
+        return {self.fields.get(key, key): value for key, value in values.items()}
 
 
 @dataclass(slots=True)
@@ -76,6 +82,10 @@ class Findings:
     found: list[tuple[Node, Mark, str]] = field(default_factory=list)
     read_file: Callable[[str], str] | None = None
     """Reads a file beside the YAML; raises OSError with what is wrong. None: there are no files."""
+    file: str | None = None
+    """The path of the YAML. None: it is in no file, and tapes beside it are not looked for."""
+    sent: bool = False
+    """Whether the document was sent, so that it may name no file."""
 
     @property
     def full(self) -> bool:
@@ -316,6 +326,6 @@ def record(make: Callable[..., T], table: Table) -> Callable[[Node, Findings], T
 
     def read(node: Node, findings: Findings) -> T | None:
         values = fields(node, findings, table)
-        return None if values is None else make(**values)
+        return None if values is None else make(**table.arguments(values))
 
     return read
