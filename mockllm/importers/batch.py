@@ -211,9 +211,10 @@ class _Batch:
             line = lines.get(exchange.source)
             if line is None or line.turn is None:
                 continue
-            for scenario, index in recorded_before(player, exchange, line.scenario, line.turn):
-                if (scenario.name, index) not in written:  # of an earlier import
-                    session.note_played(scenario, index)
+            if self.existing:
+                for scenario, index in recorded_before(player, exchange, line.scenario, line.turn):
+                    if (scenario.name, index) not in written:  # of an earlier import
+                        session.note_played(scenario, index)
             reason = not_found(player, exchange, line.scenario, line.turn, session)
             if reason:
                 reasons[line.source] = reason

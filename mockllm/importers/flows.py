@@ -12,12 +12,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from http.client import responses
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from mockllm.core.http_status import unusual_reason
 from mockllm.errors import WireError
 from mockllm.importers.files import contents
 from mockllm.importers.reading import Entry, Unread, header_pairs, untimed_exchange
@@ -267,7 +267,7 @@ def _reason(response: dict[str, Any]) -> str | None:
     phrase = _text(response.get("reason"))
     if not _text(response.get("http_version")).startswith("HTTP/1"):
         return None
-    return None if phrase == responses.get(_status(response), "") else phrase
+    return unusual_reason(_status(response), phrase)
 
 
 def _error(flow: dict[str, Any]) -> str:

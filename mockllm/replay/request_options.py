@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from mockllm.errors import RequestError, UsageError
-from mockllm.quirks import find
 from mockllm.scenario.fault_model import Fault
 from mockllm.scenario.reading.faults import OF_SERVERS, parse_faults
 
@@ -22,6 +21,8 @@ def requested_quirks(header: str | None) -> tuple[str, ...]:
     """
     if header is None:
         return ()
+    from mockllm.quirks import find  # some fifty modules, which most requests never need
+
     names = tuple(name.strip() for name in header.split(",") if name.strip())
     for name in names:
         try:

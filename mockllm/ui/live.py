@@ -232,11 +232,7 @@ class Live:
             else:
                 self._sources.away("")
                 now = {
-                    key_of(exchange): (
-                        exchange.received.at,
-                        exchange.in_use,
-                        exchange.sent.duration,
-                    )
+                    key_of(exchange): (exchange.at, exchange.in_use, exchange.duration)
                     for exchange in exchanges
                 }
                 for exchange in exchanges if known is not None else ():
@@ -248,7 +244,7 @@ class Live:
     async def _events(self, page: _Page, host: str) -> AsyncIterator[bytes]:
         yield event_bytes("hello", self._sources.hello(host))
         try:
-            exchanges = sorted(await self._sources.exchanges(), key=lambda one: one.received.at)
+            exchanges = sorted(await self._sources.exchanges(), key=lambda one: one.at)
             sessions = await self._sources.sessions()
         except RequestError as error:
             self._sources.away(error.message)

@@ -24,7 +24,7 @@ def extra_requests(record: JudgedSession) -> LocatedViolations:
     given: dict[tuple[str, int], Step] = {}
     for step in record.history.steps:
         exchange = step.exchange
-        scenario, position = scenarios.get(exchange.scenario or ""), exchange.played.position
+        scenario, position = scenarios.get(exchange.scenario or ""), exchange.position
         if exchange.outcome not in ("played", "error") or scenario is None or position is None:
             continue
         if _repeats(scenario, position):
@@ -51,10 +51,10 @@ def _given(step: Step, scenario: Scenario, position: int) -> bool:
     return (
         exchange.outcome == "played"
         and exchange.status < 300
-        and exchange.sent.complete
+        and exchange.complete
         and not step.failed
         and not exchange.broken_off
-        and exchange.sent.ended is not None
+        and exchange.ended is not None
         and not any(map(_allows_retry, _quirks(step, scenario, position)))
     )
 
@@ -62,7 +62,7 @@ def _given(step: Step, scenario: Scenario, position: int) -> bool:
 def _quirks(step: Step, scenario: Scenario, position: int) -> tuple[str, ...]:
     spec = turn_at(scenario, position, step.request.api)
     own = spec.wire.quirks if spec is not None and spec.wire is not None else ()
-    return (*own, *step.exchange.played.quirks) if step.exchange.played.stream else ()
+    return (*own, *step.exchange.quirks) if step.exchange.stream else ()
 
 
 def _allows_retry(name: str) -> bool:

@@ -134,7 +134,7 @@ def verify(
     history = SessionHistory(journal, scenarios)
     found = [mistake for step in history.steps for mistake in mistakes(step, history)]
     judged = JudgedSession(journal, history, depth, found)
-    apis = {exchange.number: exchange.played.api for exchange in journal}
+    apis = {exchange.number: exchange.api for exchange in journal}
     # An invariant that is left out is judged, too: otherwise its violations would be attributed to
     # `request-valid`, which judges only the requests without a violation.
     violations: dict[Hashable, Violation] = {}
@@ -163,7 +163,7 @@ def verify(
 
 def _is_not_judged(exchange: Exchange) -> bool:
     """Whether too little is kept of a request for an answer to judge it."""
-    if exchange.body_size is None or exchange.received.target is None:
+    if exchange.body_size is None or exchange.target is None:
         return False
     try:
         parse_object(exchange.body)

@@ -13,28 +13,28 @@ def _continuations(record: JudgedSession) -> Iterator[tuple[Step, RoundTrip, lis
     got the turn there."""
     for step in record.history.steps:
         trip = step.last
-        if trip is None or not step.exchange.received.clock:
+        if trip is None or not step.exchange.clock:
             continue
         if any(call.results for call in trip.calls):
             answers = trip.played
-            if answers and all(answer.exchange.received.clock for answer in answers):
+            if answers and all(answer.exchange.clock for answer in answers):
                 yield step, trip, answers
 
 
 def _ended_before(answer: Step, step: Step) -> bool:
     """Whether the stream of an answer had ended when another request arrived."""
     exchange = answer.exchange
-    ended = exchange.sent.ended
-    return ended is not None and exchange.received.clock + ended <= step.exchange.received.clock
+    ended = exchange.ended
+    return ended is not None and exchange.clock + ended <= step.exchange.clock
 
 
 def _abandoned_before(answer: Step, step: Step) -> bool:
     """Whether the client had disconnected before the end of a stream when another request
     arrived."""
     exchange = answer.exchange
-    if not exchange.sent.client_gone or exchange.sent.ended is not None:
+    if not exchange.client_gone or exchange.ended is not None:
         return False
-    return exchange.received.clock + exchange.sent.duration <= step.exchange.received.clock
+    return exchange.clock + exchange.duration <= step.exchange.clock
 
 
 def results_too_early(record: JudgedSession) -> LocatedViolations:
@@ -91,9 +91,7 @@ def stream_abandoned(record: JudgedSession) -> LocatedViolations:
 def _read_on(answer: Step, step: Step) -> bool:
     """Whether the stream of an answer went on well after another request arrived."""
     exchange = answer.exchange
-    if not exchange.received.clock or not step.exchange.received.clock or exchange.broken_off:
+    if not exchange.clock or not step.exchange.clock or exchange.broken_off:
         return False
-    ended = exchange.sent.ended
-    return ended is not None and (
-        exchange.received.clock + ended >= step.exchange.received.clock + _TIME_TO_LEAVE
-    )
+    ended = exchange.ended
+    return ended is not None and (exchange.clock + ended >= step.exchange.clock + _TIME_TO_LEAVE)

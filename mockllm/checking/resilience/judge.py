@@ -59,7 +59,7 @@ def _not_played(case: FaultCase, exchanges: Sequence[Exchange]) -> str:
         first = exchanges[0]
         problem = f": {first.problems[0]}" if first.problems else ""
         return f"no request of the client was answered ({first.outcome}{problem})"
-    if not _breaks(case) or any(one.sent.struck is not None for one in answered):
+    if not _breaks(case) or any(one.struck is not None for one in answered):
         return ""
     missed = [exchange.fault_missed for exchange in answered if exchange.fault_missed]
     return f"a fault did not strike: {missed[0] if missed else 'the client left before'}"
@@ -189,7 +189,7 @@ def _same(play: _Play) -> Ruling:
 
 def _stall(play: _Play) -> Ruling:
     if not play.case.faults:  # a slow stream that still moves
-        gave_up = [one for one in play.exchanges if one.sent.client_gone]
+        gave_up = [one for one in play.exchanges if one.client_gone]
         if play.idle_timeout < _SLOW:
             text = f"its idle timeout is {play.idle_timeout:g} s, too short for this stream"
             return "not judged", text
@@ -206,7 +206,7 @@ def _stall(play: _Play) -> Ruling:
     if play.idle_timeout > play.case.deadline / 2:
         text = f"its idle timeout of {play.idle_timeout:g} s is longer than the case"
         return "not judged", text
-    if not play.last.answered and any(one.sent.client_gone for one in play.exchanges):
+    if not play.last.answered and any(one.client_gone for one in play.exchanges):
         return "not judged", "it gives up streams, and had not answered at its end"
     if not play.last.answered:
         text = f"it waits on after {play.case.deadline:g} s without a byte"
@@ -227,9 +227,9 @@ def _waited_too_long(play: _Play) -> float:
     """How long it waited for the next byte of a stream, where that is far above its idle timeout;
     otherwise 0."""
     waited = [
-        one.sent.duration - one.sent.struck
+        one.duration - one.struck
         for one in play.exchanges
-        if one.sent.client_gone and one.sent.struck is not None
+        if one.client_gone and one.struck is not None
     ]
     longest = max(waited, default=0.0)
     return longest if longest > 2 * play.idle_timeout + 2 else 0.0
@@ -240,7 +240,7 @@ def _first_error(outcome: Outcome) -> str:
 
 
 def _cancel(play: _Play) -> Ruling:
-    gone = [one.sent.duration for one in play.exchanges if one.sent.client_gone]
+    gone = [one.duration for one in play.exchanges if one.client_gone]
     if gone and min(gone) < _SOON:
         return "right", ""
     if gone:

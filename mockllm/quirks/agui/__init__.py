@@ -10,7 +10,6 @@ import re
 
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.core.turn import Turn
-from mockllm.protocols.ag_ui.objects import ENDINGS
 from mockllm.quirks import samples
 from mockllm.quirks.agui.calls import (
     ARGS_WRONG_ID,
@@ -21,10 +20,9 @@ from mockllm.quirks.agui.calls import (
     SUCCESS_PENDING,
     ZERO_ARG,
 )
-from mockllm.quirks.agui.events import new_event, quirk
+from mockllm.quirks.agui.events import ENDINGS, kind, last, new_event
 from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
 from mockllm.quirks.ends import with_done, without_finish
-from mockllm.quirks.typed_events import kind, last
 
 __all__ = ["QUIRKS"]
 
@@ -37,17 +35,14 @@ def _crlf(stream: list[TimedBytes], context: Context) -> list[TimedBytes]:
     return [TimedBytes(timed.at, _LINE_END.sub(b"\r\n", timed.data)) for timed in stream]
 
 
-_CRLF = quirk(
-    "agui-crlf",
-    samples.TEXT,
-    Variant(bytes=_crlf),
-)
+_CRLF = Quirk("agui-crlf", samples.TEXT, (Variant(bytes=_crlf),), only=("agui",))
 
 
-_DONE_SENTINEL = quirk(
+_DONE_SENTINEL = Quirk(
     "agui-done-sentinel",
     samples.TEXT,
-    Variant(frames=with_done(lambda items: last(items, *ENDINGS) is not None)),
+    (Variant(frames=with_done(lambda items: last(items, *ENDINGS) is not None)),),
+    only=("agui",),
 )
 
 # The end of the run
@@ -82,12 +77,15 @@ def _nothing(items: list[Item], context: Context) -> list[Item]:
     return []
 
 
-_NO_RUN_FINISHED = quirk(
+_NO_RUN_FINISHED = Quirk(
     "agui-no-run-finished",
     samples.TEXT,
-    Variant("after-message", _unfinished, expected=without_finish),
-    Variant("inside-message", _unclosed, expected=without_finish),
-    Variant("empty", _nothing, expected=lambda _: Turn()),
+    (
+        Variant("after-message", _unfinished, expected=without_finish),
+        Variant("inside-message", _unclosed, expected=without_finish),
+        Variant("empty", _nothing, expected=lambda _: Turn()),
+    ),
+    only=("agui",),
 )
 
 # Events between
@@ -103,10 +101,8 @@ def _empty_first(items: list[Item], context: Context) -> list[Item]:
     return changed
 
 
-_EMPTY_DELTA = quirk(
-    "agui-empty-delta",
-    samples.TEXT,
-    Variant(frames=_empty_first),
+_EMPTY_DELTA = Quirk(
+    "agui-empty-delta", samples.TEXT, (Variant(frames=_empty_first),), only=("agui",)
 )
 
 
@@ -121,11 +117,14 @@ def _after_start(*types: str) -> FramesChange:
     return change
 
 
-_UNKNOWN_EVENT = quirk(
+_UNKNOWN_EVENT = Quirk(
     "agui-unknown-event",
     samples.TEXT,
-    Variant("new", _after_start("KIT_UNKNOWN")),
-    Variant("removed", _after_start("THINKING_START", "THINKING_END")),
+    (
+        Variant("new", _after_start("KIT_UNKNOWN")),
+        Variant("removed", _after_start("THINKING_START", "THINKING_END")),
+    ),
+    only=("agui",),
 )
 
 QUIRKS: tuple[Quirk, ...] = (

@@ -17,12 +17,13 @@ from mockllm.quirks.agui.events import (
     START,
     Calls,
     call_id,
+    event,
     in_runs,
+    kind,
+    last,
     new_event,
-    quirk,
 )
-from mockllm.quirks.base import Context, FramesChange, Item, Variant, each
-from mockllm.quirks.typed_events import event, kind, last
+from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
 
 # Parallel calls
 
@@ -47,10 +48,8 @@ def _all_open(calls: Calls) -> list[Item]:
 
 _parallel = in_runs(_all_open)
 
-PARALLEL_CALLS = quirk(
-    "agui-parallel-calls",
-    samples.TWO_CALLS,
-    Variant(frames=_parallel),
+PARALLEL_CALLS = Quirk(
+    "agui-parallel-calls", samples.TWO_CALLS, (Variant(frames=_parallel),), only=("agui",)
 )
 
 
@@ -62,10 +61,11 @@ def _as_chunks(calls: Calls) -> list[Item]:
     return [*chunks, *signatures]
 
 
-CHUNK_INTERLEAVE = quirk(
+CHUNK_INTERLEAVE = Quirk(
     "agui-chunk-interleave",
     samples.TWO_CALLS,
-    Variant(frames=in_runs(_as_chunks)),
+    (Variant(frames=in_runs(_as_chunks)),),
+    only=("agui",),
 )
 
 # The run ends too early
@@ -106,21 +106,24 @@ def _refused(what: str, *, called: bool = False) -> Callable[[Turn], Turn]:
     return expected
 
 
-OPEN_CALL_AT_FINISH = quirk(
+OPEN_CALL_AT_FINISH = Quirk(
     "agui-open-call-at-finish",
     samples.TWO_CALLS,
-    Variant("call", _left_open, expected=_refused("a call", called=True)),
-    Variant(
-        "message",
-        _opened("TEXT_MESSAGE_START", messageId="msg_open", role="assistant"),
-        expected=_refused("a message"),
+    (
+        Variant("call", _left_open, expected=_refused("a call", called=True)),
+        Variant(
+            "message",
+            _opened("TEXT_MESSAGE_START", messageId="msg_open", role="assistant"),
+            expected=_refused("a message"),
+        ),
+        Variant("step", _opened("STEP_STARTED", stepName="open"), expected=_refused("a step")),
+        Variant(
+            "reasoning",
+            _opened("REASONING_START", messageId="msg_open"),
+            expected=_refused("reasoning"),
+        ),
     ),
-    Variant("step", _opened("STEP_STARTED", stepName="open"), expected=_refused("a step")),
-    Variant(
-        "reasoning",
-        _opened("REASONING_START", messageId="msg_open"),
-        expected=_refused("reasoning"),
-    ),
+    only=("agui",),
 )
 
 
@@ -138,18 +141,18 @@ def _succeeded(finish: Item) -> bool:
     return outcome is None or (isinstance(outcome, dict) and outcome.get("type") == "success")
 
 
-SUCCESS_PENDING = quirk(
-    "agui-success-pending",
-    samples.CALL,
-    Variant(frames=_success),
+SUCCESS_PENDING = Quirk(
+    "agui-success-pending", samples.CALL, (Variant(frames=_success),), only=("agui",)
 )
 
 # Identifiers
 
 
-def _wrong_id(item: Item) -> None:
-    if kind(item) == ARGS and call_id(item) is not None:
-        item.data["toolCallId"] += "_other"
+def _wrong_id(items: list[Item], context: Context) -> list[Item]:
+    for item in items:
+        if kind(item) == ARGS and call_id(item) is not None:
+            item.data["toolCallId"] += "_other"
+    return items
 
 
 def _abandoned(turn: Turn) -> Turn:
@@ -161,22 +164,23 @@ def _abandoned(turn: Turn) -> Turn:
     return Turn(parts, error=StreamError("arguments name a call that is not open"))
 
 
-ARGS_WRONG_ID = quirk(
+ARGS_WRONG_ID = Quirk(
     "agui-args-wrong-id",
     samples.CALL,
-    Variant(frames=each(list, _wrong_id), expected=_abandoned),
+    (Variant(frames=_wrong_id, expected=_abandoned),),
+    only=("agui",),
 )
 
 
-def _phantom(item: Item) -> None:
-    if kind(item) == START:
-        item.data["parentMessageId"] = "nope"
+def _phantom(items: list[Item], context: Context) -> list[Item]:
+    for item in items:
+        if kind(item) == START:
+            item.data["parentMessageId"] = "nope"
+    return items
 
 
-PHANTOM_PARENT = quirk(
-    "agui-phantom-parent",
-    samples.TEXT_AND_CALL,
-    Variant(frames=each(list, _phantom)),
+PHANTOM_PARENT = Quirk(
+    "agui-phantom-parent", samples.TEXT_AND_CALL, (Variant(frames=_phantom),), only=("agui",)
 )
 
 # No arguments
@@ -205,9 +209,9 @@ def _empty_args(items: list[Item], context: Context) -> list[Item]:
     return changed
 
 
-ZERO_ARG = quirk(
+ZERO_ARG = Quirk(
     "agui-zero-arg",
     samples.ZERO,
-    Variant("none", _no_args, sample=samples.ZERO_IN_FRAGMENTS),
-    Variant("empty", _empty_args),
+    (Variant("none", _no_args, sample=samples.ZERO_IN_FRAGMENTS), Variant("empty", _empty_args)),
+    only=("agui",),
 )

@@ -15,11 +15,10 @@ from mockllm.quirks.anthropic.events import (
     event,
     fragment_of,
     index_of,
-    quirk,
     started_block,
     without,
 )
-from mockllm.quirks.base import Context, FramesChange, Item, Tolerance, Variant, each
+from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Tolerance, Variant
 from mockllm.quirks.samples import REASONING, TEXT, TEXT_AND_CALL, TWO_CALLS
 from mockllm.scenario.model import Api
 
@@ -27,12 +26,14 @@ from mockllm.scenario.model import Api
 
 
 def _renumbered(number: Callable[[int], int]) -> FramesChange:
-    def change(item: Item) -> None:
-        index = index_of(item)
-        if index is not None:
-            event(item)["index"] = number(index)
+    def change(items: list[Item], _: Context) -> list[Item]:
+        for item in items:
+            index = index_of(item)
+            if index is not None:
+                event(item)["index"] = number(index)
+        return items
 
-    return each(list, change)
+    return change
 
 
 def _out_of_order(items: list[Item], _: Context) -> list[Item]:
@@ -169,45 +170,46 @@ def _text_in_start(*, whole: bool) -> FramesChange:
 
 # The table
 
-BLOCKS = (
-    quirk(
+BLOCKS: tuple[Quirk, ...] = (
+    Quirk(
         "anth-index-gap",
         TEXT_AND_CALL,
-        Variant("gap", _renumbered(lambda index: index + 1 if index > 0 else index)),
-        Variant("from-one", _renumbered(lambda index: index + 1)),
-        Variant("out-of-order", _out_of_order),
+        (
+            Variant("gap", frames=_renumbered(lambda index: index + 1 if index > 0 else index)),
+            Variant("from-one", frames=_renumbered(lambda index: index + 1)),
+            Variant("out-of-order", frames=_out_of_order),
+        ),
+        only=("anthropic",),
     ),
-    quirk(
-        "anth-index-all-zero",
-        TEXT_AND_CALL,
-        Variant(frames=_all_zero),
-    ),
-    quirk(
-        "anth-interleaved",
-        TWO_CALLS,
-        Variant(frames=_interleaved),
-    ),
-    quirk(
+    Quirk("anth-index-all-zero", TEXT_AND_CALL, (Variant(frames=_all_zero),), only=("anthropic",)),
+    Quirk("anth-interleaved", TWO_CALLS, (Variant(frames=_interleaved),), only=("anthropic",)),
+    Quirk(
         "anth-signature",
         REASONING,
-        Variant("missing", _unsigned, expected=_without_signatures),
-        Variant(
-            "split",
-            _split_signature,
-            tolerated=(
-                Tolerance(
-                    "the fragments of a signature may be kept one by one",
-                    _signatures_not_joined,
+        (
+            Variant("missing", frames=_unsigned, expected=_without_signatures),
+            Variant(
+                "split",
+                frames=_split_signature,
+                tolerated=(
+                    Tolerance(
+                        "the fragments of a signature may be kept one by one",
+                        _signatures_not_joined,
+                    ),
+                    # No server is known to split a signature, and the service does not specify it.
+                    Tolerance("the last fragment of a signature may be kept", _last_fragments),
                 ),
-                # No server is known to split a signature, and the service does not specify it.
-                Tolerance("the last fragment of a signature may be kept", _last_fragments),
             ),
         ),
+        only=("anthropic",),
     ),
-    quirk(
+    Quirk(
         "anth-text-in-start",
         TEXT,
-        Variant("first", _text_in_start(whole=False)),
-        Variant("whole", _text_in_start(whole=True)),
+        (
+            Variant("first", frames=_text_in_start(whole=False)),
+            Variant("whole", frames=_text_in_start(whole=True)),
+        ),
+        only=("anthropic",),
     ),
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from mockllm.redaction.find.addresses import is_address
 from mockllm.redaction.find.detector import EMAIL, PASSWORD, Detector
@@ -28,7 +28,13 @@ from mockllm.redaction.find.user_patterns import UserPattern
 from mockllm.redaction.placeholders import is_placeholder, placeholder_spans
 from mockllm.redaction.walk.channels import Channel
 from mockllm.redaction.walk.documents import Document, document, may_be_document
-from mockllm.redaction.walk.encodings import base64_runs, percent_decoded, unescaped
+from mockllm.redaction.walk.encodings import (
+    Base64Run,
+    View,
+    base64_runs,
+    percent_decoded,
+    unescaped,
+)
 from mockllm.redaction.walk.json_strings import StringValue
 
 __all__ = ["Finder", "Found"]
@@ -63,22 +69,27 @@ class Finder:
         self._known = KnownSecrets(one for one in self._given if self._is_known(one))
         self._memo: dict[str, tuple[Found, ...]] = {}
         self._documents: dict[str, Document | None] = {}
-        self._by_pattern: dict[str, tuple[Found, ...]] = {}
+        self._short: dict[str, _Searched] = {}
+        self._long: dict[str, _Searched] = {}
         self._every = bool(patterns) or paths is not None
         self._shortest = 1 if self._every else _SHORTEST
 
     def knowing(self, known: Iterable[str]) -> Finder:
         """The same for the same texts, with other secrets known."""
-        return self._with(known, self._documents)
+        return self._with(known, self._documents, self._long)
 
     def for_texts(self, known: Iterable[str]) -> Finder:
         """The same for other texts, with other secrets known."""
-        return self._with(known, {})
+        return self._with(known, {}, {})
 
-    def _with(self, known: Iterable[str], documents: dict[str, Document | None]) -> Finder:
+    def _with(
+        self,
+        known: Iterable[str],
+        documents: dict[str, Document | None],
+        long: dict[str, _Searched],
+    ) -> Finder:
         finder = Finder(self._patterns, self._paths, known, self._detector, self._keep)
-        finder._by_pattern = self._by_pattern
-        finder._documents = documents
+        finder._short, finder._long, finder._documents = self._short, long, documents
         return finder
 
     def find(self, text: str, depth: int = 0) -> tuple[Found, ...]:
@@ -202,35 +213,41 @@ class Finder:
         return self._in_plain(text, depth)
 
     def _in_plain(self, text: str, depth: int) -> list[Found]:
+        searched = self._searched(text)
+        direct = [*searched.found]
+        direct += [
+            Found("known secret", secret, (span,)) for secret, span in self._known.find(text)
+        ]
+        spans = placeholder_spans(text) if direct else []
+        if spans:
+            direct = [one for one in direct if _outside(one, spans)]
         deep: list[Found] = []
-        deeper = depth < _DEEPEST
-        plain = unescaped(text) if deeper and "\\" in text else None
-        if plain is not None:
-            deep += in_original(self.find(plain.text, depth + 1), plain)
-        percent = percent_decoded(text) if deeper and "%" in text else None
-        if percent is not None:
-            deep += in_original(self.find(percent.text, depth + 1), percent)
-        direct = self._direct(text)
-        if deeper:
-            direct += self._in_base64(text, depth)
-        if plain is not None:
-            direct = whole_escapes(direct, plain)
+        if searched.is_encoded and depth < _DEEPEST:
+            for view in searched.views:
+                deep += in_original(self.find(view.text, depth + 1), view)
+            direct += self._in_base64(searched.runs, depth)
+            if searched.escapes is not None:
+                direct = whole_escapes(direct, searched.escapes)
         # A match that begins with the letter of an escape is longer than the secret.
         found = [*deep, *adjacent(direct, deep)]
         return sorted(found, key=lambda one: (one.parts[0][0], -one.parts[-1][1]))
 
-    def _direct(self, text: str) -> list[Found]:
-        patterned = self._by_pattern.get(text)
-        if patterned is None:
-            patterned = tuple(self._patterned(text))
-            if len(text) <= _LONGEST_REPEATED:
-                if len(self._by_pattern) >= _MOST_REPEATED:
-                    self._by_pattern.clear()
-                self._by_pattern[text] = patterned
-        found = [*patterned]
-        found += [Found("known secret", secret, (span,)) for secret, span in self._known.find(text)]
-        spans = placeholder_spans(text) if found else []
-        return [one for one in found if _outside(one, spans)] if spans else found
+    def _searched(self, text: str) -> _Searched:
+        searched = self._short.get(text) or self._long.get(text)
+        if searched is None:
+            searched = _Searched(
+                tuple(self._patterned(text)),
+                unescaped(text) if "\\" in text else None,
+                percent_decoded(text) if "%" in text else None,
+                tuple(base64_runs(text)),
+            )
+            if len(text) > _LONGEST_REPEATED or searched.is_encoded:
+                self._long[text] = searched
+            else:
+                if len(self._short) >= _MOST_REPEATED:
+                    self._short.clear()
+                self._short[text] = searched
+        return searched
 
     def _patterned(self, text: str) -> list[Found]:
         """What looks like a secret by itself."""
@@ -248,14 +265,36 @@ class Finder:
                 found += [one for one in rest if not known.overlap(one)]
         return [one for one in found if not self._keep.matches(one.secret)]
 
-    def _in_base64(self, text: str, depth: int) -> list[Found]:
-        found = []
-        for run in base64_runs(text):
+    def _in_base64(self, runs: Iterable[Base64Run], depth: int) -> Iterator[Found]:
+        for run in runs:
             inner = self.find(run.text, depth + 1)
             if inner:
-                span = (run.start, run.end)
-                found.append(Found(inner[0].kind, "", (span,), inner=(run, inner)))
-        return found
+                yield Found(inner[0].kind, "", ((run.start, run.end),), inner=(run, inner))
+
+
+@dataclass(frozen=True, slots=True)
+class _Searched:
+    """What a text shows by itself, whatever else is known.
+
+    Args:
+        escapes, percent: the text without the escapes of JSON, and of URLs; None without any.
+        runs: of base64.
+    """
+
+    found: tuple[Found, ...]
+    escapes: View | None
+    percent: View | None
+    runs: tuple[Base64Run, ...]
+
+    @property
+    def is_encoded(self) -> bool:
+        """Whether there is another text in it."""
+        return bool(self.runs or self.escapes or self.percent)
+
+    @property
+    def views(self) -> list[View]:
+        """The texts in it that begin where it begins."""
+        return [view for view in (self.escapes, self.percent) if view is not None]
 
 
 _SHORTEST = 6

@@ -23,10 +23,13 @@ class KnownSecrets:
 
     def __init__(self, secrets: Iterable[str]) -> None:
         self._windows: dict[str, list[tuple[str, str, int]]] = {}
+        self._pieces: list[str] = []
         short = []
         for secret in secrets:
             source = _searched(secret)
             if len(source) >= MIN_MATCH:
+                ends = range(0, len(source) - _WINDOW + 1, _WINDOW)
+                self._pieces += [source[at : at + _WINDOW] for at in ends]
                 for at in range(len(source) - _WINDOW + 1):
                     window = source[at : at + _WINDOW]
                     self._windows.setdefault(window, []).append((secret, source, at))
@@ -48,7 +51,12 @@ class KnownSecrets:
             yield found[0], found.span()
 
     def _long(self, text: str) -> Iterator[tuple[str, tuple[int, int]]]:
-        # Any 12 characters hold a window of 6 that begins at a multiple of 6.
+        # Any 12 characters hold a window of 6 that begins at a multiple of 6: of the secret, and of
+        # the text.
+        if len(self._pieces) * _WINDOW < len(text) and not any(
+            map(text.__contains__, self._pieces)
+        ):
+            return
         past = 0
         for at in range(0, len(text) - _WINDOW + 1, _WINDOW):
             near = self._windows.get(text[at : at + _WINDOW])

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import cycle
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mockllm.core.frame import Frame, LineEnd
 from mockllm.core.seeded import derive_int
@@ -16,9 +16,10 @@ from mockllm.core.turn import Turn
 from mockllm.framing.sse import encode
 from mockllm.protocols.base import Reply, WireProtocol
 from mockllm.protocols.extra import with_extra
-from mockllm.quirks import find
-from mockllm.quirks.base import Context, Variant, change_frames
 from mockllm.scenario.model import Wire
+
+if TYPE_CHECKING:
+    from mockllm.quirks.base import Variant
 
 _NO_EXTRA: Mapping[str, Any] = {}
 
@@ -37,14 +38,17 @@ def stream(
     """
     wire = wire or Wire()
     quirks = variants(protocol, wire)
-    context = Context(protocol.name, turn, reply)
     encoder = protocol.encoder(turn, reply)
     frames = [(timed.at, frame) for timed in expand(turn) for frame in encoder.encode(timed.event)]
     if extra:
         frames = with_extra(protocol, frames, extra)
-    for variant in quirks:
-        if variant.frames is not None:
-            frames = change_frames(variant.frames, frames, context)
+    if quirks:
+        from mockllm.quirks.base import Context, change_frames
+
+        context = Context(protocol.name, turn, reply)
+        for variant in quirks:
+            if variant.frames is not None:
+                frames = change_frames(variant.frames, frames, context)
     if wire.group is not None:
         frames = list(_grouped(frames, protocol, wire.group))
     parts = _encoded(frames, wire, wire.line_end or protocol.line_end)
@@ -62,7 +66,11 @@ def stream(
 
 
 def variants(protocol: WireProtocol, wire: Wire) -> list[Variant]:
-    """The quirks of a stream that apply to this protocol."""
+    """The quirks of a stream that apply to this protocol. Most have none, and never import any."""
+    if not wire.quirks:
+        return []
+    from mockllm.quirks import find
+
     found = [find(name) for name in wire.quirks]
     return [variant for quirk, variant in found if quirk.applies_to(protocol.name)]
 

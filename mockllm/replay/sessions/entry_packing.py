@@ -62,19 +62,11 @@ def pack(exchanges: Sequence[tuple[int, Exchange]], process: str = "", ahead: fl
     for number, one in exchanges:
         body = bodies.setdefault(one.body, len(bodies))
         head = heads.setdefault(tuple(one.headers.items()), len(heads))
-        target = one.received.target
+        target = one.target
         where = (
             None if target is None else (dict(target.segments), target.method, dict(target.query))
         )
-        received = (
-            one.received.method,
-            one.path,
-            head,
-            body,
-            one.received.at + ahead,
-            one.received.connection,
-            where,
-        )
+        received = (one.method, one.path, head, body, one.at + ahead, one.connection, where)
         own = (one.in_use, one.body_size)
         entries.append((number, received, own, _played(one.played), _sent(one.sent)))
     return _dumps(
@@ -145,9 +137,9 @@ def restore(
             exchange.sent.report(ENDED_EARLY)
             exchange.settle()
     turns: set[tuple[str | None, int | None]] = set()
-    for exchange in sorted(latest.values(), key=lambda one: one.received.at):
+    for exchange in sorted(latest.values(), key=lambda one: one.at):
         turn = (exchange.scenario, exchange.turn)
-        if exchange.played.recorded and exchange.played.attempt == 1:
+        if exchange.recorded and exchange.attempt == 1:
             exchange.note_repeat(turn in turns)
         turns.add(turn)
         record(session, exchange)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from operator import attrgetter
 from typing import Any, Literal, NamedTuple
@@ -22,41 +22,38 @@ ExchangeOutcome = Literal[
     "played", "unmatched", "invalid", "error", "forwarded", "unknown route", "failed"
 ]
 
-_SHOWN = {
-    "bytes_sent" if path == "sent.bytes" else path.rpartition(".")[2]: attrgetter(path)
-    for path in (
-        "received.method",
-        "received.path",
-        "received.headers",
-        "played.api",
-        "session",
-        "number",
-        "received.at",
-        "played.model",
-        "played.scenario",
-        "played.turn",
-        "played.position",
-        "played.attempt",
-        "played.stream",
-        "outcome",
-        "status",
-        "problems",
-        "sent.bytes",
-        "sent.client_gone",
-        "sent.stopped",
-        "sent.duration",
-        "sent.ended",
-        "played.quirks",
-        "sent.fault",
-        "sent.struck",
-        "sent.struck_after",
-        "retry_after",
-        "received.connection",
-        "played.recorded",
-        "played.repeated",
-    )
-}
-"""The fields of an entry in JSON, besides its body, and where it has them."""
+_SHOWN = (
+    "method",
+    "path",
+    "headers",
+    "api",
+    "session",
+    "number",
+    "at",
+    "model",
+    "scenario",
+    "turn",
+    "position",
+    "attempt",
+    "stream",
+    "outcome",
+    "status",
+    "problems",
+    "bytes_sent",
+    "client_gone",
+    "stopped",
+    "duration",
+    "ended",
+    "quirks",
+    "fault",
+    "struck",
+    "struck_after",
+    "retry_after",
+    "connection",
+    "recorded",
+    "repeated",
+)
+"""The fields of an entry in JSON, besides its body."""
 
 
 class Received(NamedTuple):
@@ -338,11 +335,15 @@ class Exchange:
         """The memory that its journal counts for it, in bytes."""
         self._dropped = False
 
-    # What tests read (docs/pytest.md): the rest is in `received`, `played` and `sent`
+    # What it has of its request
+
+    @property
+    def method(self) -> str:
+        """As in `Received`; and so are the next ones."""
+        return self.received.method
 
     @property
     def path(self) -> str:
-        """As in `Received`; and so are the next ones."""
         return self.received.path
 
     @property
@@ -354,8 +355,38 @@ class Exchange:
         return self.received.body
 
     @property
+    def at(self) -> float:
+        return self.received.at
+
+    @property
+    def clock(self) -> float:
+        return self.received.clock
+
+    @property
+    def connection(self) -> int:
+        return self.received.connection
+
+    @property
+    def target(self) -> Target | None:
+        return self.received.target
+
+    # What was played
+
+    @property
+    def api(self) -> str | None:
+        """As in `Played`; and so are the next ones."""
+        return self.played.api
+
+    @property
+    def model(self) -> str | None:
+        return self.played.model
+
+    @property
+    def stream(self) -> bool:
+        return self.played.stream
+
+    @property
     def scenario(self) -> str | None:
-        """As in `Played`; and so is the next one."""
         return self.played.scenario
 
     @property
@@ -363,9 +394,73 @@ class Exchange:
         return self.played.turn
 
     @property
+    def position(self) -> int | None:
+        return self.played.position
+
+    @property
+    def attempt(self) -> int:
+        return self.played.attempt
+
+    @property
+    def quirks(self) -> tuple[str, ...]:
+        return self.played.quirks
+
+    @property
+    def recorded(self) -> str:
+        return self.played.recorded
+
+    @property
+    def repeated(self) -> bool:
+        return self.played.repeated
+
+    @property
+    def answer_id(self) -> str | None:
+        return self.played.answer_id
+
+    # What was sent of it
+
+    @property
+    def bytes_sent(self) -> int:
+        """As in `Sent`; and so are the next ones."""
+        return self.sent.bytes
+
+    @property
+    def marks(self) -> array[float] | None:
+        return self.sent.marks
+
+    @property
+    def ended(self) -> float | None:
+        return self.sent.ended
+
+    @property
+    def client_gone(self) -> bool:
+        return self.sent.client_gone
+
+    @property
+    def stopped(self) -> bool:
+        return self.sent.stopped
+
+    @property
+    def duration(self) -> float:
+        return self.sent.duration
+
+    @property
+    def complete(self) -> bool:
+        return self.sent.complete
+
+    @property
     def fault(self) -> str:
-        """As in `Sent`."""
         return self.sent.fault
+
+    @property
+    def struck(self) -> float | None:
+        return self.sent.struck
+
+    @property
+    def struck_after(self) -> int | None:
+        return self.sent.struck_after
+
+    # Of both
 
     @property
     def outcome(self) -> ExchangeOutcome:
@@ -396,7 +491,7 @@ class Exchange:
     @property
     def broken_off(self) -> bool:
         """Whether the answer was not sent whole: the client left, or the server stopped."""
-        return self.sent.client_gone or self.sent.stopped
+        return self.client_gone or self.stopped
 
     @property
     def fault_missed(self) -> str:
@@ -505,14 +600,10 @@ class Exchange:
             body_size=self.body_size,
         )
 
-    def shown(self, names: Iterable[str]) -> dict[str, Any]:
-        """The values of some fields of its JSON."""
-        return {name: _SHOWN[name](self) for name in names}
-
     def as_json(self) -> dict[str, Any]:
         """As the control route shows it; a body that is not UTF-8 is in `body_base64`, and
         only a shortened one has `body_size`."""
-        entry = self.shown(_SHOWN)
+        entry = {name: getattr(self, name) for name in _SHOWN}
         if self.body_size is not None:
             entry["body_size"] = self.body_size
         try:

@@ -55,11 +55,11 @@ class SentAnswers:
             if exchange is wanted:
                 return exchange, answer
         near = [
-            (abs(one.received.at - wanted.received.at), at)
+            (abs(one.at - wanted.at), at)
             for at, (one, _) in enumerate(self._kept)
-            if (one.received.connection, one.session, one.path, one.status)
-            == (wanted.received.connection, wanted.session, wanted.path, wanted.status)
-            and one.sent.duration == wanted.sent.duration
+            if (one.connection, one.session, one.path, one.status)
+            == (wanted.connection, wanted.session, wanted.path, wanted.status)
+            and one.duration == wanted.duration
         ]
         return self._kept[min(near)[1]] if near else None
 

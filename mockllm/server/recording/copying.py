@@ -183,14 +183,14 @@ class AnswerCopy:
 
     @property
     def _source(self) -> str:
-        return f"{self._exchange.received.method} {shown_url(self._exchange.path)}"
+        return f"{self._exchange.method} {shown_url(self._exchange.path)}"
 
     def _captured(self) -> Captured:
         """The exchange as far as it is known."""
         exchange, upstream = self._exchange, self._upstream
         response = upstream.response
         return Captured(
-            method=exchange.received.method,
+            method=exchange.method,
             url=self._url,
             request_headers=tuple(_lowered(self._headers)),
             request_body=exchange.body if self._upload is None else self._upload.body,
@@ -198,7 +198,7 @@ class AnswerCopy:
             headers=tuple(_lowered(upstream.headers)),
             chunks=tuple(self._chunks),
             cut=self.cut,
-            at=exchange.received.at,
+            at=exchange.at,
             source=self._source,
             reason=unusual_reason(response.status, upstream.reason),
             trailers=tuple(_lowered(upstream.trailers)),

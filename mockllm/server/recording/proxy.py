@@ -245,7 +245,7 @@ class Proxy:
     ) -> web.StreamResponse:
         message = "WebSocket connections are not passed on and not recorded"
         if self._recorder is not None:
-            source = f"{exchange.received.method} {shown_url(exchange.path)}"
+            source = f"{exchange.method} {shown_url(exchange.path)}"
             self._recorder.skip(source, f"{source}: {message}")
         message += ". Let the client connect to the service itself."
         return await self._refuse(request, protocol, exchange, message, 501, "websocket")
@@ -307,10 +307,10 @@ class Proxy:
 
 def _parsed(protocol: WireProtocol, exchange: Exchange) -> Request | None:
     """The request of an exchange; None for one that cannot be read."""
-    if exchange.received.target is None:
+    if exchange.target is None:
         return None
     try:
-        return protocol.parse(parse_object(exchange.body), exchange.received.target, False)
+        return protocol.parse(parse_object(exchange.body), exchange.target, False)
     except RequestError:
         return None
 

@@ -6,20 +6,23 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 
 from mockllm.core.events import StreamError, Usage
 from mockllm.core.frame import Frame
 from mockllm.core.turn import Opaque, Reasoning, Refusal, Text, ToolCall, Turn
+from mockllm.errors import ScenarioError
 from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS
 from mockllm.recording.drafting.answers import unresolve
+from mockllm.recording.drafting.yaml_drafting import answering, with_turn
 from mockllm.replay.compilation.resolve import resolve
 from mockllm.replay.loading import loads
 from mockllm.scenario.dump import dump
-from mockllm.scenario.model import Scenario
+from mockllm.scenario.model import Scenario, TextCondition
 from mockllm.tapes.recorded_turn import writable
 from tests.cases import for_all
-from tests.strategies import every_part, opaques, tool_calls, turns
+from tests.strategies import every_part, json_values, opaques, tool_calls, turns
 from tests.tools.streams import CORPUS
 from tools.corpus import decoded, recordings
 
@@ -129,3 +132,20 @@ def test_numbers_are_clamped() -> None:
     """Negative or huge token counts become values that a file may have."""
     written = again(Turn((Text(("a",)),), "stop", Usage(-1, 10**12)))
     assert written.usage == Usage(0, 10**9)
+
+
+user_texts = st.text(st.characters(codec=None), min_size=1)
+
+
+@given(turns(every_part | opaques | tool_calls(well_formed=False)), user_texts, json_values)
+def test_a_turn_in_a_scenario_can_be_loaded(turn: Turn, user: str, field: object) -> None:
+    """Also with a condition on any text of a user, and with any field of the service: what cannot
+    be loaded, such as half of a character, is left out, or the scenario is refused."""
+    spec = answering(unresolve(writable(turn)), TextCondition("equals", user))
+    spec = replace(spec, extra=(("chat", {"event": {"field": field}}),))
+    try:
+        scenario, _ = with_turn(Scenario("a", ()), spec)
+    except ScenarioError:
+        assert any("\ud800" <= character <= "\udfff" for character in user)
+        return
+    assert loads(dump(scenario)) == (scenario,)
