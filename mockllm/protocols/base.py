@@ -1,7 +1,7 @@
 """`WireProtocol`, the description of one API: pure functions, a few small records, two classes.
 
 Each protocol is a package in this folder, with the same modules: `request`, `encoder`, `decoder`,
-`client`, `records`, and a `protocol` that ends in `PROTOCOL = WireProtocol(...)`. Its `__init__`
+`client`, and a `protocol` that ends in `PROTOCOL = WireProtocol(...)`. Its `__init__`
 has the `Address`, which is all that a server needs before the first request. All knowledge of an
 API is in its package. A package imports nothing from its siblings, from scenarios or from the
 server. It reads no clock and no randomness: every generated value is derived from `Reply.seed`.
@@ -218,7 +218,7 @@ class WireProtocol:
         error_headers: the headers of an error answer; `retry_after` is in seconds.
         headers: the headers of a successful answer; the argument is whether it is streamed.
         project: the turn without everything that this protocol cannot express: the result of
-            `fold(decode(encode(expand(turn))))`. `losses` describes the difference.
+            `fold(decode(encode(expand(turn))))`. docs/protocols.md describes the difference.
         client: the requests that clients send.
         detect: how a recorded exchange is recognised.
         events: what can be read from one event without the others.
@@ -264,7 +264,6 @@ class WireProtocol:
     fields: FieldNames = field(default_factory=FieldNames)
     stored: StoredAnswers | None = None
     decode_error: Callable[[Mapping[str, Any]], StreamError | None] = lambda _: None
-    losses: tuple[str, ...] = ()
     lookups: Mapping[Operation, Callable[[Lookup], dict[str, Any]]] = field(default_factory=dict)
     fallback_routes: tuple[FallbackRoute, ...] = ()
     guard: Callable[[Mapping[str, str], Target], None] | None = None

@@ -11,9 +11,6 @@ from dataclasses import replace
 from mockllm.core.turn import ToolCall, Turn
 from mockllm.protocols.base import dumps
 
-LOSS = "A call of a custom tool is sent as a call of a function with its text as `input`."
-"""The loss of an API without custom tools."""
-
 
 def with_functions(turn: Turn) -> Turn:
     """The turn with functions in place of custom tools, with as many fragments as before."""

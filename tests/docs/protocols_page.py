@@ -1,12 +1,14 @@
 """Writes docs/protocols.md: `python -m tests.docs.protocols_page`.
 
-Everything below the introduction is generated: the lists are those of the protocol packages, and
+Everything below the introduction is generated: the lists are those of `losses.yaml`, and
 the table is measured with real clients on every shipped scenario.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
+
+import yaml
 
 from mockllm import ServerOptions, ServerThread
 from mockllm.protocols import PROTOCOLS
@@ -15,6 +17,7 @@ from mockllm.replay.losses import find_losses
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "protocols.md"
+LOSSES = Path(__file__).with_name("losses.yaml")
 
 HEAD = """\
 # The protocols
@@ -47,10 +50,11 @@ below the table.
 def losses() -> str:
     """What each protocol cannot express, and which shipped scenarios that concerns."""
     scenarios = load([ROOT / "scenarios"])
+    written = yaml.safe_load(LOSSES.read_text())
     out = []
     for protocol in PROTOCOLS.values():
         out += [f"## {protocol.address.title}", "", f"`{protocol.name}` in a scenario.", ""]
-        out += [f"- {line}" for line in protocol.losses]
+        out += [f"- {line}" for line in written[protocol.name]]
         met = [
             str(loss)
             for scenario in scenarios

@@ -2,10 +2,9 @@
 
 https://docs.ag-ui.com
 
-`request` (with `messages`) parses the input of a run; `encoder` writes its stream
-and `decoder` reads it; `objects` has what both share, `errors` all
-errors; `created` makes ids of threads and runs; `records` lists what the API cannot express;
-`protocol` is the whole. AG-UI always streams: the body form is mockllm's own.
+`request` (with `messages`) parses the input of a run; `encoder` writes its stream and `decoder`
+reads it; `objects` has what both share, `errors` all errors; `created` makes ids of threads and
+runs; `protocol` is the whole. AG-UI always streams: the body form is mockllm's own.
 """
 
 from __future__ import annotations

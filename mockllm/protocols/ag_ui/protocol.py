@@ -2,21 +2,37 @@
 
 from __future__ import annotations
 
-from mockllm.protocols.ag_ui import ADDRESS, records
+from collections.abc import Mapping
+from typing import Any
+
+from mockllm.protocols.ag_ui import ADDRESS
 from mockllm.protocols.ag_ui.client import CLIENT
 from mockllm.protocols.ag_ui.created import create
 from mockllm.protocols.ag_ui.decoder import Decoder, decode_body
 from mockllm.protocols.ag_ui.encoder import Encoder, encode_body
 from mockllm.protocols.ag_ui.errors import error_body, error_headers, headers
+from mockllm.protocols.ag_ui.objects import ENDINGS, Options
 from mockllm.protocols.ag_ui.request import options, parse
 from mockllm.protocols.base import Reply, WireProtocol
-
-__all__ = ["PROTOCOL"]
+from mockllm.protocols.decoding import projection
+from mockllm.protocols.records import (
+    Detection,
+    FieldNames,
+    Normalisation,
+    ObjectPlace,
+    StreamEvents,
+)
+from mockllm.protocols.values import mapped_text, string
 
 
 def _answer_id(reply: Reply) -> str:
     run_id: str = reply.options.run_id
     return run_id
+
+
+def _is_text(name: str, event: Mapping[str, Any]) -> bool:
+    # Arguments of calls are deltas, too.
+    return name == "delta" and str(event.get("type")).endswith("MESSAGE_CONTENT")
 
 
 PROTOCOL = WireProtocol(
@@ -31,17 +47,31 @@ PROTOCOL = WireProtocol(
     error_body=error_body,
     error_headers=error_headers,
     headers=headers,
-    project=records.project,
+    project=projection(Encoder, Decoder, Options()),
     client=CLIENT,
-    detect=records.DETECTION,
-    events=records.EVENTS,
-    fields=records.FIELDS,
-    normalize=records.NORMALISATION,
+    detect=Detection(
+        request=lambda body: {"threadId", "runId", "messages"} <= body.keys(),
+        answer=lambda value: value.get("type") in ("RUN_STARTED", "RUN_ERROR"),
+    ),
+    events=StreamEvents(
+        is_end=lambda event: bool(event.get("error")) or string(event.get("type")) in ENDINGS,
+        map_text=mapped_text(_is_text, frozenset({"input"})),
+    ),
+    fields=FieldNames(
+        fragments=frozenset({"content", "delta"}),
+        arguments=frozenset({"arguments"}),
+        labels=frozenset({"id", "messageId", "name", "parentMessageId", "role", "runId"})
+        | {"threadId", "toolCallId", "toolCallName", "type"},
+        item_ids=frozenset({"messageId", "toolCallId"}),
+    ),
+    normalize=Normalisation(
+        made_up=frozenset({"timestamp", "threadId", "runId", "messageId", "parentMessageId"}),
+        places={"event": ObjectPlace(("",), ("",))},
+    ),
     lookups={"create": create},
     zero_arguments="",
     finish_values={
         "stop": ("RUN_FINISHED", "success"),
         "tool_calls": ("RUN_FINISHED", "success", "stop"),
     },
-    losses=records.LOSSES,
 )

@@ -3,9 +3,8 @@
 https://docs.claude.com/en/api/messages and https://docs.claude.com/en/docs/build-with-claude/streaming
 
 `request` (with `messages`) parses requests; `encoder` writes answers and `decoder` (with
-`assembly`) reads them; `blocks` has what both sides share; `records` lists what the API cannot
-express; `service` has errors, headers, the list of models and token counts; `protocol` is the
-whole.
+`assembly`) reads them; `blocks` has what both sides share; `service` has errors, headers, the list
+of models and token counts; `protocol` is the whole.
 """
 
 from __future__ import annotations

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from mockllm.protocols.anthropic_messages import ADDRESS, records
+from collections.abc import Mapping
+from typing import Any
+
+from mockllm.core.events import Start
+from mockllm.protocols.anthropic_messages import ADDRESS
 from mockllm.protocols.anthropic_messages.blocks import message_id
 from mockllm.protocols.anthropic_messages.client import CLIENT
 from mockllm.protocols.anthropic_messages.decoder import Decoder, decode_body
@@ -19,8 +23,25 @@ from mockllm.protocols.anthropic_messages.service import (
     models,
 )
 from mockllm.protocols.base import WireProtocol
+from mockllm.protocols.decoding import projection
+from mockllm.protocols.records import (
+    Detection,
+    FieldNames,
+    Normalisation,
+    ObjectPlace,
+    StreamEvents,
+    identity,
+)
+from mockllm.protocols.values import mapped_text
 
-__all__ = ["PROTOCOL"]
+
+def _identity(value: Mapping[str, Any]) -> Start:
+    # `message_start` holds the message, a body is one.
+    message = value.get("message")
+    return identity(message if isinstance(message, dict) else value)
+
+
+_ENDINGS = ("message_delta", "message_stop", "error")
 
 
 PROTOCOL = WireProtocol(
@@ -36,19 +57,45 @@ PROTOCOL = WireProtocol(
     error_headers=error_headers,
     service_errors=SERVICE_ERRORS,
     headers=answer_headers,
-    project=records.project,
+    project=projection(Encoder, Decoder, None),
     client=CLIENT,
-    detect=records.DETECTION,
-    events=records.EVENTS,
-    fields=records.FIELDS,
-    normalize=records.NORMALISATION,
+    detect=Detection(
+        answer=lambda value: value.get("type") in ("message_start", "message"),
+        identity=_identity,
+    ),
+    events=StreamEvents(
+        is_end=lambda event: bool(event.get("error")) or event.get("type") in _ENDINGS,
+        map_text=mapped_text(lambda name, _: name in ("text", "thinking"), frozenset({"input"})),
+        id_path="message.id",
+        model_path="message.model",
+    ),
+    fields=FieldNames(
+        fragments=frozenset({"input", "partial_json", "text", "thinking"}),
+        arguments=frozenset({"partial_json"}),
+        labels=frozenset({"id", "model", "name", "role", "stop_reason", "type"}),
+        opaque=frozenset({"signature"}),
+        item_ids=frozenset({"index"}),
+    ),
+    normalize=Normalisation(
+        # The usage in `message_start` is provisional; `message_delta` has the final one.
+        made_up=frozenset(
+            {"message.id", "message.model", "message.usage", "id", "model", "request_id"}
+            | {"usage.inference_geo"}
+        ),
+        keepalive=frozenset({"ping"}),
+        places={
+            "event": ObjectPlace(("",), ()),
+            "message": ObjectPlace(("message",), ("",)),
+            "call": ObjectPlace(("content_block",), ("content",), is_call=True),
+            "usage": ObjectPlace(("usage",), ("usage",)),
+        },
+    ),
     zero_arguments="",
     finish_values={
         "stop": ("end_turn",),
         "tool_calls": ("tool_use",),
         "length": ("max_tokens",),
     },
-    losses=records.LOSSES,
     lookups={"models": models, "model": model, "count_tokens": count_tokens},
     guard=guard,
     call_prefix="toolu_",

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
+from mockllm.core.events import Start
 from mockllm.core.seeded import tokens
 from mockllm.core.target import Target
 from mockllm.errors import RequestError
 from mockllm.protocols.base import Lookup, WireProtocol
-from mockllm.protocols.gemini import ADDRESS, records
+from mockllm.protocols.decoding import projection
+from mockllm.protocols.gemini import ADDRESS
 from mockllm.protocols.gemini.client import CLIENT
 from mockllm.protocols.gemini.contents import messages, text_of
 from mockllm.protocols.gemini.decoder import Decoder, decode_body
@@ -21,12 +24,18 @@ from mockllm.protocols.gemini.errors import (
     guard,
 )
 from mockllm.protocols.gemini.fallback import FALLBACK_ROUTES
-from mockllm.protocols.gemini.fields import FINISHES
+from mockllm.protocols.gemini.fields import FINISHES, Options
 from mockllm.protocols.gemini.joining import join
 from mockllm.protocols.gemini.request import model_of, options, parse
 from mockllm.protocols.gemini.schema import get
-
-__all__ = ["PROTOCOL"]
+from mockllm.protocols.records import (
+    Detection,
+    FieldNames,
+    Normalisation,
+    ObjectPlace,
+    StreamEvents,
+)
+from mockllm.protocols.values import mapped_text, mapping, string
 
 _Json = dict[str, Any]
 
@@ -78,6 +87,22 @@ def _lists_errors(target: Target) -> bool:
     return target.method == "streamGenerateContent" and target.query.get("alt") != "sse"
 
 
+def _identity(value: Mapping[str, Any]) -> Start:
+    model = string(value.get("model")) or string(value.get("modelVersion"))
+    return Start(string(value.get("responseId")), model.removeprefix("models/"))
+
+
+def _is_end(chunk: Mapping[str, Any]) -> bool:
+    candidates = chunk.get("candidates")
+    return bool(chunk.get("error") or chunk.get("promptFeedback")) or (
+        isinstance(candidates, list)
+        and any(mapping(candidate).get("finishReason") for candidate in candidates)
+    )
+
+
+_CALL = ("candidates.content.parts.functionCall",)
+
+
 PROTOCOL = WireProtocol(
     address=ADDRESS,
     parse=parse,
@@ -91,16 +116,43 @@ PROTOCOL = WireProtocol(
     error_headers=error_headers,
     service_errors=SERVICE_ERRORS,
     headers=answer_headers,
-    project=records.project,
+    project=projection(Encoder, Decoder, Options()),
     client=CLIENT,
-    detect=records.DETECTION,
-    events=records.EVENTS,
-    fields=records.FIELDS,
-    normalize=records.NORMALISATION,
+    detect=Detection(
+        request=lambda body: "contents" in body,
+        answer=lambda value: "candidates" in value or "promptFeedback" in value,
+        identity=_identity,
+    ),
+    events=StreamEvents(
+        is_end=_is_end,
+        map_text=mapped_text(
+            lambda name, _: name == "text", frozenset({"functionCall", "groundingMetadata"})
+        ),
+        id_path="responseId",
+        model_path="modelVersion",
+    ),
+    fields=FieldNames(
+        fragments=frozenset({"text"}),
+        arguments=frozenset({"args"}),
+        labels=frozenset({"finishReason", "id", "modelVersion", "name", "responseId", "role"}),
+        opaque=frozenset({"thoughtSignature"}),
+        item_ids=frozenset({"index"}),
+    ),
+    normalize=Normalisation(
+        # Protocol buffers omit zeros, so servers may leave out the index of the first candidate.
+        made_up=frozenset({"responseId", "modelVersion", "createTime", "candidates.index"}),
+        usage="usageMetadata",
+        places={
+            "event": ObjectPlace(("",), ("",)),
+            "choice": ObjectPlace(("candidates",), ("candidates",)),
+            "message": ObjectPlace(("candidates.content",), ("candidates.content",)),
+            "call": ObjectPlace(_CALL, _CALL, is_call=True),
+            "usage": ObjectPlace(("usageMetadata",), ("usageMetadata",)),
+        },
+    ),
     fallback_routes=FALLBACK_ROUTES,
     finish_values={reason: (value,) for reason, value in FINISHES.items()},
     role="model",
-    losses=records.LOSSES,
     lists_errors=_lists_errors,
     lookups={"models": _models, "model": _model, "count_tokens": _count_tokens},
     guard=guard,

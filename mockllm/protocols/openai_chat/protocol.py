@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from mockllm.errors import RequestError
 from mockllm.protocols.base import EPOCH, Lookup, WireProtocol
-from mockllm.protocols.openai_chat import ADDRESS, records
+from mockllm.protocols.decoding import projection
+from mockllm.protocols.openai_chat import ADDRESS
 from mockllm.protocols.openai_chat.client import CLIENT
 from mockllm.protocols.openai_chat.decoder import Decoder, decode_body
 from mockllm.protocols.openai_chat.encoder import Encoder, encode_body
 from mockllm.protocols.openai_chat.fallback import FALLBACK_ROUTES
 from mockllm.protocols.openai_chat.fields import answer_id
 from mockllm.protocols.openai_chat.joining import join
-from mockllm.protocols.openai_chat.request import options, parse
+from mockllm.protocols.openai_chat.request import Options, options, parse
 from mockllm.protocols.openai_common import (
     SERVICE_ERRORS,
     answer_headers,
     error_body,
     error_headers,
 )
+from mockllm.protocols.records import (
+    Detection,
+    FieldNames,
+    Normalisation,
+    ObjectPlace,
+    StreamEvents,
+)
 from mockllm.protocols.service import looked_up_model
-
-__all__ = ["PROTOCOL"]
+from mockllm.protocols.values import mapped_text, mapping
 
 
 def _model_object(name: str) -> dict[str, Any]:
@@ -46,6 +54,17 @@ def _model(lookup: Lookup) -> dict[str, Any]:
     return _model_object(name)
 
 
+_TEXT = frozenset({"content", "refusal", "reasoning_content"})
+
+
+def _is_end(chunk: Mapping[str, Any]) -> bool:
+    choices = chunk.get("choices")
+    return bool(chunk.get("error")) or (
+        isinstance(choices, list)
+        and any(mapping(choice).get("finish_reason") for choice in choices)
+    )
+
+
 PROTOCOL = WireProtocol(
     address=ADDRESS,
     parse=parse,
@@ -59,17 +78,45 @@ PROTOCOL = WireProtocol(
     error_headers=error_headers,
     service_errors=SERVICE_ERRORS,
     headers=answer_headers,
-    project=records.project,
+    project=projection(Encoder, Decoder, Options(stream_usage=True)),
     client=CLIENT,
-    detect=records.DETECTION,
-    events=records.EVENTS,
-    fields=records.FIELDS,
-    normalize=records.NORMALISATION,
+    detect=Detection(
+        answer=lambda value: "choices" in value,
+        likely_request=lambda body: "messages" in body,
+    ),
+    events=StreamEvents(
+        is_end=_is_end,
+        map_text=mapped_text(lambda name, _: name in _TEXT, frozenset({"logprobs"})),
+        id_path="id",
+        model_path="model",
+    ),
+    fields=FieldNames(
+        # Services send reasoning as `reasoning` or `thinking` too; custom tools have an `input`.
+        fragments=_TEXT | {"arguments", "input", "reasoning", "text", "thinking"},
+        arguments=frozenset({"arguments"}),
+        labels=frozenset({"finish_reason", "id", "model", "name", "object", "role", "service_tier"})
+        | {"system_fingerprint", "tool_call_id", "type"},
+        opaque=frozenset({"obfuscation"}),
+        item_ids=frozenset({"index", "tool_call_id"}),
+    ),
+    normalize=Normalisation(
+        made_up=frozenset(
+            {"id", "created", "model", "service_tier", "system_fingerprint", "obfuscation"}
+        ),
+        places={
+            "event": ObjectPlace(("",), ("",)),
+            "choice": ObjectPlace(("choices",), ("choices",)),
+            "message": ObjectPlace(("choices.delta",), ("choices.message",)),
+            "call": ObjectPlace(
+                ("choices.delta.tool_calls",), ("choices.message.tool_calls",), is_call=True
+            ),
+            "usage": ObjectPlace(("usage",), ("usage",)),
+        },
+    ),
     fallback_routes=FALLBACK_ROUTES,
     zero_arguments="{}",
     finish_values={"refusal": ("stop",)},
     end_data="[DONE]",
-    losses=records.LOSSES,
     lookups={"models": _models, "model": _model},
     join=join,
 )

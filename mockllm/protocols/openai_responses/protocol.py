@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
+from mockllm.core.events import Start
 from mockllm.protocols.base import Reply, WireProtocol
+from mockllm.protocols.decoding import projection
 from mockllm.protocols.openai_common import (
     SERVICE_ERRORS,
     answer_headers,
     error_body,
     error_headers,
 )
-from mockllm.protocols.openai_responses import ADDRESS, records
+from mockllm.protocols.openai_responses import ADDRESS
 from mockllm.protocols.openai_responses.client import CLIENT
 from mockllm.protocols.openai_responses.decoder import Decoder, decode_body
 from mockllm.protocols.openai_responses.encoder import Encoder, encode_body
-from mockllm.protocols.openai_responses.objects import numbered, response_id
+from mockllm.protocols.openai_responses.objects import Options, numbered, response_id
 from mockllm.protocols.openai_responses.request import options, parse
 from mockllm.protocols.openai_responses.routes import (
     FALLBACK_ROUTES,
@@ -22,12 +27,42 @@ from mockllm.protocols.openai_responses.routes import (
     listed_input,
     stored_answer,
 )
-
-__all__ = ["PROTOCOL"]
+from mockllm.protocols.records import (
+    Detection,
+    FieldNames,
+    Normalisation,
+    ObjectPlace,
+    StreamEvents,
+    identity,
+)
+from mockllm.protocols.values import mapped_text
 
 
 def _answer_id(reply: Reply) -> str:
     return response_id(reply.token)
+
+
+def _answer(value: Mapping[str, Any]) -> bool:
+    kind = value.get("type")
+    return value.get("object") == "response" or (
+        isinstance(kind, str) and kind.startswith("response.")
+    )
+
+
+def _identity(value: Mapping[str, Any]) -> Start:
+    # Events hold the response, bodies are one.
+    response = value.get("response")
+    return identity(response if isinstance(response, dict) else value)
+
+
+_ENDINGS = ("response.completed", "response.incomplete", "response.failed", "error")
+_TEXT_DELTAS = ("text.delta", "refusal.delta")
+
+
+def _is_text(name: str, value: Mapping[str, Any]) -> bool:
+    if name == "delta":  # of text or of arguments
+        return str(value.get("type")).endswith(_TEXT_DELTAS)
+    return name in ("text", "refusal")
 
 
 PROTOCOL = WireProtocol(
@@ -44,12 +79,47 @@ PROTOCOL = WireProtocol(
     service_errors=SERVICE_ERRORS,
     numbered=numbered,
     headers=answer_headers,
-    project=records.project,
+    project=projection(Encoder, Decoder, Options()),
     client=CLIENT,
-    detect=records.DETECTION,
-    events=records.EVENTS,
-    fields=records.FIELDS,
-    normalize=records.NORMALISATION,
+    detect=Detection(
+        answer=_answer,
+        likely_request=lambda body: "input" in body,
+        identity=_identity,
+    ),
+    events=StreamEvents(
+        is_end=lambda event: bool(event.get("error")) or event.get("type") in _ENDINGS,
+        map_text=mapped_text(_is_text, frozenset({"input", "logprobs", "tools"})),
+        id_path="response.id",
+        model_path="response.model",
+    ),
+    fields=FieldNames(
+        fragments=frozenset({"arguments", "content", "delta", "input", "refusal", "text"}),
+        arguments=frozenset({"arguments"}),
+        labels=frozenset({"call_id", "id", "item_id", "model", "name", "object", "response_id"})
+        | {"role", "service_tier", "status", "type"},
+        opaque=frozenset({"encrypted_content", "obfuscation"}),
+        item_ids=frozenset({"content_index", "item_id", "output_index", "summary_index"}),
+    ),
+    normalize=Normalisation(
+        made_up=frozenset(
+            {"sequence_number", "obfuscation", "item_id", "item.id"}
+            | {"response.id", "response.output.id", "response.output.encrypted_content"}
+            | {"response.created_at", "response.completed_at", "response.model"}
+        ),
+        answer_fields={
+            "response": frozenset(
+                {"object", "status", "output", "usage", "error", "incomplete_details"}
+            )
+        },
+        replaced={"response.output_item.added": "encrypted_content"},
+        envelope="response",
+        places={
+            "event": ObjectPlace(("",), ()),
+            "message": ObjectPlace(("response",), ("response",)),
+            "call": ObjectPlace(("item", "response.output"), ("response.output",), is_call=True),
+            "usage": ObjectPlace(("response.usage",), ("response.usage",)),
+        },
+    ),
     fallback_routes=FALLBACK_ROUTES,
     stored=STORED_ANSWERS,
     zero_arguments="{}",
@@ -60,7 +130,6 @@ PROTOCOL = WireProtocol(
         "length": ("max_output_tokens", "incomplete"),
         "content_filter": ("incomplete",),
     },
-    losses=records.LOSSES,
     lookups={
         "response": stored_answer,
         "delete_response": deleted_answer,

@@ -13,7 +13,6 @@ from tests.sixth_protocol.echo.joining import join
 from tests.sixth_protocol.echo.records import (
     DETECTION,
     EVENTS,
-    LOSSES,
     NORMALISATION,
     project,
 )
@@ -39,7 +38,6 @@ PROTOCOL = WireProtocol(
     detect=DETECTION,
     events=EVENTS,
     normalize=NORMALISATION,
-    losses=LOSSES,
     lookups={"models": voices},
     guard=guard,
     call_prefix="cue_",

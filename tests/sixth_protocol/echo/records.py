@@ -24,13 +24,5 @@ EVENTS = StreamEvents(
 
 NORMALISATION = Normalisation(made_up=frozenset({"show", "speaker"}), usage="tally")
 
-LOSSES = (
-    "Parts have no index: they come back in the order in which they open.",
-    "Citations, log probabilities and that reasoning is a summary are not sent.",
-    "A stream that is cut reports no usage.",
-    "A finish word of another API comes back as `stop` with that word.",
-    "Frames of other APIs are left out.",
-)
-
 project = projection(Encoder, Decoder, Options())
-"""The turn as it comes back from the stream; `LOSSES` describes what is missing."""
+"""The turn as it comes back from the stream."""
