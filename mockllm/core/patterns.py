@@ -47,27 +47,37 @@ class PatternGaveUpError(RequestError):
 class TimedPattern:
     """A regular expression that a user or a client wrote.
 
+    It is checked when it is made, and compiled when it is first searched for: compiling takes three
+    times as long, and of the patterns of a folder few are searched for. `regex` reads whatever `re`
+    reads, so nothing is wrong only then.
+
     Raises:
         PatternError: see there.
     """
 
-    __slots__ = ("_compiled", "text")
+    __slots__ = ("_regex", "text")
 
     def __init__(self, text: str) -> None:
-        # Imported here: starting does not need it, and few scenarios have patterns.
-        import regex  # type: ignore[import-untyped]
-
         self.text = text
+        self._regex: Any = None
         try:
             with warnings.catch_warnings():
                 # `re` warns where `regex` might read a class in another way, such as `[[:alpha:]]`.
                 warnings.simplefilter("error", FutureWarning)
                 _check_size(parser.parse(text), len(text))
-            if fuzzy := _FUZZY.search(text):
-                raise PatternError(f"has {fuzzy[1]!r}; put a backslash before its bracket")
-            self._compiled = regex.compile(text, regex.VERSION0, cache_pattern=False)
-        except (re.error, regex.error, FutureWarning, OverflowError, RecursionError) as problem:
+        except (re.error, FutureWarning, OverflowError, RecursionError) as problem:
             raise PatternError(f"must be a regular expression of Python; {problem}") from problem
+        if fuzzy := _FUZZY.search(text):
+            raise PatternError(f"has {fuzzy[1]!r}; put a backslash before its bracket")
+
+    @property
+    def _compiled(self) -> Any:
+        if self._regex is None:
+            # Imported here: starting does not need it, and few scenarios have patterns.
+            import regex  # type: ignore[import-untyped]
+
+            self._regex = regex.compile(self.text, regex.VERSION0, cache_pattern=False)
+        return self._regex
 
     def found_in(self, text: str, long: Callable[[], None] | None = None) -> bool:
         """Whether it matches anywhere in a text.

@@ -129,3 +129,9 @@ def test_places_that_take_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
     for search in (pattern.spans, pattern.is_whole):
         with pytest.raises(PatternGaveUpError, match=r"gave up the regular expression '\(x\+x"):
             search("x" * 5000)
+
+
+@given(_PATTERNS)
+def test_what_python_reads_compiles(pattern: str) -> None:
+    """A pattern is refused when a scenario is loaded, or never: the first search refuses none."""
+    assert TimedPattern(pattern).spans("") == []

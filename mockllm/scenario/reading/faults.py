@@ -24,9 +24,9 @@ from mockllm.scenario.reading.values import (
 )
 from mockllm.scenario.reading.wording import suggestion
 
-_COUNT = re.compile(r"(\d{1,9}) ?(events?|bytes?)\Z", re.ASCII)
-_EVENT = re.compile(r"event ?(\d{1,9})\Z", re.ASCII)
-_CALL = re.compile(r"(\S+) arguments\Z")
+_COUNT = r"([0-9]{1,9}) ?(events?|bytes?)"
+_EVENT = r"event ?([0-9]{1,9})"
+_CALL = r"(\S+) arguments"
 _CONTENT = ("text", "reasoning", "refusal")
 
 _MOST = 1_000_000_000
@@ -34,7 +34,7 @@ _MOST = 1_000_000_000
 
 def _after(node: Node, findings: Findings) -> Place | None:
     value = node.value if isinstance(node, Scalar) else ""
-    count = _COUNT.match(value)
+    count = re.fullmatch(_COUNT, value)
     if count is not None:
         return Place("events" if count[2].startswith("event") else "bytes", int(count[1]))
     try:
@@ -48,13 +48,13 @@ def _inside(node: Node, findings: Findings) -> Place | None:
     value = text(node, findings)
     if value is None:
         return None
-    if (event := _EVENT.match(value)) is not None and event[1].strip("0"):
+    if (event := re.fullmatch(_EVENT, value)) is not None and event[1].strip("0"):
         return Place("in event", int(event[1]))
     if value == "character":
         return Place("in character")
     if value in _CONTENT:
         return Place("in content", name=value)
-    if (call := _CALL.match(value)) is not None:
+    if (call := re.fullmatch(_CALL, value)) is not None:
         return Place("in call", name=call[1])
     findings.must_be(
         node, "'event 3', 'character', 'text', 'reasoning', 'refusal' or 'ID arguments'"

@@ -34,7 +34,7 @@ MAX_NODES = 250_000
 PARSER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 _STR = "tag:yaml.org,2002:str"
-_UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_UNPRINTABLE = "[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _HALF_PAIR = "an escape from \\ud800 to \\udfff is half a character; write the character itself"
 
@@ -120,7 +120,7 @@ def _character(text: str, mark: Mark) -> str:
 
 
 def _unprintable_problem(text: str, name: str) -> Problem:
-    match = _UNPRINTABLE.search(text)
+    match = re.search(_UNPRINTABLE, text)
     at = match.start() if match else 0
     line = text.count("\n", 0, at) + 1
     column = at - text.rfind("\n", 0, at)

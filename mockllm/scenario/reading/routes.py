@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from difflib import get_close_matches
 from typing import Any, Literal
 
 from mockllm.scenario import model as m
@@ -17,6 +16,7 @@ from mockllm.scenario.reading.locate import KeyPath
 from mockllm.scenario.reading.nodes import Mapping, Node
 from mockllm.scenario.reading.tables import inner_path, path_of_file, table
 from mockllm.scenario.reading.values import Findings, json_value, readable_fields, text
+from mockllm.scenario.reading.wording import similar
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 """The methods of routes. The server itself answers OPTIONS, for pages in a browser."""
@@ -25,9 +25,9 @@ _Body = Literal["json", "text", "base64", "file"]
 BODIES: tuple[_Body, ...] = ("json", "text", "base64", "file")
 """The keys of `answer` that hold a body."""
 
-_PATH = re.compile(r"/(?:(?![?#{}])[!-~]|\{[A-Za-z_][A-Za-z0-9_]*\})*")
-_NAME = re.compile(r"\{(\w+)\}")
-_OWN = re.compile(r"/_mockllm/|/s/[^/]+/")
+_PATH = r"/(?:(?![?#{}])[!-~]|\{[A-Za-z_][A-Za-z0-9_]*\})*"
+_NAME = r"\{(\w+)\}"
+_OWN = r"/_mockllm/|/s/[^/]+/"
 _EXAMPLE = "a method and a path, such as POST /v1/embeddings"
 
 _FRAMING = frozenset(
@@ -45,15 +45,16 @@ def route(node: Node, findings: Findings) -> m.RouteSpec | None:
         return None
     method, _, path = value.partition(" ")
     if method not in METHODS:
-        near = get_close_matches(method.upper(), METHODS, n=1)
+        # Upper case resembles no lower-case name, so `wording.suggestion` would find none.
+        near = similar(method.upper(), METHODS)
         hint = f"; did you mean {near[0]!r}?" if near else f"; methods: {', '.join(METHODS)}"
         findings.must_be(node, _EXAMPLE, hint)
-    elif not _PATH.fullmatch(path):
+    elif not re.fullmatch(_PATH, path):
         hint = "; in the path, {name} is one segment and * is any text"
         if "?" in path:
             hint = "; a query is a condition: match: {query: {name: value}}"
         findings.must_be(node, _EXAMPLE, hint)
-    elif _OWN.match(path):
+    elif re.match(_OWN, path):
         findings.add(node, "is a path of mockllm itself: /_mockllm/... and /s/SESSION/...")
     else:
         return m.RouteSpec(method, path)
@@ -97,7 +98,7 @@ def check_route(scenario: m.Scenario) -> Iterator[tuple[KeyPath, str]]:
     if scenario.route is None:
         yield from _check_conversation(scenario)
         return
-    names = _NAME.findall(scenario.route.path)
+    names = re.findall(_NAME, scenario.route.path)
     for name in sorted({name for name in names if names.count(name) > 1}):
         yield ("route",), f"has {{{name}}} twice; each segment needs a name of its own"
     for key in _given(scenario, m.Scenario("", ()), _OF_SCENARIOS):

@@ -154,11 +154,11 @@ def line(node: Node, findings: Findings) -> str | None:
 
 def matching_text(pattern: str, expected: str) -> Reader:
     """A reader of strings that match a regular expression as a whole."""
-    matches = re.compile(pattern).fullmatch
 
     def read(node: Node, findings: Findings) -> str | None:
         value = text(node, findings)
-        if value is None or matches(value):
+        # `re` compiles it when it is first used, and keeps it: most documents need few patterns.
+        if value is None or re.fullmatch(pattern, value):
             return value
         findings.must_be(node, expected)
         return None

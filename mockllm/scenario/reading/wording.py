@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Iterable
 
@@ -38,8 +37,16 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name that is most similar to a mistyped one; None where none is similar."""
     if len(name) > _QUOTED:
         return None
-    close = difflib.get_close_matches(name.lower(), known, 1)
+    close = similar(name.lower(), known)
     return close[0] if close else None
+
+
+def similar(name: str, known: Iterable[str]) -> list[str]:
+    """The known name that is most similar, if one is."""
+    # Imported here: only mistakes need it, and starting a server does not.
+    from difflib import get_close_matches
+
+    return get_close_matches(name, known, 1)
 
 
 def suggestion(name: str, known: Iterable[str]) -> str:
