@@ -53,11 +53,18 @@ def _folder() -> Iterator[Path]:
         yield Path()
 
 
-def _run(*arguments: object, stdin: str | None = None) -> bytes:
-    """The output of a command, and its exit code."""
+def _run(*arguments: object, stdin: str | None = None, scenarios: str | None = None) -> bytes:
+    """The output of a command, and its exit code.
+
+    Args:
+        scenarios: a shipped file, to be read instead of all of them; the text does not name it.
+    """
     given = [str(one) for one in arguments]
+    read = [] if scenarios is None else ["--scenarios", scenarios]
     runner = CliRunner()
-    result = runner.invoke(access.command_line, given, input=stdin, catch_exceptions=False)
+    result = runner.invoke(
+        access.command_line, [*given, *read], input=stdin, catch_exceptions=False
+    )
     head = f"$ mockllm {' '.join(given)}\nexit code {result.exit_code}\n".encode()
     return head + result.stdout_bytes + b"--\n" + result.stderr_bytes
 
@@ -299,10 +306,15 @@ def _shows() -> Texts:
     for scenario in access.shipped():
         name = scenario.name
         printed = (
-            _run("show", name, "--api", api, *more) for api in access.APIS for more in _SHOW_OPTIONS
+            _run("show", name, "--api", api, *more, scenarios=scenario.file)
+            for api in access.APIS
+            for more in _SHOW_OPTIONS
         )
         yield f"show/{name}", b"\n".join(printed)
-        exported = (_run("export", name, "--to", "vcr", "--api", api) for api in access.APIS)
+        exported = (
+            _run("export", name, "--to", "vcr", "--api", api, scenarios=scenario.file)
+            for api in access.APIS
+        )
         yield f"export/{name}", access.written(scenario).encode() + b"\n".join(exported)
     yield "show/unknown", _run("show", "secret-nmbers") + _run("show", "auto", "--quirk", "no-such")
     yield "show/sample", _run("show", "sample-call", "--quirk", "chat-index-missing")
