@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from mockllm.protocols import PROTOCOLS
-from tests.clients import matrix
+from tests.clients import matrix, vercel_matrix
 from tests.clients.conversation import SCENARIOS
 from tests.clients.matrix import EQUAL, LISTED, MISREAD, Cell, cells, table
+from tests.docs import protocols_page
 
 pytestmark = pytest.mark.slow
 
@@ -16,6 +17,14 @@ pytestmark = pytest.mark.slow
 def table_cells() -> dict[Cell, str]:
     """All cells of the table, built once."""
     return cells()
+
+
+@pytest.fixture(scope="module")
+def cells_of_vercel() -> dict[Cell, str]:
+    """Those of Vercel's SDK, which runs under Node."""
+    if (reason := vercel_matrix.missing()) is not None:
+        pytest.skip(reason)
+    return protocols_page.cells_under_node()
 
 
 def test_every_scenario_has_a_cell_for_every_client(table_cells):
@@ -38,6 +47,25 @@ def test_no_loss_over_the_apis_of_openai(table_cells):
     assert {table_cells[cell] for cell in table_cells if cell[1] in ("chat", "responses")} == {
         EQUAL
     }
+
+
+def test_vercel_loses_what_is_listed(cells_of_vercel):
+    """Every scenario has a cell for each API, and exactly the listed losses are not equal."""
+    expected = {
+        (scenario.name, api, "ai-sdk")
+        for scenario in SCENARIOS.values()
+        for api in vercel_matrix.MODELS
+        if scenario.plays_over(api)
+    }
+    assert cells_of_vercel.keys() == expected
+    lossy = {(name, api) for (name, api, _), cell in cells_of_vercel.items() if cell != EQUAL}
+    assert lossy == vercel_matrix.LOSSES.keys()
+
+
+def test_the_table_of_the_page_is_measured(table_cells, cells_of_vercel):
+    """Every cell of docs/protocols.md is what the clients read."""
+    generated = protocols_page.page({**table_cells, **cells_of_vercel})
+    assert generated == protocols_page.PAGE.read_text(), "run: python -m tests.docs.protocols_page"
 
 
 def test_extra_clients_are_called(monkeypatch):

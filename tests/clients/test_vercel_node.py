@@ -17,7 +17,6 @@ from tests.clients.vercel_matrix import (
     MODELS,
     Json,
     Step,
-    cells,
     job,
     missing,
     played,
@@ -193,11 +192,3 @@ def test_scenario_that_is_not_served(conversations: Conversations, api: str) -> 
     assert "Did you mean 'multi-hop'?" in step.error
     run = conversations.run("unserved", "multi-hop", api)
     assert [outcome for _, _, outcome in run.plays] == ["unmatched"]
-
-
-def test_table(server: ServerThread) -> None:
-    """Every scenario has a cell for each API, and exactly the listed losses are not equal."""
-    table = cells(server.url)
-    assert table.keys() == {(name, api, "ai-sdk") for name, api in COMBINATIONS}
-    lossy = {(name, api) for (name, api, _), cell in table.items() if cell != "equal"}
-    assert lossy == LOSSES.keys()

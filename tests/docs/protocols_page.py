@@ -6,6 +6,7 @@ the table is measured with real clients on every shipped scenario.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import yaml
@@ -14,6 +15,8 @@ from mockllm import ServerOptions, ServerThread
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.loading import load
 from mockllm.replay.losses import find_losses
+from tests.clients import matrix, vercel_matrix
+from tests.clients.matrix import Cell
 
 ROOT = Path(__file__).parents[2]
 PAGE = ROOT / "docs" / "protocols.md"
@@ -66,22 +69,21 @@ def losses() -> str:
     return "\n".join(out)
 
 
-def page() -> str | None:
-    """The whole page; None where Vercel's SDK, which runs under Node, is not installed."""
-    from tests.clients import matrix, vercel_matrix
-
+def cells_under_node() -> dict[Cell, str]:
+    """The cells of Vercel's SDK; empty where it is not installed."""
     scenarios = load([ROOT / "scenarios"])
     with ServerThread(scenarios, ServerOptions(speed=0)) as server:
-        under_node = vercel_matrix.cells(server.url)
-    if not under_node:
-        return None
-    table = matrix.table({**matrix.cells(), **under_node})
-    return f"{HEAD}\n{losses()}\n{_TABLE_HEAD}\n{table.strip()}\n"
+        return vercel_matrix.cells(server.url)
+
+
+def page(cells: Mapping[Cell, str]) -> str:
+    """The whole page, with the cells of all clients."""
+    return f"{HEAD}\n{losses()}\n{_TABLE_HEAD}\n{matrix.table(cells).strip()}\n"
 
 
 if __name__ == "__main__":
-    text = page()
-    if text is None:
+    under_node = cells_under_node()
+    if not under_node:
         raise SystemExit("the table needs Node and tests/clients/vercel installed: make test")
-    PAGE.write_text(text)
+    PAGE.write_text(page({**matrix.cells(), **under_node}))
     print(f"{PAGE} written")
