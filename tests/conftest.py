@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from mockllm import ServerOptions, ServerThread, loads
+from mockllm.checking.cases.compiled import _compiled as compiled_cases
 from tests.cases import choose_cases
 from tests.timeouts import GIVE_UP
 
@@ -30,6 +31,9 @@ SLOW = (
     "test_openai_chat_corpus",
     "test_proxy",
 )
+
+MOST_CASES = 1000
+"""Compiled cases that may stay from one test module to the next: some 40 MB."""
 
 
 class Served:
@@ -66,6 +70,8 @@ def _forgotten(request: pytest.FixtureRequest) -> Iterator[None]:
     for value in vars(request.module).values():
         if hasattr(value, "cache_clear") and str(value.__module__).startswith("tests."):
             value.cache_clear()
+    if compiled_cases.cache_info().currsize > MOST_CASES:
+        compiled_cases.cache_clear()
 
 
 HEAVY: pytest.StashKey[int] = pytest.StashKey()

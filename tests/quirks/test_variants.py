@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
+from hashlib import sha256
 
 import pytest
 
@@ -45,12 +46,16 @@ def _bytes(quirk: Quirk, variant: Variant, api: str) -> Iterator[tuple[object, .
         yield answer.data, answer.headers, answer.ending
 
 
+def _digest(received: tuple[tuple[object, ...], ...]) -> bytes:
+    return sha256(repr(received).encode()).digest()
+
+
 @cache
-def _received(api: str) -> dict[tuple[tuple[object, ...], ...], list[str]]:
-    """The names of the quirks by what clients receive from all samples."""
-    received: dict[tuple[tuple[object, ...], ...], list[str]] = {}
+def _received(api: str) -> dict[bytes, list[str]]:
+    """The names of the quirks by a digest of what clients receive from all samples."""
+    received: dict[bytes, list[str]] = {}
     for form in forms(api, QUIRKS.values()):
-        key = tuple(_bytes(form.quirk, form.variant, api))
+        key = _digest(tuple(_bytes(form.quirk, form.variant, api)))
         received.setdefault(key, []).append(form.name)
     return received
 
@@ -79,4 +84,4 @@ def test_a_variant_is_left_out_only_where_it_repeats_something(
         (answer.data, answer.headers, answer.ending)
         for answer in (_plain(sample.name, api) for sample in SMALL)
     )
-    assert received == usual or received in _received(api)
+    assert received == usual or _digest(received) in _received(api)

@@ -14,6 +14,7 @@ from tests.tools.streams import CORPUS, chat, recording, responses, write
 from tools.comparison import first_difference, normalized
 from tools.corpus import (
     Examination,
+    Recording,
     examine,
     line,
     main,
@@ -22,7 +23,11 @@ from tools.corpus import (
     totals,
 )
 
-BAD = recording("chat", "bad", b"data: " + b"x" * (1 << 25))
+
+def bad() -> Recording:
+    """Bytes that are no stream: a line above the limit."""
+    return recording("chat", "bad", b"data: " + b"x" * (1 << 25))
+
 
 needs_corpus = pytest.mark.skipif(
     not CORPUS.exists(), reason="no corpus of recorded streams beside this checkout"
@@ -45,7 +50,7 @@ def test_a_stream_that_does_not_encode_again_is_kept_as_frames() -> None:
 
 def test_bytes_that_do_not_decode() -> None:
     """Bytes that are no stream are reported with the error of the decoder."""
-    found = examine(BAD, sdk=False)
+    found = examine(bad(), sdk=False)
     assert not found.decoded
     assert not found.passed
     assert found.as_frames
@@ -95,7 +100,7 @@ def test_the_command_prints_a_line_a_stream(tmp_path: Path, capsys) -> None:
 
 def test_the_command_prints_json(tmp_path: Path, capsys) -> None:
     """`--json` prints an object; the exit code is 1 if a stream does not decode."""
-    for one in (chat("text"), BAD):
+    for one in (chat("text"), bad()):
         write(tmp_path, one)
     assert main([str(tmp_path), "--no-sdk", "--json"]) == 1
     report = json.loads(capsys.readouterr().out)
