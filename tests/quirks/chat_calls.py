@@ -15,7 +15,6 @@ from mockllm.core.timeline import expand, fold
 from mockllm.core.turn import Turn
 from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS
-from mockllm.protocols.openai_chat.records import project
 from mockllm.protocols.openai_chat.request import Options
 from mockllm.quirks.base import Quirk, Variant
 from tests.quirks import chat_laws as laws
@@ -63,7 +62,11 @@ def reads_back(quirks: Iterable[Quirk], turn: Turn, *, but: tuple[str, ...] = ()
             continue
         note(name)
         got = read(laws.streamed(turn, Options(stream_usage=True), name))
-        expected = variant.expected(project(turn)) if variant.expected else project(turn)
+        expected = (
+            variant.expected(PROTOCOLS["chat"].project(turn))
+            if variant.expected
+            else PROTOCOLS["chat"].project(turn)
+        )
         assert expand(expected)
         assert _calls(got, variant) == _calls(expected, variant)
         assert _rest(got) == _rest(expected)

@@ -21,7 +21,6 @@ from mockllm.core.turn import TokenUsage, Turn
 from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Reply, dumps
-from mockllm.protocols.openai_chat.records import project
 from mockllm.protocols.openai_chat.request import Options
 from mockllm.quirks import QUIRKS
 from mockllm.quirks.base import Context, Quirk, Variant, change_frames
@@ -142,7 +141,7 @@ def _decoded(timed: Iterable[TimedBytes]) -> list[Frame]:
 
 def reads_back(quirks: Iterable[Quirk], turn: Turn) -> None:
     """Our own decoder reads the turn that each variant declares."""
-    projected = project(turn)
+    projected = CHAT.project(turn)
     for name, variant in named(quirks):
         found = streamed(turn, Options(stream_usage=True), name)
         decoder = CHAT.decoder()
