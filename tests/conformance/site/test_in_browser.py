@@ -177,7 +177,7 @@ def test_the_keyboard_alone_is_enough(site: Path, browser: Browser):
     assert browser.texts("#cases tbody td:first-child") == ["index"]
     browser.driver.find_element("css selector", "#cases tbody a").send_keys(Keys.ENTER)
     assert browser.driver.current_url.endswith(CELL)
-    assert browser.texts(".lead")[0].startswith("The client ends with one call, get_weatherget")
+    assert browser.texts(".lead")[0].startswith("1 calls, not 2: get_weatherget_time")
 
 
 def copied(browser: Browser, button: str) -> str:

@@ -80,8 +80,7 @@ def test_long_texts_are_compared_by_their_ends():
 SENTENCES = [
     (
         WRONG,
-        "The client ends with one call, get_weatherget_time (id call_A1call_B2), where the stream "
-        "has two calls: get_weather (id call_A1) and get_time (id call_B2).",
+        '1 calls, not 2: get_weatherget_time({}) id "call_A1call_B2".',
     ),
     (
         replace(
@@ -90,7 +89,7 @@ SENTENCES = [
             expected={"text": "Hello"},
             actual={"text": ""},
         ),
-        "The client loses the text: the stream has “Hello”.",
+        'Text is "", not "Hello".',
     ),
     (
         replace(
@@ -100,8 +99,7 @@ SENTENCES = [
             expected={},
             actual={"text": "Hel"},
         ),
-        "No error is reported, although the stream is not complete: the client returns the text "
-        "“Hel” as if complete.",
+        "No error is reported, although the stream is not complete; got x.",
     ),
     (
         replace(WRONG, verdict="crash", exception="KeyError: 'index' (a.py:3 in feed)"),
@@ -114,11 +112,11 @@ SENTENCES = [
             expected={},
             actual={},
         ),
-        "The client's token counts are wrong: usage: input is 24 tokens, not 12.",
+        "Usage: input is 24 tokens, not 12.",
     ),
     (
         replace(WRONG, differences=('finish is missing, not "stop"',), expected={}, actual={}),
-        'The client ends with finish reason missing where the stream has "stop".',
+        'Finish is missing, not "stop".',
     ),
     (
         replace(
@@ -127,7 +125,7 @@ SENTENCES = [
             expected={"tool_calls": [{"name": "f", "arguments": {"a": 1}}]},
             actual={"tool_calls": [{"name": "f", "arguments": "{}"}]},
         ),
-        'In call 1 the client ends with arguments `{}` where the stream has `{"a": 1}`.',
+        'The arguments of f are {}, not {"a": 1}.',
     ),
     (
         CaseResult("chat/x", "plain", "not judged", reason="it shows in bytes only"),
