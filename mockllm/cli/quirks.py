@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mockllm.cli.listing import print_table
-from mockllm.cli.options.parameters import API
+from mockllm.cli.options.parameters import API, json_option
 from mockllm.protocols import PROTOCOLS
 from mockllm.scenario.model import Api
 
@@ -31,7 +31,7 @@ _RIGHT = {
 @click.command()
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--api", type=API, help="Only those met in this API.")
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
+@json_option
 def quirks(names: tuple[str, ...], api: Api | None, as_json: bool) -> None:
     """List the quirks of real servers, or describe some in full.
 

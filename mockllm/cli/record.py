@@ -19,7 +19,6 @@ from mockllm.cli.serving.listening import (
 from mockllm.cli.serving.recording_summary import RecordingSummary
 from mockllm.cli.serving.server_log import ServerLog
 from mockllm.cli.serving.stop_signals import ended_at_once
-from mockllm.replay.faults.fault_plan import FaultPlan
 
 
 @click.command()
@@ -36,11 +35,10 @@ from mockllm.replay.faults.fault_plan import FaultPlan
 @fault_options
 def record(
     output: Path,
-    listening: dict[str, Any],
+    server: dict[str, Any],
     log_format: Literal["text", "json"],
     quiet: bool,
     loop: Loop,
-    faults: FaultPlan,
     **recording: Any,
 ) -> None:
     """Pass requests on to the real services, and write what they answer as scenarios.
@@ -63,18 +61,11 @@ def record(
         from mockllm.server.app import MockServer
         from mockllm.server.options import ServerOptions
 
-        Folder(
-            output
-        ).scenarios()  # a folder that cannot be loaded is an error before the server listens
+        # A folder that cannot be loaded is an error before the server listens.
+        Folder(output).scenarios()
         report = ServerLog(log_format, quiet=quiet)
         summary = RecordingSummary(report, quiet=quiet)
-        server = MockServer(
-            (),
-            ServerOptions(
-                **listening,
-                log=None if quiet else report.exchange,
-                faults=faults,
-                record=replace(options, report=summary.line, waiting=summary.waiting),
-            ),
-        )
-    run_recording(server, report, loop, summary)
+        recorded = replace(options, report=summary.line, waiting=summary.waiting)
+        log = None if quiet else report.exchange
+        recorder = MockServer((), ServerOptions(**server, log=log, record=recorded))
+    run_recording(recorder, report, loop, summary)

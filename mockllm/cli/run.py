@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import click
 
@@ -22,7 +23,6 @@ from mockllm.cli.options.parameters import (
 )
 from mockllm.cli.serve import cannot_listen
 from mockllm.errors import UsageError
-from mockllm.replay.faults.fault_plan import FaultPlan
 from mockllm.replay.sessions.session import Exchange
 
 _GRACE = 1.0
@@ -83,19 +83,14 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal
 @click.pass_context
 def run(
     context: click.Context,
+    /,
     paths: tuple[Path, ...],
     port: int,
-    speed: float,
-    fallback: str | None,
-    strict: bool,
-    api_paths: tuple[tuple[str, str], ...],
-    once: bool,
+    server: dict[str, Any],
     leave_out: tuple[str, ...],
     require: tuple[str, ...],
-    allow_unplayed: bool,
-    depth: int,
-    faults: FaultPlan,
     command: tuple[str, ...],
+    **rules: Any,
 ) -> None:
     """Run CMD against a server of its own, then judge its requests.
 
@@ -119,37 +114,25 @@ def run(
     _check_names("--leave-out", leave_out)
     _check_names("--require", require)
     exchanges: list[Exchange] = []
-    options = ServerOptions(
-        port=port,
-        strict=strict,
-        fallback=fallback is not None,
-        speed=speed,
-        grace=_GRACE,
-        paths=api_paths,
-        log=exchanges.append,
-        faults=faults,
-    )
+    options = ServerOptions(**server, port=port, grace=_GRACE, log=exchanges.append)
     thread = ServerThread(read_scenarios(paths), options)
     with ExitStack() as stack:
         try:
             stack.enter_context(thread)
         except OSError as error:
             raise cannot_listen(error, options.host, port) from None
-        server = thread.server
-        variables = {**client_environment(server.base_urls), "MOCKLLM_URL": thread.url}
+        variables = {**client_environment(thread.server.base_urls), "MOCKLLM_URL": thread.url}
         code = _wait_for(command, {**os.environ, **variables, **unproxied(os.environ)})
     from mockllm.cli.terminal.verdict import judge
 
     verdict = judge(
         exchanges,
-        server.sessions,
-        server.player.served.by_name,
-        server.sessions.evicted,
-        depth=depth,
+        thread.server.sessions,
+        thread.server.player.served.by_name,
+        thread.server.sessions.evicted,
         leave_out=frozenset(leave_out),
         require=frozenset(require),
-        once=once,
-        allow_unplayed=allow_unplayed,
+        **rules,
     )
     for line in verdict.lines:
         click.echo(line, err=True)

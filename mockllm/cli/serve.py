@@ -21,7 +21,6 @@ from mockllm.cli.serving.recording_summary import RecordingSummary
 from mockllm.cli.serving.server_log import ServerLog
 from mockllm.cli.serving.stop_signals import ended_at_once
 from mockllm.errors import UsageError
-from mockllm.replay.faults.fault_plan import FaultPlan
 from mockllm.scenario.model import Scenario
 
 __all__ = ["cannot_listen", "serve"]
@@ -80,19 +79,15 @@ __all__ = ["cannot_listen", "serve"]
 )
 def serve(
     paths: tuple[Path, ...],
-    speed: float,
-    fallback: str | None,
-    strict: bool,
     flush: Literal["answer", "event"],
     quirks: tuple[str, ...],
     reload: bool,
-    listening: dict[str, Any],
+    server: dict[str, Any],
     log_format: Literal["text", "json"],
     quiet: bool,
     loop: Loop,
     mode: Literal["none", "once", "new_episodes", "all"] | None,
     output: Path | None,
-    faults: FaultPlan,
     workers: int,
     state: str,
     **recording: Any,
@@ -142,15 +137,11 @@ def serve(
         from mockllm.server.options import ServerOptions
 
         options = ServerOptions(
-            **listening,
-            strict=strict,
-            fallback=fallback is not None,
+            **server,
             quirks=quirks,
-            speed=speed,
             flush=flush,
             log=None if quiet else report.exchange,
             record=record,
-            faults=faults,
             state=state,
             notice=report.notice,
         )
@@ -162,8 +153,8 @@ def serve(
             serve_with_workers(WorkerPlan(paths, options, loop, log_format, quiet, reload), workers)
             return
         target = record.folder if record is not None else None
-        server = MockServer(_scenarios(paths, target), options)
-    run_recording(server, report, loop, summary, paths if reload else ())
+        serving = MockServer(_scenarios(paths, target), options)
+    run_recording(serving, report, loop, summary, paths if reload else ())
 
 
 def _target(paths: tuple[Path, ...], output: Path | None) -> Path:

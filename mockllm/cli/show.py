@@ -10,19 +10,15 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mockllm.cli.options.parameters import API, EXISTING, quirk, read_scenarios
+from mockllm.cli.options.parameters import API, quirk, read_scenarios, scenarios_option
 from mockllm.errors import MockLLMError, UsageError
-from mockllm.scenario.model import Scenario
+from mockllm.scenario.model import Api, Scenario
 
 if TYPE_CHECKING:
     from mockllm.core.timed_bytes import Ending
     from mockllm.protocols.base import WireProtocol
     from mockllm.replay.compilation.http_answer import FaultNote, HttpAnswer
     from mockllm.replay.compilation.tape_player import RecordedAnswer
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from mockllm.scenario.model import Api
 
 
 def scenario_names(context: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
@@ -36,14 +32,7 @@ def scenario_names(context: click.Context, param: click.Parameter, incomplete: s
 
 @click.command()
 @click.argument("scenario", shell_complete=scenario_names)
-@click.option(
-    "--scenarios",
-    "paths",
-    multiple=True,
-    type=EXISTING,
-    metavar="PATH",
-    help="Where to look; default: the scenarios that come with mockllm.",
-)
+@scenarios_option
 @click.option("--api", type=API, help="Default: the first that the scenario plays.")
 @click.option("--turn", type=click.IntRange(min=1), default=1, show_default=True)
 @click.option(
@@ -233,14 +222,7 @@ def _formatted(answer: HttpAnswer, timing: bool) -> Iterator[bytes]:
 
 @click.command()
 @click.argument("scenario", shell_complete=scenario_names)
-@click.option(
-    "--scenarios",
-    "paths",
-    multiple=True,
-    type=EXISTING,
-    metavar="PATH",
-    help="Where to look; default: the scenarios that come with mockllm.",
-)
+@scenarios_option
 @click.option("--to", "kind", type=click.Choice(["vcr"]), required=True, help="What to write.")
 @click.option(
     "--api",

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from mockllm.errors import UsageError
-from mockllm.replay.faults.fault_plan import NO_PLAN, FaultPlan, read_plan
+from mockllm.replay.faults.fault_plan import read_plan
 from mockllm.scenario.durations import read_percent
 from mockllm.scenario.model import Scenario
 
@@ -22,6 +22,16 @@ _UNITS = {"": 1, "k": 1024, "m": 1024**2, "g": 1024**3}
 
 EXISTING = click.Path(exists=True, path_type=Path)
 """A file or folder that is there."""
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
+scenarios_option = click.option(
+    "--scenarios",
+    "paths",
+    multiple=True,
+    type=EXISTING,
+    metavar="PATH",
+    help="Where to look; default: the scenarios that come with mockllm.",
+)
 
 
 class _Api(click.Choice[str]):
@@ -76,30 +86,67 @@ def quirk(value: str) -> str:
     return value
 
 
-def answering_options(command: _Command) -> _Command:
-    """Adds the options for how a server answers."""
-    for option in (
-        click.option(
-            "--speed",
-            type=number,
-            metavar="NUMBER",
-            default=1.0,
-            show_default=True,
-            help="Of timed streams: 2 is twice as fast, 0 leaves all pauses out.",
-        ),
-        click.option(
-            "--fallback",
-            type=click.Choice(["auto"]),
-            help="Answer requests that no scenario answers with an answer made from the request.",
-        ),
-        click.option(
-            "--strict/--lenient",
-            default=True,
-            help="Refuse requests that the real service refuses (strict, the default), or not.",
-        ),
-    ):
-        command = option(command)
-    return command
+def together(*options: Callable[[_Command], _Command]) -> Callable[[_Command], _Command]:
+    """A decorator that adds several options."""
+
+    def add(command: _Command) -> _Command:
+        for option in options:
+            command = option(command)
+        return command
+
+    return add
+
+
+def server_options(
+    names: tuple[str, ...], make: Callable[..., dict[str, Any]], *options: Callable[..., Any]
+) -> Callable[..., Any]:
+    """A decorator that adds options for a server. The command gets `server`: fields of
+    `ServerOptions`, from all its decorators.
+
+    Args:
+        names: the parameters that the options have.
+        make: makes the fields from their values.
+    """
+
+    def add(command: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(command)
+        def with_server(*args: Any, server: dict[str, Any] | None = None, **given: Any) -> Any:
+            fields = make(**{name: given.pop(name) for name in names})
+            return command(*args, server={**(server or {}), **fields}, **given)
+
+        wrapped: Callable[..., Any] = together(*options)(with_server)
+        return wrapped
+
+    return add
+
+
+def _answering(speed: float, fallback: str | None, strict: bool) -> dict[str, Any]:
+    return {"speed": speed, "fallback": fallback is not None, "strict": strict}
+
+
+answering_options = server_options(
+    ("speed", "fallback", "strict"),
+    _answering,
+    click.option(
+        "--speed",
+        type=number,
+        metavar="NUMBER",
+        default=1.0,
+        show_default=True,
+        help="Of timed streams: 2 is twice as fast, 0 leaves all pauses out.",
+    ),
+    click.option(
+        "--fallback",
+        type=click.Choice(["auto"]),
+        help="Answer requests that no scenario answers with an answer made from the request.",
+    ),
+    click.option(
+        "--strict/--lenient",
+        default=True,
+        help="Refuse requests that the real service refuses (strict, the default), or not.",
+    ),
+)
+"""Adds the options for how a server answers."""
 
 
 def _paths(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> _Paths:
@@ -114,34 +161,31 @@ def _paths(context: click.Context, parameter: click.Parameter, values: tuple[str
     return tuple((name, template) for name, _, template in pairs)
 
 
-def path_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds the options for further paths; the command gets those of all as `api_paths`."""
+def _further(api_paths: _Paths, agui_paths: _Paths) -> dict[str, Any]:
+    return {"paths": api_paths + agui_paths}
 
-    @functools.wraps(command)
-    def with_paths(*args: Any, api_paths: _Paths, agui_paths: _Paths, **options: Any) -> Any:
-        return command(*args, api_paths=api_paths + agui_paths, **options)
 
-    wrapped: Callable[..., Any] = with_paths
-    for option in (
-        click.option(
-            "--path",
-            "api_paths",
-            multiple=True,
-            callback=_paths,
-            metavar="API=TEMPLATE",
-            help="A further path of an API; {name} in it is any one segment. May be repeated.",
-        ),
-        click.option(
-            "--agui-path",
-            "agui_paths",
-            multiple=True,
-            callback=_paths,
-            metavar="TEMPLATE",
-            help="Short for --path agui=TEMPLATE, such as /api/rooms/{room}/agui/{thread}/{run}.",
-        ),
-    ):
-        wrapped = option(wrapped)
-    return wrapped
+path_options = server_options(
+    ("api_paths", "agui_paths"),
+    _further,
+    click.option(
+        "--path",
+        "api_paths",
+        multiple=True,
+        callback=_paths,
+        metavar="API=TEMPLATE",
+        help="A further path of an API; {name} in it is any one segment. May be repeated.",
+    ),
+    click.option(
+        "--agui-path",
+        "agui_paths",
+        multiple=True,
+        callback=_paths,
+        metavar="TEMPLATE",
+        help="Short for --path agui=TEMPLATE, such as /api/rooms/{room}/agui/{thread}/{run}.",
+    ),
+)
+"""Adds the options for further paths."""
 
 
 def read_scenarios(paths: tuple[Path, ...]) -> tuple[Scenario, ...]:
@@ -161,44 +205,40 @@ def _share(value: str | float) -> float:
         raise click.BadParameter(f"{value!r} must be {error}") from None
 
 
-def fault_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds the options of faults; the command gets `faults`, a `FaultPlan`."""
+def _plan(written: tuple[str, ...], rate: float | None, seed: str | None) -> dict[str, Any]:
+    if written:
+        plan = read_plan(written, rate=1.0 if rate is None else rate, seed=seed or "0")
+        return {"faults": plan}
+    if rate is not None or seed is not None:
+        raise UsageError(
+            "--fault-rate and --fault-seed need --fault, such as --fault cut:after=3events"
+        )
+    return {}
 
-    @click.option(
+
+fault_options = server_options(
+    ("written", "rate", "seed"),
+    _plan,
+    click.option(
+        "--fault-seed",
+        "seed",
+        metavar="TEXT",
+        help="The same seed, session and order of requests give the same faults.",
+    ),
+    click.option(
+        "--fault-rate",
+        "rate",
+        type=_share,
+        metavar="PERCENT",
+        help="How many answers have a fault, such as 10%; default: all.",
+    ),
+    click.option(
         "--fault",
         "written",
         multiple=True,
         metavar="NAME[:KEY=VALUE,...]",
         help="What breaks on the way of answers, such as cut:after=3events; several in one "
         "answer are joined by ';'. May be repeated: one of them is drawn for each answer.",
-    )
-    @click.option(
-        "--fault-rate",
-        "rate",
-        type=_share,
-        metavar="PERCENT",
-        help="How many answers have a fault, such as 10%; default: all.",
-    )
-    @click.option(
-        "--fault-seed",
-        "seed",
-        metavar="TEXT",
-        help="The same seed, session and order of requests give the same faults.",
-    )
-    @functools.wraps(command)
-    def with_faults(
-        *args: Any, written: tuple[str, ...], rate: float | None, seed: str | None, **options: Any
-    ) -> Any:
-        return command(*args, faults=_plan(written, rate, seed), **options)
-
-    return with_faults
-
-
-def _plan(written: tuple[str, ...], rate: float | None, seed: str | None) -> FaultPlan:
-    if written:
-        return read_plan(written, rate=1.0 if rate is None else rate, seed=seed or "0")
-    if rate is not None or seed is not None:
-        raise UsageError(
-            "--fault-rate and --fault-seed need --fault, such as --fault cut:after=3events"
-        )
-    return NO_PLAN
+    ),
+)
+"""Adds the options of faults."""

@@ -5,19 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, get_args
+from typing import TYPE_CHECKING, get_args
 from urllib.parse import urlsplit
 
 import click
 
+from mockllm.cli.options.parameters import together
 from mockllm.errors import UsageError
 
 if TYPE_CHECKING:
     from mockllm.recording.drafting.drafts import Condition
     from mockllm.redaction.redact import Rules
     from mockllm.server.options import RecordMode, RecordOptions
-
-_Command = TypeVar("_Command", bound=Any)
 
 CONFIG = Path("mockllm.toml")
 """Where further rules about secrets are looked for."""
@@ -59,55 +58,67 @@ def conditions(
     return tuple(one for name in names for one in known if one == name)
 
 
-def redaction_options(command: _Command) -> _Command:
-    """Adds the options for secrets, and for the `match` of recorded scenarios."""
-    for option in (
-        click.option(
-            "--match",
-            callback=conditions,
-            metavar="NAMES",
-            help="What decides when a scenario answers: of user, system, model and tools, with "
-            "commas, or none; default: user.",
-        ),
-    ):
-        command = option(command)
-    return secret_options(command)
+secret_options = together(
+    click.option(
+        "--keep",
+        multiple=True,
+        metavar="WHAT",
+        help="What stays: a kind of secret (email), a path in JSON ($..arguments.to), a kind "
+        "at a path ('email in $..arguments'), or /PATTERN/ for a whole secret; may be "
+        "repeated.",
+    ),
+    click.option(
+        "--redact-kind",
+        "redact_kinds",
+        multiple=True,
+        metavar="KIND",
+        help="A kind that is not secret by default: phone, iban, card or ssn; may be repeated.",
+    ),
+    click.option(
+        "--redact-path",
+        "redact_paths",
+        multiple=True,
+        metavar="PATH",
+        help="A path in JSON bodies whose value is secret, such as $.user; may be repeated.",
+    ),
+    click.option(
+        "--redact",
+        multiple=True,
+        metavar="PATTERN",
+        help="A regular expression for what is secret too; may be repeated.",
+    ),
+)
+"""Adds the options for what is secret, and for what is kept."""
 
+redaction_options = together(
+    click.option(
+        "--match",
+        callback=conditions,
+        metavar="NAMES",
+        help="What decides when a scenario answers: of user, system, model and tools, with "
+        "commas, or none; default: user.",
+    ),
+    secret_options,
+)
+"""Adds the options for secrets, and for the `match` of recorded scenarios."""
 
-def secret_options(command: _Command) -> _Command:
-    """Adds the options for what is secret, and for what is kept."""
-    for option in (
-        click.option(
-            "--keep",
-            multiple=True,
-            metavar="WHAT",
-            help="What stays: a kind of secret (email), a path in JSON ($..arguments.to), a kind "
-            "at a path ('email in $..arguments'), or /PATTERN/ for a whole secret; may be "
-            "repeated.",
-        ),
-        click.option(
-            "--redact-kind",
-            "redact_kinds",
-            multiple=True,
-            metavar="KIND",
-            help="A kind that is not secret by default: phone, iban, card or ssn; may be repeated.",
-        ),
-        click.option(
-            "--redact-path",
-            "redact_paths",
-            multiple=True,
-            metavar="PATH",
-            help="A path in JSON bodies whose value is secret, such as $.user; may be repeated.",
-        ),
-        click.option(
-            "--redact",
-            multiple=True,
-            metavar="PATTERN",
-            help="A regular expression for what is secret too; may be repeated.",
-        ),
-    ):
-        command = option(command)
-    return command
+recording_options = together(
+    click.option(
+        "--upstream",
+        "upstreams",
+        multiple=True,
+        metavar="[API=]URL",
+        help="The real service, for one API (chat, responses, openai for both, anthropic, "
+        "gemini, agui) or for all; may be repeated.",
+    ),
+    click.option(
+        "--trust-env",
+        is_flag=True,
+        help="Reach the services through the proxies that the environment names.",
+    ),
+    redaction_options,
+)
+"""Adds the options of a server that records."""
 
 
 def redaction_rules(
@@ -121,27 +132,6 @@ def redaction_rules(
 
     file = CONFIG if CONFIG.is_file() else None
     return rules_from(file, redact, redact_paths, redact_kinds, keep)
-
-
-def recording_options(command: _Command) -> _Command:
-    """Adds the options of a server that records."""
-    for option in (
-        click.option(
-            "--upstream",
-            "upstreams",
-            multiple=True,
-            metavar="[API=]URL",
-            help="The real service, for one API (chat, responses, openai for both, anthropic, "
-            "gemini, agui) or for all; may be repeated.",
-        ),
-        click.option(
-            "--trust-env",
-            is_flag=True,
-            help="Reach the services through the proxies that the environment names.",
-        ),
-    ):
-        command = option(command)
-    return redaction_options(command)
 
 
 def record_options(

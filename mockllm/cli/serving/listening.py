@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import functools
 import gc
 import sys
 from collections.abc import Callable, Iterator
@@ -14,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from mockllm.cli.options.parameters import number, path_options, size
+from mockllm.cli.options.parameters import number, path_options, server_options, size, together
 from mockllm.cli.serving.reloading import follow
 from mockllm.cli.serving.server_log import ServerLog
 from mockllm.cli.serving.stop_signals import StopSignals
@@ -50,18 +49,14 @@ def _origins(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> 
     return values
 
 
-def listening_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Adds the options for where a server listens, and for its log; the command gets the fields of
-    `ServerOptions` among them as `listening`."""
+def _listening(ui: bool, **fields: Any) -> dict[str, Any]:
+    return fields | {"page": live_page if ui else None}
 
-    @functools.wraps(command)
-    def with_listening(*args: Any, ui: bool, api_paths: Any, **options: Any) -> Any:
-        listening = {name: options.pop(name) for name in _FIELDS}
-        listening |= {"page": live_page if ui else None, "paths": api_paths}
-        return command(*args, listening=listening, **options)
 
-    wrapped: Callable[..., Any] = with_listening
-    for option in (
+listening_options = together(
+    server_options(
+        (*_FIELDS, "ui"),
+        _listening,
         click.option(
             "--host", default="127.0.0.1", show_default=True, help="The address to listen on."
         ),
@@ -110,22 +105,22 @@ def listening_options(command: Callable[..., Any]) -> Callable[..., Any]:
             default=True,
             help="Show a live page at /_mockllm/ui (the default), or not.",
         ),
-        path_options,
-        click.option(
-            "--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True
-        ),
-        click.option("--quiet", is_flag=True, help="Print the first line, and what goes wrong."),
-        click.option(
-            "--loop",
-            type=click.Choice(["auto", "asyncio", "uvloop"]),
-            default="auto",
-            show_default=True,
-            help="The event loop; auto takes asyncio where answers have pauses, and otherwise "
-            "uvloop, if it is installed.",
-        ),
-    ):
-        wrapped = option(wrapped)
-    return wrapped
+    ),
+    path_options,
+    click.option(
+        "--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True
+    ),
+    click.option("--quiet", is_flag=True, help="Print the first line, and what goes wrong."),
+    click.option(
+        "--loop",
+        type=click.Choice(["auto", "asyncio", "uvloop"]),
+        default="auto",
+        show_default=True,
+        help="The event loop; auto takes asyncio where answers have pauses, and otherwise "
+        "uvloop, if it is installed.",
+    ),
+)
+"""Adds the options for where a server listens, and for its log."""
 
 
 def run_server(
