@@ -6,11 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from os import PathLike
+from os import PathLike, fspath
 
-from mockllm.errors import UsageError
-from mockllm.scenario import load as language
+from mockllm.errors import Problem, UsageError
+from mockllm.scenario.load import Loading
 from mockllm.scenario.model import Scenario
+from mockllm.scenario.reading.files import scenario_texts
 from mockllm.scenario.reading.locate import KeyPath
 
 
@@ -54,7 +55,10 @@ def load(
     Raises:
         ScenarioError: a file cannot be read or is wrong; it has every problem of every file.
     """
-    return language.load(paths, VOCABULARY)
+    several = [paths] if isinstance(paths, str | PathLike) else paths
+    problems: list[Problem] = []
+    texts = scenario_texts([fspath(path) for path in several], problems)
+    return Loading(VOCABULARY, in_files=True, problems=problems).load(texts)
 
 
 def loads(
@@ -69,7 +73,7 @@ def loads(
     Raises:
         ScenarioError: the text is wrong; it has every problem.
     """
-    return language.loads(text, VOCABULARY, name, read_file)
+    return Loading(VOCABULARY, read_file=read_file).load([(name, text)])
 
 
 def loads_sent(texts: Iterable[tuple[str, str]]) -> tuple[Scenario, ...]:
@@ -81,4 +85,4 @@ def loads_sent(texts: Iterable[tuple[str, str]]) -> tuple[Scenario, ...]:
     Raises:
         ScenarioError: a text is wrong; it has every problem of every text.
     """
-    return language.loads_sent(texts, VOCABULARY)
+    return Loading(VOCABULARY, sent=True).load(texts)

@@ -10,67 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
-from os import PathLike, fspath
 
 from mockllm.errors import Problem, ScenarioError
 from mockllm.scenario.check import check
 from mockllm.scenario.model import Scenario, TurnSpec
 from mockllm.scenario.precedence import differ_later, scenario_key
 from mockllm.scenario.reading import document, nodes
-from mockllm.scenario.reading.files import read_text, texts
+from mockllm.scenario.reading.files import read_text
 from mockllm.scenario.reading.locate import SourceLocation, locate_node, locate_path, node_paths
 from mockllm.scenario.reading.nodes import Mapping, Mark, YamlDocument
 from mockllm.scenario.reading.values import MAX_FINDINGS, Findings, Vocabulary
 from mockllm.scenario.schema_validation import Schemas
-
-
-def load(
-    paths: str | PathLike[str] | Iterable[str | PathLike[str]], vocabulary: Vocabulary
-) -> tuple[Scenario, ...]:
-    """The scenarios of files, and of folders to the bottom, in the order of paths and file names;
-    hidden files are skipped, and no file is read twice.
-
-    Raises:
-        ScenarioError: a file cannot be read or is wrong; it has every problem of every file.
-    """
-    loading = _Loading(vocabulary, in_files=True)
-    several = [paths] if isinstance(paths, str | PathLike) else paths
-    for name, text in texts([fspath(path) for path in several], loading.problems):
-        loading.text(text, name)
-    return loading.finish()
-
-
-def loads(
-    text: str,
-    vocabulary: Vocabulary,
-    name: str = "<text>",
-    read_file: Callable[[str], str] | None = None,
-) -> tuple[Scenario, ...]:
-    """The scenarios in a text. Their tapes (`recorded`) are not looked for.
-
-    Args:
-        read_file: reads a file that the text names, and raises OSError where it cannot; None:
-            there are no such files.
-
-    Raises:
-        ScenarioError: the text is wrong; it has every problem.
-    """
-    loading = _Loading(vocabulary, read_file=read_file)
-    loading.text(text, name)
-    return loading.finish()
-
-
-def loads_sent(texts: Iterable[tuple[str, str]], vocabulary: Vocabulary) -> tuple[Scenario, ...]:
-    """The scenarios in texts that were sent, each with a name for problems. No file may be named
-    in them, because none is beside them.
-
-    Raises:
-        ScenarioError: a text is wrong; it has every problem of every text.
-    """
-    loading = _Loading(vocabulary, sent=True)
-    for name, text in texts:
-        loading.text(text, name)
-    return loading.finish()
 
 
 @dataclass(slots=True)
@@ -91,8 +41,15 @@ class _Loaded:
 
 
 @dataclass(slots=True)
-class _Loading:
-    """One call of `load`, `loads` or `loads_sent`: the scenarios and problems so far."""
+class Loading:
+    """The scenarios and problems of the texts so far.
+
+    Args:
+        in_files: whether texts are those of files, in whose folders other files may be named.
+        sent: whether texts were sent, so that no file may be named in them.
+        read_file: reads a file that a text names which is in no file; raises OSError where it
+            cannot.
+    """
 
     vocabulary: Vocabulary
     in_files: bool = False
@@ -102,20 +59,27 @@ class _Loading:
     loaded: list[_Loaded] = field(default_factory=list)
     schemas: Schemas = field(default_factory=Schemas)
 
-    def finish(self) -> tuple[Scenario, ...]:
-        self.check_names()
-        self.check_matches()
+    def load(self, texts: Iterable[tuple[str, str]]) -> tuple[Scenario, ...]:
+        """The scenarios in texts, each with the name of its file, or what stands for it.
+
+        Raises:
+            ScenarioError: a text is wrong; it has every problem of every text.
+        """
+        for file, text in texts:
+            self._load_text(text, file)
+        self._check_names()
+        self._check_matches()
         if self.problems:
             raise ScenarioError(self.problems)
         return tuple([loaded.scenario for loaded in self.loaded])
 
-    def text(self, text: str, file: str) -> None:
+    def _load_text(self, text: str, file: str) -> None:
         before, empty = len(self.problems), True
         try:
             text.encode()
             for parsed in nodes.documents(text, file):
                 empty = False
-                self.document(parsed, file)
+                self._load_document(parsed, file)
                 if len(self.problems) - before >= MAX_FINDINGS:
                     message = (
                         f"has {MAX_FINDINGS:,} problems up to here; what follows is not reported"
@@ -134,7 +98,7 @@ class _Loading:
             message = "holds no scenario; one begins with 'scenario: NAME' and has 'turns'"
             self.problems.append(Problem(file, 1, 1, "", message))
 
-    def document(self, parsed: YamlDocument, file: str) -> None:
+    def _load_document(self, parsed: YamlDocument, file: str) -> None:
         read = partial(read_text, file) if self.in_files else self.read_file
         beside = file if self.in_files else None
         notes = parsed.notes[:MAX_FINDINGS]
@@ -156,7 +120,7 @@ class _Loading:
         name, match = (_mark(root, key) for key in ("scenario", matched))
         self.loaded.append(_Loaded(scenario, file, name, match, matched))
 
-    def check_names(self) -> None:
+    def _check_names(self) -> None:
         """Adds a problem for each scenario that has the name of an earlier one."""
         known: dict[str, _Loaded] = {}
         for loaded in self.loaded:
@@ -166,7 +130,7 @@ class _Loading:
                 message = f"{name!r} is the name of another scenario, at {other.at(other.name)}"
                 self.problems.append(loaded.problem(loaded.name, "scenario", message))
 
-    def check_matches(self) -> None:
+    def _check_matches(self) -> None:
         """Adds a problem for each scenario that competes with an earlier one: same conditions,
         and a protocol in common. Recordings that differ later may compete (`precedence`)."""
         known: dict[object, list[_Loaded]] = {}

@@ -18,7 +18,7 @@ MAX_BODY = 64 * 1024 * 1024
 _SUFFIXES = (".yaml", ".yml")
 
 
-def texts(paths: Iterable[str], problems: list[Problem]) -> Iterator[tuple[str, str]]:
+def scenario_texts(paths: Iterable[str], problems: list[Problem]) -> Iterator[tuple[str, str]]:
     """The names and texts of scenario files."""
     seen: set[tuple[int, int]] = set()
     for path in paths:

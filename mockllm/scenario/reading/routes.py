@@ -14,7 +14,7 @@ from mockllm.scenario.reading.conditions import header_value, headers
 from mockllm.scenario.reading.files import body_path
 from mockllm.scenario.reading.locate import KeyPath
 from mockllm.scenario.reading.nodes import Mapping, Node
-from mockllm.scenario.reading.tables import inner_path, path_of_file, table
+from mockllm.scenario.reading.tables import FIELDS, inner_path, path_of_file, table
 from mockllm.scenario.reading.values import Findings, json_value, readable_fields, text
 from mockllm.scenario.reading.wording import similar
 
@@ -124,33 +124,22 @@ def _check_conversation(scenario: m.Scenario) -> Iterator[tuple[KeyPath, str]]:
             yield ("turns", index, "answer"), message
 
 
-# The keys that need a conversation, and the fields of the model that have them.
-_OF_SCENARIOS = {
-    "apis": "apis",
-    "tools": "tools",
-    "seed": "seed",
-    "defaults": "defaults",
-    "then": "restart",
-    "ids": "any_ids",
-}
-_OF_MATCHES = {"user": "user", "system": "system", "tools": "tools", "stream": "stream"}
-_OF_TURNS = {
-    "request": "request",
-    "finish": "finish",
-    "finish_raw": "finish_raw",
-    "usage": "usage",
-    "attempts": "attempts",
-    "wire": "wire",
-    "expect": "expect",
-    "when": "variants",
-    "extra": "extra",
-    "fault": "fault",
-}
+# The keys that need a conversation.
+_OF_SCENARIOS = ("apis", "tools", "seed", "defaults", "then", "ids")
+_OF_MATCHES = ("user", "system", "tools", "stream")
+_OF_TURNS = (
+    *("request", "finish", "finish_raw", "usage", "attempts", "wire", "expect", "when", "extra"),
+    "fault",
+)
 
 
-def _given(written: Any, empty: Any, names: dict[str, str]) -> Iterator[str]:
+def _given(written: Any, empty: Any, keys: tuple[str, ...]) -> Iterator[str]:
     """The keys whose fields differ from those of an empty scenario, match or turn."""
-    return (key for key, name in names.items() if getattr(written, name) != getattr(empty, name))
+    fields = FIELDS["scenario"] | {"when": "variants"}
+    for key in keys:
+        field = fields.get(key, key)
+        if getattr(written, field) != getattr(empty, field):
+            yield key
 
 
 def _check_turn(path: KeyPath, turn: m.TurnSpec) -> Iterator[tuple[KeyPath, str]]:
