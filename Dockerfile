@@ -13,7 +13,7 @@ COPY scenarios scenarios
 RUN pip wheel --no-cache-dir --no-deps --wheel-dir /wheels . \
     && python -m venv /opt/mockllm \
     && /opt/mockllm/bin/pip install --no-cache-dir --constraint constraints.txt \
-        "$(ls /wheels/*.whl)[compression,metrics,redis,speed]"
+        "$(ls /wheels/*.whl)[compression,redis,speed]"
 
 FROM python:3.13-slim
 

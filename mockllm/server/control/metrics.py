@@ -1,8 +1,7 @@
 """What a server counts about itself, and how Prometheus reads it.
 
-Counting is plain Python; prometheus-client is imported when somebody reads the figures. No figure
-names a session, a path, a client or a model: they may be private, and there may be any number of
-them.
+No figure names a session, a path, a client or a model: they may be private, and there may be any
+number of them.
 """
 
 from __future__ import annotations
@@ -10,9 +9,8 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
-
-from mockllm.errors import RequestError
 
 if TYPE_CHECKING:
     from mockllm.replay.sessions.exchange import Exchange
@@ -102,80 +100,57 @@ class Figures:
         )
 
 
-def render(figures: Figures, accept: str) -> tuple[str, bytes]:
-    """The figures as Prometheus reads them: the content type, and the text.
-
-    Args:
-        accept: the header of the request; a Prometheus that knows OpenMetrics names it there.
-
-    Raises:
-        RequestError: prometheus-client is not installed.
-    """
-    try:
-        from prometheus_client import CollectorRegistry
-        from prometheus_client.exposition import choose_encoder
-    except ImportError:
-        raise RequestError(
-            "Metrics need prometheus-client, which is not installed. Install it "
-            "(pip install 'mockllm-harness[metrics]') and start the server again.",
-            status=501,
-        ) from None
-    registry = CollectorRegistry()
-    registry.register(_Collector(figures))
-    encode, kind = choose_encoder(accept)
-    return kind, encode(registry)
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
-class _Collector:
-    """The figures as families of metrics: what a registry collects."""
-
-    def __init__(self, figures: Figures) -> None:
-        self._figures = figures
-
-    def describe(self) -> Iterable[Any]:
-        return ()
-
-    def collect(self) -> Iterable[Any]:
-        from prometheus_client.core import (
-            CounterMetricFamily,
-            GaugeMetricFamily,
-            HistogramMetricFamily,
-        )
-
-        figures = self._figures
-        requests = CounterMetricFamily(
-            "mockllm_requests",
-            "Requests whose answer is over.",
-            labels=("api", "scenario", "outcome"),
-        )
-        for key, count in figures.requests.items():
-            requests.add_metric(key, count)
-        yield requests
-        yield GaugeMetricFamily(
-            "mockllm_open_streams",
+def render(figures: Figures) -> bytes:
+    """The figures in the text format of Prometheus, version 0.0.4."""
+    requests = [
+        (_labels(api=api, scenario=scenario, outcome=outcome), count)
+        for (api, scenario, outcome), count in figures.requests.items()
+    ]
+    counts = list(accumulate(figures.late))
+    bounds = [*map(str, LATENESS), "+Inf"]
+    late: list[tuple[str, float]]
+    late = [("_bucket" + _labels(le=bound), n) for bound, n in zip(bounds, counts, strict=True)]
+    late += [("_count", counts[-1]), ("_sum", figures.late_seconds)]
+    families: tuple[tuple[str, str, str, Iterable[tuple[str, float]]], ...] = (
+        ("requests_total", "counter", "Requests whose answer is over.", requests),
+        (
+            "open_streams",
+            "gauge",
             "Answers that take time and are not over.",
-            value=figures.open_streams,
-        )
-        late = HistogramMetricFamily(
-            "mockllm_chunk_lateness_seconds", "How long after its time a timed chunk was written."
-        )
-        late.add_metric((), _cumulative(figures.late), figures.late_seconds)
-        yield late
-        yield CounterMetricFamily(
-            "mockllm_journal_dropped",
+            [("", figures.open_streams)],
+        ),
+        (
+            "chunk_lateness_seconds",
+            "histogram",
+            "How long after its time a timed chunk was written.",
+            late,
+        ),
+        (
+            "journal_dropped_total",
+            "counter",
             "Entries that left a journal because it was full.",
-            value=figures.dropped,
-        )
-        yield CounterMetricFamily(
-            "mockllm_store_errors",
+            [("", figures.dropped)],
+        ),
+        (
+            "store_errors_total",
+            "counter",
             "Requests for state that the state store did not answer.",
-            value=figures.store_errors,
-        )
+            [("", figures.store_errors)],
+        ),
+    )
+    lines = []
+    for name, kind, about, samples in families:
+        lines += [f"# HELP mockllm_{name} {about}", f"# TYPE mockllm_{name} {kind}"]
+        lines += [f"mockllm_{name}{labels} {float(value)}" for labels, value in samples]
+    return "".join(f"{line}\n" for line in lines).encode()
 
 
-def _cumulative(counts: Iterable[int]) -> list[tuple[str, float]]:
-    total, buckets = 0, []
-    for bound, count in zip((*LATENESS, float("inf")), counts, strict=True):
-        total += count
-        buckets.append(("+Inf" if bound == float("inf") else str(bound), float(total)))
-    return buckets
+def _labels(**values: str) -> str:
+    return "{" + ",".join(f'{name}="{_escaped(text)}"' for name, text in values.items()) + "}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

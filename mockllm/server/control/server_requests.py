@@ -3,7 +3,7 @@ at `/`."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from aiohttp import web
@@ -22,7 +22,7 @@ from mockllm.server.answers import Answers
 from mockllm.server.arrival import Arrival
 from mockllm.server.control.access import ControlAccess, preflight_headers
 from mockllm.server.control.front_page import front_page, wants_page
-from mockllm.server.control.metrics import Figures, render
+from mockllm.server.control.metrics import CONTENT_TYPE, Figures, render
 from mockllm.server.control.routes import CONTROL_PREFIX, Control
 from mockllm.server.control.server_view import ServerView
 from mockllm.server.http.body_reading import closes
@@ -106,7 +106,7 @@ class ServerRequests:
             body = await self._answers.body(arrival)
             path = arrival.path.rstrip("/")
             if path in _PROBES and method in ("GET", "HEAD"):
-                answer = await self._probe(path, headers, fields)
+                answer = await self._probe(path, fields)
                 return await deliver(
                     request, without_body(answer) if method == "HEAD" else answer, sent
                 )
@@ -132,9 +132,7 @@ class ServerRequests:
             return await deliver(request, json_answer(status, value, fields), sent)
         return await deliver_parts(request, fields, value, sent)
 
-    async def _probe(
-        self, path: str, headers: Mapping[str, str], fields: dict[str, str]
-    ) -> HttpAnswer:
+    async def _probe(self, path: str, fields: dict[str, str]) -> HttpAnswer:
         if path.endswith("/health"):
             return json_answer(200, self._control.health(self._answers.player), fields)
         if path.endswith("/ready"):
@@ -142,9 +140,9 @@ class ServerRequests:
             if problems:
                 return json_answer(503, {"status": "not ready", "problems": problems}, fields)
             return json_answer(200, {"status": "ready"}, fields)
-        kind, text = render(await self._figures(), headers.get("accept", ""))
-        head = {"content-type": kind, **fields}
-        return bytes_answer(200, head.items(), [TimedBytes(0, text)], streamed=False)
+        head = {"content-type": CONTENT_TYPE, **fields}
+        text = TimedBytes(0, render(await self._figures()))
+        return bytes_answer(200, head.items(), [text], streamed=False)
 
 
 def _error(error: RequestError) -> dict[str, Any]:
