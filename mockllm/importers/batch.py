@@ -214,7 +214,7 @@ class _Batch:
             if self.existing:
                 for scenario, index in recorded_before(player, exchange, line.scenario, line.turn):
                     if (scenario.name, index) not in written:  # of an earlier import
-                        session.note_played(scenario, index)
+                        session.note_played(scenario.name, index)
             reason = not_found(player, exchange, line.scenario, line.turn, session)
             if reason:
                 reasons[line.source] = reason

@@ -107,7 +107,7 @@ def not_found_after_write(
     know_tapes(player, draft, written)
     session = Session("recording")
     for scenario, index in recorded_before(player, exchange, written.name, turn):
-        session.note_played(scenario, index)
+        session.note_played(scenario.name, index)
     attempts = len(written.turns[turn].attempts)
     for _ in range(attempts):
         session.attempt(written, turn, attempts)

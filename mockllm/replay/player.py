@@ -24,7 +24,7 @@ from mockllm.replay.body import parse_object
 from mockllm.replay.call import Answered, ApiCall, refused
 from mockllm.replay.compilation.compiler import Replayer
 from mockllm.replay.compilation.http_answer import HttpAnswer, http_error_answer
-from mockllm.replay.decision_cache import Decision, RequestCache
+from mockllm.replay.decision_cache import Decision, RequestCache, RequestKey
 from mockllm.replay.faults.fault_plan import NO_PLAN, FaultPlan
 from mockllm.replay.lookups import Lookups
 from mockllm.replay.request_options import (
@@ -64,19 +64,16 @@ class Deciding:
     request: Request | None = None
     selection: Selection | None = None
 
-    def played(self, api: str) -> Played:
-        """What a journal has of it."""
-        played = Played(api=api)
-        if self.request is not None:
-            played = replace(played, model=self.request.model, stream=self.request.stream)
-        if self.selection is not None:
-            played = replace(
-                played,
-                scenario=self.selection.scenario.name,
-                turn=self.selection.index,
-                position=self.selection.position,
-            )
-        return played
+
+def _known(found: Deciding | Decision, api: str) -> Played:
+    """What a journal has of a request that is refused."""
+    played, request, selection = Played(api=api), found.request, found.selection
+    if request is not None:
+        played = replace(played, model=request.model, stream=request.stream)
+    if selection is not None:
+        name, turn, position = selection.scenario.name, selection.index, selection.position
+        played = replace(played, scenario=name, turn=turn, position=position)
+    return played
 
 
 class Player:
@@ -135,11 +132,19 @@ class Player:
         Raises:
             NotDoneError: within `mockllm.core.later.deferring`: something must be read first.
         """
-        deciding = Deciding()
+        key = (
+            call.protocol.name,
+            call.body,
+            *call.target.key,
+            *map(call.headers.get, self._headers),
+        )
+        found = self._cache.decisions.get(key) or Deciding()
         try:
-            answered = self._play(call, deciding)
+            if isinstance(found, Deciding):
+                found = self._decided(call, key, found)
+            answered = self._play(call, found)
         except RequestError as error:
-            answered = refused(call.protocol, error, deciding.played(call.protocol.name))
+            answered = refused(call.protocol, error, _known(found, call.protocol.name))
         return self._with_drawn_faults(call, answered) if self._faults.choices else answered
 
     def _with_drawn_faults(self, call: ApiCall, answered: Answered) -> Answered:
@@ -151,9 +156,7 @@ class Player:
         scenario = self.served.by_name.get(answered.played.scenario or "")
         return break_answered(call, answered, faults, scenario, self.speed)
 
-    def _play(self, call: ApiCall, deciding: Deciding) -> Answered:
-        decision = self._decision(call, deciding)
-        deciding.request, deciding.selection = decision.request, decision.selection
+    def _play(self, call: ApiCall, decision: Decision) -> Answered:
         spec, session = decision.spec, call.session
         # Before anything is counted: `NotDoneError` starts the call again.
         recorded = None if decision.answered is not None else self._recorded(decision, call)
@@ -196,7 +199,7 @@ class Player:
         repeated = False
         if selection.scenario.turns[selection.index].recorded is not None:
             repeated = session.repeats(selection.scenario, selection.index)
-        session.note_played(selection.scenario, selection.index)
+        session.note_played(selection.scenario.name, selection.index)
         answered = decision.answered
         if answered is None:
             answered = self._make(call, decision, attempt, recorded)
@@ -268,21 +271,18 @@ class Player:
         )
         return Answered(answer, played)
 
-    def _decision(self, call: ApiCall, deciding: Deciding) -> Decision:
-        """The decision for a request: the one that is kept of an equal request, or a new one."""
-        headers = map(call.headers.get, self._headers)
-        key = (call.protocol.name, call.body, *call.target.key, *headers)
-        if (decision := self._cache.get(key)) is None:
-            try:
-                decision = self.decide(call, self.strict, deciding)
-            except NoMatchError as error:
-                if self.no_match is None:
-                    raise
-                decision = self.no_match(call, error)
-            except RequestError as refusal:
-                decision = self._accepted_upstream(refusal, call)
-            if decision.lasting:
-                self._cache.keep(key, decision)
+    def _decided(self, call: ApiCall, key: RequestKey, deciding: Deciding) -> Decision:
+        """A new decision for a request, which is kept for equal ones."""
+        try:
+            decision = self.decide(call, self.strict, deciding)
+        except NoMatchError as error:
+            if self.no_match is None:
+                raise
+            decision = self.no_match(call, error)
+        except RequestError as refusal:
+            decision = self._accepted_upstream(refusal, call)
+        if decision.lasting:
+            self._cache.keep(key, decision)
         return decision
 
     def _broken(

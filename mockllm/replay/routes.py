@@ -95,7 +95,7 @@ class RoutePlayer:
         turn = scenario.turns[index]
         recorded = self._recordings.play_route(scenario, index)
         answer = recorded.answer or self._answer(scenario, index, turn)
-        session.note_played(scenario, index)
+        session.note_played(scenario.name, index)
         played = Played(
             outcome="played" if answer.status < 400 else "error",
             status=answer.status,

@@ -143,8 +143,8 @@ def test_unplayed_turns_are_reported_for_each_session():
     (scenario,) = loads(TWO_TURNS)
     sessions = [Session("default"), Session("other")]
     for session in sessions:
-        session.note_played(scenario, 0)
-    sessions[0].note_played(scenario, 1)
+        session.note_played(scenario.name, 0)
+    sessions[0].note_played(scenario.name, 1)
     verdict = judge([], sessions, {"two": scenario})
     assert not verdict.good
     assert verdict.lines[1:] == ("  not played: turn 2 of 2 of two (session other)",)
@@ -240,7 +240,7 @@ def test_turns_in_the_first_history_are_not_missed():
     """The client had them from elsewhere; later turns must be played."""
     (scenario,) = loads(TWO_TURNS.replace("done}", "done}\n  - reply: {text: end}"))
     session = Session("default")
-    session.note_played(scenario, 1)
+    session.note_played(scenario.name, 1)
     verdict = judge([], [session], {"two": scenario})
     assert verdict.lines[1:] == ("  not played: turn 3 of 3 of two",)
 

@@ -118,7 +118,7 @@ def test_each_recording_is_found_by_its_request(imported, player, source):
         pytest.skip("it plays only when it is named")
     session = Session("default")
     for scenario, turn in recorded_before(player, one, line.scenario, line.turn):
-        session.note_played(scenario, turn)
+        session.note_played(scenario.name, turn)
     answer, exchange = replayed(player, one, session)
     assert exchange.recorded == "exact", exchange.problems
     assert (exchange.scenario, exchange.turn) == (line.scenario, line.turn)

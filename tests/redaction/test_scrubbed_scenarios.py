@@ -109,7 +109,7 @@ def lost(folder: Path) -> list[str]:
             sent = recorded(folder, turn.recorded.file)
             session = Session("test")
             for before, number in recorded_before(player, sent, scenario.name, index):
-                session.note_played(before, number)
+                session.note_played(before.name, number)
             reason = not_found(player, sent, scenario.name, index, session)
             reasons += [f"{scenario.name} {index}: {reason}"] * bool(reason)
     return reasons

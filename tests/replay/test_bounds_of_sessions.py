@@ -21,7 +21,7 @@ def exchange(size: int = 0) -> Exchange:
 def test_the_size_of_an_exchange() -> None:
     """1 KiB, its body and its problems."""
     one = journal_entry("POST", "/", {}, b"abc", problems=("four", "six666"))
-    assert one.size == 1024 + 3 + 10
+    assert one.enter("s", 1) == 1024 + 3 + 10
 
 
 def test_an_exchange_is_numbered_in_its_session() -> None:

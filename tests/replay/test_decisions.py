@@ -184,7 +184,7 @@ def test_an_equal_request_is_decided_once() -> None:
     )
     assert client.send("hello", stream=True) is not first
     assert client.send("hello", temperature=1) is first  # the answer does not depend on it
-    assert len(client.player._cache._decisions) == 3
+    assert len(client.player._cache.decisions) == 3
 
 
 def test_a_large_answer_is_kept_by_the_replayer_alone() -> None:
@@ -193,7 +193,7 @@ def test_a_large_answer_is_kept_by_the_replayer_alone() -> None:
         text = "x" * length
         client = Client(f"scenario: long\nmatch: any\nturns: [{{reply: {{text: {text}}}}}]")
         answer = client.send("hello")
-        (decision,) = client.player._cache._decisions.values()
+        (decision,) = client.player._cache.decisions.values()
         assert (decision.answered is not None) == kept
         assert client.send("hello") == answer
 
@@ -328,7 +328,7 @@ def test_which_answers_are_kept() -> None:
     assert client.session.answer(second.id) is None
     assert client.session.conversations == {"conv_1": second.id.removeprefix("resp_")}
     assert client.text("more", api="responses", conversation="conv_1") == "Again."
-    assert client.player._cache._decisions == {}
+    assert client.player._cache.decisions == {}
     assert Client().session.conversations == {}
 
 

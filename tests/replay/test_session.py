@@ -32,7 +32,7 @@ def test_the_journal_is_bounded_in_number():
     for _ in range(10):
         session.record(exchange())
     assert [entry.number for entry in session.journal] == [8, 9, 10]
-    assert session.size == sum(entry.size for entry in session.journal)
+    assert session.size == sum(entry.charged for entry in session.journal)
 
 
 def test_the_journal_is_bounded_in_bytes():
@@ -65,8 +65,8 @@ def test_unplayed_turns_of_scenarios_that_were_begun():
     """Scenarios that were never begun are not listed."""
     session = Session("s")
     other = Scenario("other", (TURN,))
-    session.note_played(SCENARIO, 0)
-    session.note_played(SCENARIO, 2)
+    session.note_played(SCENARIO.name, 0)
+    session.note_played(SCENARIO.name, 2)
     scenarios = {"s": SCENARIO, "other": other}
     assert list(session.unplayed(scenarios)) == [("s", 1)]
 

@@ -10,9 +10,9 @@ import zlib
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from struct import Struct
 
-from mockllm.replay.sessions.exchange import Exchange
+from mockllm.replay.sessions.exchange import Exchange, Played, Received, Sent
 from mockllm.replay.sessions.shortened_bodies import shortened_body
 
 _ENTRY = 768
@@ -24,12 +24,17 @@ _SMALL = 2048
 _MOST_SHARED = 1024
 
 
+_OWN = Struct("<dddQQI")
+"""What a plain entry has for itself: see `_packed`."""
+
+
 @dataclass(slots=True)
 class _Body:
     """A body, which several entries may share; `size` is that of the whole."""
 
     data: bytes
     size: int
+    entries: int = 0
     packed: bool = False
 
     def pack(self) -> int:
@@ -44,9 +49,43 @@ class _Body:
         return zlib.decompress(self.data) if self.packed else self.data
 
 
-_Kept = tuple[Any, ...]
-"""A body; whether this entry was the first with it; and the entry, or its values once its answer
-is over. All stand in one flat tuple: there are tens of thousands."""
+@dataclass(frozen=True, slots=True)
+class _Common:
+    """What the entries of equal requests have in common: clients repeat them, in retries and load
+    tests. Of `received` it is all that does not differ from request to request."""
+
+    body: _Body
+    received: Received
+    played: Played
+    session: str
+
+    def exchange(self, own: bytes) -> Exchange:
+        """A plain entry, with its body."""
+        at, clock, duration, sent, number, connection = _OWN.unpack(own)
+        received = self.received._replace(
+            body=self.body.whole(), at=at, clock=clock, connection=connection
+        )
+        return Exchange(
+            received,
+            self.played,
+            Sent(clock, bytes=sent, ended=0.0, duration=duration),
+            session=self.session,
+            number=number,
+        )
+
+
+def _packed(exchange: Exchange) -> bytes:
+    """What a plain entry has for itself. Bytes, since there are tens of thousands, and the garbage
+    collector does not look at them."""
+    received, sent = exchange.received, exchange.sent
+    return _OWN.pack(
+        received.at,
+        received.clock,
+        sent.duration,
+        sent.bytes,
+        exchange.number,
+        received.connection,
+    )
 
 
 class Dropped:
@@ -58,8 +97,12 @@ class Dropped:
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
-        self._entries: deque[_Kept] = deque()
+        # Two queues, side by side: a tuple for each entry would be half as large as the entry.
+        self._commons: deque[_Common] = deque()
+        self._entries: deque[bytes | Exchange] = deque()
         self._shared: dict[bytes, _Body] = {}
+        self._latest: dict[int, _Common] = {}
+        """By the identity of what was played: decisions are kept, and so are their `Played`."""
         self._packed = 0
         """How many of the oldest entries were packed, where that saved something."""
         self._forgotten: Counter[str] = Counter()
@@ -76,39 +119,47 @@ class Dropped:
 
     def add(self, exchange: Exchange) -> None:
         """Keeps an entry that leaves the journal; it gives up its headers and its body."""
-        body = shortened_body(exchange.body)
-        # Clients repeat requests, in retries and load tests: equal bodies are kept once.
-        shared, is_first = self._shared.get(body), False
-        if shared is None:
-            if len(self._shared) >= _MOST_SHARED:
-                self._shared.clear()
-            shared, is_first = _Body(body, len(body)), True
-            self._shared[body] = shared
+        common = self._common(exchange)
         exchange.drop()
-        entry: _Kept = (
-            (shared, is_first, exchange)
-            if exchange.in_use
-            else (shared, is_first, *exchange.values())
-        )
-        self._entries.append(entry)
-        self.size += _ENTRY + (len(shared.data) if is_first else 0)
+        is_plain = exchange.body_size is None and exchange.is_plain
+        self._entries.append(_packed(exchange) if is_plain else exchange)
+        self._commons.append(common)
+        self.size += _ENTRY
         while self.size > self._max_bytes and len(self._entries) > 1:
             self._make_room()
+
+    def _common(self, exchange: Exchange) -> _Common:
+        body, received, played = self._body(exchange), exchange.received, exchange.played
+        body.entries += 1
+        common = self._latest.get(id(played))
+        if common is None or common.body is not body or common.received.path != received.path:
+            if len(self._latest) >= _MOST_SHARED:
+                self._latest.clear()
+            received = received._replace(headers={}, body=b"")
+            common = self._latest[id(played)] = _Common(body, received, played, exchange.session)
+        return common
+
+    def _body(self, exchange: Exchange) -> _Body:
+        data = shortened_body(exchange.body)
+        body = self._shared.get(data)
+        if body is None:
+            if len(self._shared) >= _MOST_SHARED:
+                self._shared.clear()
+            body = self._shared[data] = _Body(data, len(data))
+            self.size += len(data)
+        return body
 
     def _make_room(self) -> None:
         """Packs entries, or forgets the oldest. Packing takes longer than the rest of a request,
         so it waits until there is no room; and it ends with the first entry that is forgotten,
         from where on no verdict can be good."""
-        entries = self._entries
-        if self._forgotten or self._packed >= len(entries):
+        if self._forgotten or self._packed >= len(self._entries):
             self.forget()
             return
-        body, is_first = entries[self._packed][:2]
+        body = self._commons[self._packed].body
         self._packed += 1
         self._share_no_more(body)
-        saved = body.pack()
-        if is_first:
-            self.size -= saved
+        self.size -= body.pack()
 
     def _share_no_more(self, body: _Body) -> None:
         """Lets later entries keep an equal body themselves: this one is about to go."""
@@ -123,29 +174,28 @@ class Dropped:
         """Forgets the oldest entry; returns whether there was one."""
         if not self._entries:
             return False
-        entry = self._entries.popleft()
+        entry, common = self._entries.popleft(), self._commons.popleft()
         self._packed = max(0, self._packed - 1)
-        self._share_no_more(entry[0])
-        self.size -= _size_of(entry)
-        self._forgotten[_exchange_of(entry).outcome] += 1
+        self._forgotten[_outcome(common, entry)] += 1
+        self.size -= _ENTRY
+        common.body.entries -= 1
+        if not common.body.entries:
+            self._share_no_more(common.body)
+            self.size -= len(common.body.data)
         return True
 
     def exchanges(self) -> Iterator[Exchange]:
         """The entries, with their bodies."""
-        for entry in tuple(self._entries):
-            yield _exchange_of(entry).copy(entry[0].whole())
+        for common, entry in zip(tuple(self._commons), tuple(self._entries), strict=True):
+            if isinstance(entry, bytes):
+                yield common.exchange(entry)
+            else:
+                yield entry.copy(common.body.whole())
 
     def outcomes(self) -> Counter[str]:
         """How many entries have each outcome, those that were forgotten included."""
-        return self._forgotten + Counter(_exchange_of(entry).outcome for entry in self._entries)
+        return self._forgotten + Counter(map(_outcome, self._commons, self._entries))
 
 
-def _size_of(entry: _Kept) -> int:
-    """The memory of an entry, in bytes, as an estimate; equal bodies count once."""
-    body, is_first = entry[:2]
-    return _ENTRY + (len(body.data) if is_first else 0)
-
-
-def _exchange_of(entry: _Kept) -> Exchange:
-    kept = entry[2]
-    return kept if isinstance(kept, Exchange) else Exchange.from_values(entry[2:])
+def _outcome(common: _Common, entry: bytes | Exchange) -> str:
+    return common.played.outcome if isinstance(entry, bytes) else entry.outcome

@@ -144,5 +144,5 @@ def restore(
         turns.add(turn)
         record(session, exchange)
     for scenario, index in stored.played:
-        session.note_played_turn(scenario, index)
+        session.note_played(scenario, index)
     return session

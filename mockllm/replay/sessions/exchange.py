@@ -247,16 +247,10 @@ class Sent:
             self.client_gone, self.stopped = False, True
 
 
-_REST = tuple(
-    field.name
-    for field in fields(Sent)
-    if field.name not in ("clock", "marks", "bytes", "duration")
+_rest_of = attrgetter(
+    *(one.name for one in fields(Sent) if one.name not in ("clock", "marks", "bytes", "duration"))
 )
-_rest_of = attrgetter(*_REST)
-"""The values of `Sent` that most answers have in common."""
-
 _WHOLE = _rest_of(Sent(ended=0.0))
-"""Those of an answer that was sent whole, at once."""
 
 
 @dataclass(slots=True)
@@ -498,17 +492,14 @@ class Exchange:
         """Why a fault that it was to have did not strike; "" where none was to, or it did."""
         return self.played.missed or self.sent.missed
 
-    @property
-    def size(self) -> int:
-        """An estimate of the memory that a journal needs for it, in bytes."""
-        size = 1024 + min(len(self.received.body), MAX_BODY)
-        return size + sum(map(len, problems)) if (problems := self.problems) else size
-
     # Its life
 
-    def enter(self, session: str, number: int) -> None:
-        """Enters the journal of a session."""
-        self.session, self.number, self.charged = session, number, self.size
+    def enter(self, session: str, number: int) -> int:
+        """Enters the journal of a session; an estimate of the memory that it needs there."""
+        self.session, self.number = session, number
+        problems = sum(map(len, self.played.problems)) if self.played.problems else 0
+        self.charged = 1024 + min(len(self.received.body), MAX_BODY) + problems
+        return self.charged
 
     def keep_passed(self) -> None:
         """What a service answers is kept as it passes."""
@@ -547,36 +538,10 @@ class Exchange:
         self.received = Received(method, path, _NO_HEADERS, b"", at, clock, connection, target)
         self.passed = self.sent.marks = None
 
-    def values(self) -> tuple[Any, ...]:
-        """All that is left of a dropped entry whose answer is over, as plain values but for what
-        was played. What every whole answer has in common stands there once."""
-        sent = self.sent
-        rest = _rest_of(sent)
-        return (
-            *self.received,
-            self.played,
-            self.session,
-            self.number,
-            self.body_size,
-            sent.bytes,
-            sent.duration,
-            _WHOLE if rest == _WHOLE else rest,
-        )
-
-    @classmethod
-    def from_values(cls, values: tuple[Any, ...]) -> Exchange:
-        """The entry that `values` are of, without headers and body."""
-        received = Received(*values[:8])
-        played, session, number, size, sent_bytes, duration, rest = values[8:]
-        sent = dict(zip(_REST, rest, strict=True))
-        return cls(
-            received,
-            played,
-            Sent(received.clock, bytes=sent_bytes, duration=duration, **sent),
-            session=session,
-            number=number,
-            body_size=size,
-        )
+    @property
+    def is_plain(self) -> bool:
+        """Whether its answer was sent whole, at once: as nearly all that have no pauses."""
+        return not self.in_use and _rest_of(self.sent) == _WHOLE
 
     @property
     def dropped(self) -> bool:

@@ -57,10 +57,9 @@ class Session:
         """Adds an exchange to the journal; the session's bounds hold afterwards. As long as it is
         there, its answer can be looked up by its id."""
         self.count += 1
-        exchange.enter(self.name, self.count)
         journal, id = self.journal, exchange.played.answer_id
         journal.append(exchange)
-        self.size += exchange.charged
+        self.size += exchange.enter(self.name, self.count)
         if id is not None:
             self._answers[id] = exchange
         while len(journal) > self.max_exchanges or (
@@ -124,15 +123,13 @@ class Session:
             self._attempts[key] = tried + 1
         return tried
 
-    def note_played(self, scenario: Scenario, index: int) -> None:
-        """Records that a turn was played."""
-        self.note_played_turn(scenario.name, index)
-
-    def note_played_turn(self, scenario: str, index: int) -> None:
-        """Records that a turn of a scenario, by its name, was played."""
-        if index not in self.played.get(scenario, ()):
-            self._begun_at.setdefault(scenario, index)
-            self.played.setdefault(scenario, set()).add(index)
+    def note_played(self, scenario: str, index: int) -> None:
+        """Notes that a turn of a scenario, by its name, was played."""
+        played = self.played.get(scenario)
+        if played is None:
+            self.played[scenario], self._begun_at[scenario] = {index}, index
+        else:
+            played.add(index)
 
     def next_unplayed(self, turns: Iterable[tuple[Scenario, int]]) -> tuple[Scenario, int] | None:
         """The first of some turns, each a scenario and an index, that was not played yet."""
@@ -251,9 +248,9 @@ class Sessions:
 
     def record(self, session: Session, exchange: Exchange) -> None:
         """Adds an exchange to a session's journal; the bounds of all sessions hold afterwards."""
-        before, entries = session.memory, len(session.journal)
+        before, dropped = session.memory, session.dropped
         session.record(exchange)
-        self.dropped += entries + 1 - len(session.journal)
+        self.dropped += session.dropped - dropped
         if self._sessions.get(session.name) is session:
             self._size += session.memory - before
         while self._size > self._max_bytes and self._shed():

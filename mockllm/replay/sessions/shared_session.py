@@ -143,8 +143,8 @@ class SharedSession(Session):
         tried: int = self._outcome(Attempt((scenario.name, position), failures))
         return tried
 
-    def note_played(self, scenario: Scenario, index: int) -> None:
-        self.noted.append((scenario.name, index))
+    def note_played(self, scenario: str, index: int) -> None:
+        self.noted.append((scenario, index))
 
     def next_unplayed(self, turns: Iterable[tuple[Scenario, int]]) -> tuple[Scenario, int] | None:
         listed = tuple(turns)

@@ -131,7 +131,7 @@ class JournalWriter:
         """Takes an entry; it is written soon, and again when `end` was called for it."""
         number = next(self._numbers)
         self._store.note_accepted(number)
-        entry = _Waiting(session, exchange, number, played, exchange.size, has_answer)
+        entry = _Waiting(session, exchange, number, played, exchange.charged, has_answer)
         self._open[id(exchange)] = entry
         self._push(entry)
 
