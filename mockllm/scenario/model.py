@@ -268,7 +268,7 @@ class ToolSpec:
 @dataclass(frozen=True, slots=True)
 class UsageSpec:
     """Token counts. None is counted from the text by a fixed rule
-    (`mockllm.replay.compilation.usage`). With `sent` False (`usage: none`) the answer has no
+    (`mockllm.replay.compilation.resolve`). With `sent` False (`usage: none`) the answer has no
     usage."""
 
     input: int | None = None

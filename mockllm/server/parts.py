@@ -16,11 +16,10 @@ from mockllm.server.answers import Answers
 from mockllm.server.control.access import ControlAccess
 from mockllm.server.control.metrics import Figures
 from mockllm.server.control.routes import Control
-from mockllm.server.control.server_requests import ServerRequests
+from mockllm.server.control.server_requests import Readiness, ServerRequests
 from mockllm.server.control.server_view import ServerView
 from mockllm.server.handler import Handler
 from mockllm.server.options import ServerOptions
-from mockllm.server.readiness import Readiness
 
 if TYPE_CHECKING:
     from mockllm.server.state.shared_answers import SharedAnswers

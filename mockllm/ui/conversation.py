@@ -14,7 +14,7 @@ from mockllm.core.request import Message, OfferedTool, Request
 from mockllm.core.text import display_json, shorten
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
-from mockllm.replay.parsed_request import parsed_request
+from mockllm.replay.client_requests import parsed_request
 from mockllm.replay.sessions.exchange import Exchange
 
 _LONGEST = 100_000

@@ -15,14 +15,13 @@ from mockllm.errors import MockLLMError
 from mockllm.matching.conditions import last_user_text
 from mockllm.matching.explained import Condition, scenario_conditions, shown, turn_conditions
 from mockllm.matching.index import named_scenario, split_model
-from mockllm.matching.mismatch import letter_pairs
 from mockllm.matching.positions import turn_at
 from mockllm.matching.routes import RouteRequest
-from mockllm.matching.select import Selection, select
+from mockllm.matching.select import Selection, letter_pairs, select
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
 from mockllm.redaction.masks import MASK
-from mockllm.replay.parsed_request import parsed_request
+from mockllm.replay.client_requests import parsed_request
 from mockllm.replay.player import Player
 from mockllm.replay.sessions.exchange import Exchange
 from mockllm.replay.sessions.session import Session

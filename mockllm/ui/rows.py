@@ -8,7 +8,7 @@ from typing import Any
 
 from mockllm.core.text import shorten
 from mockllm.errors import Problem
-from mockllm.replay.parsed_request import parsed_request
+from mockllm.replay.client_requests import parsed_request
 from mockllm.replay.sessions.exchange import Exchange
 from mockllm.replay.sessions.session import Session
 

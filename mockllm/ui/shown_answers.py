@@ -10,8 +10,8 @@ from mockllm.errors import MockLLMError, RequestError
 from mockllm.framing.content_coding import decompressed
 from mockllm.matching.positions import turn_at
 from mockllm.protocols import PROTOCOLS
+from mockllm.replay.client_requests import parsed_request
 from mockllm.replay.compilation.http_answer import HttpAnswer
-from mockllm.replay.parsed_request import parsed_request
 from mockllm.replay.sessions.exchange import Exchange, PassedAnswer
 from mockllm.replay.turn_answer import turn_answer
 from mockllm.scenario.model import Scenario

@@ -12,7 +12,7 @@ from mockllm.core.text import display
 from mockllm.errors import NoMatchError, UsageError
 from mockllm.matching.conditions import check_match, last_user_text
 from mockllm.matching.index import SCENARIO_HEADER, named_scenario
-from mockllm.matching.mismatch import nearest_scenarios
+from mockllm.matching.select import nearest_scenarios
 from mockllm.replay.auto.schema_references import UnsatisfiableError
 from mockllm.replay.auto.schema_sample import sample
 from mockllm.replay.body import parse_object

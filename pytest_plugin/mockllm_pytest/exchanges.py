@@ -10,8 +10,8 @@ from mockllm.core.text import shorten
 from mockllm.framing.sse import decode
 from mockllm.matching.select import Selection
 from mockllm.protocols import PROTOCOLS
+from mockllm.replay.client_requests import parsed_request
 from mockllm.replay.compilation.compiler import Replayer
-from mockllm.replay.parsed_request import parsed_request
 from mockllm.replay.sessions.session import Exchange
 from mockllm.scenario.model import (
     AnyPart,

@@ -14,7 +14,7 @@ from mockllm.core.turn import (
     TokenUsage,
     ToolCall,
 )
-from mockllm.replay.compilation.usage import usage
+from mockllm.replay.compilation.resolve import usage
 from mockllm.replay.loading import loads
 
 PARTS: tuple[Part, ...] = (

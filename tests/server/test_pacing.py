@@ -19,9 +19,8 @@ from mockllm.replay.compilation.http_answer import HttpAnswer, bytes_answer
 from mockllm.replay.pauses import has_pauses
 from mockllm.replay.sessions.exchange import Sent
 from mockllm.server.http.delivery import deliver
-from mockllm.server.http.pacing import Paced, Pacer
+from mockllm.server.http.pacing import Paced, Pacer, age
 from mockllm.server.http.sending import WATER
-from mockllm.server.http.socket_age import age
 from tests.cases import for_all
 from tests.server.recording.recorded_server import PATH
 from tests.timeouts import GIVE_UP

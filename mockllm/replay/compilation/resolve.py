@@ -6,13 +6,14 @@ counted usage. *Position* is explained in `mockllm.matching.positions`.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
 from mockllm.core.events import Cite, FinishReason, StreamError
 from mockllm.core.frame import Frame
-from mockllm.core.seeded import derive_unit
+from mockllm.core.seeded import derive_unit, tokens
 from mockllm.core.timeline import normal
 from mockllm.core.turn import (
     Opaque,
@@ -21,12 +22,12 @@ from mockllm.core.turn import (
     Refusal,
     ServerTool,
     Text,
+    TokenUsage,
     ToolCall,
     Turn,
     beats,
 )
-from mockllm.matching.positions import call_id, turn_at, turn_index
-from mockllm.replay.compilation.usage import usage
+from mockllm.matching.positions import call_id, tool_parts, turn_at, turn_index
 from mockllm.scenario.cutting import fragments
 from mockllm.scenario.jsontext import compact
 from mockllm.scenario.model import (
@@ -49,6 +50,7 @@ from mockllm.scenario.model import (
     Timing,
     ToolPart,
     TurnSpec,
+    UsageSpec,
 )
 
 
@@ -275,3 +277,70 @@ def _frame(part: FramePart) -> Frame:
     if data is not None and not isinstance(data, str):
         data = compact(data)
     return Frame(data, part.event, part.id, part.retry, part.comment, part.raw)
+
+
+def usage(
+    scenario: Scenario, index: int, spec: TurnSpec, parts: Sequence[Part]
+) -> TokenUsage | None:
+    """The usage of a turn: as written, else counted; None where the scenario has `usage: none`.
+
+    Input tokens are counted from what the scenario has of the prompt: its tools, the texts of
+    its conditions, and the turns before this one with the results that they expect.
+
+    Args:
+        index: of the turn in the scenario.
+        spec: the turn, as the protocol plays it.
+        parts: the neutral parts of the turn.
+    """
+    written = spec.usage
+    default = scenario.defaults.usage
+    if not (written or default or UsageSpec()).sent:
+        return None
+
+    def given(name: str) -> int | None:
+        for usage in (written, default):
+            value: int | None = None if usage is None else getattr(usage, name)
+            if value is not None:
+                return value
+        return None
+
+    reasoning = given("reasoning")
+    if reasoning is None:
+        reasoning = sum(tokens(part.text) for part in parts if isinstance(part, Reasoning))
+    output = given("output")
+    if output is None:
+        output = reasoning + sum(_size(part) for part in parts if not isinstance(part, Reasoning))
+    input = given("input")
+    if input is None:
+        input = _prompt_size(scenario, index)
+    return TokenUsage(input, output, reasoning, given("cached") or 0)
+
+
+def _size(part: Part) -> int:
+    match part:
+        case Text(text=text) | Refusal(text=text):
+            return tokens(text)
+        case ToolCall(name=name, arguments=arguments):
+            return tokens(name) + tokens(arguments)
+        case _:
+            return 0
+
+
+def _prompt_size(scenario: Scenario, index: int) -> int:
+    size = 0
+    if scenario.match is not None:
+        for condition in (scenario.match.user, scenario.match.system):
+            size += tokens(condition.value) if condition is not None else 0
+    for tool in scenario.tools:
+        size += tokens(tool.name) + tokens(tool.description)
+        size += tokens(json.dumps(tool.parameters)) if tool.parameters is not None else 0
+    for spec in scenario.turns[:index]:
+        for part in spec.reply:
+            for member in part.parts if isinstance(part, InterleavedPart) else (part,):
+                if isinstance(member, TextPart | ReasoningPart | RefusalPart):
+                    size += tokens(member.text)
+        for call in tool_parts(spec.reply):
+            size += tokens(call.name) + tokens(call.arguments or "{}")
+        for _, result in spec.request.results if spec.request else ():
+            size += tokens(result.text.value) if result.text is not None else 0
+    return max(1, size)

@@ -26,10 +26,34 @@ from mockllm.server.control.metrics import CONTENT_TYPE, Figures, render
 from mockllm.server.control.routes import CONTROL_PREFIX, Control
 from mockllm.server.control.server_view import ServerView
 from mockllm.server.http.body_reading import closes
-from mockllm.server.http.delivery import deliver
-from mockllm.server.http.journal_delivery import deliver_parts
+from mockllm.server.http.delivery import deliver, deliver_parts
 from mockllm.server.http.request_target import SESSION_HEADER
-from mockllm.server.readiness import Readiness
+
+
+class Readiness:
+    """What keeps a server from answering requests. Its scenarios are loaded before it listens.
+
+    Args:
+        stopping: whether it stops: open streams go on, and no other request is answered.
+        checks: each returns why a part of the server is not ready, in words that anyone may read,
+            or None where it is.
+    """
+
+    def __init__(self) -> None:
+        self.stopping = False
+        self.checks: list[Callable[[], Awaitable[str | None]]] = []
+
+    async def problems(self) -> list[str]:
+        """Why the server is not ready; [] where it is."""
+        found = []
+        for check in tuple(self.checks):
+            problem = await check()
+            if problem is not None:
+                found.append(problem)
+        if self.stopping:  # after the checks, which may take time
+            found.append("the server stops")
+        return found
+
 
 _PAGE = CONTROL_PREFIX + "ui"
 
