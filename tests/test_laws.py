@@ -25,8 +25,8 @@ from mockllm.matching.index import mint_token
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Reply, WireProtocol
 from mockllm.replay.client_requests import client_target
+from mockllm.replay.compilation.compiler import stream
 from mockllm.replay.compilation.resolve import resolve
-from mockllm.replay.compilation.stream import stream
 from mockllm.replay.loading import load
 from mockllm.scenario.model import AutoPart, Scenario, TextPart
 from tests.cases import for_all

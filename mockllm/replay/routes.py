@@ -20,8 +20,7 @@ from mockllm.matching.index import SCENARIO_HEADER
 from mockllm.matching.routes import RouteIndex, RouteRequest
 from mockllm.protocols.base import dumps
 from mockllm.replay.call import Answered
-from mockllm.replay.compilation.byte_cache import byte_bounded
-from mockllm.replay.compilation.http_answer import CORS, HttpAnswer, bytes_answer
+from mockllm.replay.compilation.http_answer import CORS, HttpAnswer, byte_bounded, bytes_answer
 from mockllm.replay.compilation.tape_player import Recordings
 from mockllm.replay.sessions.exchange import Played
 from mockllm.replay.sessions.session import Session

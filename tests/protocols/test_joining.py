@@ -16,7 +16,7 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Reply
 from mockllm.quirks.samples import TEXT_AND_TWO_CALLS
 from mockllm.replay.client_requests import first_request
-from mockllm.replay.compilation.stream import stream
+from mockllm.replay.compilation.compiler import stream
 from mockllm.scenario.model import Wire
 from tests.strategies import turns
 

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import note
 from hypothesis import strategies as st
+from mockllm.protocols.openai_chat.records import project
 
 from mockllm.core.events import Timed
 from mockllm.core.frame import Frame
@@ -24,8 +25,8 @@ from mockllm.protocols.base import Reply, dumps
 from mockllm.protocols.openai_chat.request import Options
 from mockllm.quirks import QUIRKS
 from mockllm.quirks.base import Context, Quirk, Variant, change_frames
+from mockllm.replay.compilation.compiler import stream
 from mockllm.replay.compilation.http_answer import HttpAnswer
-from mockllm.replay.compilation.stream import stream
 from mockllm.scenario.model import Scenario, Wire
 from tests.quirks.playing import frames, plain, play
 

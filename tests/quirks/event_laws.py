@@ -23,7 +23,7 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Reply
 from mockllm.quirks.base import Quirk, Variant
 from mockllm.replay.client_requests import client_target, first_body
-from mockllm.replay.compilation.stream import stream
+from mockllm.replay.compilation.compiler import stream
 from mockllm.scenario.model import Wire
 from tests.strategies import parts, turns
 

@@ -24,7 +24,7 @@ from mockllm.quirks.framing import QUIRKS
 from mockllm.quirks.framing.changes import MOST_WRITES, bytewise
 from mockllm.quirks.samples import TEXT
 from mockllm.replay.client_requests import client_target, first_body
-from mockllm.replay.compilation.stream import stream
+from mockllm.replay.compilation.compiler import stream
 from mockllm.scenario.model import Wire
 from tests.cases import for_all
 from tests.quirks.playing import decoded_turn, frames, plain, play

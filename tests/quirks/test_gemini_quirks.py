@@ -22,9 +22,9 @@ from mockllm.quirks.samples import (
     ZERO,
 )
 from mockllm.replay.client_requests import client_target, first_body
+from mockllm.replay.compilation.compiler import stream
 from mockllm.replay.compilation.http_answer import HttpAnswer
 from mockllm.replay.compilation.resolve import resolve
-from mockllm.replay.compilation.stream import stream
 from mockllm.scenario.model import Scenario, Wire
 from tests.quirks.playing import decoded_turn, events, frames, plain, play
 

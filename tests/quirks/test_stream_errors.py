@@ -15,7 +15,7 @@ from mockllm.protocols.base import Reply
 from mockllm.quirks.samples import TEXT
 from mockllm.quirks.stream_errors import QUIRKS
 from mockllm.replay.client_requests import client_target, first_body
-from mockllm.replay.compilation.stream import stream
+from mockllm.replay.compilation.compiler import stream
 from mockllm.scenario.model import Wire
 from tests.cases import for_all
 from tests.quirks.playing import decoded_turn, events, frames, plain, play

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockllm.replay.compilation.byte_cache import byte_bounded
+from mockllm.replay.compilation.http_answer import byte_bounded
 
 
 def test_the_least_recently_used_is_evicted_first():

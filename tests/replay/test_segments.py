@@ -12,8 +12,7 @@ from mockllm.core.timed_bytes import TimedBytes
 from mockllm.matching.select import Selection
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.client_requests import client_target, first_body
-from mockllm.replay.compilation.compiler import Replayer
-from mockllm.replay.compilation.stream import _segments
+from mockllm.replay.compilation.compiler import Replayer, _segments
 from mockllm.replay.loading import loads
 from tests.cases import for_all
 

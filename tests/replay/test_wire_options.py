@@ -14,8 +14,7 @@ from mockllm.framing.sse import decode
 from mockllm.matching.select import Selection
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.client_requests import client_target, first_body
-from mockllm.replay.compilation.compiler import Replayer
-from mockllm.replay.compilation.stream import _grouped, _multiline, _segments
+from mockllm.replay.compilation.compiler import Replayer, _grouped, _multiline, _segments
 from mockllm.replay.loading import loads
 
 SCENARIO = """

@@ -6,10 +6,12 @@ It is encoded once, HTTP chunk framing included, so that the server only writes 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import Any
+from typing import Any, TypeVar
+
+from cachetools import LRUCache
 
 from mockllm.core.http_status import reason_phrase
 from mockllm.core.seeded import derive
@@ -21,6 +23,23 @@ from mockllm.matching.select import Selection
 from mockllm.protocols.base import WireProtocol, dumps
 from mockllm.protocols.extra import merge
 from mockllm.scenario.model import Http
+
+_Key = TypeVar("_Key", bound=Hashable)
+_Value = TypeVar("_Value")
+
+
+def byte_bounded(max_bytes: int, size: Callable[[_Value], int]) -> LRUCache[_Key, _Value]:
+    """An empty cache; where it would be too large, the least recently used values go.
+
+    A value that is larger than the bound is kept as the only one: `LRUCache` refuses such values,
+    and the largest answers would be made again for each request.
+
+    Args:
+        max_bytes: at least 1.
+        size: how many bytes a value takes, at least 1; always the same for one value.
+    """
+    return LRUCache(max_bytes, lambda value: min(size(value), max_bytes))
+
 
 _NO_EXTRA: Mapping[str, Any] = {}
 

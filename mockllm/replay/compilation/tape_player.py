@@ -23,8 +23,7 @@ from mockllm.framing.content_coding import decompressed
 from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
-from mockllm.replay.compilation.byte_cache import byte_bounded
-from mockllm.replay.compilation.http_answer import CORS, HttpAnswer, bytes_answer
+from mockllm.replay.compilation.http_answer import CORS, HttpAnswer, byte_bounded, bytes_answer
 from mockllm.replay.compilation.unedited import is_unedited
 from mockllm.scenario.model import Http, Recorded, Scenario
 from mockllm.tapes.captured import Cut

@@ -18,7 +18,7 @@ from mockllm.core.turn import TokenUsage, ToolCall, Turn
 from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Reply
-from mockllm.replay.compilation.stream import stream
+from mockllm.replay.compilation.compiler import stream
 
 __all__ = [
     "Run",
