@@ -16,8 +16,9 @@ from mockllm.scenario.model import Api, Scenario
 
 if TYPE_CHECKING:
     from mockllm.core.timed_bytes import Ending
+    from mockllm.faults.transmission import Transmission
     from mockllm.protocols.base import WireProtocol
-    from mockllm.replay.compilation.http_answer import FaultNote, HttpAnswer
+    from mockllm.replay.compilation.http_answer import HttpAnswer
     from mockllm.replay.compilation.tape_player import RecordedAnswer
 
 
@@ -141,12 +142,12 @@ _ENDINGS: dict[Ending, str] = {
 }
 
 
-def _fault_line(answer: HttpAnswer, note: FaultNote) -> str:
+def _fault_line(answer: HttpAnswer, note: Transmission) -> str:
     if note.missed:
         return f"the fault does not strike: {note.missed}"
     if not note.has_head:
-        return f"fault {note.text}: no answer is sent; {_ENDINGS[answer.ending]}"
-    return f"fault {note.text}: {answer.size} bytes are sent; {_ENDINGS[answer.ending]}"
+        return f"fault {note.faults}: no answer is sent; {_ENDINGS[answer.ending]}"
+    return f"fault {note.faults}: {answer.size} bytes are sent; {_ENDINGS[answer.ending]}"
 
 
 def _samples(name: str) -> tuple[Scenario, ...]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from mockllm.core.http_status import reason_phrase
@@ -16,7 +16,7 @@ from mockllm.faults.places import PlaceFinder, described, in_plain_body
 from mockllm.faults.service_errors import error_frames
 from mockllm.faults.transmission import Circumstances, Transmission
 from mockllm.protocols.base import dumps
-from mockllm.scenario.fault_model import Fault, Place
+from mockllm.scenario.fault_model import Fault, Place, faults_text
 
 ENDINGS: dict[str, Ending] = {
     "close": "closed",
@@ -31,7 +31,7 @@ _TICK = 10_000
 
 
 def break_answer(
-    answer: Transmission, faults: Iterable[Fault], around: Circumstances
+    answer: Transmission, faults: tuple[Fault, ...], around: Circumstances
 ) -> Transmission:
     """The answer after faults, one after the other.
 
@@ -39,7 +39,7 @@ def break_answer(
     """
     for fault in faults:
         answer = _FAULTS[fault.name](answer, fault, around)
-    return answer
+    return replace(answer, faults=faults_text(faults))
 
 
 def located(

@@ -30,6 +30,7 @@ class Transmission:
         idle_closed: whether the connection is closed when the next request comes on it.
         struck: the bytes of the body that are sent before the fault strikes; None: it has not.
         missed: why a fault does not strike; "" where each does.
+        faults: as they are written, for the journal.
     """
 
     status: int
@@ -45,6 +46,7 @@ class Transmission:
     idle_closed: bool = False
     struck: int | None = None
     missed: str = ""
+    faults: str = ""
 
     @property
     def body(self) -> bytes:

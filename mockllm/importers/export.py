@@ -269,8 +269,8 @@ class _Client:
         answer = broken_answer(answer, faults, selection, self._request(), self.protocol)
         if answer.fault is not None and not answer.fault.has_head:
             raise UsageError(
-                f"{source}: with the fault {answer.fault.text} no answer is sent, which no export "
-                "can express; take the fault away, or export another scenario"
+                f"{source}: with the fault {answer.fault.faults} no answer is sent, which no "
+                "export can express; take the fault away, or export another scenario"
             )
         client = self.protocol.client
         kept = {

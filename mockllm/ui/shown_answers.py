@@ -69,7 +69,7 @@ def made_sent(answer: HttpAnswer, speed: float, note: str = "") -> SentAnswer:
         note=note,
         timed=answer.timed and speed > 0,
         segmented=answer.segmented,
-        fault="" if answer.fault is None else answer.fault.text,
+        fault="" if answer.fault is None else answer.fault.faults,
         struck_after=None if answer.fault is None else answer.fault.struck,
     )
 

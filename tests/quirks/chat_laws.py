@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 from hypothesis import note
 from hypothesis import strategies as st
-from mockllm.protocols.openai_chat.records import project
 
 from mockllm.core.events import Timed
 from mockllm.core.frame import Frame

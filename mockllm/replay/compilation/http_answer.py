@@ -18,6 +18,7 @@ from mockllm.core.seeded import derive
 from mockllm.core.text import json_bytes
 from mockllm.core.timed_bytes import Ending, TimedBytes
 from mockllm.errors import RequestError
+from mockllm.faults.transmission import Transmission
 from mockllm.matching.positions import turn_at
 from mockllm.matching.select import Selection
 from mockllm.protocols.base import WireProtocol, dumps
@@ -45,32 +46,6 @@ _NO_EXTRA: Mapping[str, Any] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class FaultNote:
-    """The faults of an answer, as they are sent.
-
-    Args:
-        text: the faults as they are written, for the journal.
-        struck: the bytes of the body that are sent before the first one strikes; None: none does.
-        missed: why one does not strike; "" where each does.
-        head_at: when status and headers are sent, in microseconds after the request.
-        has_head: whether anything is sent at all.
-        end_at: when the ending comes, if it is later than the last part; in microseconds.
-        retry_at: the time that `retry-after` names as an HTTP date, in microseconds after the
-            answer; None without one.
-        idle_closed: whether the connection is closed when the next request comes on it.
-    """
-
-    text: str
-    struck: int | None = None
-    missed: str = ""
-    head_at: int = 0
-    has_head: bool = True
-    end_at: int = 0
-    retry_at: int | None = None
-    idle_closed: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class HttpAnswer:
     """An HTTP answer.
 
@@ -92,8 +67,8 @@ class HttpAnswer:
         bodiless: whether no body can follow, as after HEAD; such an answer is not `streamed`.
         length: the `content-length` where it is not the size: of an answer that breaks off, or
             has no body.
-        fault: what breaks on its way; None for an answer without a fault. One with a fault is
-            `segmented`.
+        fault: what breaks on its way, without its bytes; None for an answer without a fault. One
+            with a fault is `segmented`.
         ends: where each part ends in `encoded`; of a timed answer only.
     """
 
@@ -112,7 +87,7 @@ class HttpAnswer:
     trailers: tuple[tuple[str, str], ...] = ()
     bodiless: bool = False
     length: int | None = None
-    fault: FaultNote | None = None
+    fault: Transmission | None = None
     ends: tuple[int, ...] = ()
 
     @property

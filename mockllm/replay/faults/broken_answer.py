@@ -15,8 +15,8 @@ from mockllm.matching.positions import planned_calls
 from mockllm.protocols.base import Reply, WireProtocol
 from mockllm.replay.body import parse_object
 from mockllm.replay.call import Answered, ApiCall
-from mockllm.replay.compilation.http_answer import FaultNote, HttpAnswer, bytes_answer
-from mockllm.scenario.fault_model import Fault, faults_text
+from mockllm.replay.compilation.http_answer import HttpAnswer, bytes_answer
+from mockllm.scenario.fault_model import Fault
 from mockllm.scenario.model import Scenario
 
 
@@ -71,20 +71,13 @@ def broken(
     if answer.fault is not None:
         raise MockLLMError("an answer with faults cannot get further ones")
     changed = break_answer(_transmission(answer, speed), faults, around)
-    plain = bytes_answer(
-        changed.status,
-        changed.headers,
-        changed.parts,
-        streamed=changed.streamed,
-        segmented=True,
-        ending=changed.ending,
+    return sent_with_faults(
+        changed,
         id=answer.id,
         reason=answer.reason if changed.status == answer.status else None,
         trailers=answer.trailers if changed.streamed else (),
         bodiless=answer.bodiless and not changed.parts,
-        length=changed.length,
     )
-    return note_of(plain, changed, faults)
 
 
 def break_answered(
@@ -113,23 +106,29 @@ def break_answered(
     return Answered(answer, replace(answered.played, status=answer.status))
 
 
-def note_of(answer: HttpAnswer, changed: Transmission, faults: tuple[Fault, ...]) -> HttpAnswer:
-    """An answer with the note of its faults.
-
-    Args:
-        changed: what the faults made of what was to be sent.
-    """
-    note = FaultNote(
-        faults_text(faults),
-        changed.struck,
-        changed.missed,
-        changed.head_at,
-        changed.has_head,
-        changed.end_at,
-        changed.retry_at,
-        changed.idle_closed,
+def sent_with_faults(
+    changed: Transmission,
+    *,
+    id: str | None = None,
+    reason: str | None = None,
+    trailers: tuple[tuple[str, str], ...] = (),
+    bodiless: bool = False,
+) -> HttpAnswer:
+    """What faults made of an answer, as it is sent."""
+    answer = bytes_answer(
+        changed.status,
+        changed.headers,
+        changed.parts,
+        streamed=changed.streamed,
+        segmented=True,
+        ending=changed.ending,
+        id=id,
+        reason=reason,
+        trailers=trailers,
+        bodiless=bodiless,
+        length=changed.length,
     )
-    return replace(answer, fault=note)
+    return replace(answer, fault=replace(changed, parts=()))
 
 
 def _transmission(answer: HttpAnswer, speed: float) -> Transmission:

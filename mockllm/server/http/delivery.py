@@ -3,7 +3,7 @@
 Answers go straight to the transport, in one write where they need no more. aiohttp reads the
 requests and manages the connection. Its own responses would cost as much as the rest of a request.
 What takes longer is written by the `Pacer`: it knows when each part is due; an answer without
-pauses has parts that are all due at once. A fault is part of the answer (`FaultNote`): when its
+pauses has parts that are all due at once. A fault is part of the answer (`Transmission`): when its
 head goes, after which byte it strikes, and how it ends.
 """
 
@@ -19,8 +19,8 @@ from time import perf_counter
 
 from aiohttp import HttpVersion10, web
 
+from mockllm.faults.transmission import Transmission
 from mockllm.replay.compilation.http_answer import (
-    FaultNote,
     HttpAnswer,
     bytes_answer,
     chunk,
@@ -36,7 +36,7 @@ from mockllm.server.options import ServerOptions
 KEEP_ALIVE = written_response(keep_alive=True)
 CLOSE = written_response(keep_alive=False)
 
-_NO_FAULT = FaultNote("")
+_NO_FAULT = Transmission(200, (), (), True)
 
 
 def _nothing() -> None:
@@ -274,10 +274,10 @@ class _Writer:
             await asyncio.sleep(wait)
 
 
-def _note(answer: HttpAnswer, fault: FaultNote, sent: Sent) -> None:
+def _note(answer: HttpAnswer, fault: Transmission, sent: Sent) -> None:
     """Notes the fault of an answer that is about to be sent."""
     wait = fault.retry_at / 1_000_000 if fault.retry_at is not None else stated_wait(answer.headers)
-    sent.break_with(fault.text, answer.status if fault.has_head else 0, wait)
+    sent.break_with(fault.faults, answer.status if fault.has_head else 0, wait)
     if fault.struck is not None:
         sent.break_off()
     if fault.missed:

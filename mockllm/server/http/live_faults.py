@@ -18,8 +18,8 @@ from mockllm.errors import UpstreamError
 from mockllm.faults.breaking import break_answer
 from mockllm.faults.live import End, LiveFault, Pause, Step, Struck, is_live
 from mockllm.faults.transmission import Circumstances, Transmission
-from mockllm.replay.compilation.http_answer import LAST_CHUNK, HttpAnswer, bytes_answer, chunk
-from mockllm.replay.faults.broken_answer import note_of
+from mockllm.replay.compilation.http_answer import LAST_CHUNK, HttpAnswer, chunk
+from mockllm.replay.faults.broken_answer import sent_with_faults
 from mockllm.replay.sessions.exchange import Sent
 from mockllm.scenario.fault_model import Fault, faults_text
 from mockllm.server.http.delivery import CLOSE, KEEP_ALIVE, deliver
@@ -159,20 +159,7 @@ def _whole(
     if failure is not None:
         stated = None if length is None else int(length)
         sent = replace(sent, ending=failure.how or "closed", length=stated)
-    changed = break_answer(sent, faults, around)
-    return note_of(
-        bytes_answer(
-            changed.status,
-            changed.headers,
-            changed.parts,
-            streamed=changed.streamed,
-            segmented=True,
-            ending=changed.ending,
-            length=changed.length,
-        ),
-        changed,
-        faults,
-    )
+    return sent_with_faults(break_answer(sent, faults, around))
 
 
 class _Live:
