@@ -13,9 +13,10 @@ from typing import Any
 from mockllm.core.events import StreamError
 from mockllm.errors import RequestError
 from mockllm.protocols.base import Reply, derive, derive_int
-from mockllm.protocols.openai_refusals import invalid_type, kind, missing
+from mockllm.protocols.openai_refusals import OBJECT, TEXT, invalid_type, kind, missing
 from mockllm.protocols.records import ServiceError
 from mockllm.protocols.service import content_headers, retry_headers
+from mockllm.protocols.values import string
 
 SERVICE_ERRORS: Mapping[str, ServiceError] = {
     "overloaded": ServiceError(
@@ -45,7 +46,11 @@ VERSION = "2020-10-01"
 
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}\Z")
 _NAME_PATTERN = "^[a-zA-Z0-9_-]+$"
-_TEXT_PARTS = frozenset({"text", "input_text", "output_text", "summary_text", "reasoning_text"})
+_TEXT_FIELDS = {"refusal": "refusal"} | dict.fromkeys(
+    ("text", "input_text", "output_text", "summary_text", "reasoning_text"), "text"
+)
+"""The field with the text of a part, by its type."""
+
 _SCHEMA_TYPES = frozenset({"array", "boolean", "integer", "null", "number", "object", "string"})
 
 _TYPES = {
@@ -147,54 +152,37 @@ def _duration(seconds: float) -> str:
     return f"{minutes}m{rest}" if minutes else rest
 
 
-def text_of(content: object, where: str, strict: bool = True) -> str:
-    """The text of a message's content: a string, or a list of parts whose texts are joined.
-
-    Parts that hold no text (images, audio, files) add nothing.
-
-    Args:
-        where: the path of the content in the body, for messages.
-        strict: refuse content of another kind; otherwise it counts as no text.
-    """
+def text_of(content: object) -> str:
+    """The text of a message's content: a string, or a list of parts whose texts are joined. Parts
+    that hold no text (images, audio, files) add nothing, and neither does content of another
+    kind."""
     if isinstance(content, str):
         return content
-    if content is None:
-        return ""
-    if not isinstance(content, list):
-        if strict:
-            raise invalid_type(where, "a string or array of content parts", content)
-        return ""
-    texts = []
-    for i, part in enumerate(content):
-        text = part if isinstance(part, str) and not strict else _part_text(part, where, i, strict)
-        if text:
-            texts.append(text)
-    return "".join(texts)
+    return "".join(map(_part_text, content)) if isinstance(content, list) else ""
 
 
-def _part_text(part: object, where: str, i: int, strict: bool) -> str:
+def _part_text(part: object) -> str:
     if not isinstance(part, Mapping):
-        if strict:
-            raise invalid_type(f"{where}[{i}]", "an object", part)
-        return ""
-    type_ = part.get("type")
-    if not isinstance(type_, str):
-        if strict:
+        return part if isinstance(part, str) else ""
+    type_ = part.get("type", "text")
+    field = _TEXT_FIELDS.get(type_, "") if isinstance(type_, str) else "text"
+    return string(part.get(field))
+
+
+def check_parts(where: str, content: object) -> None:
+    """Raises for content that is neither a string nor a list of parts with a type and a text."""
+    if isinstance(content, str):
+        return
+    if not isinstance(content, list):
+        raise invalid_type(where, "a string or array of content parts", content)
+    for i, part in enumerate(content):
+        OBJECT(f"{where}[{i}]", part)
+        type_ = part.get("type")
+        if not isinstance(type_, str):
             raise missing(f"{where}[{i}].type")
-        type_ = "text"
-    if type_ == "refusal":
-        text = part.get("refusal")
-    elif type_ in _TEXT_PARTS:
-        text = part.get("text")
-    else:
-        return ""
-    if isinstance(text, str):
-        return text
-    if strict:
-        raise invalid_type(
-            f"{where}[{i}].{'refusal' if type_ == 'refusal' else 'text'}", "a string", text
-        )
-    return ""
+        field = _TEXT_FIELDS.get(type_)
+        if field is not None:
+            TEXT(f"{where}[{i}].{field}", part.get(field))
 
 
 def is_tool_name(name: object) -> bool:
@@ -212,6 +200,13 @@ def grammar_of(format: object) -> str:
     return definition if isinstance(definition, str) else ""
 
 
+def check_name(where: str, name: object) -> None:
+    """Raises for a name of a tool that OpenAI would refuse."""
+    TEXT(where, name)
+    if not is_tool_name(name):
+        raise _bad_name(str(name), where)
+
+
 def check_tool(name: object, parameters: object, where: str) -> None:
     """Raises for a tool whose name or schema OpenAI would refuse.
 
@@ -220,14 +215,11 @@ def check_tool(name: object, parameters: object, where: str) -> None:
         where: the path of the mapping that holds `name` and `parameters`, e.g.
             `tools[0].function`.
     """
-    if not isinstance(name, str):
-        if name is None:
-            raise missing(f"{where}.name")
-        raise invalid_type(f"{where}.name", "a string", name)
-    if not _NAME.match(name):
-        raise _bad_name(name, where)
+    if name is None:
+        raise missing(f"{where}.name")
+    check_name(f"{where}.name", name)
     if parameters is not None:
-        check_schema(parameters, name, f"{where}.parameters")
+        check_schema(parameters, str(name), f"{where}.parameters")
 
 
 def _bad_name(name: str, where: str) -> RequestError:
@@ -245,15 +237,15 @@ def _bad_name(name: str, where: str) -> RequestError:
             f"Expected a string that matches the pattern '{_NAME_PATTERN}'"
         )
         code = "invalid_value"
-    return RequestError(f"Invalid '{where}.name': {problem}.", param=f"{where}.name", code=code)
+    return RequestError(f"Invalid '{where}': {problem}.", param=where, code=code)
 
 
 def check_schema(schema: object, name: str, where: str) -> None:
     """Raises for parameters that are not the JSON Schema of an object. Only the outermost level is
     checked: OpenAI requires `type: object` (a schema without `type` is accepted), and properties
     that are schemas."""
-    if not isinstance(schema, (dict, Mapping)):  # dict first: the ABC's check is slow
-        raise invalid_type(where, "an object", schema)
+    OBJECT(where, schema)
+    assert isinstance(schema, Mapping)
     type_ = schema.get("type", "object")
     if type_ != "object":
         got = f'"{type_}"' if isinstance(type_, str) else str(type_)

@@ -1,17 +1,15 @@
 """OpenAI's errors for invalid fields: missing, ill-typed or out of range.
 
 Each function returns the `RequestError` for one field, with the service's message, `param` and
-`code`. Only that may live here.
+`code`; `CHECKS` makes checks that raise them. Only that may live here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from mockllm.errors import RequestError
-
-Check = Callable[[str, object], None]
-"""Raises `RequestError` if the value (second) is not valid at its path (first)."""
+from mockllm.protocols.checks import Checks
 
 
 def kind(value: object) -> str:
@@ -73,26 +71,11 @@ def bad_value(where: str, got: str, known: tuple[str, ...]) -> RequestError:
     )
 
 
-def number(low: float, high: float | None = None, *, whole: bool = False) -> Check:
-    """A check for a number between two bounds, both included; `whole` allows integers only."""
-    noun, expected = ("integer", "an integer") if whole else ("decimal", "a decimal")
-
-    def check(where: str, value: object) -> None:
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise invalid_type(where, expected, value)
-        if whole and isinstance(value, float):
-            raise invalid_type(where, expected, value)
-        if value < low:
-            raise _out_of_range(where, value, noun, "below", "minimum", f">= {low:g}")
-        if high is not None and not value <= high:
-            raise _out_of_range(where, value, noun, "above", "maximum", f"<= {high:g}")
-
-    return check
-
-
-def _out_of_range(
-    where: str, got: float, noun: str, side: str, bound: str, relation: str
-) -> RequestError:
+def _outside(where: str, got: float, low: float, high: float | None, whole: bool) -> RequestError:
+    noun = "integer" if whole else "decimal"
+    side, bound, relation = "above", "maximum", f"<= {high:g}" if high is not None else ""
+    if got < low:
+        side, bound, relation = "below", "minimum", f">= {low:g}"
     return RequestError(
         f"Invalid '{where}': {noun} {side} {bound} value. Expected a value {relation}, but got "
         f"{got} instead.",
@@ -101,11 +84,17 @@ def _out_of_range(
     )
 
 
-def of_kind(type_: type | tuple[type, ...], expected: str) -> Check:
-    """A check for the type only; `expected` is its name in messages, e.g. `a boolean`."""
-
-    def check(where: str, value: object) -> None:
-        if not isinstance(value, type_):
-            raise invalid_type(where, expected, value)
-
-    return check
+CHECKS = Checks(
+    invalid_type,
+    a_string="a string",
+    an_object="an object",
+    an_array="an array of objects",
+    an_integer="an integer",
+    a_decimal="a decimal",
+    missing=missing,
+    unknown=bad_value,
+    outside=_outside,
+)
+BOOLEAN = CHECKS.of_kind(bool, "a boolean")
+TEXT = CHECKS.text
+OBJECT = CHECKS.mapping

@@ -9,11 +9,11 @@ from agents that validate with the official Python types (FastAPI); an impossibl
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from typing import Any
 
 from mockllm.errors import RequestError
 from mockllm.protocols.base import Reply
+from mockllm.protocols.checks import Checks
 from mockllm.protocols.service import content_headers
 
 _CODES = {
@@ -54,26 +54,22 @@ def headers(reply: Reply, stream: bool) -> dict[str, str]:
 
 # Errors of invalid input
 
-Check = Callable[[str, object], None]
-"""Raises `RequestError` if the value (second) is not valid at its path (first)."""
-
 
 def _invalid(message: str, where: str) -> RequestError:
     return RequestError(message, status=422, param=where, code="invalid_input")
 
 
-def missing(where: str) -> RequestError:
-    """A required field that is missing."""
+def _missing(where: str) -> RequestError:
     return _invalid(f"{where} is missing; field names are written in camelCase.", where)
 
 
 def wrong_type(where: str, expected: str, got: object) -> RequestError:
-    """A value of the wrong kind, e.g. `wrong_type("runId", "a string", 5)`."""
-    return _invalid(f"{where} must be {expected}, got {_kind(got)}.", where)
+    """A value of the wrong kind, e.g. `wrong_type("runId", "a string", 5)`; "" is the body."""
+    place = where or "the body"
+    return _invalid(f"{place} must be {expected}, got {_kind(got)}.", place)
 
 
-def unknown_value(where: str, got: str, known: tuple[str, ...]) -> RequestError:
-    """A value that is not one of the known ones."""
+def _unknown_value(where: str, got: str, known: tuple[str, ...]) -> RequestError:
     return _invalid(f"{where} must be one of {', '.join(known)}, got {got!r}.", where)
 
 
@@ -97,48 +93,13 @@ def _kind(value: object) -> str:
     return "an object"
 
 
-def text(where: str, value: object) -> None:
-    """A check for a string."""
-    if not isinstance(value, str):
-        raise wrong_type(where, "a string", value)
-
-
-def mapping(where: str, value: object) -> None:
-    """A check for an object."""
-    if not isinstance(value, Mapping):
-        raise wrong_type(where, "an object", value)
-
-
-def list_of(check: Check) -> Check:
-    """A check for an array whose items pass another check."""
-
-    def checked(where: str, value: object) -> None:
-        if not isinstance(value, list):
-            raise wrong_type(where, "an array", value)
-        for i, item in enumerate(value):
-            check(f"{where}[{i}]", item)
-
-    return checked
-
-
-def fields(
-    where: str, value: object, required: Mapping[str, Check], others: Mapping[str, Check]
-) -> Mapping[str, Any]:
-    """The value, which must be an object with valid fields; unknown fields are allowed.
-
-    Args:
-        where: the path of the object; "" for the whole input.
-        required: the checks of fields that must be present.
-        others: the checks of fields that may be missing or null.
-    """
-    if not isinstance(value, Mapping):
-        raise wrong_type(where or "the body", "an object", value)
-    prefix = f"{where}." if where else ""
-    for name, check in required.items():
-        if name not in value:
-            raise missing(prefix + name)
-        check(prefix + name, value[name])
-    for name, check in others.items():
-        if value.get(name) is not None:
-            check(prefix + name, value[name])
-    return value
+CHECKS = Checks(
+    wrong_type,
+    a_string="a string",
+    an_object="an object",
+    an_array="an array",
+    missing=_missing,
+    unknown=_unknown_value,
+    null_is_missing=False,
+)
+TEXT = CHECKS.text

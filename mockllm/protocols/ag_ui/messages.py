@@ -10,16 +10,7 @@ from operator import itemgetter
 from typing import Any
 
 from mockllm.core.request import CallEcho, Message
-from mockllm.protocols.ag_ui.errors import (
-    Check,
-    fields,
-    impossible_history,
-    list_of,
-    mapping,
-    text,
-    unknown_value,
-    wrong_type,
-)
+from mockllm.protocols.ag_ui.errors import CHECKS, TEXT, impossible_history, wrong_type
 from mockllm.protocols.ag_ui.objects import answer_of
 from mockllm.protocols.values import string
 
@@ -84,55 +75,49 @@ def _calls(value: object) -> tuple[CallEcho, ...]:
 def check_messages(where: str, value: object) -> None:
     """Raises for ill-formed messages, for results without a call, and for calls without a result
     if the history continues after them."""
-    list_of(_check_message)(where, value)
+    CHECKS.list_of(_check_message)(where, value)
     assert isinstance(value, list)
     _check_pairs(value)
 
 
+def _check_message(where: str, value: Any) -> None:
+    _HAS_ROLE(where, value)
+    _ROLES[value["role"]](where, value)
+
+
 def _check_content(where: str, value: object) -> None:
-    if not isinstance(value, str):
-        if not isinstance(value, list):
-            raise wrong_type(where, "a string or an array of parts", value)
-        list_of(_check_part)(where, value)
+    if not isinstance(value, (str, list)):
+        raise wrong_type(where, "a string or an array of parts", value)
+    if isinstance(value, list):
+        CHECKS.list_of(_check_part)(where, value)
 
 
-_PARTS = ("text", "image", "audio", "video", "document", "binary")
+def _check_part(where: str, value: Any) -> None:
+    _HAS_TYPE(where, value)
+    if value["type"] == "text":
+        CHECKS.fields({"text": TEXT})(where, value)
 
 
-def _check_part(where: str, value: object) -> None:
-    type = fields(where, value, {"type": text}, {})["type"]
-    if type not in _PARTS:
-        raise unknown_value(f"{where}.type", type, _PARTS)
-    if type == "text":
-        fields(where, value, {"text": text}, {})
-
-
-def _check_call(where: str, value: object) -> None:
-    fields(where, value, {"id": text, "function": _check_function}, {"type": text})
-
-
-def _check_function(where: str, value: object) -> None:
-    fields(where, value, {"name": text, "arguments": text}, {})
-
-
-_ROLES: dict[str, tuple[dict[str, Check], dict[str, Check]]] = {
-    "user": ({"content": _check_content}, {}),
-    "assistant": ({}, {"content": text, "toolCalls": list_of(_check_call)}),
-    "tool": ({"content": _check_content, "toolCallId": text}, {"error": text}),
-    "system": ({"content": text}, {}),
-    "developer": ({"content": text}, {}),
-    "reasoning": ({"content": text}, {"encryptedValue": text}),
-    "activity": ({"activityType": text, "content": mapping}, {}),
+_HAS_TYPE = CHECKS.fields(
+    {"type": CHECKS.one_of("text", "image", "audio", "video", "document", "binary")}
+)
+_FUNCTION = CHECKS.fields({"name": TEXT, "arguments": TEXT})
+_CALL = CHECKS.fields({"id": TEXT, "function": _FUNCTION}, {"type": TEXT})
+_ROLES = {
+    role: CHECKS.fields({"id": TEXT, **required}, others)
+    for role, required, others in (
+        ("user", {"content": _check_content}, {}),
+        ("assistant", {}, {"content": TEXT, "toolCalls": CHECKS.list_of(_CALL)}),
+        ("tool", {"content": _check_content, "toolCallId": TEXT}, {"error": TEXT}),
+        ("system", {"content": TEXT}, {}),
+        ("developer", {"content": TEXT}, {}),
+        ("reasoning", {"content": TEXT}, {"encryptedValue": TEXT}),
+        ("activity", {"activityType": TEXT, "content": CHECKS.mapping}, {}),
+    )
 }
-"""The fields of each role besides `id`: required ones, and optional ones."""
+"""The checks of messages, by their roles: the fields that each must have, and may have."""
 
-
-def _check_message(where: str, value: object) -> None:
-    role = fields(where, value, {"role": text}, {})["role"]
-    if role not in _ROLES:
-        raise unknown_value(f"{where}.role", role, tuple(_ROLES))
-    required, others = _ROLES[role]
-    fields(where, value, {"id": text, **required}, others)
+_HAS_ROLE = CHECKS.fields({"role": CHECKS.one_of(*_ROLES)})
 
 
 def _check_pairs(messages: list[_Value]) -> None:

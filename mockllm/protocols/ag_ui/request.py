@@ -12,7 +12,7 @@ from mockllm.core.request import OfferedTool, Request
 from mockllm.core.target import Target
 from mockllm.protocols.ag_ui import API
 from mockllm.protocols.ag_ui.created import ids_of_path
-from mockllm.protocols.ag_ui.errors import fields, list_of, mapping, text, wrong_type
+from mockllm.protocols.ag_ui.errors import CHECKS, TEXT, wrong_type
 from mockllm.protocols.ag_ui.messages import check_messages, read_messages
 from mockllm.protocols.ag_ui.objects import Options
 from mockllm.protocols.values import encodable, string
@@ -26,7 +26,7 @@ def parse(body: Mapping[str, Any], target: Target, strict: bool) -> Request:
     present, else `ag-ui`. `context`, `state` and `resume` are only in `body`."""
     if target.segments:
         body = {**ids_of_path(target), **body}
-    fields("", body, _REQUIRED if strict else {}, _OTHERS if strict else {})
+    (_INPUT if strict else CHECKS.mapping)("", body)
     history = read_messages(body.get("messages"))
     props = body.get("forwardedProps")
     model = string(props.get("model")) if isinstance(props, dict) else ""
@@ -70,11 +70,7 @@ def _tools(value: object) -> tuple[OfferedTool, ...]:
     return tuple(offered)
 
 
-# Checks of single fields
-
-
-def _check_tool(where: str, value: object) -> None:
-    fields(where, value, {"name": _check_name, "description": text}, {"parameters": mapping})
+# Checks
 
 
 def _check_name(where: str, value: object) -> None:
@@ -82,19 +78,16 @@ def _check_name(where: str, value: object) -> None:
         raise wrong_type(where, "the name of a tool", value)
 
 
-def _check_context(where: str, value: object) -> None:
-    fields(where, value, {"description": text, "value": text}, {})
-
-
-def _check_answer(where: str, value: object) -> None:
-    fields(where, value, {"interruptId": text, "status": text}, {})
-
-
-_REQUIRED = {"threadId": text, "runId": text, "messages": check_messages}
-_OTHERS = {
-    "protocolVersion": text,
-    "parentRunId": text,
-    "tools": list_of(_check_tool),
-    "context": list_of(_check_context),
-    "resume": list_of(_check_answer),
-}
+_TOOL = CHECKS.fields({"name": _check_name, "description": TEXT}, {"parameters": CHECKS.mapping})
+_CONTEXT = CHECKS.fields({"description": TEXT, "value": TEXT})
+_ANSWER = CHECKS.fields({"interruptId": TEXT, "status": TEXT})
+_INPUT = CHECKS.fields(
+    {"threadId": TEXT, "runId": TEXT, "messages": check_messages},
+    {
+        "protocolVersion": TEXT,
+        "parentRunId": TEXT,
+        "tools": CHECKS.list_of(_TOOL),
+        "context": CHECKS.list_of(_CONTEXT),
+        "resume": CHECKS.list_of(_ANSWER),
+    },
+)

@@ -13,6 +13,7 @@ from typing import Any
 from mockllm.core.request import CallEcho, Message
 from mockllm.errors import RequestError
 from mockllm.protocols.base import dumps
+from mockllm.protocols.checks import Checks
 from mockllm.protocols.values import mapping, string
 
 _Block = Mapping[str, Any]
@@ -26,24 +27,42 @@ _ASSISTANT = ("tool_use", "thinking", "redacted_thinking")
 # The blocks of hosted tools have a name for each tool.
 _HOSTED = re.compile(r"\w+_(?:tool_use|tool_result|tool_listing)\Z|compaction\Z|fallback\Z")
 _TAGS = tuple(sorted(_ANY + _USER + _SYSTEM + _ASSISTANT))
-_STRING = (str, "string")
-_DICTIONARY = (dict, "dictionary")
-# Bodies that mockllm sends have malformed arguments as a string, so clients send strings back.
-_INPUT = ((dict, str), "dictionary")
-_FIELDS: dict[str, dict[str, tuple[type | tuple[type, ...], str]]] = {
-    "text": {"text": _STRING},
-    "thinking": {"thinking": _STRING, "signature": _STRING},
-    "redacted_thinking": {"data": _STRING},
-    "tool_use": {"id": _STRING, "name": _STRING, "input": _INPUT},
-    "tool_result": {"tool_use_id": _STRING},
-    "image": {"source": _DICTIONARY},
-    "document": {"source": _DICTIONARY},
-}
 
 
 def refused(where: str, problem: str) -> RequestError:
     """An error in the service's form: the path of the field, a colon, the problem."""
     return RequestError(f"{where}: {problem}", param=where)
+
+
+def _outside(where: str, got: float, low: float, high: float | None, whole: bool) -> RequestError:
+    relation, bound = ("greater", low) if got < low else ("less", high)
+    return refused(where, f"Input should be {relation} than or equal to {bound:g}")
+
+
+CHECKS = Checks(
+    lambda where, expected, _: refused(where, f"Input should be a valid {expected}"),
+    missing=lambda where: refused(where, "Field required"),
+    unknown=lambda where, _, known: refused(where, f"Input should be {_listed(known)}"),
+    a_string="string",
+    an_object="dictionary",
+    an_array="list",
+    an_integer="integer",
+    a_decimal="number",
+    outside=_outside,
+    item="{}.{}",
+)
+TEXT, DICTIONARY = CHECKS.text, CHECKS.mapping
+
+
+def _listed(known: tuple[str, ...]) -> str:
+    *most, last = (f"'{value}'" for value in known)
+    return f"{', '.join(most)} or {last}" if most else last
+
+
+def wrong_tag(where: str, kind: object, expected: str) -> RequestError:
+    """The error for an object of an unknown `type`."""
+    problem = f"Input tag '{kind}' found using 'type' does not match any of the expected tags"
+    return refused(where, f"{problem}: {expected}")
 
 
 def text_of(content: object) -> str:
@@ -116,68 +135,77 @@ def check_messages(value: object) -> None:
     _check_pairs(value)
 
 
-def _check_message(item: object, where: str, *, last: bool) -> None:
-    if not isinstance(item, Mapping):
-        raise refused(where, "Input should be a valid dictionary")
-    role, content = item.get("role"), item.get("content")
-    for name in ("role", "content"):
-        if item.get(name) is None:
-            raise refused(f"{where}.{name}", "Field required")
-    if role not in _ROLES:
-        raise refused(f"{where}.role", "Input should be 'user', 'assistant' or 'system'")
-    if not isinstance(content, (str, list)):
-        raise refused(f"{where}.content", "Input should be a valid list")
+_LIST = CHECKS.of_kind(list, "list")
+_TEXT_OR_LIST = CHECKS.of_kind((str, list), "list")
+_MESSAGE = CHECKS.fields({"role": CHECKS.one_of(*_ROLES), "content": _TEXT_OR_LIST})
+
+
+def _check_message(item: Any, where: str, *, last: bool) -> None:
+    _MESSAGE(where, item)
+    role, content = item["role"], item["content"]
     if not content and not (last and role == "assistant"):
         raise refused(
             where,
             "all messages must have non-empty content except for the optional final assistant "
             "message",
         )
-    if isinstance(content, list):
-        for k, block in enumerate(content):
-            _check_block(block, role, where, f"{where}.content.{k}")
+    for k, block in enumerate(content if isinstance(content, list) else ()):
+        _check_block(block, role, where, f"{where}.content.{k}")
 
 
-def _check_block(block: object, role: str, message: str, where: str) -> None:
-    if not isinstance(block, Mapping):
-        raise refused(where, "Input should be a valid dictionary")
+def _check_block(block: Any, role: str, message: str, where: str) -> None:
+    DICTIONARY(where, block)
     kind = block.get("type")
     if kind is None:
         raise refused(f"{where}.type", "Field required")
     if not isinstance(kind, str) or (kind not in _TAGS and not _HOSTED.match(kind)):
         tags = ", ".join(f"'{tag}'" for tag in _TAGS)
-        raise refused(
-            where,
-            f"Input tag '{kind}' found using 'type' does not match any of the expected tags: "
-            f"{tags}, or a block of a server tool",
-        )
+        raise wrong_tag(where, kind, f"{tags}, or a block of a server tool")
     if (kind in _USER and role != "user") or (kind in _ASSISTANT and role != "assistant"):
         side = "user" if kind in _USER else "assistant"
         raise refused(message, f"`{kind}` blocks can only be in `{side}` messages")
-    for name, (type_, type_name) in _FIELDS.get(kind, {}).items():
-        if block.get(name) is None:
-            raise refused(f"{where}.{kind}.{name}", "Field required")
-        if not isinstance(block[name], type_):
-            raise refused(f"{where}.{kind}.{name}", f"Input should be a valid {type_name}")
+    check = _BLOCKS.get(kind)
+    if check is not None:
+        check(f"{where}.{kind}", block)
     if kind == "text" and not block["text"]:
         raise refused("messages", "text content blocks must be non-empty")
-    if kind == "tool_use" and not _ID.match(block["id"]):
-        raise refused(f"{where}.tool_use.id", "String should match pattern '^[a-zA-Z0-9_-]+$'")
-    if kind == "tool_result":
-        _check_result(block, where)
 
 
-def _check_result(block: _Block, where: str) -> None:
-    content = block.get("content")
-    if content is not None and not isinstance(content, (str, list)):
-        raise refused(f"{where}.tool_result.content", "Input should be a valid list")
-    if block.get("is_error") not in (None, True, False):
-        raise refused(f"{where}.tool_result.is_error", "Input should be a valid boolean")
-    for k, inner in enumerate(content if isinstance(content, list) else ()):
+def _check_id(where: str, value: object) -> None:
+    TEXT(where, value)
+    if not _ID.match(str(value)):
+        raise refused(where, "String should match pattern '^[a-zA-Z0-9_-]+$'")
+
+
+def _check_error(where: str, value: object) -> None:
+    if value not in (True, False):
+        raise refused(where, "Input should be a valid boolean")
+
+
+def _check_content(where: str, value: object) -> None:
+    _TEXT_OR_LIST(where, value)
+    for k, inner in enumerate(value if isinstance(value, list) else ()):
         if not isinstance(inner, Mapping) or not isinstance(inner.get("type"), str):
-            raise refused(f"{where}.tool_result.content.{k}.type", "Field required")
+            raise refused(f"{where}.{k}.type", "Field required")
         if inner["type"] == "text" and not isinstance(inner.get("text"), str):
-            raise refused(f"{where}.tool_result.content.{k}.text.text", "Field required")
+            raise refused(f"{where}.{k}.text.text", "Field required")
+
+
+_BLOCKS = {
+    "text": CHECKS.fields({"text": TEXT}),
+    "thinking": CHECKS.fields({"thinking": TEXT, "signature": TEXT}),
+    "redacted_thinking": CHECKS.fields({"data": TEXT}),
+    # Bodies that mockllm sends have malformed arguments as a string, so clients send strings back.
+    "tool_use": CHECKS.fields(
+        {"id": _check_id, "name": TEXT, "input": CHECKS.of_kind((Mapping, str), "dictionary")}
+    ),
+    "tool_result": CHECKS.fields(
+        {"tool_use_id": TEXT}, {"content": _check_content, "is_error": _check_error}
+    ),
+    "image": CHECKS.fields({"source": DICTIONARY}),
+    "document": CHECKS.fields({"source": DICTIONARY}),
+}
+"""The checks of blocks, by their types."""
 
 
 def _check_pairs(value: list[Any]) -> None:

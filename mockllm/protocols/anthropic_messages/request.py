@@ -8,7 +8,7 @@ Errors have the service's messages. Only pure functions may live here.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Hashable, Mapping
 from typing import Any
 
 from mockllm.core.request import Message, OfferedTool, Request
@@ -17,11 +17,16 @@ from mockllm.errors import RequestError
 from mockllm.protocols.anthropic_messages import API
 from mockllm.protocols.anthropic_messages.blocks import UNTHREADED
 from mockllm.protocols.anthropic_messages.messages import (
+    CHECKS,
+    DICTIONARY,
+    TEXT,
     check_messages,
     messages,
     refused,
     text_of,
+    wrong_tag,
 )
+from mockllm.protocols.checks import Check
 from mockllm.protocols.values import mapping, string
 
 _Body = Mapping[str, Any]
@@ -100,46 +105,22 @@ def _output_schema(body: _Body) -> Mapping[str, Any] | None:
 
 # Refusals
 
-_Check = Callable[[str, Any], None]
-
-
-def _of_kind(type_: type | tuple[type, ...], type_name: str) -> _Check:
-    def check(where: str, value: object) -> None:
-        if not isinstance(value, type_) or (isinstance(value, bool) and type_ is not bool):
-            raise refused(where, f"Input should be a valid {type_name}")
-
-    return check
-
-
-def _number(low: float, high: float | None = None, *, whole: bool = False) -> _Check:
-    kind = _of_kind(int, "integer") if whole else _of_kind((int, float), "number")
-
-    def check(where: str, value: Any) -> None:
-        kind(where, value)
-        if value < low:
-            raise refused(where, f"Input should be greater than or equal to {low:g}")
-        if high is not None and not value <= high:
-            raise refused(where, f"Input should be less than or equal to {high:g}")
-
-    return check
-
-
-_DICTIONARY = _of_kind(Mapping, "dictionary")
-_CHECKS: dict[str, _Check] = {
-    "max_tokens": _number(0, whole=True),
-    "metadata": _DICTIONARY,
-    "model": _of_kind(str, "string"),
-    "output_config": _DICTIONARY,
-    "output_format": _DICTIONARY,
-    "stop_sequences": _of_kind(list, "list"),
-    "stream": _of_kind(bool, "boolean"),
-    "system": _of_kind((str, list), "list"),
-    "temperature": _number(0, 1),
-    "thinking": _DICTIONARY,
-    "tool_choice": _DICTIONARY,
-    "tools": _of_kind(list, "list"),
-    "top_k": _number(0, whole=True),
-    "top_p": _number(0, 1),
+_LIST = CHECKS.of_kind(list, "list")
+_CHECKS: dict[str, Check] = {
+    "max_tokens": CHECKS.number(0, whole=True),
+    "metadata": DICTIONARY,
+    "model": TEXT,
+    "output_config": DICTIONARY,
+    "output_format": DICTIONARY,
+    "stop_sequences": _LIST,
+    "stream": CHECKS.of_kind(bool, "boolean"),
+    "system": CHECKS.of_kind((str, list), "list"),
+    "temperature": CHECKS.number(0, 1),
+    "thinking": DICTIONARY,
+    "tool_choice": DICTIONARY,
+    "tools": _LIST,
+    "top_k": CHECKS.number(0, whole=True),
+    "top_p": CHECKS.number(0, 1),
 }
 # Parameters of other APIs that clients send by mistake.
 _FOREIGN = frozenset(
@@ -193,8 +174,7 @@ def _check_system(system: object) -> None:
     for i, block in enumerate(system if isinstance(system, list) else ()):
         if not isinstance(block, Mapping) or block.get("type") != "text":
             raise refused(f"system.{i}.type", "Input should be 'text'")
-        if not isinstance(block.get("text"), str):
-            raise refused(f"system.{i}.text", "Input should be a valid string")
+        TEXT(f"system.{i}.text", block.get("text"))
         if not block["text"]:
             raise refused("system", "text content blocks must be non-empty")
 
@@ -208,16 +188,13 @@ def _check_tools(tools: list[Any]) -> None:
     names = set()
     for i, tool in enumerate(tools):
         where = f"tools.{i}"
-        if not isinstance(tool, Mapping):
-            raise refused(where, "Input should be a valid dictionary")
+        DICTIONARY(where, tool)
         kind = tool.get("type")
         if kind in (None, "custom"):
-            _check_tool(tool, f"{where}.custom")
+            _TOOL(f"{where}.custom", tool)
         elif not isinstance(kind, str) or not _VERSIONED.match(kind):
-            raise refused(
-                where,
-                f"Input tag '{kind}' found using 'type' does not match any of the expected tags: "
-                "'custom', or a versioned server tool such as 'web_search_20250305'",
+            raise wrong_tag(
+                where, kind, "'custom', or a versioned server tool such as 'web_search_20250305'"
             )
         name = tool.get("name")
         if isinstance(name, str) and name in names:
@@ -225,23 +202,14 @@ def _check_tools(tools: list[Any]) -> None:
         names.add(string(name))
 
 
-def _check_tool(tool: Mapping[str, Any], where: str) -> None:
-    name, schema = tool.get("name"), tool.get("input_schema")
-    for field, value in (("name", name), ("input_schema", schema)):
-        if value is None:
-            raise refused(f"{where}.{field}", "Field required")
-    if not isinstance(name, str):
-        raise refused(f"{where}.name", "Input should be a valid string")
-    if not _NAME.match(name):
-        raise refused(f"{where}.name", "String should match pattern '^[a-zA-Z0-9_-]{1,128}$'")
-    if tool.get("description") is not None and not isinstance(tool["description"], str):
-        raise refused(f"{where}.description", "Input should be a valid string")
-    _check_schema(schema, f"{where}.input_schema")
+def _check_name(where: str, name: object) -> None:
+    TEXT(where, name)
+    if not _NAME.match(str(name)):
+        raise refused(where, "String should match pattern '^[a-zA-Z0-9_-]{1,128}$'")
 
 
-def _check_schema(schema: object, where: str) -> None:
-    if not isinstance(schema, Mapping):
-        raise refused(where, "Input should be a valid dictionary")
+def _check_schema(where: str, schema: Any) -> None:
+    DICTIONARY(where, schema)
     if "type" not in schema:
         raise refused(f"{where}.type", "Field required")
     if schema["type"] != "object":
@@ -257,6 +225,9 @@ def _check_schema(schema: object, where: str) -> None:
         )
 
 
+_TOOL = CHECKS.fields({"name": _check_name, "input_schema": _check_schema}, {"description": TEXT})
+
+
 def _is_schema(value: object) -> bool:
     if not isinstance(value, Mapping):
         return isinstance(value, bool)
@@ -270,11 +241,7 @@ def _check_choice(body: _Body) -> None:
         return
     kind, name = choice.get("type"), choice.get("name")
     if kind not in ("auto", "any", "tool", "none"):
-        raise refused(
-            "tool_choice",
-            f"Input tag '{kind}' found using 'type' does not match any of the expected tags: "
-            "'auto', 'any', 'tool', 'none'",
-        )
+        raise wrong_tag("tool_choice", kind, "'auto', 'any', 'tool', 'none'")
     if kind == "tool" and not isinstance(name, str):
         raise refused("tool_choice.tool.name", "Field required")
     if not tools and kind != "none":
@@ -283,23 +250,20 @@ def _check_choice(body: _Body) -> None:
         raise refused("tool_choice", f"Tool '{name}' not found in provided tools")
 
 
+_ENABLED = CHECKS.fields({"budget_tokens": CHECKS.number(1024, whole=True)})
+
+
 def _check_thinking(body: _Body) -> None:
     thinking = mapping(body.get("thinking"))
     if not thinking:
         return
     kind = thinking.get("type")
     if kind not in ("enabled", "disabled", "adaptive", "between_tools"):
-        raise refused(
-            "thinking",
-            f"Input tag '{kind}' found using 'type' does not match any of the expected tags: "
-            "'adaptive', 'between_tools', 'disabled', 'enabled'",
-        )
+        raise wrong_tag("thinking", kind, "'adaptive', 'between_tools', 'disabled', 'enabled'")
     if kind != "enabled":
         return
-    budget = thinking.get("budget_tokens")
-    if budget is None:
-        raise refused("thinking.enabled.budget_tokens", "Field required")
-    _number(1024, whole=True)("thinking.enabled.budget_tokens", budget)
+    _ENABLED("thinking.enabled", thinking)
+    budget = thinking["budget_tokens"]
     # With tools, interleaved thinking (a beta) lets the budget span several answers.
     if budget >= body["max_tokens"] and not body.get("tools"):
         raise refused("max_tokens", "must be greater than `thinking.budget_tokens`")

@@ -12,7 +12,7 @@ from typing import Any
 
 from mockllm.core.request import CallEcho, Message
 from mockllm.errors import RequestError
-from mockllm.protocols.gemini.errors import invalid, unfit
+from mockllm.protocols.gemini.errors import TEXT, invalid, unfit
 from mockllm.protocols.gemini.fields import compact
 from mockllm.protocols.gemini.schema import get
 from mockllm.protocols.values import mapping, string
@@ -169,8 +169,8 @@ def _check_part(part: object, where: str, role: object) -> None:
     if not isinstance(part, Mapping):
         raise invalid(where, f"{_TYPES}Part", part)
     text = part.get("text")
-    if text is not None and not isinstance(text, str):
-        raise invalid(f"{where}.text", "TYPE_STRING", text)
+    if text is not None:
+        TEXT(f"{where}.text", text)
     present = [name for name in _DATA if get(part, name) is not None]
     if not present and not get(part, "thoughtSignature"):
         raise unfit(f"{where}.data", "required oneof field 'data' must have one initialized field")
@@ -193,8 +193,8 @@ def _check_function(value: object, where: str, field: str) -> None:
     if not isinstance(value, Mapping):
         raise invalid(where, f"{_TYPES}Part", value)
     name, inner = value.get("name"), value.get(field)
-    if name is not None and not isinstance(name, str):
-        raise invalid(f"{where}.name", "TYPE_STRING", name)
+    if name is not None:
+        TEXT(f"{where}.name", name)
     if not name:
         raise unfit(f"{where}.name", "Name cannot be empty.")
     if inner is not None and not isinstance(inner, Mapping):

@@ -13,6 +13,7 @@ from mockllm.core.events import StreamError
 from mockllm.core.target import Target
 from mockllm.errors import RequestError
 from mockllm.protocols.base import Reply, derive_int
+from mockllm.protocols.checks import Checks
 from mockllm.protocols.records import ServiceError
 from mockllm.protocols.values import mapping, string
 
@@ -169,6 +170,23 @@ def invalid(where: str, type: str, got: object) -> RequestError:
     """A value of the wrong kind; `type` is the protocol buffer's, e.g. `TYPE_INT32`."""
     value = json.dumps(got, ensure_ascii=False)[:200]
     return RequestError(f"Invalid value at '{where}' ({type}), {value}", param=where)
+
+
+def _outside(where: str, got: float, low: float, high: float | None, whole: bool) -> RequestError:
+    bounds = f"at least {low:g}" if high is None else f"in the range [{low:g}, {high:g}]"
+    return unfit(where, f"{where.rpartition('.')[2]} must be {bounds}.")
+
+
+CHECKS = Checks(
+    invalid,
+    a_string="TYPE_STRING",
+    an_object="TYPE_MESSAGE",
+    an_array="TYPE_MESSAGE",
+    an_integer="TYPE_INT32",
+    a_decimal="TYPE_FLOAT",
+    outside=_outside,
+)
+TEXT, OBJECT = CHECKS.text, CHECKS.mapping
 
 
 # Errors inside a stream

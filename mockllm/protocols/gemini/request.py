@@ -8,15 +8,16 @@ the service's messages. Only pure functions may live here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from mockllm.core.request import Message, Request
 from mockllm.core.target import Target
 from mockllm.errors import RequestError
+from mockllm.protocols.checks import Check
 from mockllm.protocols.gemini import API
 from mockllm.protocols.gemini.contents import check_contents, messages, text_of, without_ids
-from mockllm.protocols.gemini.errors import invalid, unfit
+from mockllm.protocols.gemini.errors import CHECKS, OBJECT, TEXT
 from mockllm.protocols.gemini.fields import Options
 from mockllm.protocols.gemini.schema import get, snake
 from mockllm.protocols.gemini.tools import (
@@ -100,57 +101,31 @@ def _gives_ids(model: str, *, vertex: bool) -> bool:
 # Refusals
 
 _MOST_CANDIDATES = 8
-_Check = Callable[[str, object], None]
+_LIST = CHECKS.of_kind(list, "TYPE_MESSAGE")
 
-
-def _number(low: float, high: float | None = None, *, whole: bool = False) -> _Check:
-    def check(where: str, value: object) -> None:
-        kinds = (int,) if whole else (int, float)
-        if not isinstance(value, kinds) or isinstance(value, bool):
-            raise invalid(where, "TYPE_INT32" if whole else "TYPE_FLOAT", value)
-        if value < low or (high is not None and not value <= high):
-            bounds = f"at least {low:g}" if high is None else f"in the range [{low:g}, {high:g}]"
-            raise unfit(where, f"{where.rpartition('.')[2]} must be {bounds}.")
-
-    return check
-
-
-def _kind(kinds: type | tuple[type, ...], type_: str) -> _Check:
-    def check(where: str, value: object) -> None:
-        if not isinstance(value, kinds):
-            raise invalid(where, type_, value)
-
-    return check
-
-
-_OBJECT = _kind(Mapping, "TYPE_MESSAGE")
-_STRING = _kind(str, "TYPE_STRING")
-_LIST = _kind(list, "TYPE_MESSAGE")
-_BOOLEAN = _kind(bool, "TYPE_BOOL")
-
-_CHECKS: dict[str, _Check] = {
-    "systemInstruction": _OBJECT,
-    "toolConfig": _OBJECT,
-    "generationConfig": _OBJECT,
+_CHECKS: dict[str, Check] = {
+    "systemInstruction": OBJECT,
+    "toolConfig": OBJECT,
+    "generationConfig": OBJECT,
     "safetySettings": _LIST,
-    "cachedContent": _STRING,
+    "cachedContent": TEXT,
 }
-_CONFIG_CHECKS: dict[str, _Check] = {
-    "temperature": _number(0, 2),
-    "topP": _number(0, 1),
-    "topK": _number(1),
-    "maxOutputTokens": _number(1, whole=True),
-    "candidateCount": _number(1, _MOST_CANDIDATES, whole=True),
+_CONFIG_CHECKS: dict[str, Check] = {
+    "temperature": CHECKS.number(0, 2),
+    "topP": CHECKS.number(0, 1),
+    "topK": CHECKS.number(1),
+    "maxOutputTokens": CHECKS.number(1, whole=True),
+    "candidateCount": CHECKS.number(1, _MOST_CANDIDATES, whole=True),
     "stopSequences": _LIST,
-    "seed": _number(-(2**31), 2**31 - 1, whole=True),
-    "presencePenalty": _number(-2, 2),
-    "frequencyPenalty": _number(-2, 2),
-    "responseMimeType": _STRING,
-    "responseSchema": _OBJECT,
-    "responseJsonSchema": _kind((Mapping, bool), "TYPE_MESSAGE"),
-    "responseLogprobs": _BOOLEAN,
-    "logprobs": _number(0, 20, whole=True),
-    "thinkingConfig": _OBJECT,
+    "seed": CHECKS.number(-(2**31), 2**31 - 1, whole=True),
+    "presencePenalty": CHECKS.number(-2, 2),
+    "frequencyPenalty": CHECKS.number(-2, 2),
+    "responseMimeType": TEXT,
+    "responseSchema": OBJECT,
+    "responseJsonSchema": CHECKS.of_kind((Mapping, bool), "TYPE_MESSAGE"),
+    "responseLogprobs": CHECKS.of_kind(bool, "TYPE_BOOL"),
+    "logprobs": CHECKS.number(0, 20, whole=True),
+    "thinkingConfig": OBJECT,
 }
 _FOREIGN = frozenset(
     {
@@ -195,4 +170,4 @@ def _check(body: _Body) -> None:
             check(f"generation_config.{snake(name)}", value)
     calling = get(get(body, "toolConfig"), "functionCallingConfig")
     if calling is not None:
-        _OBJECT("tool_config.function_calling_config", calling)
+        OBJECT("tool_config.function_calling_config", calling)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mockllm.core.request import OfferedTool
-from mockllm.protocols.gemini.errors import invalid, unfit
+from mockllm.protocols.gemini.errors import CHECKS, OBJECT, TEXT, invalid, unfit
 from mockllm.protocols.gemini.schema import get, json_schema
 from mockllm.protocols.values import mapping, string
 
@@ -22,6 +22,7 @@ _NAME_RULE = (
 )
 _MODE = "type.googleapis.com/google.ai.generativelanguage.v1beta.FunctionCallingConfig.Mode"
 _MODES = {"MODE_UNSPECIFIED", "AUTO", "ANY", "NONE", "VALIDATED"}
+_TEXTS = CHECKS.list_of(TEXT, "TYPE_STRING")
 _CONFIG = "tool_config.function_calling_config"
 
 
@@ -52,9 +53,9 @@ def _declarations(value: object) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def _check_name(name: object, where: str, others: Mapping[str, object]) -> None:
-    if name is not None and not isinstance(name, str):
-        raise invalid(f"{where}.name", "TYPE_STRING", name)
-    if not name or not _NAME.match(name):
+    if name is not None:
+        TEXT(f"{where}.name", name)
+    if not name or not _NAME.match(str(name)):
         raise unfit(f"{where}.name", _NAME_RULE)
     if name in others:
         raise unfit(f"{where}.name", f"Duplicate function declaration found: {name}")
@@ -66,20 +67,16 @@ def _check_parameters(parameters: object, schema: object, where: str) -> None:
     for field, value in (("parameters", parameters), ("parameters_json_schema", schema)):
         if value is None:
             continue
-        if not isinstance(value, Mapping):
-            raise invalid(f"{where}.{field}", "TYPE_MESSAGE", value)
+        OBJECT(f"{where}.{field}", value)
+        assert isinstance(value, Mapping)
         kind = value.get("type", "object")
         if not isinstance(kind, str) or kind.lower() != "object":
             raise unfit(f"{where}.{field}", "schema should be of type OBJECT.")
         properties = value.get("properties", {})
-        if not isinstance(properties, Mapping):
-            raise invalid(f"{where}.{field}.properties", "TYPE_MESSAGE", properties)
+        OBJECT(f"{where}.{field}.properties", properties)
         required = value.get("required") or []
-        if not _is_list(required):
-            raise invalid(f"{where}.{field}.required", "TYPE_STRING", required)
+        _TEXTS(f"{where}.{field}.required", required)
         for i, name in enumerate(required):
-            if not isinstance(name, str):
-                raise invalid(f"{where}.{field}.required[{i}]", "TYPE_STRING", name)
             if field == "parameters" and name not in properties:
                 raise unfit(f"{where}.{field}.required[{i}]", f"property is not defined: {name}")
 
@@ -117,14 +114,12 @@ def _check_choice(mode: object, allowed: object, tools: tuple[OfferedTool, ...])
     if allowed is None:
         return
     where = f"{_CONFIG}.allowed_function_names"
-    if not isinstance(allowed, list):
-        raise invalid(where, "TYPE_STRING", allowed)
+    _TEXTS(where, allowed)
+    assert isinstance(allowed, list)
     if allowed and mode not in ("ANY", "VALIDATED"):
         raise unfit(where, "can only be set when function calling mode is ANY or VALIDATED.")
     offered = {tool.name for tool in tools}
     for i, name in enumerate(allowed):
-        if not isinstance(name, str):
-            raise invalid(f"{where}[{i}]", "TYPE_STRING", name)
         if name not in offered:
             raise unfit(f"{where}[{i}]", f"no function declaration is named {name!r}.")
 

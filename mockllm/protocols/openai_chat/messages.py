@@ -5,13 +5,22 @@ https://platform.openai.com/docs/api-reference/chat/create (`messages`)
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from mockllm.core.request import CallEcho, Message
 from mockllm.errors import RequestError
 from mockllm.protocols.base import dumps
-from mockllm.protocols.openai_common import check_tool, is_tool_name, text_of
-from mockllm.protocols.openai_refusals import bad_value, empty_array, invalid_type, missing
+from mockllm.protocols.openai_common import check_name, check_parts, text_of
+from mockllm.protocols.openai_refusals import (
+    CHECKS,
+    TEXT,
+    bad_value,
+    empty_array,
+    invalid_type,
+    missing,
+)
+from mockllm.protocols.values import mapping, string
 
 _Role = Literal["system", "user", "assistant", "tool"]
 _ROLES: dict[str, _Role] = {
@@ -28,19 +37,26 @@ _PARTS = {
 }
 _INSTEAD = ("tool_calls", "function_call", "refusal", "audio")
 
+_LIST = CHECKS.of_kind(list, "an array of objects")
+_HAS_ROLE = CHECKS.fields({"role": CHECKS.one_of(*_ROLES)})
+_ANSWERS = {
+    "tool": CHECKS.fields({"tool_call_id": TEXT}),
+    "function": CHECKS.fields({"name": TEXT}),
+}
+_FUNCTION = CHECKS.fields({"name": check_name, "arguments": TEXT})
+_CALLS = (
+    CHECKS.fields({"id": TEXT, "function": _FUNCTION}),
+    CHECKS.fields({"id": TEXT, "custom": CHECKS.fields({"name": check_name, "input": TEXT})}),
+)
+"""The checks of a call of a function, and of one of a custom tool."""
+
 
 def parse_messages(messages: object, strict: bool) -> tuple[Message, ...]:
     """The neutral messages of a body's `messages`."""
+    if strict:
+        _check_list("messages", messages)
     if not isinstance(messages, list):
-        if not strict:
-            return ()
-        raise (
-            missing("messages")
-            if messages is None
-            else invalid_type("messages", "an array of objects", messages)
-        )
-    if strict and not messages:
-        raise empty_array("messages")
+        return ()
     parsed = []
     for i, message in enumerate(messages):
         if isinstance(message, dict):
@@ -60,18 +76,20 @@ def _message(message: dict[str, Any], i: int, strict: bool) -> Message | None:
     content = message.get("content")
     if role is None:
         if strict:
-            raise _bad_role(wire_role, f"messages[{i}].role")
+            _HAS_ROLE(f"messages[{i}]", message)
         return None
     if type(content) is str:  # the ordinary case first: nothing to check, no path to build
         text = content
     else:
-        text = _content(message, role, i, strict) if content or strict else ""
+        if strict:
+            _check_content(message, role, f"messages[{i}].content")
+        text = text_of(content)
     if role == "assistant":
         return Message(role, text, _echoes(message, i, strict))
     if role == "tool":
         call_id, name = message.get("tool_call_id"), message.get("name")
         if strict:
-            _check_result(wire_role, call_id, name, i)
+            _ANSWERS[str(wire_role)](f"messages[{i}]", message)
         return Message(
             role,
             text,
@@ -81,50 +99,33 @@ def _message(message: dict[str, Any], i: int, strict: bool) -> Message | None:
     return Message(role, text)
 
 
-def _bad_role(role: object, where: str) -> RequestError:
-    if role is None:
-        return missing(where)
-    if not isinstance(role, str):
-        return invalid_type(where, "a string", role)
-    return bad_value(where, role, tuple(_ROLES))
+def _check_list(where: str, value: object) -> None:
+    """Raises for what is no array, or an empty one."""
+    if value is None:
+        raise missing(where)
+    _LIST(where, value)
+    if not value:
+        raise empty_array(where)
 
 
-def _content(message: dict[str, Any], role: str, i: int, strict: bool) -> str:
+def _check_content(message: dict[str, Any], role: str, where: str) -> None:
     content = message.get("content")
     if content is None and role == "assistant" and any(map(message.get, _INSTEAD)):
-        return ""
-    where = f"messages[{i}].content"
-    if strict:
-        _check_content(role, content, where)
-    return text_of(content, where, strict)
-
-
-def _check_content(role: str, content: object, where: str) -> None:
+        return
     if content is None:
         raise RequestError(
             f"Invalid value for '{where}': expected a string, got null.",
             param=where,
             code="invalid_type",
         )
-    if not isinstance(content, list):
-        return  # text_of refuses it
-    if not content:
+    if content == []:
         raise empty_array(where)
     known = _PARTS.get(role, ("text",))
-    for k, part in enumerate(content):
+    for k, part in enumerate(content if isinstance(content, list) else ()):
         type_ = part.get("type") if isinstance(part, dict) else None
         if isinstance(type_, str) and type_ not in known:
             raise bad_value(f"{where}[{k}].type", type_, known)
-
-
-def _check_result(role: object, call_id: object, name: object, i: int) -> None:
-    where, value = f"messages[{i}].tool_call_id", call_id
-    if role == "function":
-        where, value = f"messages[{i}].name", name
-    if value is None:
-        raise missing(where)
-    if not isinstance(value, str):
-        raise invalid_type(where, "a string", value)
+    check_parts(where, content)
 
 
 def _echoes(message: dict[str, Any], i: int, strict: bool) -> tuple[CallEcho, ...]:
@@ -132,65 +133,25 @@ def _echoes(message: dict[str, Any], i: int, strict: bool) -> tuple[CallEcho, ..
     legacy = message.get("function_call")
     if calls is None and legacy is None:
         return ()
+    if strict and calls is not None:
+        _check_list(f"messages[{i}].tool_calls", calls)
     echoes = []
-    if isinstance(calls, list):
-        if strict and not calls:
-            raise empty_array(f"messages[{i}].tool_calls")
-        for k, call in enumerate(calls):
-            echo = _echo(call, i, k, strict)
-            if echo is not None:
-                echoes.append(echo)
-    elif strict and calls is not None:
-        raise invalid_type(f"messages[{i}].tool_calls", "an array of objects", calls)
+    for k, call in enumerate(calls if isinstance(calls, list) else ()):
+        custom = isinstance(call, dict) and call.get("type") == "custom"
+        if strict:
+            _CALLS[custom](f"messages[{i}].tool_calls[{k}]", call)
+        if isinstance(call, dict):
+            function = mapping(call.get("custom" if custom else "function"))
+            echoes.append(_echo(call.get("id"), function, "input" if custom else "arguments"))
     if isinstance(legacy, dict):
-        echoes.append(_legacy(legacy, i, strict))
+        if strict:
+            _FUNCTION(f"messages[{i}].function_call", legacy)
+        echoes.append(_echo("", legacy, "arguments"))
     return tuple(echoes)
 
 
-def _echo(call: object, message: int, k: int, strict: bool) -> CallEcho | None:
-    if not isinstance(call, dict):
-        if strict:
-            raise invalid_type(_call_path(message, k), "an object", call)
-        return None
-    key = "custom" if call.get("type") == "custom" else "function"
-    function, id = call.get(key), call.get("id")
-    if type(id) is not str or type(function) is not dict:
-        if strict:
-            raise _bad_call(id, function, key, _call_path(message, k))
-        id = id if isinstance(id, str) else ""
-        function = function if isinstance(function, dict) else {}
-    name = function.get("name")
-    arguments = function.get("input" if key == "custom" else "arguments")
-    if strict and (type(arguments) is not str or not is_tool_name(name)):
-        _refuse_function(name, arguments, f"{_call_path(message, k)}.{key}")
-    return CallEcho(id, name if isinstance(name, str) else "", _arguments(arguments))
-
-
-def _call_path(message: int, k: int) -> str:
-    return f"messages[{message}].tool_calls[{k}]"
-
-
-def _bad_call(id: object, function: object, key: str, where: str) -> RequestError:
-    if id is None:
-        return missing(f"{where}.id")
-    if not isinstance(id, str):
-        return invalid_type(f"{where}.id", "a string", id)
-    if function is None:
-        return missing(f"{where}.{key}")
-    return invalid_type(f"{where}.{key}", "an object", function)
-
-
-def _refuse_function(name: object, arguments: object, where: str) -> None:
-    check_tool(name, None, where)
-    path = where + (".input" if where.endswith("custom") else ".arguments")
-    raise missing(path) if arguments is None else invalid_type(path, "a string", arguments)
-
-
-def _legacy(function: dict[str, Any], i: int, strict: bool) -> CallEcho:
-    name, arguments = function.get("name"), function.get("arguments")
-    if strict and (not isinstance(arguments, str) or not is_tool_name(name)):
-        _refuse_function(name, arguments, f"messages[{i}].function_call")
-    return CallEcho("", name if isinstance(name, str) else "", _arguments(arguments))
+def _echo(id: object, function: Mapping[str, Any], field: str) -> CallEcho:
+    return CallEcho(string(id), string(function.get("name")), _arguments(function.get(field)))
 
 
 def _arguments(value: object) -> str:

@@ -14,17 +14,20 @@ from typing import Any
 from mockllm.core.request import OfferedTool, Request
 from mockllm.core.target import Target
 from mockllm.errors import RequestError
+from mockllm.protocols.checks import Check
 from mockllm.protocols.openai_chat.messages import parse_messages
-from mockllm.protocols.openai_common import check_tool, grammar_of
+from mockllm.protocols.openai_common import check_name, check_tool, grammar_of
 from mockllm.protocols.openai_refusals import (
-    Check,
+    BOOLEAN,
+    CHECKS,
+    OBJECT,
+    TEXT,
     bad_value,
     empty_array,
     invalid_type,
     missing,
-    number,
-    of_kind,
 )
+from mockllm.protocols.values import mapping, string
 
 _TIERS = {"flex": "flex", "priority": "priority", "fast": "priority", "scale": "scale"}
 _CHOICES = ("none", "auto", "required")
@@ -103,59 +106,51 @@ def parse(body: Mapping[str, Any], target: Target, strict: bool) -> Request:
     )
 
 
-def _tools(body: dict[str, Any], strict: bool) -> tuple[OfferedTool, ...]:
+def _tools(body: Mapping[str, Any], strict: bool) -> tuple[OfferedTool, ...]:
     tools, functions = body.get("tools"), body.get("functions")
     if tools is None and functions is None:
         return ()
-    if strict and tools is not None and not isinstance(tools, list):
-        raise invalid_type("tools", "an array of objects", tools)
     if strict and tools == []:
         raise empty_array("tools")
-    offered = []
+    offers = []
     for i, tool in enumerate(tools if isinstance(tools, list) else ()):
-        if isinstance(tool, dict):
-            key = "custom" if tool.get("type") == "custom" else "function"
-            if strict and tool.get("type") != key:
-                raise _bad_tool_type(tool.get("type"), f"tools[{i}].type")
-            offer = _tool(tool.get(key), f"tools[{i}].{key}", strict)
-            if offer is not None:
-                offered.append(offer)
-        elif strict:
-            raise invalid_type(f"tools[{i}]", "an object", tool)
-    for i, function in enumerate(functions if isinstance(functions, list) else ()):
-        offer = _tool(function, f"functions[{i}]", strict)
-        if offer is not None:
-            offered.append(offer)
-    return tuple(offered)
-
-
-def _bad_tool_type(type_: object, where: str) -> RequestError:
-    if type_ is None:
-        return missing(where)
-    return bad_value(where, str(type_), ("function", "custom"))
-
-
-def _tool(function: object, where: str, strict: bool) -> OfferedTool | None:
-    if not isinstance(function, dict):
+        custom = isinstance(tool, dict) and tool.get("type") == "custom"
         if strict:
-            raise missing(where) if function is None else invalid_type(where, "an object", function)
-        return None
-    name, parameters = function.get("name"), function.get("parameters")
-    if strict:
-        check_tool(name, parameters, where)
-    elif not isinstance(name, str):
-        return None
-    description = function.get("description")
-    return OfferedTool(
-        str(name),
-        description if isinstance(description, str) else "",
-        parameters if isinstance(parameters, dict) else {},
-        custom=where.endswith("custom"),
-        grammar=grammar_of(function.get("format")),
-    )
+            _TOOLS[custom](f"tools[{i}]", tool)
+        if isinstance(tool, dict):
+            offers.append(_offer(tool.get("custom" if custom else "function"), custom=custom))
+    for i, function in enumerate(functions if isinstance(functions, list) else ()):
+        if strict:
+            _check_function(f"functions[{i}]", function)
+        offers.append(_offer(function, custom=False))
+    return tuple(offer for offer in offers if offer is not None)
 
 
-def _tool_choice(body: dict[str, Any], tools: tuple[OfferedTool, ...], strict: bool) -> str:
+def _offer(value: object, *, custom: bool) -> OfferedTool | None:
+    function = mapping(value)
+    name = function.get("name")
+    if not isinstance(name, str):
+        return None
+    description, parameters = string(function.get("description")), function.get("parameters")
+    schema, grammar = mapping(parameters), grammar_of(function.get("format"))
+    return OfferedTool(name, description, schema, custom, grammar)
+
+
+def _check_function(where: str, function: Any) -> None:
+    if function is None:
+        raise missing(where)
+    OBJECT(where, function)
+    check_tool(function.get("name"), function.get("parameters"), where)
+
+
+_FORM_OF_TOOL = CHECKS.one_of("function", "custom")
+_TOOLS = tuple(
+    CHECKS.fields({"type": _FORM_OF_TOOL, form: _check_function}) for form in ("function", "custom")
+)
+"""The checks of a function that is offered, and of a custom tool."""
+
+
+def _tool_choice(body: Mapping[str, Any], tools: tuple[OfferedTool, ...], strict: bool) -> str:
     choice = body.get("tool_choice")
     legacy = choice is None
     if legacy:
@@ -226,69 +221,53 @@ def _chosen(choice: object) -> str:
     return name if isinstance(name, str) else ""
 
 
-def _output_schema(format_: object, strict: bool) -> Mapping[str, Any] | None:
+_FORMATS = {
+    "json_object": None,
+    "json_schema": CHECKS.fields(
+        {"json_schema": CHECKS.fields({"name": check_name}, {"schema": OBJECT})}
+    ),
+    "text": None,
+}
+_HAS_FORMAT = CHECKS.fields({"type": CHECKS.one_of(*_FORMATS)})
+
+
+def _output_schema(value: object, strict: bool) -> Mapping[str, Any] | None:
     """The schema in `response_format`; {} for any JSON object, None for text."""
-    if format_ is None:
+    if value is None:
         return None
-    if not isinstance(format_, dict):
-        if strict:
-            raise invalid_type("response_format", "an object", format_)
-        return None
-    match format_.get("type"):
-        case "json_object":
-            return {}
-        case "json_schema":
-            return _named_schema(format_.get("json_schema"), strict)
-        case "text":
-            return None
-        case other if strict:
-            where = "response_format.type"
-            raise (
-                missing(where)
-                if other is None
-                else bad_value(where, str(other), ("json_object", "json_schema", "text"))
-            )
-    return None
-
-
-def _named_schema(named: object, strict: bool) -> Mapping[str, Any]:
-    where = "response_format.json_schema"
-    if not isinstance(named, dict):
-        if strict:
-            raise missing(where) if named is None else invalid_type(where, "an object", named)
-        return {}
-    schema = named.get("schema")
     if strict:
-        check_tool(named.get("name"), None, where)
-        if schema is not None and not isinstance(schema, dict):
-            raise invalid_type(f"{where}.schema", "an object", schema)
-    return schema if isinstance(schema, dict) else {}
+        _HAS_FORMAT("response_format", value)
+    format_ = mapping(value)
+    type_ = string(format_.get("type"))
+    check = _FORMATS.get(type_)
+    if strict and check is not None:
+        check("response_format", value)
+    if type_ == "json_schema":
+        return mapping(mapping(format_.get("json_schema")).get("schema"))
+    return {} if type_ == "json_object" else None
 
-
-_boolean = of_kind(bool, "a boolean")
-_string = of_kind(str, "a string")
-_object = of_kind(dict, "an object")
 
 _CHECKS: dict[str, Check] = {
-    "stream": _boolean,
-    "stream_options": _object,
-    "n": number(1, _MOST_CHOICES, whole=True),
-    "temperature": number(0, 2),
-    "top_p": number(0, 1),
-    "presence_penalty": number(-2, 2),
-    "frequency_penalty": number(-2, 2),
-    "max_tokens": number(1, whole=True),
-    "max_completion_tokens": number(1, whole=True),
-    "seed": number(-(2**63), 2**63 - 1, whole=True),
-    "logprobs": _boolean,
-    "top_logprobs": number(0, 20, whole=True),
-    "parallel_tool_calls": _boolean,
-    "store": _boolean,
-    "user": _string,
-    "service_tier": _string,
-    "reasoning_effort": _string,
-    "stop": of_kind((str, list), "a string or an array of strings"),
-    "metadata": _object,
-    "logit_bias": _object,
-    "functions": of_kind(list, "an array of objects"),
+    "stream": BOOLEAN,
+    "stream_options": OBJECT,
+    "n": CHECKS.number(1, _MOST_CHOICES, whole=True),
+    "temperature": CHECKS.number(0, 2),
+    "top_p": CHECKS.number(0, 1),
+    "presence_penalty": CHECKS.number(-2, 2),
+    "frequency_penalty": CHECKS.number(-2, 2),
+    "max_tokens": CHECKS.number(1, whole=True),
+    "max_completion_tokens": CHECKS.number(1, whole=True),
+    "seed": CHECKS.number(-(2**63), 2**63 - 1, whole=True),
+    "logprobs": BOOLEAN,
+    "top_logprobs": CHECKS.number(0, 20, whole=True),
+    "parallel_tool_calls": BOOLEAN,
+    "store": BOOLEAN,
+    "user": TEXT,
+    "service_tier": TEXT,
+    "reasoning_effort": TEXT,
+    "stop": CHECKS.of_kind((str, list), "a string or an array of strings"),
+    "metadata": OBJECT,
+    "logit_bias": OBJECT,
+    "functions": CHECKS.of_kind(list, "an array of objects"),
+    "tools": CHECKS.of_kind(list, "an array of objects"),
 }

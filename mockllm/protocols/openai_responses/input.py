@@ -8,8 +8,9 @@ from typing import Any, Literal
 from mockllm.core.request import CallEcho, Message
 from mockllm.errors import RequestError
 from mockllm.protocols.base import dumps
-from mockllm.protocols.openai_common import text_of
-from mockllm.protocols.openai_refusals import bad_value, invalid_type, missing
+from mockllm.protocols.checks import Check
+from mockllm.protocols.openai_common import check_parts, text_of
+from mockllm.protocols.openai_refusals import CHECKS, OBJECT, TEXT, bad_value, missing
 from mockllm.protocols.openai_responses.objects import item_of
 from mockllm.protocols.values import mapping, string
 
@@ -32,13 +33,20 @@ def messages(value: object, strict: bool) -> list[Message]:
         return [Message("user", value)]
     if not isinstance(value, list):
         return []
-    out = []
-    for i, item in enumerate(value):
-        if isinstance(item, Mapping):
-            out.append(_message_of(item, i, strict))
-        elif strict:
-            raise invalid_type(f"input[{i}]", "an object", item)
-    return out
+    if strict:
+        for i, item in enumerate(value):
+            _check_item(f"input[{i}]", item)
+    return [_message_of(item) for item in value if isinstance(item, Mapping)]
+
+
+def _check_item(where: str, item: object) -> None:
+    OBJECT(where, item)
+    kind = item_kind(mapping(item))
+    if not kind:
+        raise missing(f"{where}.type")
+    check = _CHECKS.get(kind)
+    if check is not None:
+        check(where, item)
 
 
 def item_kind(item: _Item) -> str:
@@ -51,13 +59,11 @@ def item_kind(item: _Item) -> str:
     return "item_reference" if "id" in item else ""
 
 
-def _message_of(item: _Item, i: int, strict: bool) -> Message:
+def _message_of(item: _Item) -> Message:
     kind = item_kind(item)
     reader = _READERS.get(kind)
     if reader is not None:
-        return reader(item, f"input[{i}]", strict)
-    if strict and not kind:
-        raise missing(f"input[{i}].type")
+        return reader(item)
     if kind.endswith(("_output", "_response")) and item.get("execution") != "server":
         return _tool_answer(item)
     role = _ROLES.get(string(item.get("role")), "assistant")
@@ -74,84 +80,71 @@ def _tool_answer(item: _Item) -> Message:
     return Message("tool", text, call_id=next((id for id in ids if isinstance(id, str)), ""))
 
 
-def _field(item: _Item, name: str, where: str, strict: bool) -> str:
-    value = item.get(name)
-    if strict and not isinstance(value, str):
-        if value is None:
-            raise missing(f"{where}.{name}")
-        raise invalid_type(f"{where}.{name}", "a string", value)
-    return string(value)
+def _message(item: _Item) -> Message:
+    return Message(_ROLES.get(string(item.get("role")), "user"), text_of(item.get("content")))
 
 
-def _message(item: _Item, where: str, strict: bool) -> Message:
-    role, content = item.get("role"), item.get("content")
-    neutral = _ROLES.get(role) if isinstance(role, str) else None
-    if strict:
-        if role is None:
-            raise missing(f"{where}.role")
-        if not isinstance(role, str):
-            raise invalid_type(f"{where}.role", "a string", role)
-        if neutral is None:
-            allowed = ("assistant", "system", "developer", "user")
-            raise bad_value(f"{where}.role", role, allowed)
-        if content is None:
-            raise missing(f"{where}.content")
-        if isinstance(content, list):
-            _check_parts(content, neutral == "assistant", f"{where}.content")
-    return Message(neutral or "user", text_of(content, f"{where}.content", strict))
-
-
-def _check_parts(parts: list[Any], assistant: bool, where: str) -> None:
-    """Raises for parts that a role cannot have: `output_text` is the assistant's, `input_text`
-    everyone else's."""
-    allowed = _OUTPUT_PARTS if assistant else _INPUT_PARTS
-    for k, part in enumerate(parts):
-        kind = mapping(part).get("type")
-        if isinstance(kind, str) and kind not in allowed:
-            raise bad_value(f"{where}[{k}].type", kind, allowed)
-
-
-def _call(item: _Item, where: str, strict: bool) -> Message:
+def _call(item: _Item) -> Message:
     arguments = "input" if item_kind(item) == "custom_tool_call" else "arguments"
-    fields = (_field(item, name, where, strict) for name in ("call_id", "name", arguments))
+    fields = (string(item.get(name)) for name in ("call_id", "name", arguments))
     return Message("assistant", calls=(CallEcho(*fields),))
 
 
-def _result(item: _Item, where: str, strict: bool) -> Message:
-    call_id = _field(item, "call_id", where, strict)
+def _result(item: _Item) -> Message:
     output = item.get("output")
-    if strict and output is None:
-        raise missing(f"{where}.output")
-    if isinstance(output, Mapping) and not strict:
-        return Message("tool", dumps(output), call_id=call_id)
-    return Message("tool", text_of(output, f"{where}.output", strict), call_id=call_id)
+    text = dumps(output) if isinstance(output, Mapping) else text_of(output)
+    return Message("tool", text, call_id=string(item.get("call_id")))
 
 
-def _reasoning(item: _Item, where: str, strict: bool) -> Message:
-    summary = item.get("summary")
-    if strict and not isinstance(summary, list):
-        if summary is None:
-            raise missing(f"{where}.summary")
-        raise invalid_type(f"{where}.summary", "an array of objects", summary)
-    return Message("assistant")
-
-
-def _reference(item: _Item, where: str, strict: bool) -> Message:
-    id = _field(item, "id", where, strict)
+def _reference(item: _Item) -> Message:
+    id = string(item.get("id"))
     known = item_of(id)
     return Message("assistant", ref=known[0] if known else id)
 
 
-_READERS: dict[str, Callable[[_Item, str, bool], Message]] = {
+_READERS: dict[str, Callable[[_Item], Message]] = {
     "message": _message,
     "function_call": _call,
     "function_call_output": _result,
     "custom_tool_call": _call,
     "custom_tool_call_output": _result,
-    "reasoning": _reasoning,
+    "reasoning": lambda item: Message("assistant"),
     "item_reference": _reference,
-    "program_output": lambda item, where, strict: Message("assistant"),
+    "program_output": lambda item: Message("assistant"),
 }
+
+
+def _check_message(where: str, item: _Item) -> None:
+    """Raises for parts that a role cannot have: `output_text` is the assistant's, `input_text`
+    everyone else's."""
+    _MESSAGE(where, item)
+    content = item["content"]
+    allowed = _OUTPUT_PARTS if item["role"] == "assistant" else _INPUT_PARTS
+    for k, part in enumerate(content if isinstance(content, list) else ()):
+        kind = mapping(part).get("type")
+        if isinstance(kind, str) and kind not in allowed:
+            raise bad_value(f"{where}.content[{k}].type", kind, allowed)
+    check_parts(f"{where}.content", content)
+
+
+def _present(where: str, value: object) -> None:
+    """A check of a field that need only be there."""
+
+
+_ROLE = CHECKS.one_of("assistant", "system", "developer", "user")
+_MESSAGE = CHECKS.fields({"role": _ROLE, "content": _present})
+_ANSWER = CHECKS.fields({"call_id": TEXT, "output": check_parts})
+_CHECKS: dict[str, Check] = {
+    "message": _check_message,
+    "function_call": CHECKS.fields(dict.fromkeys(("call_id", "name", "arguments"), TEXT)),
+    "function_call_output": _ANSWER,
+    "custom_tool_call": CHECKS.fields(dict.fromkeys(("call_id", "name", "input"), TEXT)),
+    "custom_tool_call_output": _ANSWER,
+    "reasoning": CHECKS.fields({"summary": CHECKS.of_kind(list, "an array of objects")}),
+    "item_reference": CHECKS.fields({"id": TEXT}),
+}
+"""The checks of items, by their types."""
+
 CALLS = {"function_call": "function call", "custom_tool_call": "custom tool call"}
 RESULTS = {f"{kind}_output": title for kind, title in CALLS.items()}
 

@@ -14,7 +14,8 @@ from mockllm.core.request import Message, Request
 from mockllm.core.target import Target
 from mockllm.errors import RequestError
 from mockllm.protocols.base import dumps
-from mockllm.protocols.openai_refusals import Check, missing, number, of_kind
+from mockllm.protocols.checks import Check
+from mockllm.protocols.openai_refusals import BOOLEAN, CHECKS, OBJECT, TEXT, missing
 from mockllm.protocols.openai_responses import API
 from mockllm.protocols.openai_responses.input import check_pairs, messages
 from mockllm.protocols.openai_responses.objects import Options, token_of
@@ -59,37 +60,34 @@ def parse(body: Mapping[str, Any], target: Target, strict: bool) -> Request:
 # Checks of single fields
 
 
-_TEXT = of_kind(str, "a string")
-_BOOLEAN = of_kind(bool, "a boolean")
-_OBJECT = of_kind(Mapping, "an object")
 _CHECKS: dict[str, Check] = {
-    "background": _BOOLEAN,
-    "conversation": of_kind((str, Mapping), "one of a string or an object"),
-    "include": of_kind(list, "an array of strings"),
-    "input": of_kind((str, list), "one of a string or array of input items"),
-    "instructions": _TEXT,
-    "max_output_tokens": number(16, whole=True),
-    "max_tool_calls": number(1, whole=True),
-    "metadata": _OBJECT,
-    "model": _TEXT,
-    "parallel_tool_calls": _BOOLEAN,
-    "previous_response_id": _TEXT,
-    "prompt": _OBJECT,
-    "prompt_cache_key": _TEXT,
-    "reasoning": _OBJECT,
-    "safety_identifier": _TEXT,
-    "service_tier": _TEXT,
-    "store": _BOOLEAN,
-    "stream": _BOOLEAN,
-    "stream_options": _OBJECT,
-    "temperature": number(0, 2),
-    "text": _OBJECT,
-    "tool_choice": of_kind((str, Mapping), "one of a string or an object"),
-    "tools": of_kind(list, "an array of objects"),
-    "top_logprobs": number(0, 20, whole=True),
-    "top_p": number(0, 1),
-    "truncation": _TEXT,
-    "user": _TEXT,
+    "background": BOOLEAN,
+    "conversation": CHECKS.of_kind((str, Mapping), "one of a string or an object"),
+    "include": CHECKS.of_kind(list, "an array of strings"),
+    "input": CHECKS.of_kind((str, list), "one of a string or array of input items"),
+    "instructions": TEXT,
+    "max_output_tokens": CHECKS.number(16, whole=True),
+    "max_tool_calls": CHECKS.number(1, whole=True),
+    "metadata": OBJECT,
+    "model": TEXT,
+    "parallel_tool_calls": BOOLEAN,
+    "previous_response_id": TEXT,
+    "prompt": OBJECT,
+    "prompt_cache_key": TEXT,
+    "reasoning": OBJECT,
+    "safety_identifier": TEXT,
+    "service_tier": TEXT,
+    "store": BOOLEAN,
+    "stream": BOOLEAN,
+    "stream_options": OBJECT,
+    "temperature": CHECKS.number(0, 2),
+    "text": OBJECT,
+    "tool_choice": CHECKS.of_kind((str, Mapping), "one of a string or an object"),
+    "tools": CHECKS.of_kind(list, "an array of objects"),
+    "top_logprobs": CHECKS.number(0, 20, whole=True),
+    "top_p": CHECKS.number(0, 1),
+    "truncation": TEXT,
+    "user": TEXT,
 }
 _MOVED = {
     "messages": "input",

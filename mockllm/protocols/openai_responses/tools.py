@@ -8,12 +8,11 @@ from typing import Any
 from mockllm.core.request import OfferedTool
 from mockllm.errors import RequestError
 from mockllm.protocols.openai_common import check_tool, grammar_of
-from mockllm.protocols.openai_refusals import bad_value, invalid_type, missing
+from mockllm.protocols.openai_refusals import CHECKS, OBJECT, TEXT, bad_value, invalid_type, missing
 from mockllm.protocols.values import mapping, string
 
 _MODES = ("none", "auto", "required")
 _ADDING = ("additional_tools", "tool_search_output")
-_FORMATS = ("json_object", "json_schema", "text")
 
 
 def offered_tools(value: object, strict: bool) -> tuple[OfferedTool, ...]:
@@ -22,7 +21,7 @@ def offered_tools(value: object, strict: bool) -> tuple[OfferedTool, ...]:
         return ()
     if strict:
         for i, offer in enumerate(value):
-            _check_offer(offer, f"tools[{i}]")
+            _check_offer(f"tools[{i}]", offer)
     return tuple(_offers(value))
 
 
@@ -45,17 +44,14 @@ def added_tools(value: object) -> tuple[OfferedTool, ...]:
     return tuple(tool for tools in lists if isinstance(tools, list) for tool in _offers(tools))
 
 
-def _check_offer(tool: object, where: str) -> None:
-    if not isinstance(tool, Mapping):
-        raise invalid_type(where, "an object", tool)
-    kind = tool.get("type")
-    if kind is None:
-        raise missing(f"{where}.type")
-    if not isinstance(kind, str):
-        raise invalid_type(f"{where}.type", "a string", kind)
-    if kind in ("function", "custom"):
-        parameters = tool.get("parameters") if kind == "function" else None
+def _check_offer(where: str, tool: Any) -> None:
+    _OFFER(where, tool)
+    if tool["type"] in ("function", "custom"):
+        parameters = tool.get("parameters") if tool["type"] == "function" else None
         check_tool(tool.get("name"), parameters, where)
+
+
+_OFFER = CHECKS.fields({"type": TEXT})
 
 
 def tool_choice(value: object, tools: object, strict: bool) -> str:
@@ -100,16 +96,12 @@ def _mode(value: str, offered: list[Mapping[str, Any]], strict: bool) -> str:
 def _named(
     choice: Mapping[str, Any], offered: list[Mapping[str, Any]], where: str, strict: bool
 ) -> str:
-    name = choice.get("name")
-    if isinstance(name, str):
-        if strict and all(tool.get("name") != name for tool in offered):
-            raise _not_found(name, where)
-        return name or "auto"
-    if strict and name is None:
-        raise missing(f"{where}.name")
     if strict:
-        raise invalid_type(f"{where}.name", "a string", name)
-    return "auto"
+        _NAMED(where, choice)
+    name = string(choice.get("name"))
+    if strict and all(tool.get("name") != name for tool in offered):
+        raise _not_found(name, where)
+    return name or "auto"
 
 
 def _allowed(choice: Mapping[str, Any], offered: list[Mapping[str, Any]], strict: bool) -> str:
@@ -131,34 +123,27 @@ def _not_found(name: str, where: str) -> RequestError:
     return RequestError(f"Tool choice '{name}' not found in 'tools' parameter.", param=where)
 
 
+_FORMATS = {
+    "json_object": None,
+    "json_schema": CHECKS.fields({"name": TEXT, "schema": OBJECT}),
+    "text": None,
+}
+_NAMED = CHECKS.fields({"name": TEXT})
+_HAS_FORMAT = CHECKS.fields({"type": CHECKS.one_of(*_FORMATS)})
+
+
 def output_schema(value: object, strict: bool) -> Mapping[str, Any] | None:
     """The JSON Schema in `text.format`; {} for any object, None for plain text."""
-    format = mapping(value).get("format")
-    if format is None:
+    given = mapping(value).get("format")
+    if given is None:
         return None
-    if not isinstance(format, Mapping):
-        if strict:
-            raise invalid_type("text.format", "an object", format)
-        return None
-    kind = format.get("type")
-    if kind == "json_object":
-        return {}
-    if kind == "json_schema":
-        return _json_schema(format, strict)
-    if strict and kind != "text":
-        if kind is None:
-            raise missing("text.format.type")
-        raise bad_value("text.format.type", str(kind), _FORMATS)
-    return None
-
-
-def _json_schema(format: Mapping[str, Any], strict: bool) -> Mapping[str, Any]:
-    name, schema = format.get("name"), format.get("schema")
     if strict:
-        if name is None or schema is None:
-            raise missing("text.format.name" if name is None else "text.format.schema")
-        if not isinstance(name, str):
-            raise invalid_type("text.format.name", "a string", name)
-        if not isinstance(schema, Mapping):
-            raise invalid_type("text.format.schema", "an object", schema)
-    return mapping(schema)
+        _HAS_FORMAT("text.format", given)
+    format = mapping(given)
+    kind = string(format.get("type"))
+    check = _FORMATS.get(kind)
+    if strict and check is not None:
+        check("text.format", given)
+    if kind == "json_schema":
+        return mapping(format.get("schema"))
+    return {} if kind == "json_object" else None
