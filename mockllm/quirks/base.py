@@ -10,9 +10,9 @@ from __future__ import annotations
 import copy
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TypeVar
 
 from mockllm.core.frame import Frame
 from mockllm.core.timed_bytes import Ending, TimedBytes
@@ -32,6 +32,8 @@ __all__ = [
     "Tolerance",
     "Variant",
     "change_frames",
+    "each",
+    "quirks_of",
 ]
 
 
@@ -211,6 +213,39 @@ class Quirk:
     def sample_of(self, variant: Variant) -> Scenario:
         """The scenario that shows a variant best."""
         return variant.sample or self.sample
+
+
+def quirks_of(api: str) -> Callable[..., Quirk]:
+    """A constructor of quirks that occur in one protocol, from name, sample and variants."""
+
+    def quirk(name: str, sample: Scenario, *variants: Variant) -> Quirk:
+        return Quirk(name, sample, variants, (api,))
+
+    return quirk
+
+
+_Place = TypeVar("_Place")
+
+
+def each(
+    places: Callable[[list[Item]], Iterable[_Place]],
+    change: Callable[[_Place], object],
+    prepare: Callable[[list[Item]], list[Item]] = list,
+) -> FramesChange:
+    """A change of every place of one kind in a stream.
+
+    Args:
+        places: finds them all before the first one is changed.
+        prepare: changes the frames before.
+    """
+
+    def changed(items: list[Item], context: Context) -> list[Item]:
+        items = prepare(items)
+        for place in list(places(items)):
+            change(place)
+        return items
+
+    return changed
 
 
 def change_frames(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
+from mockllm.core.events import StreamError
 from mockllm.core.turn import Turn
 from mockllm.protocols import PROTOCOLS
 from mockllm.quirks.base import Context, FramesChange, Item
@@ -46,6 +47,11 @@ def with_done(is_over: Callable[[list[Item]], bool]) -> FramesChange:
 def without_finish(turn: Turn) -> Turn:
     """The turn without finish, usage and error."""
     return replace(turn, finish=None, finish_raw=None, usage=None, error=None)
+
+
+def failed(error: StreamError, sent: Callable[[Turn], Turn]) -> Callable[[Turn], Turn]:
+    """The turn that ends in an error after what `sent` leaves of it."""
+    return lambda turn: replace(without_finish(sent(turn)), error=error)
 
 
 def unfinished(turn: Turn) -> Turn:

@@ -10,8 +10,7 @@ from hypothesis import given
 from mockllm.core.turn import Text, ToolCall, Turn
 from mockllm.protocols.openai_chat.request import Options
 from mockllm.quirks.base import Quirk, Variant
-from mockllm.quirks.chat.envelope import QUIRKS as ENVELOPE
-from mockllm.quirks.chat.events import QUIRKS as EVENTS
+from mockllm.quirks.chat.envelope import QUIRKS
 from mockllm.quirks.samples import (
     CALL,
     INTERLEAVED,
@@ -43,7 +42,6 @@ from tests.quirks.chat_laws import (
 from tests.quirks.playing import plain, play
 from tests.strategies import opaques, parts, turns
 
-QUIRKS = (*ENVELOPE, *EVENTS)
 BY_NAME = {quirk.name: quirk for quirk in QUIRKS}
 EACH = for_all(("quirk", "variant"), laws.each_variant(QUIRKS))
 

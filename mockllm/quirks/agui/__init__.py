@@ -10,6 +10,7 @@ import re
 
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.core.turn import Turn
+from mockllm.protocols.ag_ui.objects import ENDINGS
 from mockllm.quirks import samples
 from mockllm.quirks.agui.calls import (
     ARGS_WRONG_ID,
@@ -20,9 +21,10 @@ from mockllm.quirks.agui.calls import (
     SUCCESS_PENDING,
     ZERO_ARG,
 )
-from mockllm.quirks.agui.events import ENDINGS, kind, last, new_event
+from mockllm.quirks.agui.events import new_event, quirk
 from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
 from mockllm.quirks.ends import with_done, without_finish
+from mockllm.quirks.typed_events import kind, last
 
 __all__ = ["QUIRKS"]
 
@@ -35,14 +37,17 @@ def _crlf(stream: list[TimedBytes], context: Context) -> list[TimedBytes]:
     return [TimedBytes(timed.at, _LINE_END.sub(b"\r\n", timed.data)) for timed in stream]
 
 
-_CRLF = Quirk("agui-crlf", samples.TEXT, (Variant(bytes=_crlf),), only=("agui",))
+_CRLF = quirk(
+    "agui-crlf",
+    samples.TEXT,
+    Variant(bytes=_crlf),
+)
 
 
-_DONE_SENTINEL = Quirk(
+_DONE_SENTINEL = quirk(
     "agui-done-sentinel",
     samples.TEXT,
-    (Variant(frames=with_done(lambda items: last(items, *ENDINGS) is not None)),),
-    only=("agui",),
+    Variant(frames=with_done(lambda items: last(items, *ENDINGS) is not None)),
 )
 
 # The end of the run
@@ -77,15 +82,12 @@ def _nothing(items: list[Item], context: Context) -> list[Item]:
     return []
 
 
-_NO_RUN_FINISHED = Quirk(
+_NO_RUN_FINISHED = quirk(
     "agui-no-run-finished",
     samples.TEXT,
-    (
-        Variant("after-message", _unfinished, expected=without_finish),
-        Variant("inside-message", _unclosed, expected=without_finish),
-        Variant("empty", _nothing, expected=lambda _: Turn()),
-    ),
-    only=("agui",),
+    Variant("after-message", _unfinished, expected=without_finish),
+    Variant("inside-message", _unclosed, expected=without_finish),
+    Variant("empty", _nothing, expected=lambda _: Turn()),
 )
 
 # Events between
@@ -101,8 +103,10 @@ def _empty_first(items: list[Item], context: Context) -> list[Item]:
     return changed
 
 
-_EMPTY_DELTA = Quirk(
-    "agui-empty-delta", samples.TEXT, (Variant(frames=_empty_first),), only=("agui",)
+_EMPTY_DELTA = quirk(
+    "agui-empty-delta",
+    samples.TEXT,
+    Variant(frames=_empty_first),
 )
 
 
@@ -117,14 +121,11 @@ def _after_start(*types: str) -> FramesChange:
     return change
 
 
-_UNKNOWN_EVENT = Quirk(
+_UNKNOWN_EVENT = quirk(
     "agui-unknown-event",
     samples.TEXT,
-    (
-        Variant("new", _after_start("KIT_UNKNOWN")),
-        Variant("removed", _after_start("THINKING_START", "THINKING_END")),
-    ),
-    only=("agui",),
+    Variant("new", _after_start("KIT_UNKNOWN")),
+    Variant("removed", _after_start("THINKING_START", "THINKING_END")),
 )
 
 QUIRKS: tuple[Quirk, ...] = (

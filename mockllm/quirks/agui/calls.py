@@ -17,13 +17,12 @@ from mockllm.quirks.agui.events import (
     START,
     Calls,
     call_id,
-    event,
     in_runs,
-    kind,
-    last,
     new_event,
+    quirk,
 )
-from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
+from mockllm.quirks.base import Context, FramesChange, Item, Variant, each
+from mockllm.quirks.typed_events import event, kind, last
 
 # Parallel calls
 
@@ -48,8 +47,10 @@ def _all_open(calls: Calls) -> list[Item]:
 
 _parallel = in_runs(_all_open)
 
-PARALLEL_CALLS = Quirk(
-    "agui-parallel-calls", samples.TWO_CALLS, (Variant(frames=_parallel),), only=("agui",)
+PARALLEL_CALLS = quirk(
+    "agui-parallel-calls",
+    samples.TWO_CALLS,
+    Variant(frames=_parallel),
 )
 
 
@@ -61,11 +62,10 @@ def _as_chunks(calls: Calls) -> list[Item]:
     return [*chunks, *signatures]
 
 
-CHUNK_INTERLEAVE = Quirk(
+CHUNK_INTERLEAVE = quirk(
     "agui-chunk-interleave",
     samples.TWO_CALLS,
-    (Variant(frames=in_runs(_as_chunks)),),
-    only=("agui",),
+    Variant(frames=in_runs(_as_chunks)),
 )
 
 # The run ends too early
@@ -106,24 +106,21 @@ def _refused(what: str, *, called: bool = False) -> Callable[[Turn], Turn]:
     return expected
 
 
-OPEN_CALL_AT_FINISH = Quirk(
+OPEN_CALL_AT_FINISH = quirk(
     "agui-open-call-at-finish",
     samples.TWO_CALLS,
-    (
-        Variant("call", _left_open, expected=_refused("a call", called=True)),
-        Variant(
-            "message",
-            _opened("TEXT_MESSAGE_START", messageId="msg_open", role="assistant"),
-            expected=_refused("a message"),
-        ),
-        Variant("step", _opened("STEP_STARTED", stepName="open"), expected=_refused("a step")),
-        Variant(
-            "reasoning",
-            _opened("REASONING_START", messageId="msg_open"),
-            expected=_refused("reasoning"),
-        ),
+    Variant("call", _left_open, expected=_refused("a call", called=True)),
+    Variant(
+        "message",
+        _opened("TEXT_MESSAGE_START", messageId="msg_open", role="assistant"),
+        expected=_refused("a message"),
     ),
-    only=("agui",),
+    Variant("step", _opened("STEP_STARTED", stepName="open"), expected=_refused("a step")),
+    Variant(
+        "reasoning",
+        _opened("REASONING_START", messageId="msg_open"),
+        expected=_refused("reasoning"),
+    ),
 )
 
 
@@ -141,18 +138,18 @@ def _succeeded(finish: Item) -> bool:
     return outcome is None or (isinstance(outcome, dict) and outcome.get("type") == "success")
 
 
-SUCCESS_PENDING = Quirk(
-    "agui-success-pending", samples.CALL, (Variant(frames=_success),), only=("agui",)
+SUCCESS_PENDING = quirk(
+    "agui-success-pending",
+    samples.CALL,
+    Variant(frames=_success),
 )
 
 # Identifiers
 
 
-def _wrong_id(items: list[Item], context: Context) -> list[Item]:
-    for item in items:
-        if kind(item) == ARGS and call_id(item) is not None:
-            item.data["toolCallId"] += "_other"
-    return items
+def _wrong_id(item: Item) -> None:
+    if kind(item) == ARGS and call_id(item) is not None:
+        item.data["toolCallId"] += "_other"
 
 
 def _abandoned(turn: Turn) -> Turn:
@@ -164,23 +161,22 @@ def _abandoned(turn: Turn) -> Turn:
     return Turn(parts, error=StreamError("arguments name a call that is not open"))
 
 
-ARGS_WRONG_ID = Quirk(
+ARGS_WRONG_ID = quirk(
     "agui-args-wrong-id",
     samples.CALL,
-    (Variant(frames=_wrong_id, expected=_abandoned),),
-    only=("agui",),
+    Variant(frames=each(list, _wrong_id), expected=_abandoned),
 )
 
 
-def _phantom(items: list[Item], context: Context) -> list[Item]:
-    for item in items:
-        if kind(item) == START:
-            item.data["parentMessageId"] = "nope"
-    return items
+def _phantom(item: Item) -> None:
+    if kind(item) == START:
+        item.data["parentMessageId"] = "nope"
 
 
-PHANTOM_PARENT = Quirk(
-    "agui-phantom-parent", samples.TEXT_AND_CALL, (Variant(frames=_phantom),), only=("agui",)
+PHANTOM_PARENT = quirk(
+    "agui-phantom-parent",
+    samples.TEXT_AND_CALL,
+    Variant(frames=each(list, _phantom)),
 )
 
 # No arguments
@@ -209,9 +205,9 @@ def _empty_args(items: list[Item], context: Context) -> list[Item]:
     return changed
 
 
-ZERO_ARG = Quirk(
+ZERO_ARG = quirk(
     "agui-zero-arg",
     samples.ZERO,
-    (Variant("none", _no_args, sample=samples.ZERO_IN_FRAGMENTS), Variant("empty", _empty_args)),
-    only=("agui",),
+    Variant("none", _no_args, sample=samples.ZERO_IN_FRAGMENTS),
+    Variant("empty", _empty_args),
 )

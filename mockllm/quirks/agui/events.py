@@ -1,8 +1,4 @@
-"""Access to events of AG-UI streams for the quirks, and new events.
-
-A scenario may send raw frames with any content. A frame that is not an event counts as an empty
-event. Only small functions on items may live here.
-"""
+"""Calls in AG-UI streams, and new events. Only small functions on items may live here."""
 
 from __future__ import annotations
 
@@ -11,35 +7,13 @@ from collections.abc import Callable
 from itertools import groupby
 from typing import Any
 
-from mockllm.protocols.ag_ui.objects import ENDINGS
-from mockllm.quirks.base import Context, FramesChange, Item
+from mockllm.quirks.base import Context, FramesChange, Item, quirks_of
+from mockllm.quirks.typed_events import event, kind
 
-__all__ = [
-    "ARGS",
-    "END",
-    "ENDINGS",
-    "START",
-    "Calls",
-    "call_id",
-    "event",
-    "in_runs",
-    "kind",
-    "last",
-    "new_event",
-]
+quirk = quirks_of("agui")
+"""A quirk of AG-UI."""
 
 START, ARGS, END = "TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END"
-
-
-def event(item: Item) -> dict[str, Any]:
-    """The event in an item; {} where it holds none."""
-    data = item.data
-    return data if isinstance(data, dict) and isinstance(data.get("type"), str) else {}
-
-
-def kind(item: Item) -> str:
-    """The type of the event in an item; "" where it holds none."""
-    return str(event(item).get("type", ""))
 
 
 def call_id(item: Item) -> str | None:
@@ -49,11 +23,6 @@ def call_id(item: Item) -> str | None:
     if value.get("subtype") == "tool-call":
         named = value.get("entityId")
     return named if isinstance(named, str) else None
-
-
-def last(items: list[Item], *types: str) -> int | None:
-    """The position of the last event that has one of these types; None where none has."""
-    return next((i for i in reversed(range(len(items))) if kind(items[i]) in types), None)
 
 
 def new_event(at: int, type: str, **fields: Any) -> Item:

@@ -15,10 +15,11 @@ from mockllm.quirks.anthropic.events import (
     event,
     fragment_of,
     index_of,
+    quirk,
     started_block,
     without,
 )
-from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Tolerance, Variant
+from mockllm.quirks.base import Context, FramesChange, Item, Tolerance, Variant, each
 from mockllm.quirks.samples import REASONING, TEXT, TEXT_AND_CALL, TWO_CALLS
 from mockllm.scenario.model import Api
 
@@ -26,14 +27,12 @@ from mockllm.scenario.model import Api
 
 
 def _renumbered(number: Callable[[int], int]) -> FramesChange:
-    def change(items: list[Item], _: Context) -> list[Item]:
-        for item in items:
-            index = index_of(item)
-            if index is not None:
-                event(item)["index"] = number(index)
-        return items
+    def change(item: Item) -> None:
+        index = index_of(item)
+        if index is not None:
+            event(item)["index"] = number(index)
 
-    return change
+    return each(list, change)
 
 
 def _out_of_order(items: list[Item], _: Context) -> list[Item]:
@@ -170,46 +169,45 @@ def _text_in_start(*, whole: bool) -> FramesChange:
 
 # The table
 
-BLOCKS: tuple[Quirk, ...] = (
-    Quirk(
+BLOCKS = (
+    quirk(
         "anth-index-gap",
         TEXT_AND_CALL,
-        (
-            Variant("gap", frames=_renumbered(lambda index: index + 1 if index > 0 else index)),
-            Variant("from-one", frames=_renumbered(lambda index: index + 1)),
-            Variant("out-of-order", frames=_out_of_order),
-        ),
-        only=("anthropic",),
+        Variant("gap", _renumbered(lambda index: index + 1 if index > 0 else index)),
+        Variant("from-one", _renumbered(lambda index: index + 1)),
+        Variant("out-of-order", _out_of_order),
     ),
-    Quirk("anth-index-all-zero", TEXT_AND_CALL, (Variant(frames=_all_zero),), only=("anthropic",)),
-    Quirk("anth-interleaved", TWO_CALLS, (Variant(frames=_interleaved),), only=("anthropic",)),
-    Quirk(
+    quirk(
+        "anth-index-all-zero",
+        TEXT_AND_CALL,
+        Variant(frames=_all_zero),
+    ),
+    quirk(
+        "anth-interleaved",
+        TWO_CALLS,
+        Variant(frames=_interleaved),
+    ),
+    quirk(
         "anth-signature",
         REASONING,
-        (
-            Variant("missing", frames=_unsigned, expected=_without_signatures),
-            Variant(
-                "split",
-                frames=_split_signature,
-                tolerated=(
-                    Tolerance(
-                        "the fragments of a signature may be kept one by one",
-                        _signatures_not_joined,
-                    ),
-                    # No server is known to split a signature, and the service does not specify it.
-                    Tolerance("the last fragment of a signature may be kept", _last_fragments),
+        Variant("missing", _unsigned, expected=_without_signatures),
+        Variant(
+            "split",
+            _split_signature,
+            tolerated=(
+                Tolerance(
+                    "the fragments of a signature may be kept one by one",
+                    _signatures_not_joined,
                 ),
+                # No server is known to split a signature, and the service does not specify it.
+                Tolerance("the last fragment of a signature may be kept", _last_fragments),
             ),
         ),
-        only=("anthropic",),
     ),
-    Quirk(
+    quirk(
         "anth-text-in-start",
         TEXT,
-        (
-            Variant("first", frames=_text_in_start(whole=False)),
-            Variant("whole", frames=_text_in_start(whole=True)),
-        ),
-        only=("anthropic",),
+        Variant("first", _text_in_start(whole=False)),
+        Variant("whole", _text_in_start(whole=True)),
     ),
 )

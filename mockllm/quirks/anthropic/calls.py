@@ -16,11 +16,12 @@ from mockllm.quirks.anthropic.events import (
     delta,
     fragment_of,
     insert_after,
+    quirk,
     started_block,
     stop_reason,
     without,
 )
-from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
+from mockllm.quirks.base import Context, FramesChange, Item, Variant
 from mockllm.quirks.samples import CALL, ZERO
 
 # The input of calls
@@ -116,37 +117,30 @@ def _call_incomplete(turn: Turn) -> Turn:
 
 # The table
 
-CALLS: tuple[Quirk, ...] = (
-    Quirk(
+CALLS = (
+    quirk(
         "anth-zero-arg",
         ZERO,
-        (Variant("empty-deltas", frames=_empty_deltas), Variant("no-delta", frames=_no_delta)),
-        only=("anthropic",),
+        Variant("empty-deltas", _empty_deltas),
+        Variant("no-delta", _no_delta),
     ),
-    Quirk(
+    quirk(
         "anth-input-in-start",
         CALL,
-        (
-            Variant("alone", frames=_input_in_start(lambda block: ())),
-            Variant("with-deltas", frames=_input_in_start(lambda block: block.deltas)),
-            Variant("empty-delta", frames=_input_empty),
-        ),
-        only=("anthropic",),
+        Variant("alone", _input_in_start(lambda block: ())),
+        Variant("with-deltas", _input_in_start(lambda block: block.deltas)),
+        Variant("empty-delta", _input_empty),
     ),
-    Quirk(
+    quirk(
         "anth-input-missing",
         CALL,
-        (
-            Variant("absent", frames=_started_with()),
-            Variant("empty-string", frames=_started_with(input="")),
-            Variant("null", frames=_started_with(input=None)),
-        ),
-        only=("anthropic",),
+        Variant("absent", _started_with()),
+        Variant("empty-string", _started_with(input="")),
+        Variant("null", _started_with(input=None)),
     ),
-    Quirk(
+    quirk(
         "anth-tool-cut-by-limit",
         CALL,
-        (Variant(frames=_cut_by_limit, expected=_call_incomplete),),
-        only=("anthropic",),
+        Variant(frames=_cut_by_limit, expected=_call_incomplete),
     ),
 )

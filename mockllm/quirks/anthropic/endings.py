@@ -9,33 +9,33 @@ from mockllm.core.events import StreamError
 from mockllm.core.turn import Turn
 from mockllm.protocols.anthropic_messages.blocks import request_id
 from mockllm.quirks.anthropic.events import (
+    behind_first,
     end_position,
     event,
     first_output,
     kind,
     new_event,
+    quirk,
     start_of,
     stop_reason,
     until_first_output,
 )
-from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
-from mockllm.quirks.ends import time_at, without_finish
+from mockllm.quirks.base import Context, FramesChange, Item, Variant, each
+from mockllm.quirks.ends import failed, time_at, without_finish
 from mockllm.quirks.samples import CALL, TEXT, TEXT_AND_CALL
 
 # Reason and usage
 
 
 def _without_usage(*, start: bool, end: bool) -> FramesChange:
-    def change(items: list[Item], _: Context) -> list[Item]:
-        for item in items:
-            message = event(item).get("message")
-            if end and kind(item) == "message_delta":
-                event(item).pop("usage", None)
-            elif start and kind(item) == "message_start" and isinstance(message, dict):
-                message.pop("usage", None)
-        return items
+    def change(item: Item) -> None:
+        message = event(item).get("message")
+        if end and kind(item) == "message_delta":
+            event(item).pop("usage", None)
+        elif start and kind(item) == "message_start" and isinstance(message, dict):
+            message.pop("usage", None)
 
-    return change
+    return each(list, change)
 
 
 def _usage_unknown(turn: Turn) -> Turn:
@@ -73,15 +73,6 @@ def _error(position: Callable[[list[Item]], int]) -> FramesChange:
         return [*items[:start], new_event(at, "error", error=error, request_id=id)]
 
     return change
-
-
-def _behind_first(items: list[Item]) -> int:
-    first = first_output(items)
-    return end_position(items) if first is None else first + 1
-
-
-def _failed(sent: Callable[[Turn], Turn]) -> Callable[[Turn], Turn]:
-    return lambda turn: replace(without_finish(sent(turn)), error=_OVERLOADED)
 
 
 def _cut(position: Callable[[list[Item]], int]) -> FramesChange:
@@ -124,68 +115,55 @@ def _started_twice(begun: Callable[[list[Item]], int | None]) -> FramesChange:
 
 # The table
 
-ENDINGS: tuple[Quirk, ...] = (
-    Quirk(
+ENDINGS = (
+    quirk(
         "anth-error-event",
         TEXT,
-        (
-            Variant(
-                "behind-delta", frames=_error(_behind_first), expected=_failed(until_first_output)
-            ),
-            Variant("first", frames=_error(lambda _: 0), expected=_failed(lambda _: Turn())),
-            Variant("at-the-end", frames=_error(end_position), expected=_failed(lambda turn: turn)),
+        Variant(
+            "behind-delta", _error(behind_first), expected=failed(_OVERLOADED, until_first_output)
         ),
-        only=("anthropic",),
+        Variant("first", _error(lambda _: 0), expected=failed(_OVERLOADED, lambda _: Turn())),
+        Variant(
+            "at-the-end", _error(end_position), expected=failed(_OVERLOADED, lambda turn: turn)
+        ),
     ),
-    Quirk(
+    quirk(
         "anth-cut",
         TEXT_AND_CALL,
-        (
-            Variant(
-                "behind-delta",
-                frames=_cut(_behind_first),
-                expected=lambda turn: without_finish(until_first_output(turn)),
-            ),
-            Variant(
-                "in-call",
-                frames=_cut(_behind_first_input),
-                expected=lambda turn: until_first_output(turn, call=True),
-            ),
-            Variant("before-end", frames=_cut(end_position), expected=without_finish),
-            Variant("before-stop", frames=_unstopped, right="either"),
+        Variant(
+            "behind-delta",
+            _cut(behind_first),
+            expected=lambda turn: without_finish(until_first_output(turn)),
         ),
-        only=("anthropic",),
+        Variant(
+            "in-call",
+            _cut(_behind_first_input),
+            expected=lambda turn: until_first_output(turn, call=True),
+        ),
+        Variant("before-end", _cut(end_position), expected=without_finish),
+        Variant("before-stop", _unstopped, right="either"),
     ),
-    Quirk(
+    quirk(
         "anth-usage-missing",
         TEXT,
-        (
-            Variant(
-                "message-delta",
-                frames=_without_usage(start=False, end=True),
-                expected=_usage_unknown,
-            ),
-            Variant("message-start", frames=_without_usage(start=True, end=False)),
-            Variant("both", frames=_without_usage(start=True, end=True), expected=_usage_unknown),
+        Variant(
+            "message-delta",
+            _without_usage(start=False, end=True),
+            expected=_usage_unknown,
         ),
-        only=("anthropic",),
+        Variant("message-start", _without_usage(start=True, end=False)),
+        Variant("both", _without_usage(start=True, end=True), expected=_usage_unknown),
     ),
-    Quirk(
+    quirk(
         "anth-two-message-delta",
         CALL,
-        (
-            Variant("null-after", frames=_second_delta(behind=True)),
-            Variant("null-before", frames=_second_delta(behind=False)),
-        ),
-        only=("anthropic",),
+        Variant("null-after", _second_delta(behind=True)),
+        Variant("null-before", _second_delta(behind=False)),
     ),
-    Quirk(
+    quirk(
         "anth-message-start-twice",
         TEXT,
-        (
-            Variant("in-block", frames=_started_twice(first_output)),
-            Variant("at-once", frames=_started_twice(lambda _: None)),
-        ),
-        only=("anthropic",),
+        Variant("in-block", _started_twice(first_output)),
+        Variant("at-once", _started_twice(lambda _: None)),
     ),
 )

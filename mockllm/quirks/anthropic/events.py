@@ -14,10 +14,13 @@ from mockllm.core.turn import Opaque, Part, Reasoning, Text, ToolCall, Turn, bea
 from mockllm.protocols.anthropic_messages.assembly import DELTAS
 from mockllm.protocols.values import sendable_value, string
 from mockllm.quirks import ends
-from mockllm.quirks.base import Item
+from mockllm.quirks.base import Item, quirks_of
 from mockllm.quirks.ends import without_finish
 
 _Json = dict[str, Any]
+
+quirk = quirks_of("anthropic")
+"""A quirk of Anthropic Messages."""
 
 NEUTRAL = frozenset({"text", "thinking", "tool_use"})
 _FRAGMENTS = ("text_delta", "thinking_delta", "input_json_delta")
@@ -146,6 +149,12 @@ def first_output(items: Sequence[Item], *kinds: str) -> int | None:
         if fragment_of(items[position])
     )
     return min(positions, default=None)
+
+
+def behind_first(items: Sequence[Item]) -> int:
+    """The position behind `first_output`; that of the end where there is no output."""
+    first = first_output(items)
+    return end_position(items) if first is None else first + 1
 
 
 # Changes of items

@@ -11,9 +11,10 @@ from mockllm.quirks.anthropic.events import (
     insert_after,
     kind,
     new_event,
+    quirk,
     start_of,
 )
-from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
+from mockllm.quirks.base import Context, FramesChange, Item, Variant, each
 from mockllm.quirks.ends import with_done
 from mockllm.quirks.samples import TEXT
 
@@ -69,57 +70,48 @@ def _without_event_lines(items: list[Item], _: Context) -> list[Item]:
 
 
 def _padded(spaces: int) -> FramesChange:
-    def change(items: list[Item], _: Context) -> list[Item]:
-        for item in items:
-            if event(item) and kind(item) != "ping":
-                text = item.frame().data or ""
-                item.text = f"{text.rstrip()[:-1].rstrip()}{' ' * spaces}}}"
-        return items
+    def change(item: Item) -> None:
+        if event(item) and kind(item) != "ping":
+            text = item.frame().data or ""
+            item.text = f"{text.rstrip()[:-1].rstrip()}{' ' * spaces}}}"
 
-    return change
+    return each(list, change)
 
 
 # The table
 
-STREAM: tuple[Quirk, ...] = (
-    Quirk(
+STREAM = (
+    quirk(
         "anth-ping",
         TEXT,
-        (
-            Variant("everywhere", frames=_pings('{"type": "ping"}')),
-            Variant("first", frames=_ping_first),
-            Variant("untyped", frames=_pings("{}")),
-            Variant("bare", frames=_pings("{}", None)),
-        ),
-        only=("anthropic",),
+        Variant("everywhere", _pings('{"type": "ping"}')),
+        Variant("first", _ping_first),
+        Variant("untyped", _pings("{}")),
+        Variant("bare", _pings("{}", None)),
     ),
-    Quirk(
-        "anth-no-event-lines", TEXT, (Variant(frames=_without_event_lines),), only=("anthropic",)
+    quirk(
+        "anth-no-event-lines",
+        TEXT,
+        Variant(frames=_without_event_lines),
     ),
-    Quirk(
+    quirk(
         "anth-unknown-types",
         TEXT,
-        (
-            Variant("block", frames=_unknown_block),
-            Variant("event", frames=_unknown_event),
-            Variant("delta", frames=_unknown_delta),
-        ),
-        only=("anthropic",),
+        Variant("block", _unknown_block),
+        Variant("event", _unknown_event),
+        Variant("delta", _unknown_delta),
     ),
-    Quirk(
+    quirk(
         "anth-padded-json",
         TEXT,
-        (Variant("usual", frames=_padded(6)), Variant("wide", frames=_padded(1000))),
-        only=("anthropic",),
+        Variant("usual", _padded(6)),
+        Variant("wide", _padded(1000)),
     ),
-    Quirk(
+    quirk(
         "anth-done-sentinel",
         TEXT,
-        (
-            Variant(
-                frames=with_done(lambda items: any(kind(item) == "message_stop" for item in items))
-            ),
+        Variant(
+            frames=with_done(lambda items: any(kind(item) == "message_stop" for item in items))
         ),
-        only=("anthropic",),
     ),
 )

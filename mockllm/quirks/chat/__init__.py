@@ -1,14 +1,14 @@
 """The quirks of Chat Completions, groups A to E.
 
 `identity` and `index` are about ids, names and indexes, `arguments` and `broken` about arguments,
-`finish` about the end of a stream, `usage` about usage, `events` about events that are
-no chunks, `envelope` and `deltas` about all else; `chunks` is what they share.
+`finish` about the end of a stream, `usage` about usage, `envelope` and `deltas` about all else;
+`chunks` is what they share.
 """
 
 from __future__ import annotations
 
 from mockllm.quirks.base import Quirk
-from mockllm.quirks.chat import arguments, envelope, events, finish, identity, usage
+from mockllm.quirks.chat import arguments, envelope, finish, identity, usage
 
 __all__ = ["QUIRKS"]
 
@@ -17,6 +17,5 @@ QUIRKS: tuple[Quirk, ...] = (
     *arguments.QUIRKS,
     *finish.QUIRKS,
     *envelope.QUIRKS,
-    *events.QUIRKS,
     *usage.QUIRKS,
 )

@@ -2,52 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from mockllm.protocols.values import sendable_value
-from mockllm.quirks.base import Context, Item, Quirk, Variant
+from mockllm.quirks.base import Context, FramesChange, Item, Variant, each
 from mockllm.quirks.chat import broken
 from mockllm.quirks.chat.broken import text_of
-from mockllm.quirks.chat.chunks import CallFragment, calls, removed, whole
+from mockllm.quirks.chat.chunks import CallFragment, calls, openings, quirk, removed, whole
 from mockllm.quirks.samples import CALL, ZERO
 
 
-def _null_first(items: list[Item], _: Context) -> list[Item]:
-    for opening, *_others in calls(items):
-        if opening.function.get("arguments") == "":
-            opening.function["arguments"] = None
-    return items
-
-
-def _zero_calls(items: list[Item]) -> list[list[CallFragment]]:
-    return [call for call in calls(items) if text_of(call) in ("", "{}")]
-
-
-def _bare(items: list[Item], stripped: list[list[CallFragment]]) -> list[Item]:
-    return removed(items, [fragment for _opening, *others in stripped for fragment in others])
-
-
-def _null_only(items: list[Item], _: Context) -> list[Item]:
-    found = _zero_calls(items)
-    for opening, *_others in found:
+def _null_first(opening: CallFragment) -> None:
+    if opening.function.get("arguments") == "":
         opening.function["arguments"] = None
-    return _bare(items, found)
 
 
-def _absent(items: list[Item], _: Context) -> list[Item]:
-    found = _zero_calls(items)
-    for opening, *_others in found:
-        opening.function.pop("arguments", None)
-    return _bare(items, found)
+def _no_arguments(change: Callable[[CallFragment], object]) -> FramesChange:
+    """Changes the opening of calls without arguments, and removes their other fragments."""
 
+    def changed(items: list[Item], _: Context) -> list[Item]:
+        empty = [call for call in calls(items) if text_of(call) in ("", "{}")]
+        for opening, *_others in empty:
+            change(opening)
+        return removed(items, [fragment for call in empty for fragment in call[1:]])
 
-def _empty_only(items: list[Item], _: Context) -> list[Item]:
-    found = _zero_calls(items)
-    for opening, *_others in found:
-        opening.function["arguments"] = ""
-    return _bare(items, found)
-
-
-def _whole(items: list[Item], _: Context) -> list[Item]:
-    return whole(items)
+    return changed
 
 
 def _as_object(items: list[Item], _: Context) -> list[Item]:
@@ -60,45 +39,36 @@ def _as_object(items: list[Item], _: Context) -> list[Item]:
     return removed(items, gone)
 
 
-def _before_name(items: list[Item], _: Context) -> list[Item]:
+def _before_name(call: list[CallFragment]) -> None:
     """Moves the first character of the arguments to the opening, and the name to the fragment
     that the character comes from."""
-    for opening, *others in calls(items):
-        first = next((fragment for fragment in others if fragment.arguments), None)
-        if first is None or opening.arguments or not opening.function.get("name"):
-            continue
-        name = opening.function.pop("name")
-        text = first.arguments
-        opening.function["arguments"] = text[0]
-        rest = {**first.function, "arguments": text[1:]}
-        first.function.clear()
-        first.function.update({"name": name, **rest})
-    return items
+    opening, *others = call
+    first = next((fragment for fragment in others if fragment.arguments), None)
+    if first is None or opening.arguments or not opening.function.get("name"):
+        return
+    name = opening.function.pop("name")
+    text = first.arguments
+    opening.function["arguments"] = text[0]
+    rest = {**first.function, "arguments": text[1:]}
+    first.function.clear()
+    first.function.update({"name": name, **rest})
 
 
-_NULL_FIRST = Quirk("chat-args-null-first", CALL, (Variant(frames=_null_first),), only=("chat",))
-
-_NULL_ONLY = Quirk(
-    "chat-args-null-only",
-    ZERO,
-    (Variant(frames=_null_only), Variant("absent", _absent)),
-    only=("chat",),
-)
-
-_EMPTY_ZERO = Quirk("chat-args-empty-zero", ZERO, (Variant(frames=_empty_only),), only=("chat",))
-
-_ALL_AT_ONCE = Quirk("chat-args-whole", CALL, (Variant(frames=_whole),), only=("chat",))
-
-_OBJECT = Quirk("chat-args-object", CALL, (Variant(frames=_as_object),), only=("chat",))
-
-_BEFORE_NAME = Quirk("chat-args-before-name", CALL, (Variant(frames=_before_name),), only=("chat",))
-
-QUIRKS: tuple[Quirk, ...] = (
-    _NULL_FIRST,
-    _NULL_ONLY,
-    _EMPTY_ZERO,
-    _ALL_AT_ONCE,
-    _OBJECT,
-    _BEFORE_NAME,
+QUIRKS = (
+    quirk("chat-args-null-first", CALL, Variant(frames=each(openings, _null_first))),
+    quirk(
+        "chat-args-null-only",
+        ZERO,
+        Variant(frames=_no_arguments(lambda opening: opening.function.update(arguments=None))),
+        Variant("absent", _no_arguments(lambda opening: opening.function.pop("arguments", None))),
+    ),
+    quirk(
+        "chat-args-empty-zero",
+        ZERO,
+        Variant(frames=_no_arguments(lambda opening: opening.function.update(arguments=""))),
+    ),
+    quirk("chat-args-whole", CALL, Variant(frames=lambda items, _: whole(items))),
+    quirk("chat-args-object", CALL, Variant(frames=_as_object)),
+    quirk("chat-args-before-name", CALL, Variant(frames=each(calls, _before_name))),
     *broken.QUIRKS,
 )

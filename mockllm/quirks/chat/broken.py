@@ -7,13 +7,14 @@ from dataclasses import replace
 
 from mockllm.core.turn import ToolCall, Turn
 from mockllm.protocols.values import json_object
-from mockllm.quirks.base import Context, Item, Quirk, Tolerance, Variant
+from mockllm.quirks.base import Context, FramesChange, Item, Tolerance, Variant
 from mockllm.quirks.chat.chunks import (
     CallFragment,
     Choice,
     calls,
     finishes,
     inserted,
+    quirk,
     removed,
     with_delta,
 )
@@ -77,27 +78,27 @@ def _without_prefix(texts: Sequence[str]) -> list[str] | None:
     """Fragments without the first characters of the arguments. None where the rest is not
     malformed: it is empty, or an object."""
     rest = "".join(texts)[_PREFIX:]
-    if not rest.strip() or json_object(rest) is not None:
-        return None
-    kept, left = [], _PREFIX
-    for text in texts:
-        kept.append(text[left:])
-        left = max(0, left - len(text))
-    return kept
+    return _malformed(texts, slice(_PREFIX, None)) if rest.strip() else None
 
 
 def _front(texts: Sequence[str]) -> list[str] | None:
     """Fragments of about the first two thirds of the arguments; None where those are not
     malformed."""
-    whole = "".join(texts)
-    left = max(1, len(whole) * 7 // 10)
-    if left >= len(whole) or json_object(whole[:left]) is not None:
+    size = len("".join(texts))
+    end = max(1, size * 7 // 10)
+    return None if end >= size else _malformed(texts, slice(0, end))
+
+
+def _malformed(texts: Sequence[str], piece: slice) -> list[str] | None:
+    """The fragments of a piece of the arguments; None where it is an object."""
+    if json_object("".join(texts)[piece]) is not None:
         return None
-    kept = []
-    for text in texts:
-        kept.append(text[:left])
-        left = max(0, left - len(text))
-    return kept
+    pieces, start = [], 0
+    for fragment in texts:
+        first, last, _ = piece.indices(start + len(fragment))
+        pieces.append(fragment[max(0, first - start) : max(0, last - start)])
+        start += len(fragment)
+    return pieces
 
 
 def _set_arguments(call: list[CallFragment], texts: list[str]) -> list[CallFragment]:
@@ -144,30 +145,30 @@ def _with_fragments(turn: Turn, changes: dict[int, list[str] | None]) -> Turn:
     return replace(turn, parts=tuple(parts), order=order, gaps=())
 
 
-def _truncated(items: list[Item], _: Context) -> list[Item]:
-    return _cut(items, "length")
-
-
-def _truncated_silently(items: list[Item], _: Context) -> list[Item]:
-    return _cut(items, None)
-
-
-def _cut(items: list[Item], finish: str | None) -> list[Item]:
+def _cut(finish: str | None) -> FramesChange:
     """Cuts the arguments of the last call of each choice that finishes. A token limit cuts the end
-    of an answer only, so earlier calls stay complete."""
-    last: dict[int, list[CallFragment]] = {}
-    for call in sorted(calls(items), key=lambda call: call[0].entry["index"]):
-        last[call[0].choice.index] = call
-    gone: list[CallFragment] = []
-    for index, call in last.items():
-        ends = [choice for choice in finishes(items) if choice.index == index]
-        kept = _front([fragment.arguments for fragment in call])
-        if not ends or kept is None:
-            continue
-        gone += _set_arguments(call, kept)
-        for choice in ends:
-            choice.fields["finish_reason"] = finish or choice.fields["finish_reason"]
-    return removed(items, gone)
+    of an answer only, so earlier calls stay complete.
+
+    Args:
+        finish: the finish reason then; None: as it was.
+    """
+
+    def change(items: list[Item], _: Context) -> list[Item]:
+        last: dict[int, list[CallFragment]] = {}
+        for call in sorted(calls(items), key=lambda call: call[0].entry["index"]):
+            last[call[0].choice.index] = call
+        gone: list[CallFragment] = []
+        for index, call in last.items():
+            ends = [choice for choice in finishes(items) if choice.index == index]
+            front = _front([fragment.arguments for fragment in call])
+            if not ends or front is None:
+                continue
+            gone += _set_arguments(call, front)
+            for choice in ends:
+                choice.fields["finish_reason"] = finish or choice.fields["finish_reason"]
+        return removed(items, gone)
+
+    return change
 
 
 def _cut_short(turn: Turn) -> Turn:
@@ -183,31 +184,18 @@ def _cut_at_limit(turn: Turn) -> Turn:
     return turn if cut is turn else replace(cut, finish="length", finish_raw=None)
 
 
-_REPEATED = Quirk(
-    "chat-args-repeated-at-end",
-    CALL,
-    (
+QUIRKS = (
+    quirk(
+        "chat-args-repeated-at-end",
+        CALL,
         Variant(frames=_repeated, tolerated=_AS_SENT),
         Variant("with-finish", _repeated_in_finish, tolerated=_AS_SENT),
     ),
-    only=("chat",),
-)
-
-_LOST_PREFIX = Quirk(
-    "chat-args-lost-prefix",
-    CALL,
-    (Variant(frames=_lost_prefix, expected=_prefix_lost),),
-    only=("chat",),
-)
-
-_TRUNCATED = Quirk(
-    "chat-args-truncated",
-    CALL,
-    (
-        Variant(frames=_truncated, expected=_cut_at_limit),
-        Variant("normal-finish", _truncated_silently, expected=_cut_short),
+    quirk("chat-args-lost-prefix", CALL, Variant(frames=_lost_prefix, expected=_prefix_lost)),
+    quirk(
+        "chat-args-truncated",
+        CALL,
+        Variant(frames=_cut("length"), expected=_cut_at_limit),
+        Variant("normal-finish", _cut(None), expected=_cut_short),
     ),
-    only=("chat",),
 )
-
-QUIRKS: tuple[Quirk, ...] = (_REPEATED, _LOST_PREFIX, _TRUNCATED)

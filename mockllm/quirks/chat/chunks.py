@@ -10,7 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mockllm.quirks.base import Item
+from mockllm.quirks.base import Item, quirks_of
+
+quirk = quirks_of("chat")
+"""A quirk of Chat Completions."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,6 +93,11 @@ def calls(items: Iterable[Item]) -> list[list[CallFragment]]:
         key = fragment.choice.index, fragment.entry["index"]
         by_key.setdefault(key, []).append(fragment)
     return list(by_key.values())
+
+
+def openings(items: Iterable[Item]) -> list[CallFragment]:
+    """The first fragment of each call."""
+    return [call[0] for call in calls(items)]
 
 
 def continuations(items: Iterable[Item]) -> Iterator[tuple[CallFragment, CallFragment]]:

@@ -6,14 +6,16 @@ from collections.abc import Iterable
 from itertools import zip_longest
 from typing import Any
 
-from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
+from mockllm.quirks.base import Context, FramesChange, Item, Variant, each
 from mockllm.quirks.chat.chunks import (
     CallFragment,
+    Choice,
     calls,
     choices_of,
     finishes,
     fragments,
     inserted,
+    quirk,
     removed,
     with_delta,
 )
@@ -71,83 +73,56 @@ def _is_only(fragment: CallFragment) -> bool:
     return alone and choice.fields.get("finish_reason") is None
 
 
-def _role_everywhere(items: list[Item], context: Context) -> list[Item]:
-    for choice in choices_of(items):
-        choice.fields["delta"] = {"role": "assistant", **choice.delta}
-    return items
-
-
 def _role(value: str | None) -> FramesChange:
-    def change(items: list[Item], context: Context) -> list[Item]:
-        for choice in choices_of(items):
-            if choice.delta:
-                choice.fields["delta"] = {"role": value, **choice.delta} | {"role": value}
-        return items
+    def change(choice: Choice) -> None:
+        if choice.delta:
+            choice.fields["delta"] = {"role": value, **choice.delta} | {"role": value}
 
-    return change
+    return each(choices_of, change)
 
 
-def _role_never(items: list[Item], context: Context) -> list[Item]:
-    for choice in choices_of(items):
-        choice.delta.pop("role", None)
-    return items
-
-
-def _type_missing(items: list[Item], context: Context) -> list[Item]:
-    for fragment in fragments(items):
-        fragment.entry.pop("type", None)
-    return items
+def _role_everywhere(choice: Choice) -> None:
+    choice.fields["delta"] = {"role": "assistant", **choice.delta}
 
 
 def _no_calls(value: list[Any] | None) -> FramesChange:
-    def change(items: list[Item], context: Context) -> list[Item]:
-        for choice in choices_of(items):
-            if "content" in choice.delta and "tool_calls" not in choice.delta:
-                choice.delta["tool_calls"] = value if value is None else [*value]
-        return items
+    def change(choice: Choice) -> None:
+        if "content" in choice.delta and "tool_calls" not in choice.delta:
+            choice.delta["tool_calls"] = value if value is None else [*value]
 
-    return change
+    return each(choices_of, change)
 
 
-def _delta_null(items: list[Item], context: Context) -> list[Item]:
-    for choice in finishes(items):
-        if not choice.delta:
-            choice.fields["delta"] = None
-    return items
+def _empty_finishes(items: list[Item]) -> list[Choice]:
+    return [choice for choice in finishes(items) if not choice.delta]
 
 
-def _delta_absent(items: list[Item], context: Context) -> list[Item]:
-    for choice in finishes(items):
-        if not choice.delta:
-            del choice.fields["delta"]
-    return items
-
-
-QUIRKS: tuple[Quirk, ...] = (
-    Quirk("chat-two-calls-one-chunk", TWO_CALLS, (Variant(frames=_one_chunk),), only=("chat",)),
-    Quirk("chat-calls-interleaved", TWO_CALLS, (Variant(frames=_interleaved),), only=("chat",)),
-    Quirk("chat-role-every-chunk", TEXT, (Variant(frames=_role_everywhere),), only=("chat",)),
-    Quirk(
+QUIRKS = (
+    quirk("chat-two-calls-one-chunk", TWO_CALLS, Variant(frames=_one_chunk)),
+    quirk("chat-calls-interleaved", TWO_CALLS, Variant(frames=_interleaved)),
+    quirk("chat-role-every-chunk", TEXT, Variant(frames=each(choices_of, _role_everywhere))),
+    quirk(
         "chat-role-null-empty-never",
         TEXT,
-        (
-            Variant("null", frames=_role(None)),
-            Variant("empty", frames=_role("")),
-            Variant("never", frames=_role_never),
-        ),
-        only=("chat",),
+        Variant("null", _role(None)),
+        Variant("empty", _role("")),
+        Variant("never", each(choices_of, lambda choice: choice.delta.pop("role", None))),
     ),
-    Quirk("chat-type-missing", CALL, (Variant(frames=_type_missing),), only=("chat",)),
-    Quirk(
+    quirk(
+        "chat-type-missing",
+        CALL,
+        Variant(frames=each(fragments, lambda fragment: fragment.entry.pop("type", None))),
+    ),
+    quirk(
         "chat-tool-calls-null",
         TEXT,
-        (Variant("null", frames=_no_calls(None)), Variant("empty", frames=_no_calls([]))),
-        only=("chat",),
+        Variant("null", _no_calls(None)),
+        Variant("empty", _no_calls([])),
     ),
-    Quirk(
+    quirk(
         "chat-delta-null",
         TEXT,
-        (Variant("null", frames=_delta_null), Variant("absent", frames=_delta_absent)),
-        only=("chat",),
+        Variant("null", each(_empty_finishes, lambda choice: choice.fields.update(delta=None))),
+        Variant("absent", each(_empty_finishes, lambda choice: choice.fields.pop("delta"))),
     ),
 )

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
-from mockllm.quirks.chat.chunks import Choice, choices_of, fragments, inserted, with_delta
+from mockllm.quirks.base import Context, FramesChange, Item, Variant, each
+from mockllm.quirks.chat.chunks import Choice, choices_of, fragments, inserted, quirk, with_delta
 from mockllm.quirks.chat.deltas import QUIRKS as DELTAS
-from mockllm.quirks.samples import CALL, REASONING, TEXT
+from mockllm.quirks.samples import CALL, REASONING, TEXT, TEXT_AND_CALL
 
 _SAFE = {
     kind: {"filtered": False, "severity": "safe"}
@@ -54,26 +54,22 @@ def _filter_result(choice: Choice, start: int, end: int) -> Item:
 
 
 def _text_parts(*, several: bool = False) -> FramesChange:
-    def change(items: list[Item], context: Context) -> list[Item]:
-        for choice in choices_of(items):
-            if text := _text(choice):
-                texts = (text[:1], text[1:]) if several and text[1:] else (text,)
-                choice.delta["content"] = [{"type": "text", "text": part} for part in texts]
-        return items
+    def change(choice: Choice) -> None:
+        if text := _text(choice):
+            texts = (text[:1], text[1:]) if several and text[1:] else (text,)
+            choice.delta["content"] = [{"type": "text", "text": part} for part in texts]
 
-    return change
+    return each(choices_of, change)
+
+
+def _thinking_part(choice: Choice) -> None:
+    thought = choice.delta.pop("reasoning_content")
+    inner = [{"type": "text", "text": thought}]
+    choice.delta["content"] = [{"type": "thinking", "thinking": inner}] if thought else ""
 
 
 def _thinking_parts(items: list[Item], context: Context) -> list[Item]:
-    items = _text_parts()(items, context)
-    for choice in _reasoning_only(items):
-        thought = choice.delta.pop("reasoning_content")
-        if thought:
-            inner = [{"type": "text", "text": thought}]
-            choice.delta["content"] = [{"type": "thinking", "thinking": inner}]
-        else:
-            choice.delta["content"] = ""
-    return items
+    return each(_reasoning_only, _thinking_part)(_text_parts()(items, context), context)
 
 
 def _reasoning_only(items: list[Item]) -> list[Choice]:
@@ -93,27 +89,22 @@ def _null_beside_text(items: list[Item], context: Context) -> list[Item]:
     return items
 
 
-def _reasoning(*, both: bool) -> FramesChange:
-    def change(items: list[Item], context: Context) -> list[Item]:
-        for choice in _reasoning_only(items):
-            thought = choice.delta.pop("reasoning_content")
-            choice.delta["reasoning"] = thought
-            if both:
-                choice.delta["reasoning_content"] = thought
-        return items
-
-    return change
+def _as_reasoning(choice: Choice) -> None:
+    choice.delta["reasoning"] = choice.delta.pop("reasoning_content")
 
 
-def _details(items: list[Item], context: Context) -> list[Item]:
-    for choice in _reasoning_only(items):
-        thought = choice.delta.pop("reasoning_content")
-        choice.delta["content"] = ""
-        choice.delta["reasoning"] = thought
-        if thought:
-            detail = {"type": "reasoning.text", "text": thought, "format": "unknown", "index": 0}
-            choice.delta["reasoning_details"] = [detail]
-    return items
+def _as_both(choice: Choice) -> None:
+    _as_reasoning(choice)
+    choice.delta["reasoning_content"] = choice.delta["reasoning"]
+
+
+def _as_details(choice: Choice) -> None:
+    thought = choice.delta.pop("reasoning_content")
+    choice.delta["content"] = ""
+    choice.delta["reasoning"] = thought
+    if thought:
+        detail = {"type": "reasoning.text", "text": thought, "format": "unknown", "index": 0}
+        choice.delta["reasoning_details"] = [detail]
 
 
 def _ids_change(items: list[Item], context: Context) -> list[Item]:
@@ -177,40 +168,42 @@ def _no_content(items: list[Item], context: Context) -> list[Item]:
 
 _NULLABLE = ("content", "refusal")
 
-QUIRKS: tuple[Quirk, ...] = (
+
+def _progress(items: list[Item], context: Context) -> list[Item]:
+    """An event between the chunks that is none."""
+    first = next(choices_of(items), None)
+    if first is None:
+        return items
+    data = {"tool": "web_search", "label": "Searching", "status": "running"}
+    return inserted(items, first.item, [Item(first.item.at, data, event="agent.tool.progress")])
+
+
+QUIRKS = (
     *DELTAS,
-    Quirk("chat-first-choices-empty", TEXT, (Variant(frames=_prompt_filter),), only=("chat",)),
-    Quirk("chat-object-empty", TEXT, (Variant(frames=_async_filter),), only=("chat",)),
-    Quirk(
+    quirk("chat-first-choices-empty", TEXT, Variant(frames=_prompt_filter)),
+    quirk("chat-object-empty", TEXT, Variant(frames=_async_filter)),
+    quirk(
         "chat-content-parts",
         TEXT,
-        (
-            Variant("text", frames=_text_parts()),
-            Variant("several", frames=_text_parts(several=True)),
-            Variant("thinking", frames=_thinking_parts, sample=REASONING),
-        ),
-        only=("chat",),
+        Variant("text", _text_parts()),
+        Variant("several", _text_parts(several=True)),
+        Variant("thinking", _thinking_parts, sample=REASONING),
     ),
-    Quirk(
+    quirk(
         "chat-reasoning-fields",
         REASONING,
-        (
-            Variant("reasoning-content", frames=_null_beside_text),
-            Variant("reasoning", frames=_reasoning(both=False)),
-            Variant("both", frames=_reasoning(both=True)),
-            Variant("details", frames=_details),
-        ),
-        only=("chat",),
+        Variant("reasoning-content", _null_beside_text),
+        Variant("reasoning", each(_reasoning_only, _as_reasoning)),
+        Variant("both", each(_reasoning_only, _as_both)),
+        Variant("details", each(_reasoning_only, _as_details)),
     ),
-    Quirk("chat-chunk-id-changes", TEXT, (Variant(frames=_ids_change),), only=("chat",)),
-    Quirk(
+    quirk("chat-chunk-id-changes", TEXT, Variant(frames=_ids_change)),
+    quirk(
         "chat-n-choices",
         TEXT,
-        (
-            Variant("interleaved", frames=_two_choices(first=False)),
-            Variant("one-first", frames=_two_choices(first=True)),
-        ),
-        only=("chat",),
+        Variant("interleaved", _two_choices(first=False)),
+        Variant("one-first", _two_choices(first=True)),
     ),
-    Quirk("chat-content-key-absent", CALL, (Variant(frames=_no_content),), only=("chat",)),
+    quirk("chat-content-key-absent", CALL, Variant(frames=_no_content)),
+    quirk("chat-named-event", TEXT_AND_CALL, Variant(frames=_progress)),
 )

@@ -7,8 +7,16 @@ from dataclasses import replace
 
 from mockllm.core.turn import Turn
 from mockllm.protocols.openai_chat.fields import read_finish, write_finish, write_usage
-from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
-from mockllm.quirks.chat.chunks import Choice, choices_of, finishes, fragments, inserted, with_delta
+from mockllm.quirks.base import Context, FramesChange, Item, Variant, each
+from mockllm.quirks.chat.chunks import (
+    Choice,
+    choices_of,
+    finishes,
+    fragments,
+    inserted,
+    quirk,
+    with_delta,
+)
 from mockllm.quirks.chat.usage import is_usage_chunk
 from mockllm.quirks.ends import DONE, unfinished
 from mockllm.quirks.samples import CALL, TEXT
@@ -134,18 +142,12 @@ def _with_last_delta(items: list[Item], context: Context) -> list[Item]:
     return [item for item in items if id(item) not in gone]
 
 
-def _key_absent(items: list[Item], context: Context) -> list[Item]:
-    for choice in choices_of(items):
-        if "finish_reason" in choice.fields and choice.fields["finish_reason"] is None:
-            del choice.fields["finish_reason"]
-    return items
-
-
-def _key_empty(items: list[Item], context: Context) -> list[Item]:
-    for choice in choices_of(items):
-        if "finish_reason" in choice.fields and choice.fields["finish_reason"] is None:
-            choice.fields["finish_reason"] = ""
-    return items
+def _unfinished(items: list[Item]) -> list[Choice]:
+    return [
+        choice
+        for choice in choices_of(items)
+        if choice.fields.get("finish_reason", "absent") is None
+    ]
 
 
 def _twice(items: list[Item], context: Context) -> list[Item]:
@@ -171,49 +173,40 @@ def _twice_with_usage(items: list[Item], context: Context) -> list[Item]:
     return inserted(items, finished[-1].item, [second])
 
 
-QUIRKS: tuple[Quirk, ...] = (
-    Quirk(
+QUIRKS = (
+    quirk(
         "chat-finish-stop-with-tools",
         CALL,
-        (Variant(frames=_stop_with_tools, expected=_stopped_with_tools),),
-        only=("chat",),
+        Variant(frames=_stop_with_tools, expected=_stopped_with_tools),
     ),
-    Quirk(
+    quirk(
         "chat-finish-foreign-value",
         TEXT,
-        (
-            Variant("end-turn", frames=_finish_sent(_ANTHROPIC), expected=_finish_read(_ANTHROPIC)),
-            Variant("eos", frames=_finish_sent(_EOS), expected=_finish_read(_EOS)),
-            Variant(
-                "guardrail", frames=_finish_sent(_GUARDRAIL), expected=_finish_read(_GUARDRAIL)
-            ),
-        ),
-        only=("chat",),
+        Variant("end-turn", _finish_sent(_ANTHROPIC), expected=_finish_read(_ANTHROPIC)),
+        Variant("eos", _finish_sent(_EOS), expected=_finish_read(_EOS)),
+        Variant("guardrail", _finish_sent(_GUARDRAIL), expected=_finish_read(_GUARDRAIL)),
     ),
-    Quirk("chat-finish-with-last-delta", TEXT, (Variant(frames=_with_last_delta),), only=("chat",)),
-    Quirk(
+    quirk("chat-finish-with-last-delta", TEXT, Variant(frames=_with_last_delta)),
+    quirk(
         "chat-finish-key-absent",
         TEXT,
-        (Variant("absent", frames=_key_absent), Variant("empty", frames=_key_empty)),
-        only=("chat",),
+        Variant("absent", each(_unfinished, lambda choice: choice.fields.pop("finish_reason"))),
+        Variant("empty", each(_unfinished, lambda choice: choice.fields.update(finish_reason=""))),
     ),
-    Quirk(
+    quirk(
         "chat-finish-twice",
         CALL,
-        (Variant("again", frames=_twice), Variant("with-usage", frames=_twice_with_usage)),
-        only=("chat",),
+        Variant("again", _twice),
+        Variant("with-usage", _twice_with_usage),
     ),
-    Quirk(
+    quirk(
         "chat-finish-never",
         TEXT,
-        (
-            Variant("done", frames=_never(done=True), expected=unfinished),
-            Variant("end", frames=_never(done=False), expected=unfinished),
-            Variant("usage", frames=_never(done=True, usage=True), expected=_without_finish),
-        ),
-        only=("chat",),
+        Variant("done", _never(done=True), expected=unfinished),
+        Variant("end", _never(done=False), expected=unfinished),
+        Variant("usage", _never(done=True, usage=True), expected=_without_finish),
     ),
-    Quirk("chat-no-done", TEXT, (Variant(frames=_no_done),), only=("chat",)),
-    Quirk("chat-data-after-done", TEXT, (Variant(frames=_after_done),), only=("chat",)),
-    Quirk("chat-delta-after-finish", TEXT, (Variant(frames=_after_finish),), only=("chat",)),
+    quirk("chat-no-done", TEXT, Variant(frames=_no_done)),
+    quirk("chat-data-after-done", TEXT, Variant(frames=_after_done)),
+    quirk("chat-delta-after-finish", TEXT, Variant(frames=_after_finish)),
 )

@@ -2,46 +2,45 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 from mockllm.core.turn import ToolCall, Turn
-from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
+from mockllm.quirks.base import Context, FramesChange, Item, Variant, each
 from mockllm.quirks.chat import index
 from mockllm.quirks.chat.chunks import (
     CallFragment,
     by_choice,
-    calls,
     continuations,
     fragments,
     inserted,
+    openings,
+    quirk,
     set_fields,
     with_delta,
 )
 from mockllm.quirks.samples import CALL
 
 
-def _id_repeated(items: list[Item], _: Context) -> list[Item]:
-    for opening, fragment in continuations(items):
-        if "id" in opening.entry:
-            set_fields(fragment, id=opening.entry["id"])
-    return items
+def _id_repeated(pair: tuple[CallFragment, CallFragment]) -> None:
+    opening, fragment = pair
+    if "id" in opening.entry:
+        set_fields(fragment, id=opening.entry["id"])
 
 
-def _new_ids(items: list[Item], _: Context) -> list[Item]:
+def _new_ids(own: list[CallFragment]) -> None:
     """Gives the opening of call i the id i + 1, and all other fragments higher numbers."""
-    for own in by_choice(items):
-        opened: set[int] = set()
-        fresh = max(fragment.entry["index"] for fragment in own) + 2
-        for fragment in own:
-            index = fragment.entry["index"]
-            if index in opened:
-                set_fields(fragment, id=str(fresh))
-                fresh += 1
-            else:
-                set_fields(fragment, id=str(index + 1))
-                opened.add(index)
-    return items
+    opened: set[int] = set()
+    fresh = max(fragment.entry["index"] for fragment in own) + 2
+    for fragment in own:
+        index = fragment.entry["index"]
+        if index in opened:
+            set_fields(fragment, id=str(fresh))
+            fresh += 1
+        else:
+            set_fields(fragment, id=str(index + 1))
+            opened.add(index)
 
 
 def _numbered(turn: Turn) -> Turn:
@@ -60,39 +59,19 @@ def _name(fragment: CallFragment, value: Any) -> None:
     fragment.function.update({"name": value, **rest})
 
 
-def _empty_later(items: list[Item], _: Context) -> list[Item]:
-    for _opening, fragment in continuations(items):
-        set_fields(fragment, id="", type="function")
-        _name(fragment, "")
-    return items
+def _later(name: str | None = "absent", **fields: Any) -> FramesChange:
+    """Sets fields of every fragment but the openings, and the name unless it is `absent`."""
 
+    def change(pair: tuple[CallFragment, CallFragment]) -> None:
+        set_fields(pair[1], **fields)
+        if name != "absent":
+            _name(pair[1], name)
 
-def _empty_id_later(items: list[Item], _: Context) -> list[Item]:
-    for _opening, fragment in continuations(items):
-        set_fields(fragment, id="")
-    return items
-
-
-def _null_later(items: list[Item], _: Context) -> list[Item]:
-    for _opening, fragment in continuations(items):
-        set_fields(fragment, id=None, type=None)
-        _name(fragment, None)
-    return items
+    return each(continuations, change)
 
 
 def _opened_with_id(value: str | None) -> FramesChange:
-    def change(items: list[Item], _: Context) -> list[Item]:
-        for opening, *_others in calls(items):
-            set_fields(opening, id=value)
-        return items
-
-    return change
-
-
-def _null_names(items: list[Item], _: Context) -> list[Item]:
-    for opening, *_others in calls(items):
-        _name(opening, "null")
-    return items
+    return each(openings, lambda opening: set_fields(opening, id=value))
 
 
 def _called_null(turn: Turn) -> Turn:
@@ -102,17 +81,10 @@ def _called_null(turn: Turn) -> Turn:
     return replace(turn, parts=parts)
 
 
-def _no_id(items: list[Item], _: Context) -> list[Item]:
-    for fragment in fragments(items):
-        fragment.entry.pop("id", None)
-    return items
-
-
-def _name_repeated(items: list[Item], _: Context) -> list[Item]:
-    for opening, fragment in continuations(items):
-        if "name" in opening.function:
-            _name(fragment, opening.function["name"])
-    return items
+def _name_repeated(pair: tuple[CallFragment, CallFragment]) -> None:
+    opening, fragment = pair
+    if "name" in opening.function:
+        _name(fragment, opening.function["name"])
 
 
 def _halves(name: object) -> tuple[str, str] | None:
@@ -128,99 +100,73 @@ def _halves(name: object) -> tuple[str, str] | None:
     return None
 
 
-def _name_split(items: list[Item], _: Context) -> list[Item]:
-    for opening, *_others in calls(items):
-        halves = _halves(opening.function.get("name"))
-        if halves is not None:
-            opening.function["name"] = halves[0]
-            items = _with_name_after(items, opening, halves[1])
-    return items
+def _all_of(name: object) -> tuple[str, str] | None:
+    return ("", name) if isinstance(name, str) and name else None
 
 
-def _name_split_first(items: list[Item], _: Context) -> list[Item]:
-    for opening, *_others in calls(items):
-        halves = _halves(opening.function.get("name"))
-        if halves is not None and not opening.arguments:
-            opening.function.pop("arguments", None)
-            opening.function["name"] = halves[0]
-            items = _with_name_after(items, opening, halves[1])
-    return items
+def _name_after(
+    cut: Callable[[object], tuple[str, str] | None], *, bare: bool = False
+) -> FramesChange:
+    """Sends the name of a call in its opening and in a further chunk after it.
+
+    Args:
+        cut: the name in two pieces; None leaves the call as it is.
+        bare: remove the arguments of the opening, and leave calls that have some there.
+    """
+
+    def change(items: list[Item], _: Context) -> list[Item]:
+        for opening in openings(items):
+            pieces = cut(opening.function.get("name"))
+            if pieces is None or (bare and opening.arguments):
+                continue
+            if bare:
+                opening.function.pop("arguments", None)
+            opening.function["name"] = pieces[0]
+            function = {"name": pieces[1], "arguments": ""}
+            calls = [{"index": opening.entry["index"], "function": function}]
+            chunk = with_delta(opening.choice, {"tool_calls": calls})
+            items = inserted(items, opening.choice.item, [chunk])
+        return items
+
+    return change
 
 
-def _name_late(items: list[Item], _: Context) -> list[Item]:
-    for opening, *_others in calls(items):
-        name = opening.function.get("name")
-        if isinstance(name, str) and name:
-            opening.function["name"] = ""
-            items = _with_name_after(items, opening, name)
-    return items
-
-
-def _with_name_after(items: list[Item], opening: CallFragment, name: str) -> list[Item]:
-    entry = {"index": opening.entry["index"], "function": {"name": name, "arguments": ""}}
-    return inserted(
-        items, opening.choice.item, [with_delta(opening.choice, {"tool_calls": [entry]})]
-    )
-
-
-_ID_REPEATED = Quirk("chat-id-repeated", CALL, (Variant(frames=_id_repeated),), only=("chat",))
-
-_NEW_IDS = Quirk(
-    "chat-id-new-every-chunk", CALL, (Variant(frames=_new_ids, expected=_numbered),), only=("chat",)
-)
-
-_EMPTY_LATER = Quirk(
-    "chat-id-empty-later",
-    CALL,
-    (Variant(frames=_empty_later), Variant("id-only", _empty_id_later)),
-    only=("chat",),
-)
-
-_NULL_LATER = Quirk("chat-id-null-later", CALL, (Variant(frames=_null_later),), only=("chat",))
-
-_NULL_WORD = Quirk(
-    "chat-placeholder-null-string",
-    CALL,
-    (
-        Variant(frames=_opened_with_id("null"), ids=False),
-        Variant("name", _null_names, expected=_called_null),
+QUIRKS = (
+    *index.QUIRKS,
+    quirk("chat-id-repeated", CALL, Variant(frames=each(continuations, _id_repeated))),
+    quirk(
+        "chat-id-new-every-chunk",
+        CALL,
+        Variant(frames=each(by_choice, _new_ids), expected=_numbered),
     ),
-    only=("chat",),
-)
-
-_NO_ID = Quirk(
-    "chat-id-never",
-    CALL,
-    (
-        Variant(frames=_no_id, ids=False),
+    quirk(
+        "chat-id-empty-later",
+        CALL,
+        Variant(frames=_later("", id="", type="function")),
+        Variant("id-only", _later(id="")),
+    ),
+    quirk("chat-id-null-later", CALL, Variant(frames=_later(None, id=None, type=None))),
+    quirk(
+        "chat-placeholder-null-string",
+        CALL,
+        Variant(frames=_opened_with_id("null"), ids=False),
+        Variant(
+            "name", each(openings, lambda opening: _name(opening, "null")), expected=_called_null
+        ),
+    ),
+    quirk(
+        "chat-id-never",
+        CALL,
+        Variant(frames=each(fragments, lambda fragment: fragment.entry.pop("id", None)), ids=False),
         Variant("null", _opened_with_id(None), ids=False),
         Variant("empty", _opened_with_id(""), ids=False),
     ),
-    only=("chat",),
-)
-
-_NAME_REPEATED = Quirk(
-    "chat-name-repeated", CALL, (Variant(frames=_name_repeated),), only=("chat",)
-)
-
-_NAME_SPLIT = Quirk(
-    "chat-name-split",
-    CALL,
-    (Variant(frames=_name_split), Variant("before-arguments", _name_split_first)),
-    only=("chat",),
-)
-
-_NAME_LATE = Quirk("chat-name-empty-first", CALL, (Variant(frames=_name_late),), only=("chat",))
-
-QUIRKS: tuple[Quirk, ...] = (
-    *index.QUIRKS,
-    _ID_REPEATED,
-    _NEW_IDS,
-    _EMPTY_LATER,
-    _NULL_LATER,
-    _NULL_WORD,
-    _NO_ID,
-    _NAME_REPEATED,
-    _NAME_SPLIT,
-    _NAME_LATE,
+    quirk("chat-name-repeated", CALL, Variant(frames=each(continuations, _name_repeated))),
+    quirk(
+        "chat-name-split",
+        CALL,
+        Variant(frames=_name_after(_halves)),
+        Variant("before-arguments", _name_after(_halves, bare=True)),
+    ),
+    quirk("chat-name-empty-first", CALL, Variant(frames=_name_after(_all_of))),
 )

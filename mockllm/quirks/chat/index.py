@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from mockllm.core.timeline import normal
 from mockllm.core.turn import ToolCall, Turn
-from mockllm.quirks.base import Context, Item, Quirk, Variant
+from mockllm.quirks.base import Context, Item, Variant, each
 from mockllm.quirks.chat.chunks import (
     CallFragment,
     by_choice,
@@ -14,6 +14,7 @@ from mockllm.quirks.chat.chunks import (
     contiguous,
     continuations,
     fragments,
+    quirk,
     removed,
     set_fields,
     whole,
@@ -21,28 +22,18 @@ from mockllm.quirks.chat.chunks import (
 from mockllm.quirks.samples import CALL, TWO_CALLS
 
 
-def _without_index(items: list[Item], _: Context) -> list[Item]:
-    items = whole(items)
-    for fragment in list(fragments(items)):
-        fragment.entry.pop("type", None)
-        del fragment.entry["index"]
-    return items
+def _without_index(fragment: CallFragment) -> None:
+    del fragment.entry["index"]
 
 
-def _fragments_without_index(items: list[Item], _: Context) -> list[Item]:
-    # Without index and id, only the order shows which call a fragment belongs to.
-    items = contiguous(items)
-    for fragment in list(fragments(items)):
-        del fragment.entry["index"]
-    return items
+def _without_index_and_type(fragment: CallFragment) -> None:
+    fragment.entry.pop("type", None)
+    del fragment.entry["index"]
 
 
-def _empty_id_without_index(items: list[Item], _: Context) -> list[Item]:
-    items = whole(items)
-    for fragment in list(fragments(items)):
-        set_fields(fragment, id="", type="function")
-        del fragment.entry["index"]
-    return items
+def _with_empty_id(fragment: CallFragment) -> None:
+    set_fields(fragment, id="", type="function")
+    del fragment.entry["index"]
 
 
 def _in_order_of_arrival(turn: Turn) -> Turn:
@@ -59,12 +50,11 @@ def _in_order_of_arrival(turn: Turn) -> Turn:
     return normal(replace(turn, parts=tuple(parts), order=order))
 
 
-def _index_first_only(items: list[Item], _: Context) -> list[Item]:
-    for opening, fragment in continuations(items):
-        if "id" in opening.entry:
-            set_fields(fragment, id=opening.entry["id"])
-            del fragment.entry["index"]
-    return items
+def _index_first_only(pair: tuple[CallFragment, CallFragment]) -> None:
+    opening, fragment = pair
+    if "id" in opening.entry:
+        set_fields(fragment, id=opening.entry["id"])
+        del fragment.entry["index"]
 
 
 def _zero(items: list[Item]) -> list[Item]:
@@ -102,7 +92,7 @@ def _duplicate_fragments(items: list[Item], _: Context) -> list[Item]:
     gone: list[CallFragment] = []
     for opening, *others in calls(items):
         entries = opening.choice.delta["tool_calls"]
-        after = _position(entries, opening) + 1
+        after = next(i for i, entry in enumerate(entries) if entry is opening.entry) + 1
         moved = list(others)
         if len(moved) > 1 and not opening.arguments:
             opening.function["arguments"] = moved.pop(0).arguments
@@ -111,84 +101,61 @@ def _duplicate_fragments(items: list[Item], _: Context) -> list[Item]:
     return removed(items, gone)
 
 
-def _position(entries: list[object], fragment: CallFragment) -> int:
-    return next(i for i, entry in enumerate(entries) if entry is fragment.entry)
+def _from_one(fragment: CallFragment) -> None:
+    fragment.entry["index"] += 1
 
 
-def _from_one(items: list[Item], _: Context) -> list[Item]:
-    for fragment in fragments(items):
-        fragment.entry["index"] += 1
-    return items
+def _gap(fragment: CallFragment) -> None:
+    fragment.entry["index"] *= 2
 
 
-def _gap(items: list[Item], _: Context) -> list[Item]:
-    for fragment in fragments(items):
-        fragment.entry["index"] *= 2
-    return items
-
-
-def _reversed(items: list[Item], _: Context) -> list[Item]:
+def _reversed(own: list[CallFragment]) -> None:
     """Swaps the entries between the chunks; the chunks keep their positions."""
-    for own in by_choice(items):
-        ordered = sorted(own, key=lambda fragment: -fragment.entry["index"])
-        entries = [{**fragment.entry} for fragment in ordered]
-        for fragment, entry in zip(own, entries, strict=True):
-            fragment.entry.clear()
-            fragment.entry.update(entry)
-    return items
+    ordered = sorted(own, key=lambda fragment: -fragment.entry["index"])
+    entries = [{**fragment.entry} for fragment in ordered]
+    for fragment, entry in zip(own, entries, strict=True):
+        fragment.entry.clear()
+        fragment.entry.update(entry)
 
 
-_MISSING = Quirk(
-    "chat-index-missing",
-    CALL,
-    (
-        Variant(frames=_without_index, expected=_in_order_of_arrival),
-        Variant("fragments", _fragments_without_index, expected=_in_order_of_arrival),
-        Variant("empty-id", _empty_id_without_index, expected=_in_order_of_arrival, ids=False),
+QUIRKS = (
+    quirk(
+        "chat-index-missing",
+        CALL,
+        Variant(
+            frames=each(fragments, _without_index_and_type, whole), expected=_in_order_of_arrival
+        ),
+        Variant(
+            "fragments",
+            # Without index and id, only the order shows which call a fragment belongs to.
+            each(fragments, _without_index, contiguous),
+            expected=_in_order_of_arrival,
+        ),
+        Variant(
+            "empty-id",
+            each(fragments, _with_empty_id, whole),
+            expected=_in_order_of_arrival,
+            ids=False,
+        ),
     ),
-    only=("chat",),
-)
-
-_FIRST_ONLY = Quirk(
-    "chat-index-first-only", CALL, (Variant(frames=_index_first_only),), only=("chat",)
-)
-
-_ALL_ZERO = Quirk(
-    "chat-index-all-zero",
-    TWO_CALLS,
-    (
+    quirk("chat-index-first-only", CALL, Variant(frames=each(continuations, _index_first_only))),
+    quirk(
+        "chat-index-all-zero",
+        TWO_CALLS,
         Variant(frames=_all_zero, expected=_in_order_of_arrival),
         Variant("fragments", _fragments_all_zero, expected=_in_order_of_arrival),
     ),
-    only=("chat",),
-)
-
-_SAME_ONE_CHUNK = Quirk(
-    "chat-index-same-one-chunk",
-    TWO_CALLS,
-    (Variant(frames=_same_one_chunk, expected=_in_order_of_arrival),),
-    only=("chat",),
-)
-
-_DUPLICATE = Quirk(
-    "chat-index-duplicate-fragments", CALL, (Variant(frames=_duplicate_fragments),), only=("chat",)
-)
-
-_FROM_ONE = Quirk(
-    "chat-index-from-one",
-    TWO_CALLS,
-    (Variant(frames=_from_one), Variant("gap", _gap)),
-    only=("chat",),
-)
-
-_REVERSED = Quirk("chat-index-reversed", TWO_CALLS, (Variant(frames=_reversed),), only=("chat",))
-
-QUIRKS: tuple[Quirk, ...] = (
-    _MISSING,
-    _FIRST_ONLY,
-    _ALL_ZERO,
-    _SAME_ONE_CHUNK,
-    _DUPLICATE,
-    _FROM_ONE,
-    _REVERSED,
+    quirk(
+        "chat-index-same-one-chunk",
+        TWO_CALLS,
+        Variant(frames=_same_one_chunk, expected=_in_order_of_arrival),
+    ),
+    quirk("chat-index-duplicate-fragments", CALL, Variant(frames=_duplicate_fragments)),
+    quirk(
+        "chat-index-from-one",
+        TWO_CALLS,
+        Variant(frames=each(fragments, _from_one)),
+        Variant("gap", each(fragments, _gap)),
+    ),
+    quirk("chat-index-reversed", TWO_CALLS, Variant(frames=each(by_choice, _reversed))),
 )

@@ -12,8 +12,8 @@ from dataclasses import replace
 
 from mockllm.core.turn import TokenUsage
 from mockllm.protocols.openai_chat.fields import write_usage
-from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
-from mockllm.quirks.chat.chunks import choices_of, finishes
+from mockllm.quirks.base import Context, FramesChange, Item, Variant
+from mockllm.quirks.chat.chunks import choices_of, finishes, quirk
 from mockllm.quirks.ends import DONE
 from mockllm.quirks.samples import TEXT
 
@@ -115,23 +115,20 @@ def _wiped(*, null: bool) -> FramesChange:
     return change
 
 
-QUIRKS: tuple[Quirk, ...] = (
-    Quirk("usage-empty-choices", TEXT, (Variant(frames=_empty_choices),), only=("chat",)),
-    Quirk(
+QUIRKS = (
+    quirk("usage-empty-choices", TEXT, Variant(frames=_empty_choices)),
+    quirk(
         "usage-no-choices",
         TEXT,
-        (
-            Variant("absent", frames=_no_choices(null=False)),
-            Variant("null", frames=_no_choices(null=True)),
-        ),
-        only=("chat",),
+        Variant("absent", _no_choices(null=False)),
+        Variant("null", _no_choices(null=True)),
     ),
-    Quirk("usage-in-finish-chunk", TEXT, (Variant(frames=_in_finish_chunk),), only=("chat",)),
-    Quirk("usage-cumulative", TEXT, (Variant(frames=_cumulative),), only=("chat",)),
-    Quirk(
+    quirk("usage-in-finish-chunk", TEXT, Variant(frames=_in_finish_chunk)),
+    quirk("usage-cumulative", TEXT, Variant(frames=_cumulative)),
+    quirk(
         "usage-wiped-by-trailing-chunk",
         TEXT,
-        (Variant("absent", frames=_wiped(null=False)), Variant("null", frames=_wiped(null=True))),
-        only=("chat",),
+        Variant("absent", _wiped(null=False)),
+        Variant("null", _wiped(null=True)),
     ),
 )

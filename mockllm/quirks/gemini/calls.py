@@ -11,7 +11,7 @@ from mockllm.core.turn import ToolCall, Turn
 from mockllm.protocols.gemini.fields import compact
 from mockllm.protocols.gemini.partial import cut
 from mockllm.protocols.values import mapping
-from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Tolerance, Variant
+from mockllm.quirks.base import Context, FramesChange, Item, Tolerance, Variant
 from mockllm.quirks.gemini.chunks import (
     EMPTY,
     call_of,
@@ -20,6 +20,7 @@ from mockllm.quirks.gemini.chunks import (
     end_position,
     is_empty_end,
     parts,
+    quirk,
     with_parts,
     with_wire_json,
 )
@@ -153,41 +154,41 @@ def _with_call(items: list[Item], _: Context) -> list[Item]:
 
 # The table
 
-CALLS: tuple[Quirk, ...] = (
-    Quirk(
+CALLS = (
+    quirk(
         "gem-args-absent",
         ZERO,
-        (
-            Variant(
-                "absent", frames=_each_call(_without_args, lambda call: call.get("args") == {})
-            ),
-            Variant("null", frames=_each_call(_null_args, lambda call: call.get("args") == {})),
-        ),
-        only=("gemini",),
+        Variant("absent", _each_call(_without_args, lambda call: call.get("args") == {})),
+        Variant("null", _each_call(_null_args, lambda call: call.get("args") == {})),
     ),
-    Quirk("gem-same-name-no-id", TWO_SAME, (Variant(frames=_one_chunk),), only=("gemini",)),
-    Quirk(
+    quirk(
+        "gem-same-name-no-id",
+        TWO_SAME,
+        Variant(frames=_one_chunk),
+    ),
+    quirk(
         "gem-stop-for-tools",
         CALL,
-        (Variant("empty-text", frames=_empty_text), Variant("with-call", frames=_with_call)),
-        only=("gemini",),
+        Variant("empty-text", _empty_text),
+        Variant("with-call", _with_call),
     ),
-    Quirk("gem-partial-args", CALL, (Variant(frames=_partial),), only=("gemini",)),
-    Quirk(
+    quirk(
+        "gem-partial-args",
+        CALL,
+        Variant(frames=_partial),
+    ),
+    quirk(
         "gem-args-string",
         CALL,
-        (
-            Variant(
-                frames=_each_call(_args_as_text, lambda call: isinstance(call.get("args"), dict)),
-                tolerated=(
-                    Tolerance(
-                        "arguments that are not an object are malformed, which a policy reports, "
-                        "skips or keeps",
-                        _text_kept,
-                    ),
+        Variant(
+            frames=_each_call(_args_as_text, lambda call: isinstance(call.get("args"), dict)),
+            tolerated=(
+                Tolerance(
+                    "arguments that are not an object are malformed, which a policy reports, "
+                    "skips or keeps",
+                    _text_kept,
                 ),
             ),
         ),
-        only=("gemini",),
     ),
 )

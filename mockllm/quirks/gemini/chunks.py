@@ -17,10 +17,13 @@ from mockllm.core.turn import Reasoning, Text, ToolCall, Turn
 from mockllm.protocols.gemini.fields import arguments_of, wire
 from mockllm.protocols.values import string
 from mockllm.quirks import ends
-from mockllm.quirks.base import Item
+from mockllm.quirks.base import Item, quirks_of
 from mockllm.quirks.ends import without_finish
 
 _Json = dict[str, Any]
+
+quirk = quirks_of("gemini")
+"""A quirk of Gemini."""
 
 EMPTY: _Json = {"text": ""}
 """The part that the last chunk usually has."""
@@ -93,6 +96,12 @@ def first_output(items: Sequence[Item]) -> int | None:
             if part.get("text") or part.get("functionCall"):
                 return position
     return None
+
+
+def behind_first(items: Sequence[Item]) -> int:
+    """The position behind `first_output`; that of the end where there is no output."""
+    first = first_output(items)
+    return end_position(items) if first is None else first + 1
 
 
 # Changes of items

@@ -10,14 +10,15 @@ from typing import Any
 from mockllm.core.events import FinishReason, StreamError
 from mockllm.core.turn import Turn
 from mockllm.protocols.gemini.fields import BLOCKED, SAFETY_RATINGS
-from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
-from mockllm.quirks.ends import time_at, unfinished, with_done, without_finish
+from mockllm.quirks.base import Context, FramesChange, Item, Variant
+from mockllm.quirks.ends import failed, time_at, unfinished, with_done, without_finish
 from mockllm.quirks.gemini.chunks import (
+    behind_first,
     candidates,
     chunk,
     end_position,
     finish,
-    first_output,
+    quirk,
     until_first_output,
     with_wire_json,
     without_candidates,
@@ -145,17 +146,8 @@ def _raw_error(position: Callable[[list[Item]], int]) -> FramesChange:
     return change
 
 
-def _behind_first(items: list[Item]) -> int:
-    first = first_output(items)
-    return end_position(items) if first is None else first + 1
-
-
-def _failed(sent: Callable[[Turn], Turn]) -> Callable[[Turn], Turn]:
-    return lambda turn: replace(without_finish(sent(turn)), error=_OVERLOADED)
-
-
 def _cut(items: list[Item], _: Context) -> list[Item]:
-    return items[: _behind_first(items)]
+    return items[: behind_first(items)]
 
 
 def _without_end(items: list[Item], _: Context) -> list[Item]:
@@ -180,69 +172,54 @@ def _is_error(items: list[Item]) -> bool:
 
 # The table
 
-STREAM: tuple[Quirk, ...] = (
-    Quirk(
+STREAM = (
+    quirk(
         "gem-strict-framing",
         TEXT,
-        (
-            Variant("comments", frames=_comments),
-            Variant("id-lines", frames=_id_lines),
-            Variant("done", frames=with_done(lambda items: end_position(items) < len(items))),
-        ),
-        only=("gemini",),
+        Variant("comments", _comments),
+        Variant("id-lines", _id_lines),
+        Variant("done", with_done(lambda items: end_position(items) < len(items))),
     ),
-    Quirk(
+    quirk(
         "gem-raw-error-lines",
         TEXT,
-        (
-            Variant(
-                "behind-text",
-                frames=_raw_error(_behind_first),
-                expected=_failed(until_first_output),
-            ),
-            Variant("first", frames=_raw_error(lambda _: 0), expected=_failed(lambda _: Turn())),
+        Variant(
+            "behind-text",
+            _raw_error(behind_first),
+            expected=failed(_OVERLOADED, until_first_output),
         ),
-        only=("gemini",),
+        Variant("first", _raw_error(lambda _: 0), expected=failed(_OVERLOADED, lambda _: Turn())),
     ),
-    Quirk(
+    quirk(
         "gem-array-form",
         TEXT,
-        (Variant(frames=_array, content_type="application/json"),),
-        only=("gemini",),
+        Variant(frames=_array, content_type="application/json"),
     ),
-    Quirk(
+    quirk(
         "gem-no-finish",
         TEXT,
-        (
-            Variant("no-last-chunk", frames=_without_end, expected=unfinished),
-            Variant("no-word", frames=_without_reason, expected=unfinished),
-            Variant(
-                "cut", frames=_cut, expected=lambda turn: without_finish(until_first_output(turn))
-            ),
-        ),
-        only=("gemini",),
+        Variant("no-last-chunk", _without_end, expected=unfinished),
+        Variant("no-word", _without_reason, expected=unfinished),
+        Variant("cut", _cut, expected=lambda turn: without_finish(until_first_output(turn))),
     ),
-    Quirk(
+    quirk(
         "gem-empty-candidate",
         TEXT,
-        (
-            Variant(
-                "no-parts",
-                frames=_nothing_but(_candidate(reason="MAX_TOKENS", content={"role": "model"})),
-                expected=_empty("length"),
-            ),
-            Variant(
-                "no-content",
-                frames=_nothing_but(_candidate(reason="SAFETY", safetyRatings=SAFETY_RATINGS)),
-                expected=_empty("content_filter"),
-            ),
-            Variant(
-                "no-candidates",
-                frames=_nothing_but(_blocked),
-                expected=_empty("content_filter", BLOCKED + _BLOCK),
-            ),
-            Variant("usage-only", frames=_usage_only),
+        Variant(
+            "no-parts",
+            _nothing_but(_candidate(reason="MAX_TOKENS", content={"role": "model"})),
+            expected=_empty("length"),
         ),
-        only=("gemini",),
+        Variant(
+            "no-content",
+            _nothing_but(_candidate(reason="SAFETY", safetyRatings=SAFETY_RATINGS)),
+            expected=_empty("content_filter"),
+        ),
+        Variant(
+            "no-candidates",
+            _nothing_but(_blocked),
+            expected=_empty("content_filter", BLOCKED + _BLOCK),
+        ),
+        Variant("usage-only", _usage_only),
     ),
 )

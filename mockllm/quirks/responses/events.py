@@ -1,7 +1,6 @@
 """Access to events of Responses streams for the quirks, and new events.
 
-A scenario may send raw frames with any content. A frame that is not an event of the expected shape
-counts as an empty event. Only small functions on items may live here.
+Only small functions on items may live here.
 """
 
 from __future__ import annotations
@@ -16,7 +15,11 @@ from mockllm.protocols.openai_responses.parts import (
     REFUSAL,
     SUMMARY,
 )
-from mockllm.quirks.base import Context, FramesChange, Item
+from mockllm.quirks.base import Context, FramesChange, Item, quirks_of
+from mockllm.quirks.typed_events import event, kind
+
+quirk = quirks_of("responses")
+"""A quirk of Responses."""
 
 ARGUMENTS_DELTA = "response.function_call_arguments.delta"
 ARGUMENTS_DONE = "response.function_call_arguments.done"
@@ -35,17 +38,6 @@ VALUES = {
 
 
 # Reading
-
-
-def event(item: Item) -> dict[str, Any]:
-    """The event in an item; {} where it holds none."""
-    data = item.data
-    return data if isinstance(data, dict) and isinstance(data.get("type"), str) else {}
-
-
-def kind(item: Item) -> str:
-    """The type of the event in an item; "" where it holds none."""
-    return str(event(item).get("type", ""))
 
 
 def _mapping(value: object) -> dict[str, Any]:
@@ -139,11 +131,6 @@ def without(*types: str) -> FramesChange:
         return [item for item in items if kind(item) not in types]
 
     return change
-
-
-def last(items: list[Item], types: frozenset[str]) -> int | None:
-    """The position of the last event that has one of these types; None where none has."""
-    return next((i for i in reversed(range(len(items))) if kind(items[i]) in types), None)
 
 
 def reordered(items: list[Item], moved: list[Item]) -> list[Item]:

@@ -5,31 +5,30 @@ from __future__ import annotations
 from typing import Any
 
 from mockllm.quirks import samples
-from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
+from mockllm.quirks.base import Context, FramesChange, Item, Variant, each
 from mockllm.quirks.ends import with_done
 from mockllm.quirks.responses.events import (
     ITEM_ADDED,
     ITEM_DONE,
     OPENERS,
     TERMINAL,
-    event,
     index,
     item_id,
-    kind,
-    last,
     new_event,
     numbered,
     output,
     output_item,
+    quirk,
     rename,
     response,
 )
+from mockllm.quirks.typed_events import event, kind, last
 
 
 def _after_openers(type: str) -> FramesChange:
     @numbered
     def change(items: list[Item], context: Context) -> list[Item]:
-        position = last(items, OPENERS)
+        position = last(items, *OPENERS)
         if position is None:
             return items
         added = new_event(items[position].at, type)
@@ -44,11 +43,11 @@ def _keepalive_between(items: list[Item], context: Context) -> list[Item]:
     return [each for pair in pairs for each in pair][:-1]
 
 
-KEEPALIVE = Quirk(
+KEEPALIVE = quirk(
     "resp-keepalive",
     samples.TEXT,
-    (Variant(frames=_after_openers("keepalive")), Variant("everywhere", _keepalive_between)),
-    only=("responses",),
+    Variant(frames=_after_openers("keepalive")),
+    Variant("everywhere", _keepalive_between),
 )
 
 _UNKNOWN = "kit_unknown"
@@ -59,7 +58,7 @@ def _unknown_item(items: list[Item], context: Context) -> list[Item]:
     used = [number for item in items if (number := index(item)) is not None]
     where = {"output_index": max(used, default=-1) + 1}
     whole: dict[str, Any] = {"id": "ku_1", "type": _UNKNOWN, "status": "completed", "value": "new"}
-    end = last(items, TERMINAL)
+    end = last(items, *TERMINAL)
     end = len(items) if end is None else end
     at = items[end - 1].at if end else 0
     for item in items[end : end + 1]:
@@ -96,49 +95,39 @@ def _unknown_part(items: list[Item], context: Context) -> list[Item]:
     return changed
 
 
-UNKNOWN_EVENT = Quirk(
+UNKNOWN_EVENT = quirk(
     "resp-unknown-event",
     samples.TEXT,
-    (
-        Variant("event", _after_openers(f"response.{_UNKNOWN}.event")),
-        Variant("item", _unknown_item),
-        Variant("part", _unknown_part),
-    ),
-    only=("responses",),
+    Variant("event", _after_openers(f"response.{_UNKNOWN}.event")),
+    Variant("item", _unknown_item),
+    Variant("part", _unknown_part),
 )
 
 
 def _lacking(field: str, *types: str) -> FramesChange:
     """Removes a field from the events of these types (none: from all events)."""
 
-    def change(items: list[Item], context: Context) -> list[Item]:
-        for item in items:
-            if not types or kind(item) in types:
-                event(item).pop(field, None)
-        return items
+    def change(item: Item) -> None:
+        if not types or kind(item) in types:
+            event(item).pop(field, None)
 
-    return change
+    return each(list, change)
 
 
-def _no_arguments(items: list[Item], context: Context) -> list[Item]:
-    for item in items:
-        if kind(item) == ITEM_ADDED:
-            output_item(item).pop("arguments", None)
-    return items
+def _without_arguments(item: Item) -> None:
+    if kind(item) == ITEM_ADDED:
+        output_item(item).pop("arguments", None)
 
 
-REQUIRED_MISSING = Quirk(
+REQUIRED_MISSING = quirk(
     "resp-required-missing",
     samples.TEXT_AND_CALL,
-    (
-        Variant("sequence-number", _lacking("sequence_number")),
-        Variant(
-            "logprobs",
-            _lacking("logprobs", "response.output_text.delta", "response.output_text.done"),
-        ),
-        Variant("arguments", _no_arguments),
+    Variant("sequence-number", _lacking("sequence_number")),
+    Variant(
+        "logprobs",
+        _lacking("logprobs", "response.output_text.delta", "response.output_text.done"),
     ),
-    only=("responses",),
+    Variant("arguments", each(list, _without_arguments)),
 )
 
 
@@ -150,30 +139,24 @@ _LEGACY_END = {"response.completed": "response.done"}
 
 
 def _renamed(names: dict[str, str]) -> FramesChange:
-    def change(items: list[Item], context: Context) -> list[Item]:
-        for item in items:
-            if kind(item) in names:
-                rename(item, names[kind(item)])
-        return items
+    def change(item: Item) -> None:
+        if kind(item) in names:
+            rename(item, names[kind(item)])
 
-    return change
+    return each(list, change)
 
 
-LEGACY_NAMES = Quirk(
+LEGACY_NAMES = quirk(
     "resp-legacy-names",
     samples.TEXT,
-    (
-        Variant("all", _renamed(_LEGACY_TEXT | _LEGACY_END)),
-        Variant("text", _renamed(_LEGACY_TEXT)),
-        Variant("done", _renamed(_LEGACY_END)),
-    ),
-    only=("responses",),
+    Variant("all", _renamed(_LEGACY_TEXT | _LEGACY_END)),
+    Variant("text", _renamed(_LEGACY_TEXT)),
+    Variant("done", _renamed(_LEGACY_END)),
 )
 
 
-DONE_SENTINEL = Quirk(
+DONE_SENTINEL = quirk(
     "resp-done-sentinel",
     samples.TEXT,
-    (Variant(frames=with_done(lambda items: last(items, TERMINAL) is not None)),),
-    only=("responses",),
+    Variant(frames=with_done(lambda items: last(items, *TERMINAL) is not None)),
 )

@@ -5,21 +5,22 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from itertools import zip_longest
+from typing import Any
 
 from mockllm.quirks import samples
-from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
+from mockllm.quirks.base import Context, FramesChange, Item, Variant, each
 from mockllm.quirks.responses.events import (
     ITEM_DONE,
-    event,
     index,
     item_id,
-    kind,
     numbered,
     output,
     output_item,
     output_items,
+    quirk,
     reordered,
 )
+from mockllm.quirks.typed_events import event, kind
 
 # Identifiers
 
@@ -53,59 +54,48 @@ def _rotated(applies: Callable[[str], bool], *, outputs: bool = True) -> FramesC
     return change
 
 
-ITEM_ID_ROTATES = Quirk(
+ITEM_ID_ROTATES = quirk(
     "resp-item-id-rotates",
     samples.CALL,
-    (
-        Variant("every-event", _rotated(lambda _: True)),
-        Variant("item-done", _rotated(lambda kind: kind == ITEM_DONE)),
-        Variant("completed", _rotated(lambda _: False)),
-    ),
-    only=("responses",),
+    Variant("every-event", _rotated(lambda _: True)),
+    Variant("item-done", _rotated(lambda kind: kind == ITEM_DONE)),
+    Variant("completed", _rotated(lambda _: False)),
 )
 
 
-def _null_ids(*, deltas: bool) -> FramesChange:
-    def change(items: list[Item], context: Context) -> list[Item]:
-        for item in items:
-            for entry in output_items(item):
-                if "id" in entry:
-                    entry["id"] = None
-            if deltas and "item_id" in event(item):
-                item.data["item_id"] = None
-        return items
+def _with_ids(name: str, value: str | None) -> FramesChange:
+    """Sets the ids of one kind of the output items."""
 
-    return change
+    def change(entry: dict[str, Any]) -> None:
+        if name in entry:
+            entry[name] = value
+
+    return each(_entries, change)
 
 
-ITEM_ID_NULL = Quirk(
+def _entries(items: list[Item]) -> list[dict[str, Any]]:
+    return [entry for item in items for entry in output_items(item)]
+
+
+def _null_item_ids(items: list[Item], context: Context) -> list[Item]:
+    for item in items:
+        if "item_id" in event(item):
+            item.data["item_id"] = None
+    return _with_ids("id", None)(items, context)
+
+
+ITEM_ID_NULL = quirk(
     "resp-item-id-null",
     samples.CALL,
-    (Variant("null", _null_ids(deltas=True)), Variant("in-items", _null_ids(deltas=False))),
-    only=("responses",),
+    Variant("null", _null_item_ids),
+    Variant("in-items", _with_ids("id", None)),
 )
 
-
-def _no_call_id(items: list[Item], context: Context) -> list[Item]:
-    for item in items:
-        for entry in output_items(item):
-            entry.pop("call_id", None)
-    return items
-
-
-def _empty_call_id(items: list[Item], context: Context) -> list[Item]:
-    for item in items:
-        for entry in output_items(item):
-            if "call_id" in entry:
-                entry["call_id"] = ""
-    return items
-
-
-CALL_ID_MISSING = Quirk(
+CALL_ID_MISSING = quirk(
     "resp-call-id-missing",
     samples.CALL,
-    (Variant(frames=_no_call_id, ids=False), Variant("empty", _empty_call_id, ids=False)),
-    only=("responses",),
+    Variant(frames=each(_entries, lambda entry: entry.pop("call_id", None)), ids=False),
+    Variant("empty", _with_ids("call_id", ""), ids=False),
 )
 
 
@@ -113,13 +103,11 @@ CALL_ID_MISSING = Quirk(
 
 
 def _indexed(number: Callable[[int], int]) -> FramesChange:
-    def change(items: list[Item], context: Context) -> list[Item]:
-        for item in items:
-            if (old := index(item)) is not None:
-                item.data["output_index"] = number(old)
-        return items
+    def change(item: Item) -> None:
+        if (old := index(item)) is not None:
+            item.data["output_index"] = number(old)
 
-    return change
+    return each(list, change)
 
 
 @numbered
@@ -128,15 +116,12 @@ def _reversed(items: list[Item], context: Context) -> list[Item]:
     return reordered(items, sorted(indexed, key=lambda item: -(index(item) or 0)))
 
 
-OUTPUT_INDEX = Quirk(
+OUTPUT_INDEX = quirk(
     "resp-output-index",
     samples.TWO_CALLS,
-    (
-        Variant("shared", _indexed(lambda _: 0)),
-        Variant("reversed", _reversed),
-        Variant("gaps", _indexed(lambda at: 3 * at)),
-    ),
-    only=("responses",),
+    Variant("shared", _indexed(lambda _: 0)),
+    Variant("reversed", _reversed),
+    Variant("gaps", _indexed(lambda at: 3 * at)),
 )
 
 
@@ -158,8 +143,10 @@ def _interleaved(items: list[Item], context: Context) -> list[Item]:
     return reordered(items, [*heads, *rounds, *tails])
 
 
-INTERLEAVED = Quirk(
-    "resp-interleaved", samples.TWO_CALLS, (Variant(frames=_interleaved),), only=("responses",)
+INTERLEAVED = quirk(
+    "resp-interleaved",
+    samples.TWO_CALLS,
+    Variant(frames=_interleaved),
 )
 
 
@@ -176,12 +163,9 @@ def _shared_index(items: list[Item], context: Context) -> list[Item]:
     return items
 
 
-REASONING_IDS = Quirk(
+REASONING_IDS = quirk(
     "resp-reasoning-ids",
     samples.SUMMARY,
-    (
-        Variant("deltas", _rotated(_is_reasoning_delta, outputs=False)),
-        Variant("shared-index", _shared_index),
-    ),
-    only=("responses",),
+    Variant("deltas", _rotated(_is_reasoning_delta, outputs=False)),
+    Variant("shared-index", _shared_index),
 )

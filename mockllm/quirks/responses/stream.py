@@ -10,39 +10,35 @@ from typing import Any
 from mockllm.core.events import FinishReason, StreamError
 from mockllm.core.turn import Turn
 from mockllm.quirks import samples
-from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
+from mockllm.quirks.base import Context, FramesChange, Item, Variant, each
 from mockllm.quirks.ends import unfinished
 from mockllm.quirks.responses.events import (
     COMPLETE,
     ITEM_DONE,
     OPENERS,
-    event,
     index,
-    kind,
-    last,
     new_event,
     numbered,
     output_item,
+    quirk,
     rename,
     response,
     without,
 )
+from mockllm.quirks.typed_events import event, kind, last
 
 # The beginning
 
 _ITEM_OPENERS = ("response.output_item.added",)
 _PART_OPENERS = ("response.content_part.added", "response.reasoning_summary_part.added")
 
-MISSING_OPENERS = Quirk(
+MISSING_OPENERS = quirk(
     "resp-missing-openers",
     samples.TEXT,
-    (
-        Variant("all", without(*OPENERS, *_ITEM_OPENERS, *_PART_OPENERS)),
-        Variant("created", without(*OPENERS)),
-        Variant("item-added", without(*_ITEM_OPENERS)),
-        Variant("part-added", without(*_PART_OPENERS)),
-    ),
-    only=("responses",),
+    Variant("all", without(*OPENERS, *_ITEM_OPENERS, *_PART_OPENERS)),
+    Variant("created", without(*OPENERS)),
+    Variant("item-added", without(*_ITEM_OPENERS)),
+    Variant("part-added", without(*_PART_OPENERS)),
 )
 
 # Errors
@@ -53,7 +49,7 @@ _ERROR = StreamError("The server had an error.", "server_error", "server_error")
 def _failing(items: list[Item]) -> list[Item]:
     """The stream cut after the openers, with an error as the service sends it; a stream that has
     an error is not changed."""
-    position = last(items, OPENERS)
+    position = last(items, *OPENERS)
     if position is None or any(kind(item) == "error" for item in items):
         return items
     begun = items[position]
@@ -86,7 +82,7 @@ def _flat(items: list[Item], context: Context) -> list[Item]:
 @numbered
 def _failed(items: list[Item], context: Context) -> list[Item]:
     failing = _failing(items)
-    if all(kind(item) != "response.failed" for item in failing):
+    if last(failing, "response.failed") is None:
         return failing
     return [item for item in failing if kind(item) != "error"]
 
@@ -95,47 +91,42 @@ def _only_an_error(turn: Turn) -> Turn:
     return turn if turn.error is not None else Turn(error=_ERROR)
 
 
-ERROR_SHAPE = Quirk(
+ERROR_SHAPE = quirk(
     "resp-error-shape",
     samples.TEXT,
-    (
-        Variant("nested", _nested, expected=_only_an_error),
-        Variant("flat", _flat, expected=_only_an_error),
-        Variant("failed", _failed, expected=_only_an_error),
-    ),
-    only=("responses",),
+    Variant("nested", _nested, expected=_only_an_error),
+    Variant("flat", _flat, expected=_only_an_error),
+    Variant("failed", _failed, expected=_only_an_error),
 )
 
 # The end
 
 
 def _final_output(value: Callable[[], Any]) -> FramesChange:
-    def change(items: list[Item], context: Context) -> list[Item]:
-        for item in items:
-            if kind(item) in COMPLETE and response(item):
-                response(item)["output"] = value()
-        return items
+    def change(item: Item) -> None:
+        if kind(item) in COMPLETE and response(item):
+            response(item)["output"] = value()
 
-    return change
+    return each(list, change)
 
 
-COMPLETED_OUTPUT_EMPTY = Quirk(
+COMPLETED_OUTPUT_EMPTY = quirk(
     "resp-completed-output-empty",
     samples.TEXT_AND_CALL,
-    (Variant("empty", _final_output(list)), Variant("null", _final_output(lambda: None))),
-    only=("responses",),
+    Variant("empty", _final_output(list)),
+    Variant("null", _final_output(lambda: None)),
 )
 
 
 def _incomplete(reason: str) -> FramesChange:
     def change(items: list[Item], context: Context) -> list[Item]:
-        position = last(items, COMPLETE)
+        position = last(items, *COMPLETE)
         if position is None:
             return items
         rename(items[position], "response.incomplete")
         final = response(items[position])
         final |= {"status": "incomplete", "incomplete_details": {"reason": reason}}
-        done = last(items, frozenset({ITEM_DONE}))
+        done = last(items, ITEM_DONE)
         unfinished = {} if done is None else output_item(items[done])
         listed = final.get("output")
         entries = listed if isinstance(listed, list) else []
@@ -151,10 +142,10 @@ def _incomplete(reason: str) -> FramesChange:
 @numbered
 def _never_ended(items: list[Item], context: Context) -> list[Item]:
     """Like `_incomplete` at the limit of tokens, without the done events of the last item."""
-    if last(items, COMPLETE) is None:
+    if last(items, *COMPLETE) is None:
         return items
     items = _incomplete("max_output_tokens")(items, context)
-    done = last(items, frozenset({ITEM_DONE}))
+    done = last(items, ITEM_DONE)
     unfinished = None if done is None else index(items[done])
     if unfinished is None:
         return items
@@ -168,35 +159,25 @@ def _finished(finish: FinishReason) -> Callable[[Turn], Turn]:
     return expected
 
 
-INCOMPLETE = Quirk(
+INCOMPLETE = quirk(
     "resp-incomplete",
     samples.TEXT,
-    (
-        Variant(
-            "max-output-tokens", _incomplete("max_output_tokens"), expected=_finished("length")
-        ),
-        Variant(
-            "content-filter", _incomplete("content_filter"), expected=_finished("content_filter")
-        ),
-        Variant(
-            "open-item", _never_ended, expected=_finished("length"), sample=samples.CALL_AT_LIMIT
-        ),
-    ),
-    only=("responses",),
+    Variant("max-output-tokens", _incomplete("max_output_tokens"), expected=_finished("length")),
+    Variant("content-filter", _incomplete("content_filter"), expected=_finished("content_filter")),
+    Variant("open-item", _never_ended, expected=_finished("length"), sample=samples.CALL_AT_LIMIT),
 )
 
 
-NO_TERMINAL = Quirk(
+NO_TERMINAL = quirk(
     "resp-no-terminal",
     samples.TEXT,
-    (Variant(frames=without(*COMPLETE), expected=unfinished),),
-    only=("responses",),
+    Variant(frames=without(*COMPLETE), expected=unfinished),
 )
 
 
 @numbered
 def _delta_after_completed(items: list[Item], context: Context) -> list[Item]:
-    end = last(items, COMPLETE)
+    end = last(items, *COMPLETE)
     deltas = [item for item in items if kind(item).endswith(".delta")]
     if end is None or not deltas:
         return items
@@ -205,9 +186,8 @@ def _delta_after_completed(items: list[Item], context: Context) -> list[Item]:
     return [*items[: end + 1], late, *items[end + 1 :]]
 
 
-AFTER_COMPLETED = Quirk(
+AFTER_COMPLETED = quirk(
     "resp-after-completed",
     samples.TEXT,
-    (Variant(frames=_delta_after_completed),),
-    only=("responses",),
+    Variant(frames=_delta_after_completed),
 )

@@ -5,32 +5,29 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from mockllm.quirks import samples
-from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
+from mockllm.quirks.base import Context, FramesChange, Item, Variant
 from mockllm.quirks.responses.events import (
     ARGUMENTS_DELTA,
     ARGUMENTS_DONE,
     ITEM_ADDED,
     ITEM_DONE,
     VALUES,
-    event,
     item_id,
-    kind,
     numbered,
     output_item,
     output_items,
+    quirk,
     rename,
     value_key,
     without,
 )
+from mockllm.quirks.typed_events import event, kind
 
-ARGS_DONE_ONLY = Quirk(
+ARGS_DONE_ONLY = quirk(
     "resp-args-done-only",
     samples.CALL,
-    (
-        Variant("done", without(ARGUMENTS_DELTA)),
-        Variant("item-done", without(ARGUMENTS_DELTA, ARGUMENTS_DONE)),
-    ),
-    only=("responses",),
+    Variant("done", without(ARGUMENTS_DELTA)),
+    Variant("item-done", without(ARGUMENTS_DELTA, ARGUMENTS_DONE)),
 )
 
 
@@ -66,11 +63,11 @@ def _no_zero_done(items: list[Item], context: Context) -> list[Item]:
     return [item for item in items if kind(item) not in left_out or item_id(item) not in zero]
 
 
-ZERO_ARG = Quirk(
+ZERO_ARG = quirk(
     "resp-zero-arg",
     samples.ZERO,
-    (Variant("empty", _empty_arguments), Variant("no-done", _no_zero_done)),
-    only=("responses",),
+    Variant("empty", _empty_arguments),
+    Variant("no-done", _no_zero_done),
 )
 
 
@@ -89,11 +86,11 @@ def _only_in_added(items: list[Item], context: Context) -> list[Item]:
     return [item for item in added if kind(item) != ARGUMENTS_DELTA or item_id(item) not in whole]
 
 
-ARGS_IN_ADDED = Quirk(
+ARGS_IN_ADDED = quirk(
     "resp-args-in-added",
     samples.CALL,
-    (Variant("repeated", _in_added), Variant("alone", _only_in_added)),
-    only=("responses",),
+    Variant("repeated", _in_added),
+    Variant("alone", _only_in_added),
 )
 
 
@@ -111,8 +108,10 @@ def _empty_first(items: list[Item], context: Context) -> list[Item]:
     return changed
 
 
-EMPTY_DELTA = Quirk(
-    "resp-empty-delta", samples.TEXT_AND_CALL, (Variant(frames=_empty_first),), only=("responses",)
+EMPTY_DELTA = quirk(
+    "resp-empty-delta",
+    samples.TEXT_AND_CALL,
+    Variant(frames=_empty_first),
 )
 
 
@@ -128,15 +127,12 @@ def _repeated(types: Collection[str]) -> FramesChange:
     return change
 
 
-DUP_DONE = Quirk(
+DUP_DONE = quirk(
     "resp-dup-done",
     samples.CALL,
-    (
-        Variant("both", _repeated((ARGUMENTS_DONE, ITEM_DONE))),
-        Variant("item", _repeated((ITEM_DONE,))),
-        Variant("arguments", _repeated((ARGUMENTS_DONE,))),
-    ),
-    only=("responses",),
+    Variant("both", _repeated((ARGUMENTS_DONE, ITEM_DONE))),
+    Variant("item", _repeated((ITEM_DONE,))),
+    Variant("arguments", _repeated((ARGUMENTS_DONE,))),
 )
 
 
@@ -174,9 +170,9 @@ def _lost_delta(items: list[Item], context: Context) -> list[Item]:
     return [item for i, item in enumerate(items) if i not in lost]
 
 
-DELTA_AFTER_DONE = Quirk(
+DELTA_AFTER_DONE = quirk(
     "resp-delta-after-done",
     samples.TEXT_AND_CALL,
-    (Variant("late", _late_delta), Variant("different", _lost_delta)),
-    only=("responses",),
+    Variant("late", _late_delta),
+    Variant("different", _lost_delta),
 )
