@@ -25,6 +25,7 @@ from mockllm.server.http.aiohttp_internals import (
     connection_of,
     drain,
     give_what_arrived,
+    has_arrived,
     low_level_server,
     observe_connections,
     take_no_more_requests,
@@ -36,7 +37,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCES = Path(mockllm.__file__).parent
 INTERNALS = SOURCES / "server" / "http" / "aiohttp_internals.py"
 
-PRIVATE = {"_eof", "_exception", "_factory", "_payload", "_protocol"}
+PRIVATE = {"_buffer", "_eof", "_exception", "_factory", "_payload", "_protocol"}
 """The private attributes of aiohttp's objects that are used."""
 
 OWN = {
@@ -599,3 +600,20 @@ def test_the_arrived_bytes_of_a_broken_body_can_be_read():
             return b"".join(parts)
 
     assert run(scenario()) == b"onetwo"
+
+
+def test_whether_more_has_arrived():
+    """There is more as long as a chunk waits in the reader; its end alone is none."""
+
+    async def service(writer):
+        writer.write(CHUNKED + b"3\r\none\r\n3\r\ntwo\r\n0\r\n\r\n")
+
+    async def scenario():
+        async with response_of(service) as response:
+            await ended(response)
+            seen = []
+            while (part := await response.content.readchunk()) != (b"", False):
+                seen.append((part[0], has_arrived(response.content)))
+            return [one for one in seen if one[0]]
+
+    assert run(scenario()) == [(b"one", True), (b"two", False)]

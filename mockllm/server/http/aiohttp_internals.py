@@ -368,3 +368,11 @@ def give_what_arrived(content: StreamReader) -> None:
     """
     content._exception = None  # noqa: SLF001 - `set_exception` takes no None
     content._eof = True  # noqa: SLF001 - `feed_eof` resumes reading, too
+
+
+def has_arrived(content: StreamReader) -> bool:
+    """Whether the next read of a body gives bytes at once.
+
+    `read_nowait` is documented, but takes them out, and without the ends of their HTTP chunks.
+    """
+    return bool(content._buffer)  # noqa: SLF001 - see above

@@ -289,16 +289,23 @@ class Proxy:
             close=old or not request.keep_alive,
             for_page="Origin" in request.headers,
         )
-        await send(request, head, sent)
+        pieces, size = [head], 0
+        if not upstream.has_more:
+            await send(request, pieces.pop(), sent)
         async for data in upstream.chunks():
             copy.add(data)
             if remaining is not None:
                 remaining -= len(data)
                 if remaining <= 0:
                     copy.finish()
-            await send(request, chunk(data) if framed else data, sent)
-            sent.wrote(len(data), time.perf_counter())
+            pieces.append(chunk(data) if framed else data)
+            size += len(data)
+            if upstream.has_more:  # what arrived together goes out together
+                continue
+            await send(request, b"".join(pieces), sent)
+            sent.wrote(size, time.perf_counter())
             copy.passed_on()
+            pieces, size = [], 0
         copy.finish()
         if framed:
             await send(request, _last_chunk(upstream.trailers), sent)

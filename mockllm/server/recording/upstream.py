@@ -24,6 +24,7 @@ from mockllm.server.http.aiohttp_internals import (
     BodyError,
     connection_of,
     give_what_arrived,
+    has_arrived,
     observe_connections,
 )
 
@@ -59,17 +60,22 @@ class Upstream:
 
     Args:
         sent: when the request had been sent, by the loop's clock, in seconds.
+        headers: that are passed on, in their original case.
     """
 
     response: aiohttp.ClientResponse
     sent: float
-    trailers: RawHeaders = field(default=())
+    trailers: RawHeaders = ()
+    headers: RawHeaders = field(init=False)
     _in_chunk: bool = field(default=False, init=False)
 
+    def __post_init__(self) -> None:
+        self.headers = end_to_end(self.response.raw_headers)
+
     @property
-    def headers(self) -> RawHeaders:
-        """The headers that are passed on, in their original case."""
-        return end_to_end(self.response.raw_headers)
+    def has_more(self) -> bool:
+        """Whether a further chunk has arrived already."""
+        return has_arrived(self.response.content)
 
     @property
     def reason(self) -> str:
@@ -136,6 +142,8 @@ class Upstream:
         connection = connection_of(self.response)
         coding = self.response.headers.get("Transfer-Encoding", "")
         if connection is None or "chunked" not in coding.lower():
+            return ()
+        if connection.tail.endswith(b"\n0\r\n\r\n"):  # as nearly all; the search takes 0.15 ms
             return ()
         found = _TRAILERS.search(connection.tail)
         lines = found[1].splitlines() if found is not None else ()
