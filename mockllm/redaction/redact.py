@@ -14,11 +14,11 @@ from mockllm.framing.content_coding import decompressed
 from mockllm.protocols import PROTOCOLS
 from mockllm.redaction.allowlist import HeaderAllowlist, clean_url, credentials_of
 from mockllm.redaction.find.finder import Finder, Found
-from mockllm.redaction.find.user_patterns import compiled_patterns
+from mockllm.redaction.find.keep import compiled_patterns
 from mockllm.redaction.placeholders import Placeholders, is_placeholder, wildcards
 from mockllm.redaction.replacing import Edit, edited, edits, recut, with_length
 from mockllm.redaction.rules import Rules, rules_from
-from mockllm.redaction.walk.json_paths import compiled
+from mockllm.redaction.walk.json_paths import compiled_paths
 from mockllm.tapes.captured import Captured
 
 __all__ = ["Redactor", "Rules", "TextRedactor", "rules_from"]
@@ -58,7 +58,7 @@ class Redactor:
     def __init__(self, rules: Rules = _DEFAULT) -> None:
         self._by_rules = Finder(
             compiled_patterns(rules.patterns),
-            compiled(rules.json_paths),
+            compiled_paths(rules.json_paths),
             detector=rules.detector(),
             keep=rules.kept(),
         )

@@ -11,9 +11,8 @@ from typing import Any
 
 from mockllm.errors import UsageError
 from mockllm.redaction.find.detector import Detector, known_kind
-from mockllm.redaction.find.keep import Keep, keep_from
-from mockllm.redaction.find.user_patterns import compiled_patterns
-from mockllm.redaction.walk.json_paths import compiled
+from mockllm.redaction.find.keep import Keep, compiled_patterns, keep_from
+from mockllm.redaction.walk.json_paths import compiled_paths
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +88,8 @@ def rules_from(
     compiled_patterns(patterns, f"{prefix}redact")
     keep_from(_strings(file, table, "keep"), f"{in_file} keep")
     keep_from(keep, f"{prefix}keep")
-    compiled(_strings(file, table, "json_paths"), f"{in_file} json_paths")
-    compiled(paths, f"{prefix}redact-path")
+    compiled_paths(_strings(file, table, "json_paths"), f"{in_file} json_paths")
+    compiled_paths(paths, f"{prefix}redact-path")
     return rules
 
 

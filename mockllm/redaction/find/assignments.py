@@ -6,8 +6,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from mockllm.redaction.find.randomness import has_letters_and_digits
-from mockllm.redaction.find.secret_names import field_is_secret, is_password_name
+from mockllm.redaction.find.secret_names import (
+    field_is_secret,
+    has_letters_and_digits,
+    is_password_name,
+)
 
 _NAMES = ("key", "secret", "token", "pass", "pwd", "credential", "authorization", "cookie")
 

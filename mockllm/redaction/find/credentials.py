@@ -14,8 +14,7 @@ from urllib.parse import unquote
 
 from mockllm.redaction.find.names import NAMES
 from mockllm.redaction.find.patterns import credentials_in, part_at_end
-from mockllm.redaction.find.randomness import has_letters_and_digits
-from mockllm.redaction.find.secret_names import name_is_secret
+from mockllm.redaction.find.secret_names import has_letters_and_digits, name_is_secret
 
 # `x-mockllm-session` is the name of a test.
 _HARMLESS_HEADERS = frozenset(NAMES["harmless headers"])

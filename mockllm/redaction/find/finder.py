@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from mockllm.core.patterns import TimedPattern
 from mockllm.redaction.find.addresses import is_address
 from mockllm.redaction.find.detector import EMAIL, PASSWORD, Detector
 from mockllm.redaction.find.found import (
@@ -20,14 +21,11 @@ from mockllm.redaction.find.found import (
     union,
     whole_escapes,
 )
-from mockllm.redaction.find.keep import Keep
+from mockllm.redaction.find.keep import Keep, KeptPlaces, searched
 from mockllm.redaction.find.known_secrets import MIN_MATCH, KnownSecrets
-from mockllm.redaction.find.places import Places
 from mockllm.redaction.find.secret_names import field_is_secret, field_strength
-from mockllm.redaction.find.user_patterns import UserPattern
 from mockllm.redaction.placeholders import is_placeholder, placeholder_spans
-from mockllm.redaction.walk.channels import Channel
-from mockllm.redaction.walk.documents import Document, document, may_be_document
+from mockllm.redaction.walk.documents import Channel, Document, document, may_be_document
 from mockllm.redaction.walk.encodings import (
     Base64Run,
     View,
@@ -45,7 +43,7 @@ class Finder:
 
     Args:
         patterns: of further secrets; the first group of each, if it has one.
-        paths: paths in JSON, as `json_paths.compiled` gives them.
+        paths: paths in JSON, as `compiled_paths` gives them.
         known: secrets that are found wherever they are, and parts of them too, in an order that
             does not change from run to run.
         detector: finds secrets by what they look like; None for the kinds that are on by default.
@@ -54,7 +52,7 @@ class Finder:
 
     def __init__(
         self,
-        patterns: Sequence[UserPattern] = (),
+        patterns: Sequence[TimedPattern] = (),
         paths: re.Pattern[str] | None = None,
         known: Iterable[str] = (),
         detector: Detector | None = None,
@@ -64,7 +62,7 @@ class Finder:
         self._keep = keep or Keep()
         self._patterns = patterns
         self._paths = paths
-        self._places = Places(self._keep, lambda text: self._read(text, _DEEPEST))
+        self._places = KeptPlaces(self._keep, lambda text: self._read(text, _DEEPEST))
         self._given = tuple(known)
         self._known = KnownSecrets(one for one in self._given if self._is_known(one))
         self._memo: dict[str, tuple[Found, ...]] = {}
@@ -152,7 +150,7 @@ class Finder:
             inside = self.find(text, depth + 1) if channel.whole or len(channel) > 1 else ()
             found: Iterable[Found] = union(channel.values, inside)
             if depth == 0 and self._places:
-                found, kept = split(found, self._places.in_channel(channel, inside))
+                found, kept = split(found, self._places.kept(channel.values, inside))
                 certain += kept
                 stay += kept
             if channel.exact:
@@ -174,7 +172,7 @@ class Finder:
         if not self._places:
             return found
         found = list(found)
-        rest, _ = split(found, self._places.in_value(value, found))
+        rest, _ = split(found, self._places.kept((value,), found))
         return adjacent(rest, stay)
 
     def _at_path(self, value: StringValue, paths: re.Pattern[str]) -> list[Found]:
@@ -188,7 +186,7 @@ class Finder:
     def _value(self, value: StringValue, depth: int) -> Iterator[Found]:
         text, field = value.text, value.field
         if field.kind == "number":
-            if text != "0" and any(pattern.finds(text) for pattern in self._patterns):
+            if text != "0" and any(searched(one.spans, text) for one in self._patterns):
                 yield Found("pattern", "", (value.span(0, len(text)),), fixed="0")
             return
         if field.kind == "string" and self._is_secret_field(field.name, text):
@@ -253,7 +251,7 @@ class Finder:
         """What looks like a secret by itself."""
         found: list[Found] = []
         for pattern in self._patterns:
-            for span in pattern.spans(text):
+            for span in searched(pattern.spans, text):
                 found += _unless_placeholder("pattern", text[slice(*span)], span)
         blanked = _blanked(text, [one.parts[0] for one in found]) if found else ""
         for kind, span in self._detector.find(text):

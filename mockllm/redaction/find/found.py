@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 
-from mockllm.redaction.walk.channels import Channel
+from mockllm.redaction.walk.documents import Channel
 from mockllm.redaction.walk.encodings import Base64Run, View
 from mockllm.redaction.walk.json_strings import StringValue
 

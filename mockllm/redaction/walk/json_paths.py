@@ -14,7 +14,7 @@ _STEP = re.compile(
 )
 
 
-def compiled(paths: Iterable[str], where: str = "") -> re.Pattern[str] | None:
+def compiled_paths(paths: Iterable[str], where: str = "") -> re.Pattern[str] | None:
     """A pattern that finds the values below any of some paths; None without paths.
 
     It searches the path to a value, written as its steps, each after U+001F.

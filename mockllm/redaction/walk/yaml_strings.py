@@ -13,8 +13,7 @@ from dataclasses import dataclass
 import yaml
 
 from mockllm.redaction.replacing import Edit, edited
-from mockllm.redaction.walk.channels import Channel
-from mockllm.redaction.walk.documents import Document
+from mockllm.redaction.walk.documents import Channel, Document
 from mockllm.redaction.walk.json_strings import Field, StringValue
 
 _FRAGMENTS = "split"

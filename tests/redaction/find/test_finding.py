@@ -9,8 +9,8 @@ import pytest
 
 from mockllm.redaction.find.finder import Finder, Found
 from mockllm.redaction.find.found import Spans
-from mockllm.redaction.find.user_patterns import compiled_patterns
-from mockllm.redaction.walk.json_paths import compiled
+from mockllm.redaction.find.keep import compiled_patterns
+from mockllm.redaction.walk.json_paths import compiled_paths
 
 KEY = "sk-proj-" + "Ab3dEf6hIj" * 4
 OTHER = "gsk_" + "Zy9xWv8uTs" * 3
@@ -67,7 +67,7 @@ def test_known_secrets() -> None:
 
 def test_other_options_stay_with_other_known_secrets() -> None:
     """Patterns and paths are the same."""
-    finder = Finder(compiled_patterns(["zz+"]), compiled(["$.a"]))
+    finder = Finder(compiled_patterns(["zz+"]), compiled_paths(["$.a"]))
     finder = finder.knowing(["no-one-knows-what-this-is"])
     assert [kind for kind, _ in found('{"a": "x", "b": "zz"}', finder)] == ["JSON path", "pattern"]
 
@@ -166,7 +166,7 @@ def test_fields_with_the_names_of_secrets() -> None:
 
 def test_paths_of_a_user() -> None:
     """Every value below them, texts and numbers; zero and nothing stay."""
-    finder = Finder(paths=compiled(["$.a", "$..id"]))
+    finder = Finder(paths=compiled_paths(["$.a", "$..id"]))
     text = '{"a": {"x": "one", "n": 12.5, "z": 0, "e": ""}, "b": [{"id": 7}], "c": "REDACTED-1"}'
     assert found(text, finder) == [
         ("JSON path", ["one"]),

@@ -12,7 +12,7 @@ from mockllm.redaction.find.patterns import (
     credentials_in,
     part_at_end,
 )
-from mockllm.redaction.find.randomness import (
+from mockllm.redaction.find.secret_names import (
     could_be_password,
     has_letters_and_digits,
     looks_generated,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockllm.redaction.find.triggers import Triggers, has_long_run
+from mockllm.redaction.find.patterns import Triggers, has_long_run
 from tests.cases import for_all
 
 TRIGGERS = Triggers(

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mockllm.protocols import PROTOCOLS
-from mockllm.redaction.walk.channels import Channel
-from mockllm.redaction.walk.documents import Document, document
+from mockllm.redaction.walk.documents import Channel, Document, document
 from tests.cases import for_all
 
 MARK = "\ufeff"

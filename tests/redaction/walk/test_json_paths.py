@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from mockllm.errors import UsageError
-from mockllm.redaction.walk.json_paths import compiled
+from mockllm.redaction.walk.json_paths import compiled_paths
 from tests.cases import for_all
 
 
 def finds(path: str, *steps: str | int) -> bool:
     """Whether a path finds the value to which these steps lead."""
-    pattern = compiled([path])
+    pattern = compiled_paths([path])
     assert pattern is not None
     return pattern.search("".join(f"\x1f{step}" for step in steps)) is not None
 
@@ -47,12 +47,12 @@ def test_what_a_path_finds(
 
 def test_several_paths() -> None:
     """What any of them finds; without paths there is no pattern."""
-    pattern = compiled(["$.a", "$.b"])
+    pattern = compiled_paths(["$.a", "$.b"])
     assert pattern is not None
     assert pattern.search("\x1fa")
     assert pattern.search("\x1fb")
     assert not pattern.search("\x1fc")
-    assert compiled([]) is None
+    assert compiled_paths([]) is None
 
 
 @for_all(
@@ -64,7 +64,7 @@ def test_several_paths() -> None:
 def test_a_path_that_cannot_be_read(path: str) -> None:
     """The message has the path, and examples of those that can."""
     with pytest.raises(UsageError) as caught:
-        compiled(["$.ok", path])
+        compiled_paths(["$.ok", path])
     assert str(caught.value) == (
         f"{path!r} is no path that is known here; such are $.user, $.metadata['user id'], "
         "$.messages[*].name, $.input[0] and $..email"
