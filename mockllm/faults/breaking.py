@@ -3,31 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from mockllm.core.http_status import reason_phrase
 from mockllm.core.text import json_bytes
 from mockllm.core.timed_bytes import Ending, TimedBytes
 from mockllm.errors import RequestError
-from mockllm.faults.events import SeenEvent, seen_events
+from mockllm.faults.events import seen_events
 from mockllm.faults.garbling import garbled
-from mockllm.faults.places import PlaceFinder, described, in_plain_body
-from mockllm.faults.service_errors import error_frames
-from mockllm.faults.transmission import Circumstances, Transmission
+from mockllm.faults.places import HEADERS, PlaceFinder, in_plain_body, no_place
+from mockllm.faults.service_errors import service_error
+from mockllm.faults.strikes import Strike, end_of, error_kind, pace, place_of, strike_of
+from mockllm.faults.transmission import Circumstances, Transmission, split_at
 from mockllm.protocols.base import dumps
 from mockllm.scenario.fault_model import Fault, Place, faults_text
-
-ENDINGS: dict[str, Ending] = {
-    "close": "closed",
-    "reset": "reset",
-    "chunk": "chunk",
-    "orderly": "complete",
-}
-"""How an answer ends, by the parameter `end` of a fault."""
-
-_TICK = 10_000
-"""The least time between two pieces of an answer that drips, in microseconds."""
 
 
 def break_answer(
@@ -42,125 +32,97 @@ def break_answer(
     return replace(answer, faults=faults_text(faults))
 
 
-def located(
-    answer: Transmission, place: Place, around: Circumstances
-) -> tuple[int | None, list[SeenEvent]]:
-    """The byte of the body at which a place is, and the events of the stream.
-
-    None: the place does not come in this answer. After a time: the bytes that are sent by then.
-    """
-    if place.kind == "time":
-        return sum(len(part.data) for part in answer.parts if part.at <= place.number), []
-    body = answer.body
-    if not answer.streamed:
-        at = in_plain_body(place, body)
-        return (at if at <= len(body) else None), []
-    events = seen_events(around.protocol, body)
-    finder = PlaceFinder(place, around.call_names)
-    found = finder.begin()
-    for event in events:
-        if found is not None:
-            break
-        found = finder.see(event, body[event.begin : event.end])
-    found = finder.end() if found is None else found
-    return (None if found is None or found > len(body) else found), events
-
-
 def _missed(answer: Transmission, fault: Fault, reason: str) -> Transmission:
     return replace(answer, missed=f"{fault}: {reason}")
-
-
-def _no_place(answer: Transmission, place: Place, events: Sequence[SeenEvent]) -> str:
-    size = f"{answer.size} bytes" + (f" and {len(events)} events" if answer.streamed else "")
-    return f"nothing is {described(place)}: the answer has {size}"
 
 
 def _struck(answer: Transmission, at: int) -> int:
     return at if answer.struck is None else min(at, answer.struck)
 
 
-def _ended(answer: Transmission, at: int, ending: Ending, *, end_at: int = 0) -> Transmission:
-    """The answer up to a byte, and how it ends there."""
-    cut = split_at(answer.parts, at)[0]
-    length = answer.length
-    if not answer.streamed and ending != "complete" and length is None:
-        length = answer.size
-    return replace(
-        answer,
-        parts=cut,
-        ending="closed" if ending == "chunk" and not answer.streamed else ending,
-        length=length,
-        end_at=end_at,
-        struck=_struck(answer, at),
-    )
-
-
-def split_at(
-    parts: Sequence[TimedBytes], at: int
-) -> tuple[tuple[TimedBytes, ...], tuple[TimedBytes, ...]]:
-    """The parts before a byte of the body, and those from it on."""
-    before: list[TimedBytes] = []
-    for index, part in enumerate(parts):
-        if at >= len(part.data):
-            before.append(part)
-            at -= len(part.data)
-            continue
-        rest = TimedBytes(part.at, part.data[at:])
-        if at:
-            before.append(TimedBytes(part.at, part.data[:at]))
-        return tuple(before), (rest, *parts[index + 1 :])
-    return tuple(before), ()
-
-
-def _cross_origin(answer: Transmission) -> list[tuple[str, str]]:
-    """The headers that a browser needs to show a page the answer in its place."""
-    return [pair for pair in answer.headers if pair[0].startswith("access-control-")]
-
-
 def _refuse(answer: Transmission, fault: Fault, around: Circumstances) -> Transmission:
-    ending = ENDINGS[fault.text("end", "close")]
-    return replace(answer, parts=(), ending=ending, has_head=False, struck=0)
+    return replace(answer, parts=(), ending=end_of(fault), has_head=False, struck=0)
 
 
-def _cut(answer: Transmission, fault: Fault, around: Circumstances) -> Transmission:
-    ending = ENDINGS[fault.text("end", "close")]
-    place = fault.place
-    assert place is not None
-    timed = place.kind == "time"
+def _at_place(answer: Transmission, fault: Fault, around: Circumstances) -> Transmission:
+    """The answer with a fault that strikes at a place."""
+    place = place_of(fault)
+    if place == HEADERS:
+        return _late_head(answer, strike_of(fault, around, b""))
+    if fault.name == "error" and not answer.streamed:
+        return http_failure(answer, error_kind(fault), around)
+    at, reason = _located(answer, fault, place, around)
+    if reason:
+        return _missed(answer, fault, reason)
+    before, after = split_at(answer.parts, at)
+    strike = strike_of(fault, around, answer.body[:at])
+    struck = _struck(answer, at)
+    if strike.ending is None:
+        end_at = answer.end_at + strike.pause if answer.end_at or not after else 0
+        parts = before + _delayed(after, strike.pause)
+        return replace(answer, parts=parts, end_at=end_at, struck=struck)
+    time = place.number if place.kind == "time" else 0
+    due = max(time, before[-1].at if before else 0)
+    own = (TimedBytes(due, strike.data),) if strike.data else ()
+    ended = replace(answer, parts=before + own, end_at=time, struck=struck)
+    return _ended(ended, strike.ending, answer.size)
+
+
+def _located(
+    answer: Transmission, fault: Fault, place: Place, around: Circumstances
+) -> tuple[int, str]:
+    """The byte of the body at which a fault strikes, or why it does not."""
+    if place.kind == "time":
+        return _at_time(answer, fault, place, around)
+    if not answer.streamed:
+        at, missed = in_plain_body(place, answer.body), no_place(place, f"{answer.size} bytes")
+    else:
+        finder = _read(answer, place, around)
+        at, missed = finder.found, finder.why_missed
+        if at is not None and fault.name == "error":
+            at = finder.between(at)
+    if at is None or (at == answer.size and fault.name == "cut" and end_of(fault) == "complete"):
+        return 0, missed
+    return at, ""
+
+
+def _at_time(
+    answer: Transmission, fault: Fault, place: Place, around: Circumstances
+) -> tuple[int, str]:
+    """The bytes that are sent by then."""
     last = answer.parts[-1].at if answer.parts else 0
-    if timed and place.number > max(last, answer.end_at):
-        return _missed(answer, fault, f"the answer has ended by then, after {last / 1e6:g} s")
-    found, events = located(answer, place, around)
-    if found is None or (found == answer.size and ending == "complete" and not timed):
-        return _missed(answer, fault, _no_place(answer, place, events))
-    return _ended(answer, found, ending, end_at=place.number if timed else 0)
+    if fault.name == "cut" and place.number > max(last, answer.end_at):
+        return 0, f"the answer has ended by then, after {last / 1e6:g} s"
+    at = sum(len(part.data) for part in answer.parts if part.at <= place.number)
+    return _read(answer, place, around).between(at) if fault.name == "error" else at, ""
 
 
-def _stall(answer: Transmission, fault: Fault, around: Circumstances) -> Transmission:
-    pause = fault.get("for")
-    place = fault.place or Place("before", name="headers")
-    if place == Place("before", name="headers"):
-        if not isinstance(pause, int):
-            return replace(answer, parts=(), has_head=False, ending="open", struck=0)
-        parts = tuple(TimedBytes(part.at + pause, part.data) for part in answer.parts)
-        later = replace(answer, parts=parts, head_at=answer.head_at + pause, struck=0)
-        return replace(later, end_at=answer.end_at + pause)
-    found, events = located(answer, place, around)
-    if found is None:
-        return _missed(answer, fault, _no_place(answer, place, events))
-    if not isinstance(pause, int):
-        return _ended(answer, found, "open")
-    before, after = split_at(answer.parts, found)
-    parts = before + tuple(TimedBytes(part.at + pause, part.data) for part in after)
-    end_at = answer.end_at + pause if answer.end_at or not after else 0
-    return replace(answer, parts=parts, end_at=end_at, struck=_struck(answer, found))
+def _read(answer: Transmission, place: Place, around: Circumstances) -> PlaceFinder:
+    finder = PlaceFinder(place, around)
+    finder.read(answer.body)
+    finder.close()
+    return finder
 
 
-def pace(fault: Fault) -> tuple[int, int]:
-    """How an answer drips: bytes of a piece, and microseconds from one to the next."""
-    each = fault.number("every") or 1_000_000 / fault.number("rate", 1)
-    size = max(1, -(-_TICK // max(1, int(each)))) if each < _TICK else 1
-    return size, round(each * size)
+def _ended(answer: Transmission, ending: Ending, size: int) -> Transmission:
+    """How the answer ends, whose body had so many bytes."""
+    if answer.streamed:
+        return replace(answer, ending=ending)
+    length = size if ending != "complete" and answer.length is None else answer.length
+    return replace(answer, ending="closed" if ending == "chunk" else ending, length=length)
+
+
+def _late_head(answer: Transmission, strike: Strike) -> Transmission:
+    """The answer of which nothing comes for a time, or ever."""
+    if strike.ending is not None:
+        return replace(answer, parts=(), has_head=False, ending=strike.ending, struck=0)
+    parts = _delayed(answer.parts, strike.pause)
+    later = replace(answer, parts=parts, head_at=answer.head_at + strike.pause, struck=0)
+    return replace(later, end_at=answer.end_at + strike.pause)
+
+
+def _delayed(parts: Iterable[TimedBytes], pause: int) -> tuple[TimedBytes, ...]:
+    return tuple(TimedBytes(part.at + pause, part.data) for part in parts)
 
 
 def _drip(answer: Transmission, fault: Fault, around: Circumstances) -> Transmission:
@@ -183,49 +145,29 @@ def _burst(answer: Transmission, fault: Fault, around: Circumstances) -> Transmi
 
 
 def _garble(answer: Transmission, fault: Fault, around: Circumstances) -> Transmission:
-    what = fault.text("what", "json")
     number = fault.number("event", 0)
-    changed, reason = garbled(answer, what, number, around.protocol)
+    changed, reason = garbled(answer, fault.text("what", "json"), number, around.protocol)
     if changed is None:
         return _missed(answer, fault, reason)
     return replace(changed, struck=_struck(answer, changed.struck or 0))
 
 
-def _error(answer: Transmission, fault: Fault, around: Circumstances) -> Transmission:
-    kind = fault.text("kind", "overloaded")
-    if not answer.streamed:
-        return http_failure(answer, kind, around)
-    place = fault.place or Place("before", name="first")
-    found, events = located(answer, place, around)
-    if found is None:
-        return _missed(answer, fault, _no_place(answer, place, events))
-    at = place.number if place.kind == "time" else 0
-    # An error comes between two events.
-    ends = (event.end for event in seen_events(around.protocol, answer.body))
-    whole = max((end for end in ends if end <= found), default=0)
-    before = split_at(answer.parts, whole)[0]
-    body = b"".join(part.data for part in before)
-    at = max(at, before[-1].at if before else 0)
-    error = around.protocol.service_errors[kind].error
-    data = error_frames(around, body, error)
-    parts = (*before, TimedBytes(at, data))
-    return replace(answer, parts=parts, ending="complete", struck=_struck(answer, len(body)))
-
-
 def http_failure(answer: Transmission, kind: str, around: Circumstances) -> Transmission:
     """An error of the service as an HTTP answer."""
-    protocol, failure = around.protocol, around.protocol.service_errors[kind]
-    own = failure.error
-    error = RequestError(own.message, status=failure.status, type=own.type, code=own.code)
-    headers = {**protocol.error_headers(around.reply.seed, error, None)}
-    body = json_bytes(dumps(protocol.error_body(error)))
-    return Transmission(
-        failure.status,
-        (*headers.items(), *_cross_origin(answer)),
-        (TimedBytes(0, body),),
-        False,
-        struck=0,
+    protocol, error = around.protocol, service_error(around.protocol, kind)
+    headers = protocol.error_headers(around.reply.seed, error, None)
+    return _in_its_place(
+        answer, error.status, headers, json_bytes(dumps(protocol.error_body(error)))
     )
+
+
+def _in_its_place(
+    answer: Transmission, status: int, headers: Mapping[str, str], body: bytes = b""
+) -> Transmission:
+    """Another answer, with what a browser needs to show it to a page."""
+    shared = [pair for pair in answer.headers if pair[0].startswith("access-control-")]
+    parts = (TimedBytes(0, body),) if body else ()
+    return Transmission(status, (*headers.items(), *shared), parts, False, struck=0)
 
 
 _HTML = """<html>
@@ -244,21 +186,16 @@ def _status(answer: Transmission, fault: Fault, around: Circumstances) -> Transm
     form = fault.text("retry_form", "service")
     seconds = wait / 1_000_000 if isinstance(wait, int) else None
     protocol = around.protocol
-    own = next((one for one in protocol.service_errors.values() if one.status == status), None)
-    message = reason_phrase(status) + "." if own is None else own.error.message
-    error = RequestError(
-        message,
-        status=status,
-        type=None if own is None else own.error.type,
-        code=None if own is None else own.error.code,
-        retry_after=seconds if form == "service" else None,
-    )
-    headers = protocol.error_headers(
-        around.reply.seed, error, seconds if form == "service" else None
-    )
-    body, kind = _error_body(fault.text("body", "json"), status, protocol.error_body(error))
-    headers["content-type"] = kind
-    if not kind:
+    kinds = (kind for kind, own in protocol.service_errors.items() if own.status == status)
+    kind = next(kinds, None)
+    error = RequestError(reason_phrase(status) + ".", status=status)
+    error = error if kind is None else service_error(protocol, kind)
+    own_wait = seconds if form == "service" else None
+    error.retry_after = own_wait
+    headers = protocol.error_headers(around.reply.seed, error, own_wait)
+    own = protocol.error_body(error)
+    body, headers["content-type"] = _error_body(fault.text("body", "json"), status, own)
+    if not body:
         del headers["content-type"]
     if seconds is not None and form == "seconds":
         headers["retry-after"] = f"{seconds:g}"
@@ -267,14 +204,8 @@ def _status(answer: Transmission, fault: Fault, around: Circumstances) -> Transm
     retry = fault.get("should_retry")
     if retry is not None:
         headers["x-should-retry"] = str(retry).lower()
-    return Transmission(
-        status,
-        (*headers.items(), *_cross_origin(answer)),
-        (TimedBytes(0, body),) if body else (),
-        False,
-        retry_at=wait if isinstance(wait, int) and form == "date" else None,
-        struck=0,
-    )
+    retry_at = wait if isinstance(wait, int) and form == "date" else None
+    return replace(_in_its_place(answer, status, headers, body), retry_at=retry_at)
 
 
 def _error_body(form: str, status: int, own: object) -> tuple[bytes, str]:
@@ -290,44 +221,25 @@ def _error_body(form: str, status: int, own: object) -> tuple[bytes, str]:
     return json_bytes(dumps(own)), "application/json"
 
 
-def _duplicate(answer: Transmission, fault: Fault, around: Circumstances) -> Transmission:
-    return _moved(answer, fault, around, lambda first, _: (first, first))
-
-
-def _reorder(answer: Transmission, fault: Fault, around: Circumstances) -> Transmission:
-    return _moved(answer, fault, around, lambda first, second: (second, first))
-
-
-def _moved(
-    answer: Transmission,
-    fault: Fault,
-    around: Circumstances,
-    move: Callable[[bytes, bytes], tuple[bytes, bytes]],
-) -> Transmission:
-    """The answer with an event and the one after it changed; of an event that is sent twice the
-    next one stays."""
-    number = fault.number("event", 2)
+def _moved(answer: Transmission, fault: Fault, around: Circumstances) -> Transmission:
+    """The answer with an event twice, or after the next one."""
+    number, twice = fault.number("event", 2), fault.name == "duplicate"
     if not answer.streamed:
         return _missed(answer, fault, "the answer is not streamed, so it has no events")
     body = answer.body
     events = seen_events(around.protocol, body)
-    twice = fault.name == "duplicate"
     if number + (not twice) > len(events):
         return _missed(answer, fault, f"the answer has {len(events)} events")
     first = events[number - 1]
-    before, rest = split_at(answer.parts, first.begin)
     second = first if twice else events[number]
-    own, after = split_at(rest, second.end - first.begin)
-    at = own[-1].at
-    joined = b"".join(part.data for part in own)
-    size = first.end - first.begin
-    gap = second.begin - first.end if second is not first else 0
-    between = joined[size : size + gap]
+    between = body[first.end : second.begin]
     if twice and body.lstrip().startswith(b"["):
         between = b","
-    pieces = move(joined[:size], joined[size + gap :])
-    moved = (pieces[0], between, pieces[1])
-    parts = (*before, *(TimedBytes(at, piece) for piece in moved if piece), *after)
+    pieces = (body[second.begin : second.end], between, body[first.begin : first.end])
+    before, rest = split_at(answer.parts, first.begin)
+    own, after = split_at(rest, second.end - first.begin)
+    moved = tuple(TimedBytes(own[-1].at, piece) for piece in pieces if piece)
+    parts = (*before, *moved, *after)
     return replace(answer, parts=parts, struck=_struck(answer, first.begin))
 
 
@@ -342,7 +254,7 @@ def _redirect(answer: Transmission, fault: Fault, around: Circumstances) -> Tran
     prefix = _SESSION.match(around.path)
     end = 0 if prefix is None else prefix.end()
     to = around.path[:end] + ("" if fault.get("circle") else REDIRECTED) + around.path[end:]
-    return Transmission(status, (("location", to), *_cross_origin(answer)), (), False, struck=0)
+    return _in_its_place(answer, status, {"location": to})
 
 
 _SESSION = re.compile(r"/s/[^/]+(?=/)")
@@ -357,14 +269,14 @@ def _of_a_server(answer: Transmission, fault: Fault, around: Circumstances) -> T
 _FAULTS: dict[str, Callable[[Transmission, Fault, Circumstances], Transmission]] = {
     "refuse": _refuse,
     "status": _status,
-    "cut": _cut,
-    "stall": _stall,
+    "cut": _at_place,
+    "stall": _at_place,
     "drip": _drip,
     "burst": _burst,
     "garble": _garble,
-    "error": _error,
-    "duplicate": _duplicate,
-    "reorder": _reorder,
+    "error": _at_place,
+    "duplicate": _moved,
+    "reorder": _moved,
     "keepalive-closed": _keepalive_closed,
     "redirect": _redirect,
     "slow-accept": _of_a_server,

@@ -7,11 +7,12 @@ from dataclasses import replace
 
 from mockllm.core.text import json_bytes
 from mockllm.core.timed_bytes import TimedBytes
-from mockllm.errors import RequestError
 from mockllm.faults.events import seen_events
-from mockllm.faults.transmission import Transmission
+from mockllm.faults.service_errors import service_error
+from mockllm.faults.transmission import Transmission, split_at
 from mockllm.protocols.base import WireProtocol, dumps
 
+_HTML = "text/html; charset=utf-8"
 _PAGE = b"""<!DOCTYPE html>
 <html>
 <head><title>Sign in to this network</title></head>
@@ -33,29 +34,21 @@ def garbled(
         case "json":
             return _broken_json(answer, number, protocol)
         case "content-type":
-            return _with_type(answer, "text/html; charset=utf-8"), ""
+            return _with_type(answer, _HTML), ""
         case "html":
-            page = (TimedBytes(_due(answer), _PAGE),)
-            typed = _with_type(answer, "text/html; charset=utf-8")
-            return replace(typed, parts=page, streamed=False, struck=0, length=None), ""
+            return _replaced(_with_type(answer, _HTML), _PAGE), ""
         case "error":
-            data = json_bytes(dumps(protocol.error_body(_error(protocol))))
-            typed = _with_type(answer, "application/json")
-            page = (TimedBytes(_due(answer), data),)
-            return replace(typed, parts=page, streamed=False, struck=0, length=None), ""
+            body = protocol.error_body(service_error(protocol, "server_error"))
+            return _replaced(_with_type(answer, "application/json"), json_bytes(dumps(body))), ""
         case "gzip":
             return _broken_gzip(answer), ""
-    return replace(answer, parts=(), streamed=False, struck=0, length=None), ""
+    return _replaced(answer, b""), ""
 
 
-def _error(protocol: WireProtocol) -> RequestError:
-    failure = protocol.service_errors["server_error"]
-    own = failure.error
-    return RequestError(own.message, status=failure.status, type=own.type, code=own.code)
-
-
-def _due(answer: Transmission) -> int:
-    return answer.parts[0].at if answer.parts else 0
+def _replaced(answer: Transmission, body: bytes) -> Transmission:
+    """The answer with another body, which comes when the first byte was due."""
+    parts = (TimedBytes(answer.parts[0].at if answer.parts else 0, body),) if body else ()
+    return replace(answer, parts=parts, streamed=False, struck=0, length=None)
 
 
 def _with_type(answer: Transmission, value: str) -> Transmission:
@@ -79,16 +72,9 @@ def _broken_json(
     at = body.rfind(b"}", begin, end)
     if at < 0:
         return None, f"event {number} has no JSON object"
-    parts: list[TimedBytes] = []
-    position = 0
-    for part in answer.parts:
-        inside = position <= at < position + len(part.data)
-        cut = at - position
-        data = part.data[:cut] + part.data[cut + 1 :] if inside else part.data
-        position += len(part.data)
-        if data:
-            parts.append(TimedBytes(part.at, data))
-    return replace(answer, parts=tuple(parts), struck=begin), ""
+    before, rest = split_at(answer.parts, at)
+    parts = before + split_at(rest, 1)[1]
+    return replace(answer, parts=parts, struck=begin), ""
 
 
 def _broken_gzip(answer: Transmission) -> Transmission:

@@ -7,47 +7,23 @@ the others the whole answer is needed (`break_answer`).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from mockllm.core.timed_bytes import Ending
-from mockllm.faults.breaking import ENDINGS, pace
-from mockllm.faults.events import EventReader
-from mockllm.faults.places import PlaceFinder, described
-from mockllm.faults.service_errors import error_frames
+from mockllm.faults.places import HEADERS, PlaceFinder
+from mockllm.faults.strikes import Strike, pace, place_of, strike_of
 from mockllm.faults.transmission import Circumstances
-from mockllm.scenario.fault_model import Fault, Place
+from mockllm.scenario.fault_model import Fault
 
-
-@dataclass(frozen=True, slots=True)
-class Pause:
-    """Nothing is sent for a time, in microseconds."""
-
-    time: int
-
-
-@dataclass(frozen=True, slots=True)
-class Struck:
-    """The fault strikes here."""
-
-
-@dataclass(frozen=True, slots=True)
-class End:
-    """Nothing more is sent."""
-
-    ending: Ending
-
-
-Step = bytes | Pause | Struck | End
+Step = bytes | Strike
 """What the server does next; bytes are sent."""
-
-_HEADERS = Place("before", name="headers")
 
 
 def is_live(faults: tuple[Fault, ...]) -> bool:
     """Whether a stream can have these faults while it arrives."""
-    if len(faults) != 1 or faults[0].name not in ("cut", "stall", "error", "drip"):
+    if len(faults) != 1:
         return False
-    return faults[0].name != "stall" or faults[0].place not in (None, _HEADERS)
+    (fault,) = faults
+    at_place = fault.name in ("cut", "stall", "error") and place_of(fault) != HEADERS
+    return at_place or fault.name == "drip"
 
 
 class LiveFault:
@@ -61,131 +37,69 @@ class LiveFault:
 
     def __init__(self, fault: Fault, around: Circumstances) -> None:
         self._fault, self._around = fault, around
-        place = fault.place or (Place("before", name="first") if fault.name == "error" else None)
-        self.place = place
-        self._finder: PlaceFinder | None = None
-        if place is not None and place.kind != "time":
-            self._finder = PlaceFinder(place, around.call_names)
-        self._reader = EventReader(around.protocol)
-        self._body = b""
+        self._place = place_of(fault)
+        self._finder = PlaceFinder(self._place, around)
         self._sent = 0
-        self._whole = 0
-        self._ends = [0]
-        self._struck = False
-        self._found = None if self._finder is None else self._finder.begin()
+        self._struck = fault.name == "drip"
         self.over = False
 
     @property
     def missed(self) -> str:
         """Why the fault has not struck; "" where it has."""
-        if self._struck or self._fault.name == "drip":
-            return ""
-        where = "" if self.place is None else f": nothing is {described(self.place)}"
-        return f"{self._fault}{where}: the answer has {len(self._body)} bytes"
+        return "" if self._struck else f"{self._fault}: {self._finder.why_missed}"
 
     @property
     def at(self) -> int | None:
         """The time at which it strikes, in microseconds after the request; None where events or
         bytes decide."""
-        if self.place is None or self.place.kind != "time" or self._struck:
-            return None
-        return self.place.number
+        return self._place.number if self._place.kind == "time" and not self._struck else None
 
     def feed(self, data: bytes) -> Iterator[Step]:
         """What to do with more bytes of the answer."""
-        self._body += data
         if self._fault.name == "drip":
-            yield from self._dripping(data)
+            size, gap = pace(self._fault)
+            for begin in range(0, len(data), size):
+                yield from (Strike(), data[begin : begin + size], Strike(pause=gap))
             return
-        if self._struck:
-            yield from self._rest(len(self._body))
-            return
-        for event in self._reader.read(data):
-            self._whole = event.end
-            self._ends.append(event.end)
-            if self._found is None and self._finder is not None:
-                own = self._body[event.begin : event.end]
-                self._found = self._finder.see(event, own)
-        if self._finder is None:
-            yield from self._rest(self._before(len(self._body)))
-        else:
-            yield from self._until_found(final=False)
+        self._finder.read(data)
+        yield from self._steps(self._before(self._finder.safe))
 
     def close(self) -> Iterator[Step]:
         """What to do at the end of the answer."""
-        if self.over:
-            return
-        if self._finder is not None and not self._struck:
-            for event in self._reader.close():
-                self._ends.append(event.end)
-                if self._found is None:
-                    self._found = self._finder.see(event, self._body[event.begin :])
-            self._found = self._finder.end() if self._found is None else self._found
-            if self._found is not None and self._found > len(self._body):
-                self._found = None
-            yield from self._until_found(final=True)
-        if not self.over:
-            yield from self._rest(len(self._body))
+        if not self.over and self._fault.name != "drip":
+            self._finder.close()
+            yield from self._steps(len(self._finder.body))
 
-    def strike(self) -> Iterator[Step]:
-        """The time of the fault has come: all that has arrived is sent, and it strikes."""
-        at = self._before(len(self._body))
+    def strike(self, at: int | None = None) -> Iterator[Step]:
+        """The fault strikes.
+
+        Args:
+            at: after this byte; None: its time has come, and all that has arrived is sent before.
+        """
+        body = self._finder.body
+        at = self._before(len(body) if at is None else at)
         yield from self._rest(at)
-        yield from self._strikes(at)
+        strike = strike_of(self._fault, self._around, body[:at])
+        self._struck, self.over = True, strike.ending is not None
+        yield strike
+        if not self.over:
+            yield from self._rest(len(body))
+
+    def _steps(self, safe: int) -> Iterator[Step]:
+        """Strikes where that can be done now; else sends what is safe."""
+        found, size = self._finder.found, len(self._finder.body)
+        if self._struck:
+            yield from self._rest(size)
+        elif found is not None and found <= size:
+            yield from self.strike(found)
+        else:
+            yield from self._rest(safe)
 
     def _before(self, at: int) -> int:
         """The byte of a place: an error comes between two events."""
-        if self._fault.name != "error":
-            return at
-        return max(end for end in self._ends if end <= at)
-
-    def _until_found(self, *, final: bool) -> Iterator[Step]:
-        place, found = self.place, self._found
-        assert place is not None
-        if found is not None and found <= len(self._body):
-            found = self._before(found)
-            yield from self._rest(found)
-            yield from self._strikes(found)
-        elif final:
-            yield from self._rest(len(self._body))
-        elif found is not None:
-            yield from self._rest(self._before(len(self._body)))
-        else:
-            assert self._finder is not None
-            yield from self._rest(self._finder.safe(self._whole))
-
-    def _strikes(self, at: int) -> Iterator[Step]:
-        self._struck = True
-        yield Struck()
-        fault = self._fault
-        if fault.name == "cut":
-            yield self._end(ENDINGS[fault.text("end", "close")])
-        elif fault.name == "error":
-            kind = fault.text("kind", "overloaded")
-            error = self._around.protocol.service_errors[kind].error
-            yield error_frames(self._around, self._body[:at], error)
-            yield self._end("complete")
-        elif isinstance(pause := fault.get("for"), int):
-            yield Pause(pause)
-            yield from self._rest(len(self._body))
-        else:
-            yield self._end("open")
-
-    def _end(self, ending: Ending) -> End:
-        self.over = True
-        return End(ending)
+        return self._finder.between(at) if self._fault.name == "error" else at
 
     def _rest(self, end: int) -> Iterator[bytes]:
         if end > self._sent:
-            yield self._body[self._sent : end]
+            yield self._finder.body[self._sent : end]
             self._sent = end
-
-    def _dripping(self, data: bytes) -> Iterator[Step]:
-        size, gap = pace(self._fault)
-        if not self._struck:
-            self._struck = True
-            yield Struck()
-        for begin in range(0, len(data), size):
-            yield data[begin : begin + size]
-            yield Pause(gap)
-        self._sent = len(self._body)

@@ -1,8 +1,8 @@
-"""What travels to a client, before and after a fault. Only data may live here."""
+"""What travels to a client, before and after a fault."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from mockllm.core.timed_bytes import Ending, TimedBytes
@@ -75,3 +75,20 @@ class Circumstances:
     path: str = ""
     redirected: bool = False
     call_names: Mapping[str, str] = field(default_factory=dict)
+
+
+def split_at(
+    parts: Sequence[TimedBytes], at: int
+) -> tuple[tuple[TimedBytes, ...], tuple[TimedBytes, ...]]:
+    """The parts before a byte of the body, and those from it on."""
+    before: list[TimedBytes] = []
+    for index, part in enumerate(parts):
+        if at >= len(part.data):
+            before.append(part)
+            at -= len(part.data)
+            continue
+        rest = TimedBytes(part.at, part.data[at:])
+        if at:
+            before.append(TimedBytes(part.at, part.data[:at]))
+        return tuple(before), (rest, *parts[index + 1 :])
+    return tuple(before), ()

@@ -70,14 +70,28 @@ def broken(
     """
     if answer.fault is not None:
         raise MockLLMError("an answer with faults cannot get further ones")
-    changed = break_answer(_transmission(answer, speed), faults, around)
-    return sent_with_faults(
-        changed,
+    chunks = answer.chunks
+    if speed != 1:
+        times = (round(at / speed) if speed else 0 for at in answer.times)
+        chunks = tuple(map(TimedBytes, times, answer.data))
+    sent = Transmission(
+        answer.status, answer.headers, chunks, answer.streamed, answer.ending, answer.length
+    )
+    changed = break_answer(sent, faults, around)
+    plain = bytes_answer(
+        changed.status,
+        changed.headers,
+        changed.parts,
+        streamed=changed.streamed,
+        segmented=True,
+        ending=changed.ending,
         id=answer.id,
         reason=answer.reason if changed.status == answer.status else None,
         trailers=answer.trailers if changed.streamed else (),
         bodiless=answer.bodiless and not changed.parts,
+        length=changed.length,
     )
+    return replace(plain, fault=replace(changed, parts=()))
 
 
 def break_answered(
@@ -104,42 +118,3 @@ def break_answered(
     around = circumstances(protocol, request, call.path, call_names=names)
     answer = broken(answered.answer, faults, around, speed)
     return Answered(answer, replace(answered.played, status=answer.status))
-
-
-def sent_with_faults(
-    changed: Transmission,
-    *,
-    id: str | None = None,
-    reason: str | None = None,
-    trailers: tuple[tuple[str, str], ...] = (),
-    bodiless: bool = False,
-) -> HttpAnswer:
-    """What faults made of an answer, as it is sent."""
-    answer = bytes_answer(
-        changed.status,
-        changed.headers,
-        changed.parts,
-        streamed=changed.streamed,
-        segmented=True,
-        ending=changed.ending,
-        id=id,
-        reason=reason,
-        trailers=trailers,
-        bodiless=bodiless,
-        length=changed.length,
-    )
-    return replace(answer, fault=replace(changed, parts=()))
-
-
-def _transmission(answer: HttpAnswer, speed: float) -> Transmission:
-    parts = answer.chunks
-    if speed != 1:
-        parts = tuple(TimedBytes(round(one.at / speed) if speed else 0, one.data) for one in parts)
-    return Transmission(
-        answer.status,
-        answer.headers,
-        parts,
-        answer.streamed,
-        answer.ending,
-        answer.length,
-    )

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mockllm.core.timed_bytes import TimedBytes
-from mockllm.faults.breaking import break_answer
-from mockllm.faults.transmission import Transmission
 from mockllm.matching.select import Selection
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
 from mockllm.replay.client_requests import first_request
 from mockllm.replay.compilation.compiler import Replayer
-from mockllm.replay.faults.broken_answer import call_names, circumstances
+from mockllm.replay.faults.broken_answer import broken, call_names, circumstances
 from mockllm.scenario.fault_model import Fault
 from mockllm.scenario.model import AutoPart, Scenario, TurnSpec
 from mockllm.scenario.reading.locate import KeyPath
@@ -77,8 +74,7 @@ def _missed(
     answer = Replayer().answer(
         Selection(scenario, index, index), request, protocol, tried=turn, attempt=1
     )
-    parts = tuple(map(TimedBytes, answer.times, answer.data))
-    sent = Transmission(answer.status, answer.headers, parts, answer.streamed, answer.ending)
     names = call_names(scenario, index, protocol)
     around = circumstances(protocol, request, "", call_names=names)
-    return break_answer(sent, faults, around).missed
+    note = broken(answer, faults, around).fault
+    return "" if note is None else note.missed

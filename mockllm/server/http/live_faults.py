@@ -9,17 +9,15 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
-from dataclasses import replace
 
 from aiohttp import HttpVersion10, web
 
 from mockllm.core.timed_bytes import Ending, TimedBytes
 from mockllm.errors import UpstreamError
-from mockllm.faults.breaking import break_answer
-from mockllm.faults.live import End, LiveFault, Pause, Step, Struck, is_live
-from mockllm.faults.transmission import Circumstances, Transmission
-from mockllm.replay.compilation.http_answer import LAST_CHUNK, HttpAnswer, chunk
-from mockllm.replay.faults.broken_answer import sent_with_faults
+from mockllm.faults.live import LiveFault, Step, is_live
+from mockllm.faults.transmission import Circumstances
+from mockllm.replay.compilation.http_answer import LAST_CHUNK, HttpAnswer, bytes_answer, chunk
+from mockllm.replay.faults.broken_answer import broken
 from mockllm.replay.sessions.exchange import Sent
 from mockllm.scenario.fault_model import Fault, faults_text
 from mockllm.server.http.delivery import CLOSE, KEEP_ALIVE, deliver
@@ -63,7 +61,7 @@ async def pass_broken(
             live = _Live(request, arriving, sent, LiveFault(faults[0], around))
             return await live.pass_on(head)
         parts = await arriving.whole()
-        answer = _whole(upstream, parts, arriving.failure, faults, around)
+        answer = broken(_arrived(upstream, parts, arriving.failure), faults, around)
         if arriving.failure is not None:
             sent.report(str(arriving.failure))
         return await deliver(request, answer, sent)
@@ -140,26 +138,24 @@ class _Arriving:
         return found
 
 
-def _whole(
-    upstream: Upstream,
-    parts: list[TimedBytes],
-    failure: UpstreamError | None,
-    faults: tuple[Fault, ...],
-    around: Circumstances,
+def _arrived(
+    upstream: Upstream, parts: list[TimedBytes], failure: UpstreamError | None
 ) -> HttpAnswer:
-    """An answer that is broken when all of it has come; it is sent then."""
+    """An answer that has come whole, or broke off; it is sent at once."""
     headers = tuple(
         (name.decode("latin-1").lower(), value.decode("latin-1"))
         for name, value in upstream.headers
         if name.lower() not in (b"content-length", b"transfer-encoding", b"connection")
     )
-    now = tuple(TimedBytes(0, part.data) for part in parts)
     length = upstream.response.headers.get("Content-Length")
-    sent = Transmission(upstream.response.status, headers, now, streamed=length is None)
-    if failure is not None:
-        stated = None if length is None else int(length)
-        sent = replace(sent, ending=failure.how or "closed", length=stated)
-    return sent_with_faults(break_answer(sent, faults, around))
+    return bytes_answer(
+        upstream.response.status,
+        headers,
+        [TimedBytes(0, part.data) for part in parts],
+        streamed=length is None,
+        ending="complete" if failure is None else failure.how or "closed",
+        length=None if failure is None or length is None else int(length),
+    )
 
 
 class _Live:
@@ -209,17 +205,20 @@ class _Live:
 
     async def _do(self, steps: Iterator[Step]) -> Ending | None:
         for step in steps:
-            match step:
-                case bytes():
-                    await send(self._request, chunk(step) if self._framed else step, self._sent)
-                    self._sent.wrote(len(step), time.perf_counter())
-                case Pause(time=pause):
-                    await asyncio.sleep(pause / 1_000_000)
-                case Struck():
-                    self._sent.strike(time.perf_counter())
-                case End(ending=ending):
-                    return ending
+            if isinstance(step, bytes):
+                await self._send(step)
+                continue
+            self._sent.strike(time.perf_counter())
+            if step.data:
+                await self._send(step.data)
+            if step.ending is not None:
+                return step.ending
+            await asyncio.sleep(step.pause / 1_000_000)
         return None
+
+    async def _send(self, data: bytes) -> None:
+        await send(self._request, chunk(data) if self._framed else data, self._sent)
+        self._sent.wrote(len(data), time.perf_counter())
 
     async def _end(self, ending: Ending) -> web.StreamResponse:
         if ending == "open":

@@ -1,0 +1,74 @@
+"""What a fault does at the place where it strikes, in a whole answer and in one that arrives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mockllm.core.timed_bytes import Ending
+from mockllm.faults.places import HEADERS
+from mockllm.faults.service_errors import error_frames
+from mockllm.faults.transmission import Circumstances
+from mockllm.scenario.fault_model import Fault, Place
+
+ENDINGS: dict[str, Ending] = {
+    "close": "closed",
+    "reset": "reset",
+    "chunk": "chunk",
+    "orderly": "complete",
+}
+"""How an answer ends, by the parameter `end` of a fault."""
+
+_TICK = 10_000
+"""The least time between two pieces of an answer that drips, in microseconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Strike:
+    """What happens in place of the rest of an answer, or before it.
+
+    Args:
+        data: is sent.
+        pause: what comes next comes later by this time, in microseconds.
+        ending: the answer ends so; None: the rest of it follows.
+    """
+
+    data: bytes = b""
+    pause: int = 0
+    ending: Ending | None = None
+
+
+def place_of(fault: Fault) -> Place:
+    """Where a fault strikes."""
+    default = Place("before", name="first") if fault.name == "error" else HEADERS
+    return fault.place or default
+
+
+def strike_of(fault: Fault, around: Circumstances, before: bytes) -> Strike:
+    """What `cut`, `error` or `stall` does.
+
+    Args:
+        before: the body up to the place; an error comes between two events.
+    """
+    if fault.name == "cut":
+        return Strike(ending=end_of(fault))
+    if fault.name == "error":
+        return Strike(error_frames(around, before, error_kind(fault)), ending="complete")
+    pause = fault.get("for")
+    return Strike(pause=pause) if isinstance(pause, int) else Strike(ending="open")
+
+
+def end_of(fault: Fault) -> Ending:
+    """How a fault ends an answer."""
+    return ENDINGS[fault.text("end", "close")]
+
+
+def error_kind(fault: Fault) -> str:
+    """The kind of error that a fault has a service send."""
+    return fault.text("kind", "overloaded")
+
+
+def pace(fault: Fault) -> tuple[int, int]:
+    """How an answer drips: bytes of a piece, and microseconds from one to the next."""
+    each = fault.number("every") or 1_000_000 / fault.number("rate", 1)
+    size = max(1, -(-_TICK // max(1, int(each)))) if each < _TICK else 1
+    return size, round(each * size)
