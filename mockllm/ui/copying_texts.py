@@ -9,7 +9,9 @@ import json
 import pprint
 import re
 import shlex
+from contextlib import suppress
 from importlib.resources import files
+from itertools import islice
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
@@ -21,7 +23,6 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
 from mockllm.scenario.dump import dump
 from mockllm.scenario.model import Match, RouteSpec, Scenario, TextCondition, TurnSpec
-from mockllm.tapes.captured import Captured
 
 _LONGEST = 100_000
 """Characters of a command; no shell takes much longer ones."""
@@ -39,69 +40,59 @@ def curl_texts(scenario: Scenario, url: str) -> dict[str, dict[str, str]]:
     The commands name the scenario in a header, so that no other one answers.
     """
     if scenario.route is not None:
-        command = _route_command(scenario, scenario.route, url)
-        commands = {str(index): command for index in range(len(scenario.turns))}
-        return dict.fromkeys(PROTOCOLS, commands)
+        return dict.fromkeys(PROTOCOLS, _commands(scenario, None, url))
     return {
-        name: {
-            str(index): _command(request, scenario, protocol, url)
-            for index, request in enumerate(_requests(scenario, protocol))
-        }
+        name: _commands(scenario, protocol, url)
         for name, protocol in PROTOCOLS.items()
         if scenario.plays_over(name)
     }
 
 
-def _requests(scenario: Scenario, protocol: WireProtocol) -> list[Captured]:
+def _commands(scenario: Scenario, protocol: WireProtocol | None, url: str) -> dict[str, str]:
+    fields = "".join(
+        f" \\\n  -H {shlex.quote(f'{name}: {value}')}"
+        for name, value in _headers(scenario, protocol).items()
+    )
+    commands = {}
+    for index, (method, target, body) in enumerate(_requests(scenario, protocol)):
+        data = "" if body is None else f" \\\n  -d {shlex.quote(json.dumps(body))}"
+        command = f"curl -sN -X {method} {shlex.quote(url + target)}{fields}{data}"
+        if len(command) > _LONGEST:
+            command = f"# The command has {len(command):,} characters, too many for a shell."
+        commands[str(index)] = command
+    return commands
+
+
+_Sent = tuple[str, str, Any]
+"""Method, target and body of a request; None: without a body."""
+
+
+def _headers(scenario: Scenario, protocol: WireProtocol | None) -> dict[str, str]:
+    own = {} if protocol is None else protocol.client.headers
+    return {"content-type": "application/json", **own, SCENARIO_HEADER: scenario.name}
+
+
+def _requests(scenario: Scenario, protocol: WireProtocol | None) -> list[_Sent]:
     """What a client sends for the turns, as far as that is known."""
-    requests: list[Captured] = []
-    try:
-        for request in client_requests(scenario, protocol):
-            requests.append(request)
-            if len(requests) == _MOST_TURNS:
-                break
-    except (MockLLMError, ValueError):  # such as a turn that cannot be played over the API
-        return requests
+    if scenario.route is not None:
+        return [_route_request(scenario, scenario.route)] * len(scenario.turns)
+    requests: list[_Sent] = []
+    if protocol is not None:
+        # It ends early at a turn that cannot be played over the API.
+        with suppress(MockLLMError, ValueError):
+            for request in islice(client_requests(scenario, protocol), _MOST_TURNS):
+                parts = urlsplit(request.url)
+                target = parts.path + (f"?{parts.query}" if parts.query else "")
+                requests.append(("POST", target, json.loads(request.request_body)))
     return requests
 
 
-def _command(request: Captured, scenario: Scenario, protocol: WireProtocol, url: str) -> str:
-    body = json.dumps(json.loads(request.request_body))
-    headers = {"content-type": "application/json", **protocol.client.headers}
-    headers[SCENARIO_HEADER] = scenario.name
-    lines = [f"curl -sN {shlex.quote(url + _target(request))}"]
-    lines += [f"  -H {shlex.quote(f'{name}: {value}')}" for name, value in headers.items()]
-    lines.append(f"  -d {shlex.quote(body)}")
-    return _bounded(" \\\n".join(lines))
-
-
-def _target(request: Captured) -> str:
-    parts = urlsplit(request.url)
-    return parts.path + (f"?{parts.query}" if parts.query else "")
-
-
-def _bounded(command: str) -> str:
-    if len(command) <= _LONGEST:
-        return command
-    return f"# The command has {len(command):,} characters, too many for a shell."
-
-
-def _route_command(scenario: Scenario, route: RouteSpec, url: str) -> str:
-    target, body = _route_request(scenario, route)
-    lines = [f"curl -s -X {route.method} {shlex.quote(url + target)}"]
-    lines.append(f"  -H {shlex.quote(f'{SCENARIO_HEADER}: {scenario.name}')}")
-    if body is not None:
-        lines.append("  -H 'content-type: application/json'")
-        lines.append(f"  -d {shlex.quote(json.dumps(body))}")
-    return _bounded(" \\\n".join(lines))
-
-
-def _route_request(scenario: Scenario, route: RouteSpec) -> tuple[str, Any]:
-    """A target of a route, and a body that its conditions hold for; None: without one."""
+def _route_request(scenario: Scenario, route: RouteSpec) -> _Sent:
+    """A request for a route that its conditions hold for."""
     match = scenario.match or Match()
     path = re.sub(r"\{\w+\}|\*", "1", route.path)
     query = {name: _example(condition) for name, condition in match.query}
-    return path + (f"?{urlencode(query)}" if query else ""), match.body
+    return route.method, path + (f"?{urlencode(query)}" if query else ""), match.body
 
 
 def _example(condition: TextCondition) -> str:
@@ -114,25 +105,20 @@ def _example(condition: TextCondition) -> str:
 def test_text(scenario: Scenario) -> str:
     """A test that has the conversation of a scenario, over the first API that it plays over."""
     protocol = next((api for name, api in PROTOCOLS.items() if scenario.plays_over(name)), None)
-    if scenario.route is not None:
-        requests = _route_requests(scenario, scenario.route)
-    elif protocol is not None:
-        requests = _api_requests(scenario, protocol)
-    else:
+    if protocol is None and scenario.route is None:
         return ""
-    headers = {} if protocol is None else protocol.client.headers
+    turns = [turn if protocol is None else turn.for_api(protocol.name) for turn in scenario.turns]
+    requests = [
+        (*request, _statuses(turn, scenario))
+        for request, turn in zip(_requests(scenario, protocol), turns, strict=False)
+    ]
     template = (files("mockllm.ui") / "copied_test.txt").read_text("utf-8")
     return template.format(
         given=_given(scenario),
-        headers=_literal(
-            {"content-type": "application/json", **headers, SCENARIO_HEADER: scenario.name}
-        ),
+        headers=_literal(_headers(scenario, protocol)),
         requests=_literal(requests),
         name=scenario.name.replace("-", "_"),
     )
-
-
-_Turn = tuple[str, str, Any, list[tuple[int | None, ...]]]
 
 
 def _given(scenario: Scenario) -> str:
@@ -141,22 +127,6 @@ def _given(scenario: Scenario) -> str:
     file = str(Path(scenario.file).absolute())
     chosen = f"(SCENARIO,) = [one for one in load(FILE) if one.name == {scenario.name!r}]"
     return f"FILE = {file!r}\n{chosen}"
-
-
-def _api_requests(scenario: Scenario, protocol: WireProtocol) -> list[_Turn]:
-    return [
-        ("POST", _target(request), json.loads(request.request_body), _statuses(turn, scenario))
-        for request, turn in zip(
-            _requests(scenario, protocol),
-            [turn.for_api(protocol.name) for turn in scenario.turns],
-            strict=False,
-        )
-    ]
-
-
-def _route_requests(scenario: Scenario, route: RouteSpec) -> list[_Turn]:
-    target, body = _route_request(scenario, route)
-    return [(route.method, target, body, _statuses(turn, scenario)) for turn in scenario.turns]
 
 
 def _statuses(turn: TurnSpec, scenario: Scenario) -> list[tuple[int | None, ...]]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -112,7 +114,7 @@ def _text(scenario: Scenario) -> tuple[str, int, str]:
     """The text of a scenario, its first line in its file, and why it is not that of the file."""
     if not scenario.file:
         why = "It was not loaded from a file that the server knows, so this is written anew."
-        return (*_shortened(dump(scenario), 1, why),)
+        return _shortened(dump(scenario), 1, why)
     try:
         with Path(scenario.file).open("rb") as file:
             text = file.read(MAX_FILE + 1).decode()
@@ -125,10 +127,10 @@ def _text(scenario: Scenario) -> tuple[str, int, str]:
         reason = "is broken now"
     else:
         if document is not None:
-            return (*_shortened(document[0], document[1], ""),)
+            return _shortened(*document, "")
         reason = "does not have it any more"
     why = f"{scenario.file} {reason}, so this is written anew from what is served."
-    return (*_shortened(dump(scenario), 1, why),)
+    return _shortened(dump(scenario), 1, why)
 
 
 def _shortened(text: str, line: int, why: str) -> tuple[str, int, str]:
@@ -138,31 +140,19 @@ def _shortened(text: str, line: int, why: str) -> tuple[str, int, str]:
     return text[:_LONGEST_TEXT], line, f"{why} {note}".strip()
 
 
+_MARK = re.compile(r"^---[ \t]*(?:#[^\n]*)?\r?(?:\n|\Z)|^(?=---\s)", re.MULTILINE)
+"""Where a YAML document begins: after its mark, or at one that has the document beside it."""
+
+
 def _document(text: str, scenario: Scenario) -> tuple[str, int] | None:
     """The document of a scenario in the text of its file, and its first line; None where it is not
     there."""
-    firsts: list[int] = []
-    index = None
-    for document in nodes.documents(text, scenario.file):
-        root = document.root
-        firsts.append(root.mark.line)
-        name = root.entries.get("scenario") if isinstance(root, nodes.Mapping) else None
-        if isinstance(name, nodes.Scalar) and name.value == scenario.name:
-            index = len(firsts) - 1
-    if index is None:
-        return None
-    lines = text.split("\n")
-    first = 0 if index == 0 else _after_mark(lines, firsts[index])
-    end = len(lines)
-    if index + 1 < len(firsts):
-        end = _after_mark(lines, firsts[index + 1]) - 1
-    return "\n".join(lines[first:end]).rstrip("\n") + "\n", first + 1
-
-
-def _after_mark(lines: Sequence[str], line: int) -> int:
-    """The line after the `---` that a document begins with."""
-    for at in range(min(line, len(lines) - 1), -1, -1):
-        if lines[at].startswith("---"):
-            after = lines[at][3:].strip()
-            return at if after and not after.startswith("#") else at + 1
-    return line
+    marks = [mark.span() for mark in _MARK.finditer(text)]
+    for (_, begin), (end, _) in pairwise([(0, 0), *marks, (len(text), len(text))]):
+        for document in nodes.documents(text[begin:end], scenario.file):
+            root = document.root
+            name = root.entries.get("scenario") if isinstance(root, nodes.Mapping) else None
+            if isinstance(name, nodes.Scalar) and name.value == scenario.name:
+                line = text.count("\n", 0, begin) + 1
+                return text[begin:end].rstrip("\n") + "\n", line
+    return None

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 from typing import Any
 
 from mockllm.core.request import Request
@@ -47,8 +46,6 @@ _GLOB = re.compile(r"([*?[])")
 _NO_TEXT = re.compile("[\ud800-\udfff]+")
 """Half of a surrogate pair: no YAML can have it."""
 
-_EXTRAS = ("model", "system", "tools", "stream", "body")
-
 
 @dataclass(frozen=True, slots=True)
 class Skeleton:
@@ -60,7 +57,6 @@ class Skeleton:
 
     text: str
     file: str
-    scenario: Scenario
 
 
 def request_skeleton(
@@ -169,11 +165,9 @@ def _beginnings(
     since = [turn for turn in history if turn.end > last]
     user = _condition(request.messages[last].text) if users else None
     if user is not None:
-        for match in _further(Match(user=user), request):
-            yield match, _earlier(since)
-    for match in _further(Match(), request):
-        if match.conditions:
-            yield match, _earlier(history)
+        yield from ((match, _earlier(since)) for match in _further(Match(user=user), request))
+    without_user = _further(Match(), request)
+    yield from ((match, _earlier(history)) for match in without_user if match.conditions)
     if not served.fallbacks:
         yield Match(anything=True), _earlier(history)
 
@@ -184,38 +178,34 @@ def _earlier(history: Sequence[ModelTurn]) -> tuple[TurnSpec, ...]:
 
 
 def _further(match: Match, request: Request) -> Iterator[Match]:
-    """A match with as few further conditions as possible first."""
-    extras = [one for name in _EXTRAS if (one := _extra(name, request))]
-    for count in range(len(extras) + 1):
-        for chosen in combinations(extras, count):
-            fields: dict[str, Any] = {}
-            for one in chosen:
-                fields |= one
-            yield replace(match, **fields)
+    """A match with more and more further conditions that the request meets."""
+    model, system = _GLOB.sub(r"[\1]", request.model), _condition(request.system)
+    tools = tuple(tool.name for tool in request.tools if _TOOL(tool.name))
+    yield match
+    if model and not _NO_TEXT.search(model):
+        yield (match := replace(match, model=model))
+    if system is not None:
+        yield (match := replace(match, system=system))
+    if tools:
+        yield (match := replace(match, tools=tools[:_MOST_CALLS]))
+    yield (match := replace(match, stream=request.stream))
+    if body := _plain(request.body):
+        yield replace(match, body=body)
 
 
-def _extra(name: str, request: Request) -> dict[str, Any]:
-    """One more condition that a request meets; {} where it has nothing for that."""
-    match name:
-        case "model" if request.model and not _NO_TEXT.search(request.model):
-            return {"model": _GLOB.sub(r"[\1]", request.model)}
-        case "system" if (system := _condition(request.system)) is not None:
-            return {"system": system}
-        case "tools" if names := tuple(tool.name for tool in request.tools if _TOOL(tool.name)):
-            return {"tools": names[:_MOST_CALLS]}
-        case "stream":
-            return {"stream": request.stream}
-        case "body":
-            fields = {key: value for key, value in request.body.items() if _is_plain(value)}
-            body = {key: value for key, value in fields.items() if not _NO_TEXT.search(key)}
-            return {"body": body} if body else {}
-    return {}
-
-
-def _is_plain(value: Any) -> bool:
-    if isinstance(value, str):
-        return len(value) <= _MOST_BODY and not _NO_TEXT.search(value)
-    return isinstance(value, int | float | bool)
+def _plain(fields: Any) -> dict[str, Any]:
+    """The short values of a JSON object or a form, as far as YAML can have them."""
+    if not isinstance(fields, Mapping):
+        return {}
+    return {
+        name: value
+        for name, value in fields.items()
+        if not _NO_TEXT.search(name)
+        and (
+            isinstance(value, int | float | bool)
+            or (isinstance(value, str) and len(value) <= _MOST_BODY and not _NO_TEXT.search(value))
+        )
+    }
 
 
 def _condition(text: str) -> TextCondition | None:
@@ -248,7 +238,7 @@ def _written(served: ScenarioIndex, scenario: Scenario, request: Request) -> Ske
     lines.append("# Change the answer, and the conditions if similar requests are to get it, too.")
     text = "\n".join((*lines, dump(scenario)))
     file = known.file if known is not None and known.file else f"{scenario.name}.yaml"
-    return Skeleton(text, file, scenario)
+    return Skeleton(text, file)
 
 
 _ANSWER = RouteAnswer(200, (), "json", {"answer": "Write the answer here."})
@@ -270,7 +260,7 @@ def route_skeleton(served: ScenarioIndex, request: RouteRequest) -> Skeleton | N
             continue
         if len(turns) == 1 and turns[0][0] == scenario:
             comment = "# For a route that nothing answers. Change the answer.\n"
-            return Skeleton(comment + text, f"{name}.yaml", scenario)
+            return Skeleton(comment + text, f"{name}.yaml")
     return None
 
 
@@ -288,15 +278,3 @@ def _matches(request: RouteRequest) -> Iterator[Match | None]:
     if fields:
         yield Match(body=fields)
         yield Match(query=tuple(query), body=fields)
-
-
-def _plain(fields: Any) -> dict[str, Any]:
-    """The short values of a JSON object or a form."""
-    if not isinstance(fields, Mapping):
-        return {}
-    return {
-        name: value
-        for name, value in fields.items()
-        if isinstance(value, int | float | bool)
-        or (isinstance(value, str) and len(value) <= _LONGEST)
-    }
