@@ -1,12 +1,11 @@
 """The conversation of a request as a person reads it: messages, calls, results, tools, settings.
 
 It is made from the neutral request, so it shows what matching reads. What a body has besides texts,
-calls and results (images, files, reasoning) is named and not shown.
+calls and results (images, files, reasoning) is in the body alone.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -43,11 +42,6 @@ def conversation_json(api: str, exchange: Exchange) -> dict[str, Any] | None:
     if left_out:
         cut = _part("other", f"{left_out:,} earlier messages are not shown; see the body.")
         shown.insert(0, {"role": "system", "parts": [cut]})
-    fields = _fields(request, protocol)
-    unread = _unread(request, fields)
-    if unread:
-        note = f"Also in the messages, and not shown here: {unread}. See the body."
-        shown.append({"role": "system", "parts": [_part("other", note)]})
     return {
         "messages": shown,
         "tools": [
@@ -57,7 +51,7 @@ def conversation_json(api: str, exchange: Exchange) -> dict[str, Any] | None:
             }
             for tool in request.tools
         ],
-        "settings": _settings(request, protocol, fields),
+        "settings": _settings(request, protocol),
     }
 
 
@@ -107,7 +101,7 @@ def _part(
 # Fields of the body
 
 
-def _fields(request: Request, protocol: WireProtocol) -> frozenset[str]:
+def _message_fields(request: Request, protocol: WireProtocol) -> set[str]:
     """The fields of the body that hold the messages: those in which clients write a user text,
     and those with the system prompt."""
     client = protocol.client
@@ -117,7 +111,7 @@ def _fields(request: Request, protocol: WireProtocol) -> frozenset[str]:
         texts = [text for text in _strings(value) if text.strip() in request.system]
         if request.system and sum(map(len, texts)) >= 0.9 * len(request.system):
             fields.add(name)
-    return frozenset(fields)
+    return fields
 
 
 def _strings(value: Any) -> Iterator[str]:
@@ -132,33 +126,10 @@ def _strings(value: Any) -> Iterator[str]:
             waiting += reversed(one)
 
 
-def _unread(request: Request, fields: frozenset[str]) -> str:
-    """How many strings of the messages the neutral request does not have, in words; "" for none.
-
-    Short ones without spaces are names, kinds and ids.
-    """
-    known = "\n".join(
-        [request.system]
-        + [message.text for message in request.messages]
-        + [call.arguments for message in request.messages for call in message.calls]
-    )
-    unknown = [
-        text
-        for name in sorted(fields)
-        for text in _strings(request.body.get(name))
-        if (len(text) > 80 or " " in text.strip()) and text not in known
-    ]
-    unknown = [text for text in unknown if json.dumps(text)[1:-1] not in known]
-    if not unknown:
-        return ""
-    several = "1 value" if len(unknown) == 1 else f"{len(unknown):,} values"
-    return f"{several} of {sum(map(len, unknown)):,} characters (such as files and reasoning)"
-
-
-def _settings(request: Request, protocol: WireProtocol, messages: frozenset[str]) -> dict[str, Any]:
+def _settings(request: Request, protocol: WireProtocol) -> dict[str, Any]:
     """The fields of a body besides messages and tools, and the model that a path names."""
     tools = protocol.client.tools([OfferedTool("name")])
-    left_out = {*messages, *tools}
+    left_out = {*_message_fields(request, protocol), *tools}
     settings: dict[str, Any] = {"model": request.model} if request.model else {}
     settings |= {name: value for name, value in request.body.items() if name not in left_out}
     return {shorten(name, _LONGEST_NAME): _setting(value) for name, value in settings.items()}

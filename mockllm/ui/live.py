@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from aiohttp import HttpVersion10, web
@@ -46,27 +47,25 @@ def event_bytes(name: str, data: Any) -> bytes:
     return f"event: {name}\ndata: {dumps(data)}\n\n".encode("ascii")
 
 
+@dataclass(frozen=True, slots=True)
 class Sources:
     """Where the events come from.
 
     Args:
         hello: the first event, for the host that a page was loaded from.
         away: called with why exchanges and sessions cannot be read now, and with "" when they can.
+        watch: called with what notes a request that changed while a page is open, and with None
+            when the last one is closed.
         shared: whether other processes answer requests, too: then nothing here notes them, and the
             journals are read again and again.
     """
 
-    def __init__(
-        self,
-        hello: Callable[[str], dict[str, Any]],
-        exchanges: Callable[[], Awaitable[Iterable[Exchange]]],
-        sessions: Callable[[], Awaitable[list[dict[str, Any]]]],
-        away: Callable[[str], None],
-        *,
-        shared: bool,
-    ) -> None:
-        self.hello, self.exchanges, self.sessions = hello, exchanges, sessions
-        self.away, self.shared = away, shared
+    hello: Callable[[str], dict[str, Any]]
+    exchanges: Callable[[], Awaitable[Iterable[Exchange]]]
+    sessions: Callable[[], Awaitable[list[dict[str, Any]]]]
+    away: Callable[[str], None]
+    watch: Callable[[Callable[[Exchange], None] | None], None]
+    shared: bool
 
 
 class _Page:
@@ -109,18 +108,10 @@ class _Page:
 
 
 class Live:
-    """Sends events to all pages that are open.
+    """Sends events to all pages that are open."""
 
-    Args:
-        watch: called with what notes a request that changed while a page is open, and with None
-            when the last one is closed.
-    """
-
-    def __init__(
-        self, sources: Sources, watch: Callable[[Callable[[Exchange], None] | None], None]
-    ) -> None:
+    def __init__(self, sources: Sources) -> None:
         self._sources = sources
-        self._watch = watch
         self._pages: set[_Page] = set()
         self._changed: dict[tuple[str, int], Exchange] = {}
         self._timer: asyncio.TimerHandle | None = None
@@ -128,10 +119,6 @@ class Live:
         self._task: asyncio.Task[None] | None = None
         self._polling: asyncio.Task[None] | None = None
         self._closed = False
-
-    @property
-    def pages(self) -> int:
-        return len(self._pages)
 
     def changed(self, exchange: Exchange) -> None:
         """Notes a request that came, or whose answer is over."""
@@ -146,11 +133,6 @@ class Live:
             encoded = event_bytes(name, data)
             for page in self._pages:
                 page.put(encoded)
-
-    def sessions_changed(self) -> None:
-        if self._later is None and self._pages:
-            loop = asyncio.get_running_loop()
-            self._later = loop.call_later(_SESSIONS_EACH, self._send_sessions)
 
     def close(self) -> None:
         self._closed = True
@@ -173,7 +155,9 @@ class Live:
             encoded += event_bytes("skipped", {"count": len(left_out)})
         for page in self._pages:
             page.put(encoded, len(changed))
-        self.sessions_changed()
+        if self._later is None and self._pages:
+            loop = asyncio.get_running_loop()
+            self._later = loop.call_later(_SESSIONS_EACH, self._send_sessions)
 
     def _send_sessions(self) -> None:
         self._later = None
@@ -198,7 +182,7 @@ class Live:
         page = _Page()
         self._pages.add(page)
         if not self._sources.shared:
-            self._watch(self.changed)
+            self._sources.watch(self.changed)
         elif self._polling is None:
             self._polling = asyncio.create_task(self._poll())
         try:
@@ -210,11 +194,11 @@ class Live:
         finally:
             self._pages.discard(page)
             if not self._pages:
-                self._rest()
+                self._stop_watching()
         return CLOSE
 
-    def _rest(self) -> None:
-        self._watch(None)
+    def _stop_watching(self) -> None:
+        self._sources.watch(None)
         self._changed.clear()
         if self._polling is not None:
             self._polling.cancel()

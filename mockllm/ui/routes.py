@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from aiohttp import web
 
-from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import MockLLMError, Problem, RequestError, UsageError
 from mockllm.protocols import PROTOCOLS
-from mockllm.replay.compilation.http_answer import HttpAnswer, bytes_answer
+from mockllm.replay.compilation.http_answer import json_answer
 from mockllm.replay.sessions.exchange import Exchange, Sent
 from mockllm.replay.sessions.session import Session
 from mockllm.replay.turn_answer import route_turn_answer, turn_answer, usual_request
@@ -24,8 +23,8 @@ from mockllm.server.control.routes import base_urls
 from mockllm.server.control.server_view import KEEPS, ServerView
 from mockllm.server.http.delivery import deliver
 from mockllm.ui.live import MOST_ROWS, Live, Sources
-from mockllm.ui.rows import dumps, problem_json, row, session_json
-from mockllm.ui.shown_answers import made_sent, sent_of
+from mockllm.ui.rows import problem_json, row, session_json
+from mockllm.ui.shown_answers import made_answer, sent_of
 from mockllm.ui.site_files import file_answer
 from mockllm.ui.stream_json import stream_json
 
@@ -42,16 +41,14 @@ class LivePage:
             self._exchanges,
             self._session_list,
             self._store_away,
-            shared=server.shared is not None,
+            server.set_watch,
+            server.shared is not None,
         )
-        self.live = Live(sources, self._set_watch)
+        self.live = Live(sources)
         self._away = ""
         recorded = self._answers.recorded
         if recorded is not None:
             recorded.publish = lambda line: self.live.publish("recorded", [line])
-
-    def _set_watch(self, watch: Callable[[Exchange], None] | None) -> None:
-        self._server.watch = watch
 
     def close(self) -> None:
         self.live.close()
@@ -94,7 +91,8 @@ class LivePage:
         value = await self._read(steps, query, headers.get("host", ""))
         if value is None:
             return await deliver(request, file_answer("/".join(steps), headers), sent)
-        return await deliver(request, _json_answer(value, fields), sent)
+        fields = {"x-content-type-options": "nosniff", **fields}
+        return await deliver(request, json_answer(200, value, fields), sent)
 
     async def _read(
         self, steps: list[str], query: Mapping[str, str], host: str
@@ -249,11 +247,11 @@ class LivePage:
 
         def made() -> dict[str, Any]:
             if scenario.route is not None:
-                return stream_json(made_sent(route_turn_answer(scenario, turn), 1.0), None)
+                return stream_json(made_answer(route_turn_answer(scenario, turn), 1.0), None)
             protocol = PROTOCOLS[api]
             request = usual_request(scenario, protocol, stream=True, fields={})
             answer = turn_answer(scenario, turn, protocol, request, attempt=attempt)
-            return stream_json(made_sent(answer, speed or 1.0), protocol)
+            return stream_json(made_answer(answer, speed or 1.0), protocol)
 
         try:
             return await asyncio.to_thread(made)
@@ -275,12 +273,6 @@ def _numbered(session: Session, number: str) -> Exchange:
             status=404,
         )
     raise RequestError(f"The session {session.name!r} has no request {number[:40]!r}.", status=404)
-
-
-def _json_answer(value: Any, fields: Mapping[str, str]) -> HttpAnswer:
-    head = {"content-type": "application/json", "x-content-type-options": "nosniff", **fields}
-    data = dumps(value).encode("ascii")
-    return bytes_answer(200, head.items(), [TimedBytes(0, data)], streamed=False)
 
 
 def _version() -> str:

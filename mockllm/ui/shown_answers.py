@@ -11,12 +11,12 @@ from mockllm.framing.content_coding import decompressed
 from mockllm.matching.positions import turn_at
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.client_requests import parsed_request
-from mockllm.replay.compilation.http_answer import HttpAnswer
+from mockllm.replay.compilation.http_answer import HttpAnswer, bytes_answer
 from mockllm.replay.sessions.exchange import Exchange, PassedAnswer
 from mockllm.replay.turn_answer import turn_answer
 from mockllm.scenario.model import Scenario
 from mockllm.server.control.server_view import KEEPS, SentAnswers
-from mockllm.ui.stream_json import SentAnswer, left_of
+from mockllm.ui.stream_json import ShownAnswer, left_of
 
 _KEPT = f"Each process keeps the last {KEEPS} answers that it sent."
 
@@ -26,7 +26,7 @@ _MOST_COMPARED = 2000
 
 def sent_of(
     exchange: Exchange, kept: SentAnswers | None, scenario: Scenario | None, speed: float
-) -> tuple[SentAnswer | None, str]:
+) -> tuple[ShownAnswer | None, str]:
     """The answer to a request; None, and why.
 
     Args:
@@ -51,43 +51,32 @@ def sent_of(
         "Made again from the scenario as it is now: these bytes are not kept, or another process "
         "sent them. When each part left is not known."
     )
-    sent = made_sent(answer, speed, note=note)
+    sent = made_answer(answer, speed, note=note)
     return replace(sent, fault=exchange.fault, struck_after=exchange.struck_after), ""
 
 
-def made_sent(answer: HttpAnswer, speed: float, note: str = "") -> SentAnswer:
-    """An answer that was not sent, but compiled."""
-    return SentAnswer(
-        status=answer.status,
-        headers=answer.headers,
-        parts=list(zip(_due(answer, speed), answer.data, strict=True)),
-        left=(),
-        streamed=answer.streamed,
-        ending=answer.ending,
-        reason=answer.reason,
+def made_answer(answer: HttpAnswer, speed: float, *, note: str = "") -> ShownAnswer:
+    """An answer that is not sent, as it would be."""
+    due = [round(at / speed) if speed > 0 else 0 for at in answer.times]
+    return ShownAnswer(
+        answer,
+        due,
         source="made again",
         note=note,
         timed=answer.timed and speed > 0,
-        segmented=answer.segmented,
         fault="" if answer.fault is None else answer.fault.faults,
         struck_after=None if answer.fault is None else answer.fault.struck,
     )
 
 
-def _due(answer: HttpAnswer, speed: float) -> list[int]:
-    if speed <= 0:
-        return [0] * len(answer.times)
-    return [round(at / speed) for at in answer.times]
-
-
 def _sent(
     exchange: Exchange, answer: HttpAnswer, scenario: Scenario | None, speed: float
-) -> SentAnswer:
+) -> ShownAnswer:
     at_once = not exchange.marks and not exchange.in_use and not exchange.broken_off
     all_at = round(exchange.duration * 1_000_000) if at_once else None
     short = exchange.bytes_sent < answer.size and not exchange.in_use
     return replace(
-        made_sent(answer, speed),
+        made_answer(answer, speed),
         left=list(left_of(answer.data, exchange.marks or (), all_at=all_at)),
         source="sent",
         note="The answer is still being sent." if exchange.in_use else "",
@@ -98,10 +87,11 @@ def _sent(
     )
 
 
-def _passed(exchange: Exchange, passed: PassedAnswer) -> SentAnswer:
+def _passed(exchange: Exchange, passed: PassedAnswer) -> ShownAnswer:
     """What a service answered."""
     chunks, note = tuple(passed.chunks), ""
-    coding = next((value for name, value in passed.headers if name == "content-encoding"), "")
+    headers = dict(reversed(passed.headers))
+    coding = headers.get("content-encoding", "")
     if coding:
         note = f"Shown without the {coding} of the service. "
         try:
@@ -110,14 +100,16 @@ def _passed(exchange: Exchange, passed: PassedAnswer) -> SentAnswer:
             note = f"Not decoded: {error}. "
     if passed.left_out:
         note += f"{passed.left_out:,} more bytes came, and are not kept here. "
-    kind = next((value for name, value in passed.headers if name == "content-type"), "")
-    return SentAnswer(
-        status=passed.status,
-        headers=passed.headers,
-        parts=[(None, chunk.data) for chunk in chunks],
-        left=[chunk.at for chunk in chunks],
-        streamed="event-stream" in kind,
+    answer = bytes_answer(
+        passed.status,
+        passed.headers,
+        chunks,
+        streamed="event-stream" in headers.get("content-type", ""),
         ending="complete" if exchange.complete else "closed",
+    )
+    return ShownAnswer(
+        answer,
+        left=answer.times,
         note=note.strip(),
         timed=True,
         fault=exchange.fault,
@@ -145,41 +137,26 @@ def _made_again(exchange: Exchange, scenario: Scenario, quirks: tuple[str, ...])
 # Quirks
 
 
-def _quirks(
-    exchange: Exchange, answer: HttpAnswer, scenario: Scenario | None
-) -> dict[int, str] | None:
+def _quirks(exchange: Exchange, answer: HttpAnswer, scenario: Scenario | None) -> dict[int, str]:
     """By the number of a part, the quirks that made it: those parts that the same answer without
     quirks does not have."""
     names = exchange.quirks
-    if scenario is not None and exchange.position is not None:
-        spec = turn_at(scenario, exchange.position, exchange.api or "")
-        names += () if spec is None or spec.wire is None else spec.wire.quirks
-    if not names or not answer.streamed or len(answer.data) > _MOST_COMPARED:
-        return None
-    try:
-        plain = None if scenario is None else _plain(exchange, scenario)
-    except MockLLMError:  # the scenario is another one now
-        plain = None
-    if plain is None:
-        return None
-    label = ", ".join(dict.fromkeys(names))
-    return dict.fromkeys(_only_in(answer.data, plain.data), label)
-
-
-def _plain(exchange: Exchange, scenario: Scenario) -> HttpAnswer | None:
-    protocol = PROTOCOLS.get(exchange.api or "")
-    spec = turn_at(scenario, exchange.position or 0, exchange.api or "")
-    if protocol is None or spec is None or exchange.turn is None or exchange.body_size is not None:
-        return None
+    if scenario is None or exchange.position is None or len(answer.data) > _MOST_COMPARED:
+        return {}
+    spec = turn_at(scenario, exchange.position, exchange.api or "")
+    names += () if spec is None or spec.wire is None else spec.wire.quirks
+    if not names or not answer.streamed or exchange.body_size is not None:
+        return {}
     turns = tuple(
-        replace(turn, wire=replace(turn.wire, quirks=())) if turn.wire is not None else turn
+        turn if turn.wire is None else replace(turn, wire=replace(turn.wire, quirks=()))
         for turn in scenario.turns
     )
-    plain = replace(scenario, turns=turns)
     try:
-        return _made_again(exchange, plain, ())
-    except RequestError:
-        return None
+        plain = _made_again(exchange, replace(scenario, turns=turns), ())
+    except MockLLMError:  # the scenario is another one now
+        return {}
+    label = ", ".join(dict.fromkeys(names))
+    return dict.fromkeys(_only_in(answer.data, plain.data), label)
 
 
 def _only_in(parts: Iterable[bytes], others: Iterable[bytes]) -> list[int]:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass
+from itertools import zip_longest
 from typing import Any
 
 from mockllm.core import events as ev
@@ -19,6 +20,7 @@ from mockllm.core.visible_bytes import Piece, plain_lines, visible_lines
 from mockllm.errors import MockLLMError
 from mockllm.framing.sse import SSEDecoder
 from mockllm.protocols.base import WireProtocol
+from mockllm.replay.compilation.http_answer import HttpAnswer
 
 _MOST_PARTS = 20_000
 _MOST_BYTES = 20 * 1024 * 1024
@@ -27,11 +29,11 @@ _LONGEST = 200_000
 
 
 @dataclass(frozen=True, slots=True)
-class SentAnswer:
+class ShownAnswer:
     """An answer as it was sent, or would be.
 
     Args:
-        parts: of the body; times in microseconds after the start, None where nothing was due.
+        due: when each part of the body is due, in microseconds; () where nothing was due.
         left: when each part left, in microseconds after the start; None: not sent, or not known.
         source: `sent`, or `made again` from the scenario.
         gone_after: the bytes of the body that were written before the client left, or the server
@@ -40,59 +42,55 @@ class SentAnswer:
         quirks: by the number of a part, what changed it.
     """
 
-    status: int
-    headers: tuple[tuple[str, str], ...]
-    parts: Sequence[tuple[int | None, bytes]]
-    left: Sequence[int | None]
-    streamed: bool
-    ending: str = "complete"
-    reason: str | None = None
+    answer: HttpAnswer
+    due: Sequence[int] = ()
+    left: Sequence[int | None] = ()
     source: str = "sent"
     note: str = ""
     timed: bool = False
-    segmented: bool = False
     fault: str = ""
     struck_after: int | None = None
     gone_after: int | None = None
-    quirks: Mapping[int, str] | None = None
+    quirks: Mapping[int, str] = field(default_factory=dict)
 
 
-def stream_json(sent: SentAnswer, protocol: WireProtocol | None) -> dict[str, Any]:
+def stream_json(shown: ShownAnswer, protocol: WireProtocol | None) -> dict[str, Any]:
     """The JSON of the stream view."""
-    reading = _Reading(protocol if sent.streamed and sent.status < 300 else None)
-    parts, offset, quirks = [], 0, sent.quirks or {}
-    for number, (at, data) in enumerate(sent.parts):
+    answer = shown.answer
+    reading = _Reading(protocol if answer.streamed and answer.status < 300 else None)
+    parts, offset = [], 0
+    for number, (data, at, left) in enumerate(zip_longest(answer.data, shown.due, shown.left)):
         if number >= _MOST_PARTS or offset + len(data) > _MOST_BYTES:
             break
         parts.append(
             {
                 "at": at,
-                "left": sent.left[number] if number < len(sent.left) else None,
+                "left": left,
                 "size": len(data),
                 "offset": offset,
                 "lines": _lines(data),
-                "events": [_event(one) for one in reading.feed(data)],
-                "quirk": quirks.get(number, ""),
-                "segment": sent.segmented and sent.streamed,
+                "events": [_event(event) for event in reading.feed(data)],
+                "quirk": shown.quirks.get(number, ""),
+                "segment": answer.segmented and answer.streamed,
             }
         )
         offset += len(data)
     return {
-        "source": sent.source,
-        "note": sent.note,
-        "status": sent.status,
-        "reason": reason_phrase(sent.status) if sent.reason is None else sent.reason,
-        "headers": [list(header) for header in sent.headers],
-        "streamed": sent.streamed,
-        "ending": sent.ending,
-        "fault": sent.fault,
-        "struck_after": sent.struck_after,
-        "timed": sent.timed,
-        "size": sum(len(data) for _, data in sent.parts),
-        "gone_after": sent.gone_after,
+        "source": shown.source,
+        "note": shown.note,
+        "status": answer.status,
+        "reason": reason_phrase(answer.status) if answer.reason is None else answer.reason,
+        "headers": [list(header) for header in answer.headers],
+        "streamed": answer.streamed,
+        "ending": answer.ending,
+        "fault": shown.fault,
+        "struck_after": shown.struck_after,
+        "timed": shown.timed,
+        "size": answer.size,
+        "gone_after": shown.gone_after,
         "parts": parts,
-        "unshown": len(sent.parts) - len(parts),
-        "sum": _sum(sent, protocol, reading),
+        "unshown": len(answer.data) - len(parts),
+        "sum": _sum(answer, protocol, reading),
     }
 
 
@@ -157,26 +155,15 @@ class _Reading:
 
 
 def _event(event: ev.Event) -> dict[str, Any]:
+    names = [known.name for known in fields(event)]
     values = {
-        name: value
-        for name in _names(event)
-        if (value := getattr(event, name)) not in (None, "", False)
+        name: value for name in names if (value := getattr(event, name)) not in (None, "", False)
     }
     return {
         "kind": type(event).__name__,
         "summary": _summary(event),
         "fields": {name: _value(value) for name, value in values.items()},
     }
-
-
-_NAMES: dict[type, tuple[str, ...]] = {}
-
-
-def _names(event: ev.Event) -> tuple[str, ...]:
-    kind = type(event)
-    if kind not in _NAMES:
-        _NAMES[kind] = tuple(field.name for field in fields(event))
-    return _NAMES[kind]
 
 
 def _value(value: Any) -> Any:
@@ -210,8 +197,8 @@ def _summary(event: ev.Event) -> str:
 # The sum
 
 
-def _sum(sent: SentAnswer, protocol: WireProtocol | None, reading: _Reading) -> dict[str, Any]:
-    turn = reading.turn() if sent.streamed else _body_turn(sent, protocol, reading)
+def _sum(answer: HttpAnswer, protocol: WireProtocol | None, reading: _Reading) -> dict[str, Any]:
+    turn = reading.turn() if answer.streamed else _body_turn(answer, protocol, reading)
     turn = Turn() if turn is None else turn
     usage = turn.usage
     error = [] if turn.error is None else [f"the stream has an error: {turn.error.message}"]
@@ -225,13 +212,12 @@ def _sum(sent: SentAnswer, protocol: WireProtocol | None, reading: _Reading) -> 
     }
 
 
-def _body_turn(sent: SentAnswer, protocol: WireProtocol | None, reading: _Reading) -> Turn | None:
+def _body_turn(answer: HttpAnswer, protocol: WireProtocol | None, reading: _Reading) -> Turn | None:
     """The turn of an answer that is not streamed; None where it has none."""
-    if protocol is None or sent.status >= 300:
+    if protocol is None or answer.status >= 300:
         return None
     try:
-        value = json.loads(b"".join(data for _, data in sent.parts))
-        return protocol.decode_body(value)
+        return protocol.decode_body(json.loads(b"".join(answer.data)))
     except (MockLLMError, ValueError, TypeError, LookupError, AttributeError) as error:
         reading.problems.append(shorten(f"the body cannot be read: {error}", 500))
         return None

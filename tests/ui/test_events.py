@@ -148,8 +148,9 @@ def test_requests_that_come_too_fast_are_counted() -> None:
         return []
 
     async def run() -> bytes:
-        sources = Sources(lambda _: {}, nothing, nothing, lambda _: None, shared=False)
-        live = Live(sources, lambda _: None)
+        live = Live(
+            Sources(lambda _: {}, nothing, nothing, lambda _: None, lambda _: None, shared=False)
+        )
         opened = _Page()
         live._pages.add(opened)
         for number in range(1, 501):

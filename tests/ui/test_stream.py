@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mockllm.core.timed_bytes import TimedBytes
 from mockllm.core.visible_bytes import plain_lines, visible_lines
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.compilation.http_answer import bytes_answer
 from mockllm.server.control.server_view import KEEPS, SentAnswers
-from mockllm.ui.stream_json import SentAnswer, left_of, stream_json
+from mockllm.ui.stream_json import ShownAnswer, left_of, stream_json
 from tests.conftest import Served
 from tests.entries import journal_entry
 from tests.ui.test_events import KEYS, ask
@@ -235,8 +236,8 @@ def test_each_part_left_with_the_write_that_completed_it(
 @given(st.lists(st.binary(min_size=1, max_size=60), max_size=8), st.sampled_from([*PROTOCOLS]))
 def test_any_bytes_have_a_view(parts: list[bytes], api: str) -> None:
     """Bytes that are no stream at all are shown, with what is wrong with them."""
-    sent = SentAnswer(200, (), [(0, one) for one in parts], [], True)
-    found = stream_json(sent, PROTOCOLS[api])
+    answer = bytes_answer(200, (), [TimedBytes(0, part) for part in parts], streamed=True)
+    found = stream_json(ShownAnswer(answer), PROTOCOLS[api])
     json.dumps(found)
     assert [part["size"] for part in found["parts"]] == list(map(len, parts))
 

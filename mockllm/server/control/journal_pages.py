@@ -6,18 +6,16 @@ what is made at a time is one entry.
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from mockllm.core.text import json_bytes
 from mockllm.errors import RequestError
 from mockllm.protocols.base import dumps
 from mockllm.replay.sessions.exchange import Exchange
 from mockllm.replay.sessions.session import Session
 from mockllm.server.control.query import whole_number
-
-_ascii = json.JSONEncoder(separators=(",", ":")).encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +73,7 @@ async def journal_parts(sessions: Iterable[Session], page: JournalPage) -> Async
             if entry.dropped:
                 missed += 1
                 continue
-            yield separator + _encoded(entry)
+            yield separator + json_bytes(dumps(entry.as_json()))
             separator = b","
             last = entry.number
         more = session.count > last
@@ -84,7 +82,7 @@ async def journal_parts(sessions: Iterable[Session], page: JournalPage) -> Async
     end: dict[str, Any] = {"dropped": dropped}
     if gaps:
         end["gaps"] = list(gaps)
-    yield b"]," + _ascii(end if not page.paged else end | _next(last, missed, more)).encode()[1:]
+    yield b"]," + dumps(end if not page.paged else end | _next(last, missed, more)).encode()[1:]
 
 
 def _of_page(entries: tuple[Exchange, ...], page: JournalPage) -> Iterable[Exchange]:
@@ -97,11 +95,3 @@ def _of_page(entries: tuple[Exchange, ...], page: JournalPage) -> Iterable[Excha
 
 def _next(last: int, missed: int, more: bool) -> dict[str, int | bool]:
     return {"missed": missed, "next": last, "more": more}
-
-
-def _encoded(entry: Exchange) -> bytes:
-    shown = entry.as_json()
-    try:
-        return dumps(shown).encode()
-    except UnicodeEncodeError:  # half of a surrogate pair, or a byte that is not UTF-8
-        return _ascii(shown).encode()

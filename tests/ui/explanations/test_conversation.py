@@ -93,16 +93,6 @@ def test_long_texts_are_shortened_with_their_size():
         assert (len(one["text"]), one["size"]) == (100_001, 10_000_000)
 
 
-def test_what_is_no_text_is_named():
-    with known("chat") as protocol:
-        image = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 500}}
-        content = [{"type": "text", "text": "What is it?"}, image]
-        body = {"model": "m", "messages": [{"role": "user", "content": content}]}
-        found = conversation(protocol, "m", body)
-        (note,) = parts(found, "other")
-        assert "1 value of 522 characters" in note["text"]
-
-
 def test_what_is_no_request_has_no_conversation():
     for api, body in (("chat", b"{"), ("chat", b""), ("none", b"{}"), ("", b"x")):
         exchange = journal_entry("POST", "/", {}, body, api=api)
