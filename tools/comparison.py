@@ -14,10 +14,13 @@ from typing import Any
 from mockllm.core.frame import Frame
 from mockllm.core.text import shorten
 from mockllm.protocols.base import WireProtocol
-from mockllm.protocols.normalisation import is_made_up
+from mockllm.protocols.extra import is_made_up
 from mockllm.protocols.records import Normalisation
 
 __all__ = ["difference_of_frames", "first_difference", "normalized", "value_of"]
+
+_REPLACED = {"response.output_item.added": "encrypted_content"}
+"""By the `type` of an event, the field of its `item` that a later event has in its final form."""
 
 ABSENT = object()
 """The value of a missing field or event in a comparison."""
@@ -41,7 +44,7 @@ def _compared(protocol: WireProtocol, frames: Sequence[Frame]) -> list[Any]:
 def _normal_event(rules: Normalisation, value: Any) -> object:
     """The value of an event as comparisons see it; it is changed."""
     type = value.get("type") if isinstance(value, dict) else None
-    replaced = rules.replaced.get(type) if isinstance(type, str) else None
+    replaced = _REPLACED.get(type) if isinstance(type, str) else None
     if replaced is not None and isinstance(value.get("item"), dict):
         value["item"].pop(replaced, None)
     return normal_value(rules, value, "")

@@ -23,8 +23,7 @@ from mockllm.core.timeline import fold
 from mockllm.core.turn import Opaque, Turn
 from mockllm.errors import MockLLMError
 from mockllm.protocols.base import WireProtocol, dumps
-from mockllm.protocols.normalisation import answer_in, in_envelope, is_made_up
-from mockllm.protocols.records import ObjectPlace
+from mockllm.protocols.records import Normalisation, ObjectPlace
 
 Json = dict[str, Any]
 Extra = Mapping[str, Json]
@@ -34,6 +33,22 @@ _MOST = 16_000
 
 _MOST_BRACKETS = 50
 """YAML may not nest more deeply."""
+
+
+# The form of a body among the events of a stream
+
+
+def in_envelope(protocol: WireProtocol, body: dict[str, Any]) -> dict[str, Any]:
+    """A body as the events of a stream hold it."""
+    envelope = protocol.normalize.envelope
+    return {envelope: body} if envelope else body
+
+
+def answer_in(protocol: WireProtocol, value: dict[str, Any]) -> dict[str, Any]:
+    """The inverse of `in_envelope`."""
+    envelope = protocol.normalize.envelope
+    inner: dict[str, Any] = value[envelope] if envelope else value
+    return inner
 
 
 # Adding
@@ -244,6 +259,13 @@ class _Search:
         if first in ("", 0, []) or any(value != first for value in values[1:]):
             return False
         return not any(text in self._texts or not text.isprintable() for text in _strings(first))
+
+
+def is_made_up(rules: Normalisation, path: str, key: str) -> bool:
+    """Whether a field of an object at a path is none that the service adds."""
+    inner = f"{path}.{key}" if path else key
+    only = rules.answer_fields.get(path)
+    return inner in rules.made_up or (only is not None and key not in only)
 
 
 def _strings(value: Any) -> Iterator[str]:

@@ -190,8 +190,6 @@ class Normalisation:
         made_up: the fields that the service generates anew: ids, times, padding.
         answer_fields: by the path of an object, its fields that belong to the answer; the others
             repeat the configuration, and services add such fields often.
-        replaced: by the `type` of an event, the field of its `item` that a later event repeats in
-            its final form.
         keepalive: the `type` of events that depend on the time only.
         envelope: the field of an event that holds the object which a body is; "" if events and
             bodies have the same fields.
@@ -201,7 +199,6 @@ class Normalisation:
 
     made_up: frozenset[str] = frozenset()
     answer_fields: Mapping[str, frozenset[str]] = field(default_factory=dict)
-    replaced: Mapping[str, str] = field(default_factory=dict)
     keepalive: frozenset[str] = frozenset()
     envelope: str = ""
     usage: str = "usage"

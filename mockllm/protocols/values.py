@@ -19,6 +19,13 @@ def json_object(text: str | bytes | None) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
+def plain_object(frame: Frame) -> dict[str, Any] | None:
+    """The JSON object in a frame that has nothing but data; None for any other frame."""
+    if frame.event or frame.id or frame.comment or frame.raw:
+        return None
+    return json_object(frame.data)
+
+
 def sendable_value(text: str) -> Any:
     """The value of a JSON text; None where there is none, or where UTF-8 or JSON cannot hold it (a
     lone surrogate, NaN)."""

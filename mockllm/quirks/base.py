@@ -32,6 +32,7 @@ __all__ = [
     "Tolerance",
     "Variant",
     "change_frames",
+    "drop",
     "each",
     "quirks_of",
 ]
@@ -246,6 +247,11 @@ def each(
         return items
 
     return changed
+
+
+def drop(unwanted: Callable[[Item], object]) -> FramesChange:
+    """A change that leaves frames out."""
+    return lambda items, _context: [item for item in items if not unwanted(item)]
 
 
 def change_frames(

@@ -111,10 +111,6 @@ def _both(
     return forms if usual == "first" else forms[::-1]
 
 
-def _body(stream: list[TimedBytes], _context: Context) -> list[TimedBytes]:
-    return [TimedBytes(stream[0].at if stream else 0, dumps(BODY).encode())]
-
-
 QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         "err-in-stream",
@@ -130,7 +126,15 @@ QUIRKS: tuple[Quirk, ...] = (
     Quirk(
         "err-json-200",
         TEXT,
-        (Variant(bytes=_body, content_type="application/json", expected=_alone(BODY["error"])),),
+        (
+            Variant(
+                bytes=lambda stream, _context: [
+                    TimedBytes(stream[0].at if stream else 0, dumps(BODY).encode())
+                ],
+                content_type="application/json",
+                expected=_alone(BODY["error"]),
+            ),
+        ),
     ),
     Quirk("err-with-choices", TEXT, _both(_with_choices, UPSTREAM, usual="later"), only=("chat",)),
     Quirk(

@@ -20,7 +20,7 @@ from mockllm.core.turn import Opaque, Part, Reasoning, ServerTool, Text, TokenUs
 from mockllm.errors import MockLLMError, StreamFormatError
 from mockllm.framing.sse import SSEDecoder
 from mockllm.protocols.base import WireProtocol, dumps
-from mockllm.protocols.normalisation import in_envelope
+from mockllm.protocols.extra import in_envelope
 from mockllm.scenario.durations import MAX_DURATION
 from mockllm.scenario.model import ErrorSpec, Http
 from mockllm.tapes.captured import Captured

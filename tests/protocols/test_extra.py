@@ -19,11 +19,12 @@ from mockllm.protocols.base import Reply, WireProtocol, dumps
 from mockllm.protocols.extra import (
     added_fields,
     added_to_error,
+    answer_in,
+    in_envelope,
     merge,
     with_extra,
     with_extra_in_body,
 )
-from mockllm.protocols.normalisation import answer_in, in_envelope
 from mockllm.scenario.reading.tables import TABLES
 from tests.cases import for_all
 from tests.strategies import turns

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from mockllm.core.request import OfferedTool
 from mockllm.core.turn import ToolCall
 from mockllm.protocols.records import ClientRequests, Json
 from mockllm.protocols.values import function_tool
@@ -14,10 +13,6 @@ def _first_request(model: str, user: str) -> Json:
     messages = [{"id": "user_1", "role": "user", "content": user}]
     empty: Json = {"tools": [], "context": [], "state": {}, "forwardedProps": {}}
     return {"threadId": "thread_1", "runId": "run_1", "messages": messages, **empty}
-
-
-def _tools(tools: Sequence[OfferedTool]) -> Json:
-    return {"tools": list(map(function_tool, tools))}
 
 
 def _continuation(
@@ -55,7 +50,7 @@ def _next_run(body: Json) -> str:
 
 CLIENT = ClientRequests(
     first_request=_first_request,
-    tools=_tools,
+    tools=lambda tools: {"tools": list(map(function_tool, tools))},
     continuation=_continuation,
     next_message=_next_message,
     path="/agui",

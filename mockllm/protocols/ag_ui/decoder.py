@@ -247,10 +247,6 @@ def _message_chunk(kind: Kind) -> _Handler:
     return handler
 
 
-def _thinking_start(assembly: Assembly, value: _Value) -> _Events:
-    return (None,) if value.get("title") else ()
-
-
 def _encrypted(assembly: Assembly, value: _Value) -> _Events:
     id, signature = string(value.get("entityId")), value.get("encryptedValue")
     kind: Kind = "call" if value.get("subtype") == "tool-call" else "reasoning"
@@ -324,7 +320,7 @@ _HANDLERS: dict[str, _Handler] = {
     "REASONING_MESSAGE_END": _message_end("reasoning"),
     "REASONING_MESSAGE_CHUNK": _message_chunk("reasoning"),
     "REASONING_ENCRYPTED_VALUE": _encrypted,
-    "THINKING_START": _thinking_start,
+    "THINKING_START": lambda _assembly, value: (None,) if value.get("title") else (),
     "THINKING_END": _nothing,
     "THINKING_TEXT_MESSAGE_START": _message_start("reasoning"),
     "THINKING_TEXT_MESSAGE_CONTENT": _message_content("reasoning"),

@@ -13,7 +13,7 @@ from mockllm.protocols.ag_ui.encoder import Encoder, encode_body
 from mockllm.protocols.ag_ui.errors import error_body, error_headers, headers
 from mockllm.protocols.ag_ui.objects import ENDINGS, Options
 from mockllm.protocols.ag_ui.request import options, parse
-from mockllm.protocols.base import Reply, WireProtocol
+from mockllm.protocols.base import WireProtocol
 from mockllm.protocols.decoding import projection
 from mockllm.protocols.records import (
     Detection,
@@ -23,11 +23,6 @@ from mockllm.protocols.records import (
     StreamEvents,
 )
 from mockllm.protocols.values import mapped_text, string
-
-
-def _answer_id(reply: Reply) -> str:
-    run_id: str = reply.options.run_id
-    return run_id
 
 
 def _is_text(name: str, event: Mapping[str, Any]) -> bool:
@@ -43,7 +38,7 @@ PROTOCOL = WireProtocol(
     decoder=Decoder,
     encode_body=encode_body,
     decode_body=decode_body,
-    answer_id=_answer_id,
+    answer_id=lambda reply: str(reply.options.run_id),
     error_body=error_body,
     error_headers=error_headers,
     headers=headers,

@@ -154,7 +154,9 @@ class Assembly:
         if not is_neutral(kind):
             self._blocks[self._last] = _Block("", -1)
             return [*out, self.raw(frame)]
-        opened = self._blocks[self._last] = _Block(_family(kind), self._new_key())
+        opened = self._blocks[self._last] = _Block(
+            "tool_use" if kind in USES else kind, self._new_key()
+        )
         if kind in USES:
             opened.server_id = string(block.get("id"))
             self._server = opened
@@ -210,10 +212,6 @@ class Assembly:
     def _new_key(self) -> int:
         self._key += 1
         return self._key
-
-
-def _family(kind: str) -> str:
-    return "tool_use" if kind in USES else kind
 
 
 def _index(value: _Value, default: int) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from mockllm.core.request import OfferedTool, Request
+from mockllm.core.request import Request
 from mockllm.core.text import display
 from mockllm.core.turn import Opaque, Reasoning, ToolCall, Turn
 from mockllm.protocols.anthropic_messages.blocks import signature_of
@@ -68,15 +68,6 @@ def _first_request(model: str, user: str) -> Json:
     return {"model": model, "max_tokens": 1024, "stream": True, "messages": messages}
 
 
-def _tools(tools: Sequence[OfferedTool]) -> Json:
-    return {
-        "tools": [
-            {"name": tool.name, "description": tool.description, "input_schema": tool_schema(tool)}
-            for tool in tools
-        ]
-    }
-
-
 def _continuation(
     body: Json, answer: str, calls: Sequence[ToolCall], results: Sequence[str]
 ) -> Json:
@@ -99,7 +90,12 @@ def _next_message(body: Json, answer: str, text: str, user: str) -> Json:
 
 CLIENT = ClientRequests(
     first_request=_first_request,
-    tools=_tools,
+    tools=lambda tools: {
+        "tools": [
+            {"name": tool.name, "description": tool.description, "input_schema": tool_schema(tool)}
+            for tool in tools
+        ]
+    },
     continuation=_continuation,
     next_message=_next_message,
     path="/v1/messages",

@@ -103,7 +103,8 @@ def error_headers(seed: str, error: RequestError, retry_after: float | None) -> 
     """
     headers = {"content-type": "application/json", "request-id": _error_id(error)}
     if error.status == 429:
-        headers |= _limits(_reset_time(seed), dict.fromkeys(_LIMITS, 0))
+        reset = EPOCH + derive_int(seed, "reset", below=7 * 86400)
+        headers |= _limits(reset, dict.fromkeys(_LIMITS, 0))
     return headers | retry_headers(retry_after)
 
 
@@ -133,10 +134,6 @@ def _limits(reset: int, remaining: Mapping[str, int]) -> dict[str, str]:
         headers[f"{prefix}-remaining"] = str(remaining[name])
         headers[f"{prefix}-reset"] = _rfc3339(reset)
     return headers
-
-
-def _reset_time(seed: str) -> int:
-    return EPOCH + derive_int(seed, "reset", below=7 * 86400)
 
 
 def _rfc3339(seconds: int) -> str:

@@ -11,7 +11,7 @@ import base64
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from mockllm.core.request import OfferedTool, Request
+from mockllm.core.request import Request
 from mockllm.core.text import display
 from mockllm.core.turn import ToolCall, Turn
 from mockllm.protocols.gemini.fields import signature_of
@@ -84,14 +84,6 @@ def _latest_calls(request: Request) -> Iterator[Mapping[str, Any]]:
     return (part for part in latest if isinstance(part, Mapping) and _name(part) is not None)
 
 
-def _first_request(model: str, user: str) -> Json:
-    return {"contents": [{"role": "user", "parts": [{"text": user}]}]}
-
-
-def _tools(tools: Sequence[OfferedTool]) -> Json:
-    return {"tools": [{"functionDeclarations": list(map(function_tool, tools))}]}
-
-
 def _continuation(
     body: Json, answer: str, calls: Sequence[ToolCall], results: Sequence[str]
 ) -> Json:
@@ -119,8 +111,8 @@ def _next_message(body: Json, answer: str, text: str, user: str) -> Json:
 
 
 CLIENT = ClientRequests(
-    first_request=_first_request,
-    tools=_tools,
+    first_request=lambda _model, user: {"contents": [{"role": "user", "parts": [{"text": user}]}]},
+    tools=lambda tools: {"tools": [{"functionDeclarations": list(map(function_tool, tools))}]},
     continuation=_continuation,
     next_message=_next_message,
     path="/v1beta/models/{model}:streamGenerateContent?alt=sse",

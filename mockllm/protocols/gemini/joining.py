@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from mockllm.core.frame import Frame
 from mockllm.protocols.gemini.fields import wire
+from mockllm.protocols.values import plain_object
 
 _Json = dict[str, Any]
 
 
 def join(first: Frame, second: Frame) -> Frame | None:
     """One chunk with the content of two; None where that is not possible."""
-    one, other = _chunk(first), _chunk(second)
+    one, other = plain_object(first), plain_object(second)
     if one is None or other is None:
         return None
     mine, theirs = _candidate(one), _candidate(other)
@@ -27,16 +27,6 @@ def join(first: Frame, second: Frame) -> Frame | None:
     content = {**mine["content"], **theirs["content"], "parts": [*before, *more]}
     candidate = {**mine, **theirs, "content": content}
     return Frame(wire({**one, **other, "candidates": [candidate]}))
-
-
-def _chunk(frame: Frame) -> _Json | None:
-    if frame.data is None or frame.event or frame.id or frame.comment or frame.raw:
-        return None
-    try:
-        value = json.loads(frame.data)
-    except ValueError:
-        return None
-    return value if isinstance(value, dict) else None
 
 
 def _candidate(chunk: _Json) -> _Json | None:

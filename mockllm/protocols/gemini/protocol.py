@@ -7,7 +7,6 @@ from typing import Any
 
 from mockllm.core.events import Start
 from mockllm.core.seeded import tokens
-from mockllm.core.target import Target
 from mockllm.errors import RequestError
 from mockllm.protocols.base import Lookup, WireProtocol
 from mockllm.protocols.decoding import projection
@@ -41,10 +40,6 @@ _Json = dict[str, Any]
 
 
 # Lookups
-
-
-def _models(lookup: Lookup) -> _Json:
-    return {"models": [_model_object(name) for name in lookup.models]}
 
 
 def _model(lookup: Lookup) -> _Json:
@@ -81,10 +76,6 @@ def _count_tokens(lookup: Lookup) -> _Json:
     total = sum(map(tokens, texts))
     details = [{"modality": "TEXT", "tokenCount": total}]
     return {"totalTokens": total, "promptTokensDetails": details}
-
-
-def _lists_errors(target: Target) -> bool:
-    return target.method == "streamGenerateContent" and target.query.get("alt") != "sse"
 
 
 def _identity(value: Mapping[str, Any]) -> Start:
@@ -153,8 +144,14 @@ PROTOCOL = WireProtocol(
     fallback_routes=FALLBACK_ROUTES,
     finish_values={reason: (value,) for reason, value in FINISHES.items()},
     role="model",
-    lists_errors=_lists_errors,
-    lookups={"models": _models, "model": _model, "count_tokens": _count_tokens},
+    lists_errors=lambda target: (
+        target.method == "streamGenerateContent" and target.query.get("alt") != "sse"
+    ),
+    lookups={
+        "models": lambda lookup: {"models": [_model_object(name) for name in lookup.models]},
+        "model": _model,
+        "count_tokens": _count_tokens,
+    },
     guard=guard,
     call_prefix="",
     line_end="crlf",

@@ -93,17 +93,14 @@ def tool_choice(body: object, tools: tuple[OfferedTool, ...], strict: bool) -> s
     mode, allowed = get(config, "mode"), get(config, "allowedFunctionNames")
     if strict:
         _check_choice(mode, allowed, tools)
-    named = [name for name in allowed if isinstance(name, str)] if _is_list(allowed) else []
+    names = allowed if isinstance(allowed, list) else []
+    named = [name for name in names if isinstance(name, str)]
     match mode.upper() if isinstance(mode, str) else "AUTO":
         case "NONE":
             return "none"
         case "ANY":
             return named[0] if named else "required"
     return "auto"
-
-
-def _is_list(value: object) -> bool:
-    return isinstance(value, list)
 
 
 def _check_choice(mode: object, allowed: object, tools: tuple[OfferedTool, ...]) -> None:

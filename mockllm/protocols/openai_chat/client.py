@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from mockllm.core.request import OfferedTool
 from mockllm.core.turn import ToolCall
 from mockllm.protocols.records import ClientRequests, Json
 from mockllm.protocols.values import function_tool
-
-
-def _first_request(model: str, user: str) -> Json:
-    return {"model": model, "stream": True, "messages": [{"role": "user", "content": user}]}
-
-
-def _tools(tools: Sequence[OfferedTool]) -> Json:
-    return {"tools": [{"type": "function", "function": function_tool(tool)} for tool in tools]}
 
 
 def _continuation(
@@ -43,14 +33,15 @@ def _next_message(body: Json, answer: str, text: str, user: str) -> Json:
     return {**body, "messages": [*body["messages"], *more]}
 
 
-def _may_lack_call_ids(body: Mapping[str, Any]) -> bool:
-    # `functions`, deprecated in favour of `tools` in 2023, has no call ids.
-    return "functions" in body
-
-
 CLIENT = ClientRequests(
-    first_request=_first_request,
-    tools=_tools,
+    first_request=lambda model, user: {
+        "model": model,
+        "stream": True,
+        "messages": [{"role": "user", "content": user}],
+    },
+    tools=lambda tools: {
+        "tools": [{"type": "function", "function": function_tool(tool)} for tool in tools]
+    },
     continuation=_continuation,
     next_message=_next_message,
     path="/v1/chat/completions",
@@ -60,5 +51,6 @@ CLIENT = ClientRequests(
     headers={"authorization": "Bearer mock-key"},
     stream_field="stream",
     usage={"stream_options": {"include_usage": True}},
-    may_lack_call_ids=_may_lack_call_ids,
+    # `functions`, deprecated in favour of `tools` in 2023, has no call ids.
+    may_lack_call_ids=lambda body: "functions" in body,
 )

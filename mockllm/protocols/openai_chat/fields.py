@@ -262,15 +262,16 @@ def write_cite(cite: ev.Cite, start: int, end: int) -> dict[str, Any]:
 def write_logprobs(fragments: Iterable[str]) -> dict[str, Any]:
     """Derived log probabilities: every fragment that is not empty counts as a token."""
     tokens = [
-        {"token": text, "logprob": logprob(text), "bytes": list(_utf8(text)), "top_logprobs": []}
+        {
+            "token": text,
+            "logprob": logprob(text),
+            "bytes": list(text.encode("utf-8", "surrogatepass")),
+            "top_logprobs": [],
+        }
         for text in fragments
         if text
     ]
     return {"content": tokens, "refusal": None}
-
-
-def _utf8(text: str) -> bytes:
-    return text.encode("utf-8", "surrogatepass")
 
 
 def error_of(error: object) -> ev.StreamError:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from mockllm.core.frame import Frame
 from mockllm.protocols.base import dumps
+from mockllm.protocols.values import plain_object
 
 _Json = dict[str, Any]
 _CHOICE = {"index", "delta", "logprobs", "finish_reason"}
@@ -17,7 +17,7 @@ _DELTA = {"role", "tool_calls", *_TEXTS}
 def join(first: Frame, second: Frame) -> Frame | None:
     """One chunk with the content of two; None where that is not possible, or where one of them is
     not a plain delta."""
-    one, other = _chunk(first), _chunk(second)
+    one, other = plain_object(first), plain_object(second)
     if one is None or other is None:
         return None
     mine, theirs = _choice(one), _choice(other)
@@ -33,16 +33,6 @@ def join(first: Frame, second: Frame) -> Frame | None:
     if "logprobs" in mine or "logprobs" in theirs:
         choice["logprobs"] = logprobs
     return Frame(dumps({**other, "choices": [choice]}))
-
-
-def _chunk(frame: Frame) -> _Json | None:
-    if frame.data is None or frame.event or frame.id or frame.comment or frame.raw:
-        return None
-    try:
-        value = json.loads(frame.data)
-    except ValueError:
-        return None
-    return value if isinstance(value, dict) else None
 
 
 def _choice(chunk: _Json) -> _Json | None:

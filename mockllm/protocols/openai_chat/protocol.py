@@ -37,10 +37,6 @@ def _model_object(name: str) -> dict[str, Any]:
     return {"id": name, "object": "model", "created": EPOCH, "owned_by": "mockllm"}
 
 
-def _models(lookup: Lookup) -> dict[str, Any]:
-    return {"object": "list", "data": [_model_object(name) for name in lookup.models]}
-
-
 def _model(lookup: Lookup) -> dict[str, Any]:
     name, served = looked_up_model(lookup)
     if not served:
@@ -117,6 +113,12 @@ PROTOCOL = WireProtocol(
     zero_arguments="{}",
     finish_values={"refusal": ("stop",)},
     end_data="[DONE]",
-    lookups={"models": _models, "model": _model},
+    lookups={
+        "models": lambda lookup: {
+            "object": "list",
+            "data": [_model_object(name) for name in lookup.models],
+        },
+        "model": _model,
+    },
     join=join,
 )

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from mockllm.core.request import OfferedTool, Request
+from mockllm.core.request import Request
 from mockllm.core.text import display
 from mockllm.core.turn import Reasoning, ToolCall, Turn
 from mockllm.protocols.openai_responses.parts import CALLS
@@ -61,14 +61,6 @@ _CLIENT_RESULTS = ("function_call_output", "custom_tool_call_output")
 _HOSTED_ID = ("call_id", "approval_request_id")
 
 
-def _first_request(model: str, user: str) -> Json:
-    return {"model": model, "stream": True, "input": user}
-
-
-def _tools(tools: Sequence[OfferedTool]) -> Json:
-    return {"tools": [{"type": "function", **function_tool(tool)} for tool in tools]}
-
-
 def _continuation(
     body: Json, answer: str, calls: Sequence[ToolCall], results: Sequence[str]
 ) -> Json:
@@ -77,10 +69,6 @@ def _continuation(
         for call, text in zip(calls, results, strict=True)
     ]
     return {**body, "previous_response_id": answer, "input": outputs}
-
-
-def _next_message(body: Json, answer: str, text: str, user: str) -> Json:
-    return {**body, "previous_response_id": answer, "input": user}
 
 
 def _hosted_results(body: Mapping[str, Any]) -> frozenset[str]:
@@ -98,10 +86,14 @@ def _hosted_results(body: Mapping[str, Any]) -> frozenset[str]:
 
 
 CLIENT = ClientRequests(
-    first_request=_first_request,
-    tools=_tools,
+    first_request=lambda model, user: {"model": model, "stream": True, "input": user},
+    tools=lambda tools: {"tools": [{"type": "function", **function_tool(tool)} for tool in tools]},
     continuation=_continuation,
-    next_message=_next_message,
+    next_message=lambda body, answer, _text, user: {
+        **body,
+        "previous_response_id": answer,
+        "input": user,
+    },
     path="/v1/responses",
     service="https://api.openai.com",
     group="openai",

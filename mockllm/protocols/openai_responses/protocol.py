@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mockllm.core.events import Start
-from mockllm.protocols.base import Reply, WireProtocol
+from mockllm.protocols.base import WireProtocol
 from mockllm.protocols.decoding import projection
 from mockllm.protocols.openai_common import (
     SERVICE_ERRORS,
@@ -36,10 +36,6 @@ from mockllm.protocols.records import (
     identity,
 )
 from mockllm.protocols.values import mapped_text
-
-
-def _answer_id(reply: Reply) -> str:
-    return response_id(reply.token)
 
 
 def _answer(value: Mapping[str, Any]) -> bool:
@@ -73,7 +69,7 @@ PROTOCOL = WireProtocol(
     decoder=Decoder,
     encode_body=encode_body,
     decode_body=decode_body,
-    answer_id=_answer_id,
+    answer_id=lambda reply: response_id(reply.token),
     error_body=error_body,
     error_headers=error_headers,
     service_errors=SERVICE_ERRORS,
@@ -111,7 +107,6 @@ PROTOCOL = WireProtocol(
                 {"object", "status", "output", "usage", "error", "incomplete_details"}
             )
         },
-        replaced={"response.output_item.added": "encrypted_content"},
         envelope="response",
         places={
             "event": ObjectPlace(("",), ()),

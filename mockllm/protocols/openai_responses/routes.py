@@ -31,14 +31,6 @@ _PREFIX = "resp_"
 _FIELD = "previous_response_id"
 
 
-def _is_stored(body: Mapping[str, Any]) -> bool:
-    return body.get("store") is not False
-
-
-def _not_found(id: str) -> RequestError:
-    return RequestError(f"Response with id '{id}' not found.", status=404, param="response_id")
-
-
 def _previous_not_found(id: str) -> RequestError:
     if not id.startswith("resp"):
         return RequestError(
@@ -54,25 +46,21 @@ def _previous_not_found(id: str) -> RequestError:
     )
 
 
-def _missing_result(id: str) -> RequestError:
-    return RequestError(f"No tool output found for function call {id}.", param="input")
-
-
-def _unknown_result(id: str) -> RequestError:
-    return RequestError(
-        f"No tool call found for function call output with call_id {id}.", param="input"
-    )
-
-
 STORED_ANSWERS = StoredAnswers(
     prefix=_PREFIX,
     segment="response_id",
     field=_FIELD,
-    is_stored=_is_stored,
-    not_found=_not_found,
+    is_stored=lambda body: body.get("store") is not False,
+    not_found=lambda unknown: RequestError(
+        f"Response with id '{unknown}' not found.", status=404, param="response_id"
+    ),
     previous_not_found=_previous_not_found,
-    missing_result=_missing_result,
-    unknown_result=_unknown_result,
+    missing_result=lambda call: RequestError(
+        f"No tool output found for function call {call}.", param="input"
+    ),
+    unknown_result=lambda call: RequestError(
+        f"No tool call found for function call output with call_id {call}.", param="input"
+    ),
 )
 
 

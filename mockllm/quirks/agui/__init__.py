@@ -6,9 +6,6 @@ events that they share. Each change stands above its quirk.
 
 from __future__ import annotations
 
-import re
-
-from mockllm.core.timed_bytes import TimedBytes
 from mockllm.core.turn import Turn
 from mockllm.protocols.ag_ui.objects import ENDINGS
 from mockllm.quirks import samples
@@ -24,23 +21,17 @@ from mockllm.quirks.agui.calls import (
 from mockllm.quirks.agui.events import new_event, quirk
 from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
 from mockllm.quirks.ends import with_done, without_finish
+from mockllm.quirks.framing.changes import line_ends
 from mockllm.quirks.typed_events import kind, last
 
 __all__ = ["QUIRKS"]
 
 # Framing
 
-_LINE_END = re.compile(rb"\r\n|\r|\n")
-
-
-def _crlf(stream: list[TimedBytes], context: Context) -> list[TimedBytes]:
-    return [TimedBytes(timed.at, _LINE_END.sub(b"\r\n", timed.data)) for timed in stream]
-
-
 _CRLF = quirk(
     "agui-crlf",
     samples.TEXT,
-    Variant(bytes=_crlf),
+    Variant(bytes=line_ends(b"\r\n")),
 )
 
 
@@ -78,16 +69,12 @@ def _unclosed(items: list[Item], context: Context) -> list[Item]:
     return items[:end]
 
 
-def _nothing(items: list[Item], context: Context) -> list[Item]:
-    return []
-
-
 _NO_RUN_FINISHED = quirk(
     "agui-no-run-finished",
     samples.TEXT,
     Variant("after-message", _unfinished, expected=without_finish),
     Variant("inside-message", _unclosed, expected=without_finish),
-    Variant("empty", _nothing, expected=lambda _: Turn()),
+    Variant("empty", lambda _items, _context: [], expected=lambda _: Turn()),
 )
 
 # Events between

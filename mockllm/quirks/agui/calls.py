@@ -41,11 +41,7 @@ def _ends(calls: Calls) -> list[Item]:
     return [item for call in calls for item in call if kind(item) not in (START, ARGS)]
 
 
-def _all_open(calls: Calls) -> list[Item]:
-    return [*_alternating(calls), *_ends(calls)]
-
-
-_parallel = in_runs(_all_open)
+_parallel = in_runs(lambda calls: [*_alternating(calls), *_ends(calls)])
 
 PARALLEL_CALLS = quirk(
     "agui-parallel-calls",

@@ -19,7 +19,7 @@ from mockllm.quirks.anthropic.events import (
     started_block,
     without,
 )
-from mockllm.quirks.base import Context, FramesChange, Item, Tolerance, Variant, each
+from mockllm.quirks.base import Context, FramesChange, Item, Tolerance, Variant, drop, each
 from mockllm.quirks.samples import REASONING, TEXT, TEXT_AND_CALL, TWO_CALLS
 from mockllm.scenario.model import Api
 
@@ -101,10 +101,6 @@ def _runs(opened: Sequence[Block]) -> Iterator[list[Block]]:
 
 
 # Thinking and text
-
-
-def _unsigned(items: list[Item], _: Context) -> list[Item]:
-    return [item for item in items if delta(item).get("type") != "signature_delta"]
 
 
 def _without_signatures(turn: Turn) -> Turn:
@@ -190,7 +186,11 @@ BLOCKS = (
     quirk(
         "anth-signature",
         REASONING,
-        Variant("missing", _unsigned, expected=_without_signatures),
+        Variant(
+            "missing",
+            drop(lambda item: delta(item).get("type") == "signature_delta"),
+            expected=_without_signatures,
+        ),
         Variant(
             "split",
             _split_signature,

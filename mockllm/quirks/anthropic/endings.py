@@ -20,7 +20,7 @@ from mockllm.quirks.anthropic.events import (
     stop_reason,
     until_first_output,
 )
-from mockllm.quirks.base import Context, FramesChange, Item, Variant, each
+from mockllm.quirks.base import Context, FramesChange, Item, Variant, drop, each
 from mockllm.quirks.ends import failed, time_at, without_finish
 from mockllm.quirks.samples import CALL, TEXT, TEXT_AND_CALL
 
@@ -84,10 +84,6 @@ def _behind_first_input(items: list[Item]) -> int:
     return len(items) if first is None else first + 1
 
 
-def _unstopped(items: list[Item], _: Context) -> list[Item]:
-    return [item for item in items if kind(item) != "message_stop"]
-
-
 # A second attempt
 
 
@@ -141,7 +137,11 @@ ENDINGS = (
             expected=lambda turn: until_first_output(turn, call=True),
         ),
         Variant("before-end", _cut(end_position), expected=without_finish),
-        Variant("before-stop", _unstopped, right="either"),
+        Variant(
+            "before-stop",
+            drop(lambda item: kind(item) == "message_stop"),
+            right="either",
+        ),
     ),
     quirk(
         "anth-usage-missing",

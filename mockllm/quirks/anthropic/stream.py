@@ -65,10 +65,6 @@ def _unknown_delta(items: list[Item], _: Context) -> list[Item]:
 # Events in another form
 
 
-def _without_event_lines(items: list[Item], _: Context) -> list[Item]:
-    return [replace(item, event=None) if event(item) else item for item in items]
-
-
 def _padded(spaces: int) -> FramesChange:
     def change(item: Item) -> None:
         if event(item) and kind(item) != "ping":
@@ -92,7 +88,11 @@ STREAM = (
     quirk(
         "anth-no-event-lines",
         TEXT,
-        Variant(frames=_without_event_lines),
+        Variant(
+            frames=lambda items, _: [
+                replace(item, event=None) if event(item) else item for item in items
+            ]
+        ),
     ),
     quirk(
         "anth-unknown-types",

@@ -19,7 +19,6 @@ from mockllm.quirks.chat.chunks import (
     with_delta,
 )
 from mockllm.quirks.samples import CALL
-from mockllm.scenario.model import Api
 
 
 def text_of(call: list[CallFragment]) -> str:
@@ -56,10 +55,6 @@ def _repeated_in_finish(items: list[Item], _: Context) -> list[Item]:
     return items
 
 
-def _twice(turn: Turn, _: Api) -> Turn:
-    return _with_fragments(turn, {i: _doubled(call) for i, call in _calls(turn)})
-
-
 def _doubled(call: ToolCall) -> list[str]:
     fragments = call.fragments or ("{}",)
     return [*fragments[:-1], fragments[-1] + "".join(fragments)]
@@ -67,7 +62,8 @@ def _doubled(call: ToolCall) -> list[str]:
 
 _AS_SENT = (
     Tolerance(
-        "the fragments join to malformed arguments, which a policy reports, skips or keeps", _twice
+        "the fragments join to malformed arguments, which a policy reports, skips or keeps",
+        lambda turn, _: _with_fragments(turn, {i: _doubled(call) for i, call in _calls(turn)}),
     ),
 )
 

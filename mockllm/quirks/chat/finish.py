@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from mockllm.core.turn import Turn
 from mockllm.protocols.openai_chat.fields import read_finish, write_finish, write_usage
-from mockllm.quirks.base import Context, FramesChange, Item, Variant, each
+from mockllm.quirks.base import Context, FramesChange, Item, Variant, drop, each
 from mockllm.quirks.chat.chunks import (
     Choice,
     choices_of,
@@ -51,8 +51,7 @@ def _without_finish(turn: Turn) -> Turn:
     return replace(turn, finish=None, finish_raw=None)
 
 
-def _no_done(items: list[Item], context: Context) -> list[Item]:
-    return [item for item in items if item.data != DONE]
+_no_done = drop(lambda item: item.data == DONE)
 
 
 def _after_done(items: list[Item], context: Context) -> list[Item]:

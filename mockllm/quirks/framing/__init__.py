@@ -1,7 +1,7 @@
 """Group F: how events are framed, and where the bytes are cut.
 
 Most of these quirks keep the data of all events, so they occur in every protocol. `changes` has
-the changes of bytes that they share, `comments` and `separators` those of one quirk each.
+the changes of bytes, `separators` the quirk that changes text.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ from dataclasses import replace
 from mockllm.core.events import StreamError
 from mockllm.core.turn import Turn
 from mockllm.quirks.base import Quirk, Tolerance, Variant
-from mockllm.quirks.ends import without_finish
+from mockllm.quirks.ends import failed, without_finish
 from mockllm.quirks.framing import changes as change
-from mockllm.quirks.framing import comments
 from mockllm.quirks.framing.separators import SEPARATORS
 from mockllm.quirks.samples import CALL, TEXT, UNICODE
 from mockllm.scenario.model import Api
@@ -33,9 +32,7 @@ def _last_discarded(turn: Turn, api: Api) -> Turn:
             return without_finish(turn)  # the event with the finish and the usage
 
 
-def _broken(turn: Turn) -> Turn:
-    return replace(without_finish(turn), error=StreamError("an event of the stream is not JSON"))
-
+_BROKEN = StreamError("an event of the stream is not JSON")
 
 QUIRKS: tuple[Quirk, ...] = (
     # How lines end, and what the lines of an event look like
@@ -66,8 +63,8 @@ QUIRKS: tuple[Quirk, ...] = (
         (
             Variant("keep-alive", bytes=change.between(b": keep-alive")),
             Variant("processing", bytes=change.first(b": OPENROUTER PROCESSING")),
-            Variant("no-blank", bytes=comments.before(b": ping")),
-            Variant("inside", bytes=comments.inside(b": ping")),
+            Variant("no-blank", bytes=change.comment_before(b": ping")),
+            Variant("inside", bytes=change.comment_inside(b": ping")),
         ),
     ),
     Quirk("sse-bare-colon", TEXT, (Variant(bytes=change.between(b":")),)),
@@ -152,7 +149,11 @@ QUIRKS: tuple[Quirk, ...] = (
             Variant("reset", bytes=change.cut_short, ending="reset", expected=without_finish),
         ),
     ),
-    Quirk("sse-malformed-json", TEXT, (Variant(bytes=change.break_json, expected=_broken),)),
+    Quirk(
+        "sse-malformed-json",
+        TEXT,
+        (Variant(bytes=change.break_json, expected=failed(_BROKEN, lambda turn: turn)),),
+    ),
     Quirk(
         "sse-content-type",
         TEXT,

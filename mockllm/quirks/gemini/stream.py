@@ -146,10 +146,6 @@ def _raw_error(position: Callable[[list[Item]], int]) -> FramesChange:
     return change
 
 
-def _cut(items: list[Item], _: Context) -> list[Item]:
-    return items[: behind_first(items)]
-
-
 def _without_end(items: list[Item], _: Context) -> list[Item]:
     position = end_position(items)
     return items if _is_error(items[position:]) else items[:position]
@@ -200,7 +196,11 @@ STREAM = (
         TEXT,
         Variant("no-last-chunk", _without_end, expected=unfinished),
         Variant("no-word", _without_reason, expected=unfinished),
-        Variant("cut", _cut, expected=lambda turn: without_finish(until_first_output(turn))),
+        Variant(
+            "cut",
+            lambda items, _: items[: behind_first(items)],
+            expected=lambda turn: without_finish(until_first_output(turn)),
+        ),
     ),
     quirk(
         "gem-empty-candidate",

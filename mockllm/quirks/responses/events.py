@@ -15,7 +15,7 @@ from mockllm.protocols.openai_responses.parts import (
     REFUSAL,
     SUMMARY,
 )
-from mockllm.quirks.base import Context, FramesChange, Item, quirks_of
+from mockllm.quirks.base import Context, FramesChange, Item, drop, quirks_of
 from mockllm.quirks.typed_events import event, kind
 
 quirk = quirks_of("responses")
@@ -126,11 +126,7 @@ def rename(item: Item, type: str) -> None:
 def without(*types: str) -> FramesChange:
     """A change that removes all events of these types."""
 
-    @numbered
-    def change(items: list[Item], context: Context) -> list[Item]:
-        return [item for item in items if kind(item) not in types]
-
-    return change
+    return numbered(drop(lambda item: kind(item) in types))
 
 
 def reordered(items: list[Item], moved: list[Item]) -> list[Item]:

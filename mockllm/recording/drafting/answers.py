@@ -29,8 +29,7 @@ from mockllm.core.turn import (
 from mockllm.errors import MockLLMError, RequestError, WireError
 from mockllm.protocols.base import Reply, WireProtocol
 from mockllm.protocols.detection import Detected
-from mockllm.protocols.extra import added_fields, added_to_error
-from mockllm.protocols.normalisation import in_envelope
+from mockllm.protocols.extra import added_fields, added_to_error, in_envelope
 from mockllm.replay.compilation.resolve import usual_finish
 from mockllm.scenario import model as m
 from mockllm.scenario.jsontext import compact, is_object, parse
