@@ -119,7 +119,6 @@ def _collected(paths: tuple[Path, ...]) -> list[_Test]:
 
 
 def _convert_sources(paths: Iterable[Path], *, write: bool) -> Iterator[str]:
-    """Converts the marks in Python files; returns what was not converted."""
     from mockllm.importers.vcr_marks import convert
 
     for file in _python_files(paths):
@@ -196,7 +195,6 @@ def _imported(files: Iterable[Path], folder: Path) -> list[ImportResult]:
 
 
 def _move(work: Path, folder: Path) -> None:
-    """Copies scenarios and tapes to the folder of a recording, without the lock beside them."""
     from mockllm.recording.store.locks import put
 
     for file in sorted(work.iterdir()):

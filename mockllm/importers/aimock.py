@@ -87,7 +87,6 @@ def read(path: Path, used_names: Container[str] = ()) -> list[Draft]:
 
 
 def _entries(value: Any, path: Path) -> list[tuple[Any, bool]]:
-    """The fixtures of a file, and whether each is for AG-UI."""
     found: list[tuple[Any, bool]] = []
     for section, agui in ((value, False), (value.get("llm"), False), (value.get("agui"), True)):
         match section:

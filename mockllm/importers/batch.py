@@ -223,7 +223,6 @@ class _Batch:
         ]
 
     def _player(self) -> Player:
-        """What answers requests with the scenarios of the folder."""
         scenarios = {scenario.name: scenario for scenario in self.existing}
         for name, draft in self._written.items():
             assert draft.scenario is not None

@@ -155,7 +155,6 @@ def client_requests(scenario: m.Scenario, protocol: WireProtocol) -> Iterator[Ca
 
 
 def _unbroken(turn: m.TurnSpec) -> m.TurnSpec:
-    """A turn without the tries before it, and without faults."""
     return replace(turn, attempts=(), fault=(), recorded=None)
 
 

@@ -263,7 +263,6 @@ def _status(response: dict[str, Any]) -> int:
 
 
 def _reason(response: dict[str, Any]) -> str | None:
-    """The reason phrase, where it is not the usual one; HTTP/2 has none."""
     phrase = _text(response.get("reason"))
     if not _text(response.get("http_version")).startswith("HTTP/1"):
         return None
@@ -271,7 +270,6 @@ def _reason(response: dict[str, Any]) -> str | None:
 
 
 def _error(flow: dict[str, Any]) -> str:
-    """Why a flow ended early; "" if it did not."""
     match flow.get("error"):
         case {"msg": message}:
             return _text(message)

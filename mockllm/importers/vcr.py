@@ -109,7 +109,6 @@ def _reason(response: dict[str, Any]) -> Any:
 
 
 def _body(message: dict[str, Any]) -> bytes:
-    """The body of a request or a response; a parsed body as compact JSON."""
     if message.get("parsed_body") is not None:
         return body_bytes(message["parsed_body"])
     body = message.get("body", message.get("content"))

@@ -150,7 +150,6 @@ class _File:
         self._edits.append(_Edit(self._name(name), end, text))
 
     def _name(self, node: ast.Attribute) -> int:
-        """Where the name after the last dot begins."""
         return self._offset(node.end_lineno, node.end_col_offset) - len(node.attr.encode())
 
     def _offset(self, line: int | None, column: int | None) -> int:

@@ -192,13 +192,11 @@ _ANSWER_ID = re.compile(r'"id"\s*:\s*"([\w-]+)"')
 
 
 def _continuing_fields() -> tuple[bytes, ...]:
-    """The names of the fields in which a request names what it continues, quoted."""
     stored = (protocol.stored for protocol in PROTOCOLS.values())
     return (b'"conversation"', *(f'"{one.field}"'.encode() for one in stored if one is not None))
 
 
 def _prefixes() -> tuple[str, ...]:
-    """The beginnings of the ids of answers that services keep."""
     stored = (protocol.stored for protocol in PROTOCOLS.values())
     return tuple(one.prefix for one in stored if one is not None)
 
@@ -234,7 +232,6 @@ def _encoded(text: str) -> bytes:
 
 
 def _plain(captured: Captured) -> Captured:
-    """The same with both bodies decompressed."""
     captured = captured.plain()
     headers = captured.request_headers
     coding = next((value.strip().lower() for name, value in headers if name == _CODING), "")

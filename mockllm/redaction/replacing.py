@@ -41,7 +41,6 @@ def edits(found: Iterable[Found], placeholders: Placeholders) -> list[Edit]:
 
 
 def _uncovered(part: tuple[int, int], covered: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """What of a part no earlier edit covers."""
     start, end = part
     rest = []
     index = bisect_left(covered, (start, start))
@@ -92,7 +91,6 @@ def recut(
 
 
 def _in_bytes(text: str, changes: Sequence[Edit]) -> list[tuple[int, int, int]]:
-    """For each edit its span in bytes, and how many bytes replace it."""
     spans, last, at = [], 0, 0
     for change in changes:
         start = at + _size(text[last : change.start])

@@ -6,20 +6,20 @@ Pure: files come as bytes and go as bytes.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import PurePath
 
 from mockllm.errors import MockLLMError
-from mockllm.redaction.find.found import Found
 from mockllm.redaction.placeholders import Placeholders
 from mockllm.redaction.redact import Redactor
 from mockllm.redaction.replacing import edited, edits
 from mockllm.redaction.scrubbed_scenarios import NAMES_OF_FILES, YAML, consistent
 from mockllm.redaction.walk.json_strings import StringValue
-from mockllm.redaction.walk.yaml_strings import Scalars, between, changed, scalars
+from mockllm.redaction.walk.yaml_strings import between, changed, scalars
 from mockllm.tapes.captured import Captured
+from mockllm.tapes.conversion import captured_of
 from mockllm.tapes.dump import dump_tape
 from mockllm.tapes.load import load_tape
 from mockllm.tapes.model import RecordedRequest, Tape
@@ -124,7 +124,8 @@ def _clean_yaml(
     if read is None:
         return _clean_text(name, text, redactor, placeholders)
     found = list(redactor.for_text(read.text, placeholders).finder.in_document(read.document))
-    values = [_value_at(read, one) for one in found]
+    starts = [value.start for value in read.document.values]
+    values = [bisect_right(starts, one.parts[0][0]) - 1 for one in found]
     stay = [_is_name_of_file(read.document.values[index], name, files) for index in values]
     marks = [read.nodes[index].start_mark.index for index in values]
     gone = [one for one, stays in zip(found, stay, strict=True) if not stays]
@@ -141,11 +142,6 @@ def _clean_yaml(
     return Scrubbed(name, _each(findings), _bytes(content))
 
 
-def _value_at(read: Scalars, found: Found) -> int:
-    starts = [value.start for value in read.document.values]
-    return bisect_right(starts, found.parts[0][0]) - 1
-
-
 def _is_name_of_file(value: StringValue, name: str, files: Container[str]) -> bool:
     named = value.field.name in NAMES_OF_FILES
     return named and str(PurePath(name).parent / value.text) in files
@@ -157,25 +153,22 @@ def _clean_text(name: str, text: str, redactor: Redactor, placeholders: Placehol
     return Scrubbed(name, _each(found), _bytes(own.text(text)))
 
 
+_HEAD = {
+    "URL of the request": "url",
+    "headers of the request": "request_headers",
+    "body of the request": "request_body",
+    "headers of the answer": "headers",
+    "reason phrase of the answer": "reason",
+    "trailers of the answer": "trailers",
+}
+"""What the first line of a tape has, by the names in reports."""
+
+
 def _clean_tape(name: str, tape: Tape, redactor: Redactor, placeholders: Placeholders) -> Scrubbed:
-    before = tape.request or RecordedRequest("", "")
-    captured = Captured(
-        before.method,
-        before.url,
-        before.headers,
-        before.body,
-        tape.status,
-        tape.headers,
-        tape.chunks,
-        tape.cut,
-        source=name,
-        reason=tape.reason,
-        trailers=tape.trailers,
-    )
-    clean = redactor.captured(captured, placeholders)
-    if clean == captured:
+    before = replace(captured_of(tape), source=name)
+    clean = redactor.captured(before, placeholders)
+    if clean == before:
         return Scrubbed(name, (), None)
-    findings = [*_in_head(name, captured, clean), *_in_chunks(name, captured, clean)]
     request = RecordedRequest(clean.method, clean.url, clean.request_headers, clean.request_body)
     tape = replace(
         tape,
@@ -185,38 +178,26 @@ def _clean_tape(name: str, tape: Tape, redactor: Redactor, placeholders: Placeho
         trailers=clean.trailers,
         request=None if tape.request is None else request,
     )
-    return Scrubbed(name, _each(findings), dump_tape(tape))
+    return Scrubbed(name, _each(_in_tape(name, before, clean)), dump_tape(tape))
 
 
-def _in_head(name: str, before: Captured, after: Captured) -> Iterable[FoundSecret]:
-    """The secrets in the first line of a tape."""
-    if before.url != after.url:
-        yield FoundSecret(name, 1, 1, "URL of the request")
-    if before.request_headers != after.request_headers:
-        yield FoundSecret(name, 1, 1, "headers of the request")
-    if before.request_body != after.request_body:
-        yield FoundSecret(name, 1, 1, "body of the request")
-    if before.headers != after.headers and before.chunks == after.chunks:
-        yield FoundSecret(name, 1, 1, "headers of the answer")
-    if before.reason != after.reason:
-        yield FoundSecret(name, 1, 1, "reason phrase of the answer")
-    if before.trailers != after.trailers:
-        yield FoundSecret(name, 1, 1, "trailers of the answer")
-
-
-def _in_chunks(name: str, before: Captured, after: Captured) -> Iterable[FoundSecret]:
-    """The first chunk with a secret; each chunk is a line."""
+def _in_tape(name: str, before: Captured, after: Captured) -> Iterator[FoundSecret]:
+    """The secrets in the first line of a tape, and the first chunk with one; each is a line."""
+    for what, field in _HEAD.items():
+        # With the body its length changes, too.
+        follows = field == "headers" and before.chunks != after.chunks
+        if not follows and getattr(before, field) != getattr(after, field):
+            yield FoundSecret(name, 1, 1, what)
     if len(before.chunks) != len(after.chunks):
         yield FoundSecret(name, 2, 1, "body of the answer, which was compressed")
         return
-    for line, (old, new) in enumerate(zip(before.chunks, after.chunks, strict=True), 2):
-        if old != new:
-            yield FoundSecret(name, line, 1, "body of the answer")
-            return
+    pairs = enumerate(zip(before.chunks, after.chunks, strict=True), 2)
+    line = next((line for line, (old, new) in pairs if old != new), None)
+    if line is not None:
+        yield FoundSecret(name, line, 1, "body of the answer")
 
 
 def _at(name: str, text: str, found: Iterable[tuple[int, str]]) -> list[FoundSecret]:
-    """Findings from positions in a text and kinds."""
     starts = [0, *accumulate(len(line) for line in text.splitlines(keepends=True))]
     findings = []
     for at, kind in found:
@@ -226,7 +207,6 @@ def _at(name: str, text: str, found: Iterable[tuple[int, str]]) -> list[FoundSec
 
 
 def _each(findings: Iterable[FoundSecret]) -> tuple[FoundSecret, ...]:
-    """One for each position, in their order."""
     by_position: dict[tuple[int, int], FoundSecret] = {}
     for one in findings:
         by_position.setdefault((one.line, one.column), one)

@@ -17,17 +17,14 @@ import yaml
 
 from mockllm.errors import MockLLMError
 from mockllm.redaction.replacing import Edit, edited
-from mockllm.redaction.request_keys import key_of_request, key_of_route
-from mockllm.tapes.captured import Captured
+from mockllm.redaction.request_keys import RequestKey, key_of_request, key_of_route
 from mockllm.tapes.conversion import captured_of, detected, request_of
 from mockllm.tapes.load import load_tape
-from mockllm.tapes.model import Tape
 
 YAML = (".yaml", ".yml")
 """Endings of scenario files."""
 
 _Files = Mapping[str, bytes]
-_Request = tuple[str, tuple[str, ...]]
 NAMES_OF_FILES = frozenset(("file", "data_file", "recorded"))
 """Keys of scenarios whose values name a file beside the scenario file."""
 
@@ -41,27 +38,27 @@ def files_named_in(text: str) -> Iterator[str]:
 
 
 def consistent(before: _Files, after: _Files) -> dict[str, bytes]:
-    """The files that have to change once more, by their names.
+    """The scenario files that have to change once more, by their names: those in which the request
+    of a tape has another digest now.
 
     Args:
         before: all files with their secrets.
         after: the same files without; one that could not be searched is not there.
     """
-    return _scenarios(before, after)
-
-
-def _beside(name: str, file: str) -> str:
-    return str(PurePath(name).parent / file)
-
-
-def _tape(file: str, files: _Files) -> Tape | None:
-    try:
-        return load_tape(files[file], file) if file in files else None
-    except MockLLMError:
-        return None
-
-
-# The requests
+    nodes = [
+        node
+        for name in after
+        if PurePath(name).suffix in YAML
+        for node in _recorded_nodes(name, before, after)
+    ]
+    changes: dict[str, list[Edit]] = {}
+    for node, order in zip(nodes, _orders(nodes), strict=True):
+        changes.setdefault(node.name, []).extend(node.edits(order))
+    return {
+        name: edited(_text(after[name]), sorted(edits)).encode("utf-8", "surrogateescape")
+        for name, edits in changes.items()
+        if edits
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +73,8 @@ class _RecordedNode:
 
     name: str
     node: yaml.MappingNode
-    before: _Request
-    request: _Request
+    before: RequestKey
+    request: RequestKey
     order: int
 
     def edits(self, order: int) -> Iterator[Edit]:
@@ -112,25 +109,6 @@ def _end(node: yaml.Node) -> int:
     return int(node.end_mark.index)
 
 
-def _scenarios(before: _Files, after: _Files) -> dict[str, bytes]:
-    """The scenario files in which the request of a tape has another digest."""
-    nodes = [
-        one
-        for name in after
-        if PurePath(name).suffix in YAML
-        for one in _recorded_nodes(name, before, after)
-    ]
-    orders = _orders(nodes)
-    edits: dict[str, list[Edit]] = {}
-    for one, order in zip(nodes, orders, strict=True):
-        edits.setdefault(one.name, []).extend(one.edits(order))
-    return {
-        name: edited(_text(after[name]), sorted(changes)).encode("utf-8", "surrogateescape")
-        for name, changes in edits.items()
-        if changes
-    }
-
-
 def _recorded_nodes(name: str, before: _Files, after: _Files) -> Iterator[_RecordedNode]:
     nodes = _mappings(_text(after[name]))
     for node in sorted(nodes, key=lambda node: node.start_mark.index):
@@ -143,26 +121,25 @@ def _recorded_nodes(name: str, before: _Files, after: _Files) -> Iterator[_Recor
         redacted = entries.get("redacted")
         items = redacted.value if isinstance(redacted, yaml.SequenceNode) else []
         written = values["request"], tuple(str(item.value) for item in items)
-        request = _changed_request(_beside(name, values["file"]), before, after) or written
+        file = str(PurePath(name).parent / values["file"])
+        request = _changed_request(file, before, after) or written
         order = str(values.get("order", "0"))
         yield _RecordedNode(name, node, written, request, int(order) if order.isdigit() else 0)
 
 
-def _changed_request(file: str, before: _Files, after: _Files) -> _Request | None:
-    """What finds the request of a tape, where that was changed."""
-    old, new = _tape(file, before), _tape(file, after)
-    if old is None or new is None or new.request is None or old.request == new.request:
+def _changed_request(file: str, before: _Files, after: _Files) -> RequestKey | None:
+    if file not in before or file not in after:
         return None
-    return _found_by(captured_of(new))
-
-
-def _found_by(exchange: Captured) -> _Request | None:
-    found = detected(exchange)
-    if found.protocol is None:
-        return key_of_route(exchange)
     try:
+        old, new = (load_tape(files[file], file) for files in (before, after))
+        if new.request is None or old.request == new.request:
+            return None
+        exchange = captured_of(new)
+        found = detected(exchange)
+        if found.protocol is None:
+            return key_of_route(exchange)
         return key_of_request(request_of(exchange, found))
-    except MockLLMError:
+    except MockLLMError:  # it is no tape, or no request
         return None
 
 
@@ -171,7 +148,7 @@ def _orders(nodes: Sequence[_RecordedNode]) -> list[int]:
     their secrets are the same now."""
     changed = {one.request for one in nodes if one.request != one.before}
     orders = [one.order for one in nodes]
-    numbers: Counter[_Request] = Counter()
+    numbers: Counter[RequestKey] = Counter()
     for index in sorted(range(len(nodes)), key=lambda index: nodes[index].order):
         request = nodes[index].request
         if request in changed:

@@ -236,7 +236,6 @@ class Drafting:
     # The scenario of an exchange
 
     def _recorded(self, request: Request, *, retried: bool) -> Recorded:
-        """What finds the recording of a request again; its file is not known yet."""
         if not self._rule.conditions:
             return Recorded("")  # it is to play only when it is named
         key = key_of_request(request)
@@ -365,7 +364,6 @@ def _stem(name: str) -> str:
 
 
 def _without_request(turn: TurnSpec) -> TurnSpec:
-    """A turn of another conversation: its request finds it there."""
     recorded = turn.recorded
     if recorded is None:
         return turn

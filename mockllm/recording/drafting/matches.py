@@ -192,7 +192,6 @@ class Matches:
     def _changes(
         self, mine: Scenario, request: Request, ways: dict[str, list[Scenario]]
     ) -> list[tuple[Conversation, Scenario]] | None:
-        """A scenario's competitors, each with conditions that distinguish it from all others."""
         changed = {mine.name: mine}
         changes = []
         for competitor in self._competitors(mine, request):

@@ -109,7 +109,6 @@ class WrittenExchanges:
 
 
 def _unwritten(path: Path) -> Iterator[str]:
-    """The exchanges of a dead recorder that its writer did not write."""
     writing = lock(path / f"{_WRITTEN}{_LOCK}")  # it may be at the last ones that it was given
     written = set(_lines(path / _WRITTEN))
     if writing is not None:
@@ -121,6 +120,5 @@ def _unwritten(path: Path) -> Iterator[str]:
 
 
 def _lines(file: Path) -> list[str]:
-    """The whole lines of a file; none where it is missing."""
     whole = file.read_text("utf-8").rpartition("\n")[0] if file.exists() else ""
     return whole.split("\n") if whole else []

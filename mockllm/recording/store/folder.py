@@ -160,7 +160,6 @@ class Folder:
         )
 
     def _put(self, group: _Group) -> None:
-        """Writes a group, and removes what nothing needs any more."""
         gone = group.gone
         for _, scenarios in self._read.values() if gone else ():
             for one in scenarios:
@@ -176,7 +175,6 @@ class Folder:
     # Who else is there
 
     def _last_change(self) -> int:
-        """When a name in the folder last changed, in nanoseconds."""
         return self.path.stat().st_mtime_ns
 
     def _look(self, *, unless_changed: bool) -> None:
@@ -207,13 +205,11 @@ class Folder:
     def _remember(
         self, file: str, scenarios: tuple[Scenario, ...], version: _Version | None
     ) -> None:
-        """What is in a file need not be read again."""
         self._read[file] = version, scenarios
         self._stems.add(file.rpartition(".")[0].lower())
         self._files |= {one.name: file for one in scenarios}
 
     def _content(self, name: str) -> bytes:
-        """The content of a file that is there, or that is to be written."""
         if self._group is not None:
             for files in (self._group.beside, self._group.texts):
                 if name in files:
@@ -287,7 +283,6 @@ class Folder:
             return dump(scenario)
 
     def _is_there(self, name: str) -> bool:
-        """Whether a file is there, or is to be written."""
         if self._group is not None and name in self._group.beside:
             return True
         return (self.path / name).exists()

@@ -74,7 +74,6 @@ def with_files(turn: TurnSpec, new_file: Callable[[], str]) -> tuple[TurnSpec, d
 
 
 def _is_readable(text: str) -> bool:
-    """Whether a text has no long run of base64."""
     return _BASE64.search(text) is None
 
 

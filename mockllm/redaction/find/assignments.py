@@ -86,7 +86,6 @@ def _end_of_name(lower: str, at: int) -> int:
 
 
 def _value(text: str, name: re.Match[str], sign: re.Match[str]) -> tuple[int, int] | None:
-    """Where the value after a name and a sign is, if it is a secret."""
     own = is_password_name(name[0])
     if own and sign[0] == "=" and name.end() == sign.start():
         span = _of_connection(text, name.start(), sign.end())

@@ -51,7 +51,6 @@ def union(values: Sequence[StringValue], found: Iterable[Found]) -> list[Found]:
 def _over(
     values: Sequence[StringValue], ends: Sequence[int], parts: Iterable[tuple[int, int]]
 ) -> Iterator[tuple[int, int]]:
-    """Spans in joined strings as spans in the document."""
     for start, end in parts:
         index = bisect_right(ends, start)
         while start < end:

@@ -159,7 +159,6 @@ class KeptPlaces:
         )
 
     def _paths(self, secret: str, text: str, path: Path, depth: int) -> Iterator[Path]:
-        """The paths to the innermost strings that have a secret."""
         inner = self._read(text) if depth < _DEEPEST and text[:1] in ("{", "[") else None
         if inner is None:
             yield path

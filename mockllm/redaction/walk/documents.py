@@ -65,7 +65,6 @@ def event_values(text: str, reader: Reader) -> list[StringValue] | None:
 
 
 def _payloads(text: str) -> Iterator[list[tuple[int, int]]]:
-    """For each event the spans of its `data` lines."""
     segments: list[tuple[int, int]] = []
     lines = _lines_in(text) if "\r" in text else _simple_lines_in(text)
     for start, data, stop in lines:
@@ -99,14 +98,12 @@ def _simple_lines_in(text: str) -> Iterator[tuple[int, int | None, int]]:
 
 
 def _plain(text: str, start: int, end: int) -> list[StringValue]:
-    """The part of a text between two payloads."""
     if end - start < _SHORTEST:
         return []
     return [StringValue(start, end, text[start:end], _BETWEEN)]
 
 
 def _move(values: list[StringValue], segments: list[tuple[int, int]]) -> None:
-    """From positions in the payload to positions in the stream."""
     if len(segments) == 1:
         base = segments[0][0]
         for value in values:

@@ -110,7 +110,6 @@ _TOKEN = re.compile(f"{_STRING.pattern}|{_NUMBER.pattern}", re.DOTALL)
 _NUMBERS = re.compile(r"\[\s*-?\d[\d.eE+\-,\s]*\]")
 """A list of numbers, such as an embedding. It takes long to read, and has no secrets."""
 _MANY = 1000
-_LONG = 1000
 
 
 def api_fields() -> FieldNames:
@@ -217,7 +216,7 @@ class Reader:
         names = tuple([parts[2 * index + 1] for index in layout])
         template = None if known is None else known.by_names.get(names)
         if template is None:
-            template = _parsed(source or _shortened(rest, parts[1::2], frozenset(layout)))
+            template = _parsed(source or _joined(rest, parts[1::2]))
             if template is not None:
                 self._keep(without_numbers, layout, names, template)
         if template is not None:
@@ -240,7 +239,6 @@ class Reader:
 
 
 def _layout(parts: Sequence[str]) -> tuple[int, ...]:
-    """Which strings of a JSON text are names."""
     return tuple(
         index for index in range(len(parts) // 2) if parts[2 * index + 2].lstrip(_SPACE)[:1] == ":"
     )
@@ -272,21 +270,13 @@ _LONGEST_SHARED, _MOST_SHARED = 4096, 2_000
 """The events of all streams of a service have a few forms; they hold no value of a string."""
 
 
-def _shortened(rest: str, strings: list[str], names: frozenset[int]) -> str:
-    """A JSON text without the long strings among its values: what they hold does not matter.
-
-    Args:
-        rest: the text with U+0000 for each string.
-        names: which strings are names.
-    """
+def _joined(rest: str, strings: Sequence[str]) -> str:
+    """A JSON text from the text with U+0000 for each string, and the strings."""
     between = rest.split("\0")
     if len(between) != len(strings) + 1:  # the text has U+0000 of its own, and is no JSON
         return ""
-    parts = [between[0]]
-    for index, string in enumerate(strings):
-        short = "" if len(string) > _LONG and index not in names else string
-        parts += ['"', short, '"', between[index + 1]]
-    return "".join(parts)
+    quoted = (f'{before}"{string}"' for before, string in zip(between, strings, strict=False))
+    return "".join([*quoted, between[-1]])
 
 
 def _value(start: int, written: str, field: Field, ids: tuple[str, ...]) -> StringValue:

@@ -138,7 +138,6 @@ def _scalar(written: str, node: yaml.ScalarNode, changes: Sequence[Edit]) -> str
 
 
 def _candidates(written: str, value: str, changes: Sequence[Edit]) -> Iterator[str]:
-    """The scalar as it was written, with the changes in it."""
     at = written.find(value)
     if at >= 0:
         yield edited(written, [Edit(at + one.start, at + one.end, one.text) for one in changes])
@@ -148,7 +147,6 @@ def _candidates(written: str, value: str, changes: Sequence[Edit]) -> Iterator[s
 
 
 def _has_value(written: str, value: str) -> bool:
-    """Whether a scalar, on its own, has a value."""
     try:
         node = yaml.compose(f"k: {written}", Loader=yaml.SafeLoader)
     except yaml.YAMLError:

@@ -186,7 +186,6 @@ class AnswerCopy:
         return f"{self._exchange.method} {shown_url(self._exchange.path)}"
 
     def _captured(self) -> Captured:
-        """The exchange as far as it is known."""
         exchange, upstream = self._exchange, self._upstream
         response = upstream.response
         return Captured(

@@ -313,7 +313,6 @@ class Proxy:
 
 
 def _parsed(protocol: WireProtocol, exchange: Exchange) -> Request | None:
-    """The request of an exchange; None for one that cannot be read."""
     if exchange.target is None:
         return None
     try:

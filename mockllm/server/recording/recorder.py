@@ -132,7 +132,6 @@ class Recorder:
     # The thread
 
     def _run(self) -> None:
-        """Writes what is added, until the end."""
         try:
             while group := self._queue.next_group():
                 self._handle(group)
@@ -211,7 +210,6 @@ def _same_protocols() -> bool:
 
 
 def _killed(exchange: str) -> Line:
-    """The line of an exchange of a recorder that was killed."""
     source = exchange.partition(",")[0]
     why = "has no recording: its recorder was killed before it was written"
     return Line(source, "skipped", f"{exchange}, {why}", lost=True)

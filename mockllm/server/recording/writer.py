@@ -133,7 +133,6 @@ class Writer:
         ]
 
     def _begun(self) -> Drafting:
-        """What drafts scenarios, with those of the folder."""
         known = self._folder.scenarios()
         self._competing = Competing(known)
         return Drafting(

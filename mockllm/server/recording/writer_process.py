@@ -122,7 +122,6 @@ def main() -> None:
 
 
 def _writer(setup: WriterSetup) -> Writer | GroupResult:
-    """The writer, or the obstacle."""
     try:
         return Writer(setup)
     except (OSError, ScenarioError) as error:
