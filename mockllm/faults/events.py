@@ -47,11 +47,7 @@ class SeenEvent:
 
 class EventReader:
     """Reads the events of one stream: those of an event stream, without comments and empty blocks,
-    or the elements of a JSON array.
-
-    Args:
-        protocol: the API of the stream.
-    """
+    or the elements of a JSON array."""
 
     def __init__(self, protocol: WireProtocol) -> None:
         self._protocol = protocol

@@ -30,9 +30,6 @@ class LiveFault:
     """A fault in one stream, whose bytes arrive in any pieces.
 
     It holds back an event until it is whole, where the place of the fault is in or before one.
-
-    Args:
-        fault: one for which `is_live` holds.
     """
 
     def __init__(self, fault: Fault, around: Circumstances) -> None:

@@ -35,12 +35,7 @@ def results_by_id(expect: Expect, known: Sequence[str], before: Sequence[str]) -
 def with_scenario_ids(
     request: Request, scenario: Scenario, position: int, prefix: str
 ) -> tuple[Message, ...]:
-    """The messages of a request, with the scenario's ids for calls that may have any id.
-
-    Args:
-        position: how many turns of the scenario came before.
-        prefix: of derived ids.
-    """
+    """The messages of a request, with the scenario's ids for calls that may have any id."""
     turns = read_history(request.messages).turns
     known = {} if turns else _ids_by_order(request, scenario, position, prefix)
     waiting: list[PlannedCall] = []

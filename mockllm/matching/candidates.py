@@ -21,7 +21,6 @@ class Candidate:
     """A scenario that may answer.
 
     Args:
-        start, position: as of `Selection`.
         playable: whether it has a turn at the position.
     """
 
@@ -95,11 +94,7 @@ def begins(
     prefix: str,
 ) -> tuple[int, bool] | None:
     """The position at which a scenario would answer a request, and whether it has a turn there;
-    None where its conditions do not hold, or its tool calls are not those in the history.
-
-    Args:
-        served: the scenario alone.
-    """
+    None where its conditions do not hold, or its tool calls are not those in the history."""
     history = read_history(request.messages).turns
     if named_scenario(served, request, headers) == scenario.name:
         position = named_position(scenario, request, history, prefix)[1]

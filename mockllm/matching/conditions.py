@@ -86,11 +86,7 @@ def judged_user_text(match: Match, request: Request) -> str:
 
 
 def check_text(what: str, condition: TextCondition, text: str) -> str | None:
-    """Why a text does not meet a condition.
-
-    Args:
-        what: names the text in the message.
-    """
+    """Why a text does not meet a condition."""
     if text_holds(condition, text):
         return None
     verb = {"contains": "contain", "equals": "be", "regex": "match the regex"}[condition.op]

@@ -54,10 +54,6 @@ def scenario_conditions(
     """All that must hold for a scenario to answer a request, if no other one competes.
 
     A request that names a scenario is answered by that one, and its `match` does not count.
-
-    Args:
-        headers: of the request, names in lower case.
-        prefix: of derived call ids in the request's protocol.
     """
     served = ScenarioIndex((scenario,))
     named = named_scenario(served, request, headers)

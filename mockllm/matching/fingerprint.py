@@ -52,7 +52,6 @@ def route_digest(
     Args:
         path: without what stands before the route (`/openai` of `/openai/v1/embeddings`).
         query: as in the URL; the order of its parameters does not count.
-        redacted: JSON pointers to strings of the body that do not count.
     """
     pairs = sorted(parse_qsl(query, keep_blank_values=True))
     return _digest(method.upper(), path, pairs, without(_body(content_type, body), redacted))

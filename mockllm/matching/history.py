@@ -74,9 +74,6 @@ def read_history(messages: Sequence[Message], start: int = 0) -> History:
     """The history in the messages of a request.
 
     System messages do not count: clients add them anywhere, and often put the date into them.
-
-    Args:
-        start: the index of the message at which the conversation begins.
     """
     turns: list[ModelTurn] = []
     before: list[Message] = []

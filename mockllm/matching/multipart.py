@@ -21,9 +21,6 @@ def form_fields(content_type: str, body: bytes) -> dict[str, Any] | None:
 
     A field is its text; a file is `{filename, content_type, size, sha256}`, with `filename` "" if
     the part is binary and has no name. A name that comes several times has the list of its values.
-
-    Args:
-        content_type: the header with its parameters.
     """
     kind = content_type.partition(";")[0].strip().lower()
     if kind == _FORM and body.lstrip()[:1] not in (b"{", b"["):  # `curl -d` sends JSON as a form

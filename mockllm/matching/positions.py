@@ -73,9 +73,6 @@ def planned_calls(
 
     None where the scenario alone does not determine them: the turn is `auto`, or there is no such
     turn.
-
-    Args:
-        prefix: of derived ids.
     """
     spec = turn_at(scenario, position, api)
     if spec is None:

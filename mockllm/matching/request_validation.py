@@ -18,11 +18,7 @@ from mockllm.scenario.model import Expect, TurnSpec
 def check_expectations(
     selection: Selection, spec: TurnSpec, request: Request, protocol: WireProtocol
 ) -> None:
-    """Checks a request against the `request` conditions of its turn.
-
-    Raises:
-        ExpectationError: a condition does not hold; the message lists all that do not.
-    """
+    """Checks a request against the `request` conditions of its turn."""
     assert spec.request is not None
     expected = expected_of(selection, spec.request, request, protocol)
     problems = check_expect(expected.conditions, request, expected.since, expected.calls)
@@ -73,9 +69,6 @@ def check_continuation(selection: Selection, request: Request, protocol: WirePro
 
     There must be a result for each call of that answer, and for no other call. Where calls may have
     any ids, results are not compared with them.
-
-    Raises:
-        RequestError: a result is missing, or belongs to no call.
     """
     planned = planned_calls(
         selection.scenario, selection.position - 1, protocol.name, protocol.call_prefix

@@ -75,11 +75,7 @@ class RouteRequest:
 
 
 def judged_conditions(match: Match, request: RouteRequest, model: str) -> Iterator[JudgedCondition]:
-    """Every condition of a route's `match`.
-
-    Args:
-        model: that the path names, for a request whose body names none.
-    """
+    """Every condition of a route's `match`."""
     yield from judged_model(match, request.model or model)
     yield from judged_headers(match, request.headers)
     yield from judged_values("match.query", "the parameter", match.query, request.parameters)
@@ -134,11 +130,7 @@ class _Fit:
 
 
 class RouteIndex:
-    """The scenarios with a route, found by method and path.
-
-    Args:
-        scenarios: those without a route are left out.
-    """
+    """The scenarios with a route, found by method and path."""
 
     def __init__(self, scenarios: Iterable[Scenario]) -> None:
         self._whole: dict[tuple[str, str], list[_Fit]] = {}
@@ -201,9 +193,6 @@ class RouteIndex:
 
         Args:
             named: the name of a scenario, which then answers if its route fits.
-
-        Raises:
-            NoMatchError: several authored scenarios answer equally well.
         """
         fits = self.fitting(request.method, request.path)
         chosen = [fit for fit in fits if fit.scenario.name == named]

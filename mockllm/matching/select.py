@@ -68,10 +68,6 @@ def select(
 ) -> Selection:
     """The turn that answers a request.
 
-    Args:
-        headers: of the request, with lower-case names.
-        prefix: of derived tool call ids in the request's protocol.
-
     Raises:
         NoMatchError: no scenario answers, or several do equally well; the message names them.
         RequestError: the request continues an answer that this server did not give.

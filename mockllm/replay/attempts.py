@@ -21,14 +21,7 @@ def try_answer(
     attempt: int,
     quirks: tuple[str, ...] = (),
 ) -> tuple[HttpAnswer, tuple[Fault, ...]]:
-    """What an earlier try gets, and the faults of that.
-
-    Args:
-        spec: the turn.
-        failure: the entry of `attempts`.
-        attempt: the number of the try, from 1.
-        quirks: in addition to those of the answer's `wire`.
-    """
+    """What an earlier try gets, and the faults of that."""
     tried = spec.tried(failure)
     if tried.http is not None:
         return http_error_answer(protocol, tried.http, selection, attempt), tried.fault
@@ -46,12 +39,7 @@ def broken_answer(
     path: str = "",
     speed: float = 1.0,
 ) -> HttpAnswer:
-    """An answer of a turn with its faults, whose modules are imported with the first ones.
-
-    Args:
-        path: of the request, with its query.
-        speed: of the answer's own pauses.
-    """
+    """An answer of a turn with its faults, whose modules are imported with the first ones."""
     if not faults:
         return answer
     from mockllm.replay.faults.broken_answer import broken, call_names, circumstances

@@ -19,10 +19,6 @@ class ApiCall(NamedTuple):
     """One request to a `Player`.
 
     Args:
-        protocol: the API that was called.
-        target: path and query, parsed.
-        headers: of the request, names in lower case.
-        session: the one that the request belongs to.
         path: as it was sent, with the query; "" where nothing was sent.
     """
 
@@ -48,12 +44,7 @@ def refused(
     known: Played = NOTHING,
     headers: Iterable[tuple[str, str]] = (),
 ) -> Answered:
-    """The error answer to a refused request, in the shape of a protocol.
-
-    Args:
-        known: what was found out about the request before.
-        headers: of the answer, besides those of the protocol.
-    """
+    """The error answer to a refused request, in the shape of a protocol."""
     answer = error_answer(protocol, error, derive("refused", error.message), headers=headers)
     played = replace(
         known,

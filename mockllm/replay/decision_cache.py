@@ -20,9 +20,7 @@ class Decision:
         spec: the turn, as the protocol of the request plays it.
         quirks: that the server and the request add to those of the turn.
         lasting: whether it depends on the request alone, not on the session.
-        path: of the request, with its query.
         faults: those that the request asks for; the turn's own are in `spec`, too.
-        answered: kept here unless it is large.
     """
 
     request: Request

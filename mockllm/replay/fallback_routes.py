@@ -25,11 +25,7 @@ class Fallback:
     target: Target
 
     def answer(self, body: bytes, query: Mapping[str, str]) -> HttpAnswer:
-        """The answer to a request.
-
-        Raises:
-            RequestError: the service would refuse the request.
-        """
+        """The answer to a request."""
         target = replace(self.target, query=query)
         return json_answer(200, self.route.answer(parse_object(body), target), CORS)
 

@@ -67,22 +67,11 @@ def loads(
     """The scenarios in a text. Their tapes (`recorded`) are not looked for.
 
     Args:
-        name: stands for the file in problems.
         read_file: reads a file that the text names (`{file: NAME}`).
-
-    Raises:
-        ScenarioError: the text is wrong; it has every problem.
     """
     return Loading(VOCABULARY, read_file=read_file).load([(name, text)])
 
 
 def loads_sent(texts: Iterable[tuple[str, str]]) -> tuple[Scenario, ...]:
-    """The scenarios in several texts that were sent; they may name no file.
-
-    Args:
-        texts: a name that stands for the file in problems, and the text, each.
-
-    Raises:
-        ScenarioError: a text is wrong; it has every problem of every text.
-    """
+    """The scenarios in several texts that were sent; they may name no file."""
     return Loading(VOCABULARY, sent=True).load(texts)

@@ -21,23 +21,14 @@ from mockllm.replay.sessions.exchange import Played, not_kept_whole
 
 
 class Lookups:
-    """Answers operations besides `generate`.
-
-    Args:
-        served: the scenarios, whose names are those of the models.
-        replayer: compiles the answers that are stored.
-    """
+    """Answers operations besides `generate`."""
 
     def __init__(self, served: ScenarioIndex, replayer: Replayer) -> None:
         self._served = served
         self._replayer = replayer
 
     def answer(self, call: ApiCall, operation: Operation) -> Answered:
-        """The answer to an operation.
-
-        Raises:
-            RequestError: the service would refuse the request.
-        """
+        """The answer to an operation."""
         body = call.protocol.lookups[operation](self._lookup(call, operation))
         played = Played("played", 200, api=call.protocol.name)
         return Answered(json_answer(200, body, CORS), played)

@@ -18,12 +18,7 @@ from mockllm.scenario.model import AutoPart, Scenario
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """What one turn loses over one protocol.
-
-    Args:
-        turn: its number in the scenario, from 1.
-        what: a message for each difference.
-    """
+    """What one turn loses over one protocol."""
 
     scenario: str
     turn: int

@@ -25,11 +25,7 @@ _Decide = Callable[[ApiCall, bool], Decision]
 
 class RecordedOrder:
     """Chooses, of several recordings with an equal `match`, the first turn that the session has not
-    played yet. When all are played, the decision stays as it was.
-
-    Args:
-        decider: what decides about requests where one scenario is all there is.
-    """
+    played yet. When all are played, the decision stays as it was."""
 
     def __init__(
         self, scenarios: Iterable[Scenario], decider: Callable[[Scenario], _Decide]

@@ -127,11 +127,7 @@ class Player:
         self._headers = (*self.served.headers, QUIRK_HEADER, FAULT_HEADER)
 
     def play(self, call: ApiCall) -> Answered:
-        """The answer to a request.
-
-        Raises:
-            NotDoneError: within `mockllm.core.later.deferring`: something must be read first.
-        """
+        """The answer to a request."""
         key = (
             call.protocol.name,
             call.body,
@@ -249,11 +245,7 @@ class Player:
         wait: int | None = None,
         recorded: str = "",
     ) -> Answered:
-        """An answer with what a journal has of it.
-
-        Args:
-            wait: how long it says to wait, in microseconds.
-        """
+        """An answer with what a journal has of it."""
         request, selection, stored = decision.request, decision.selection, call.protocol.stored
         is_kept = stored is None or stored.is_stored(request.body)
         played = Played(
@@ -359,7 +351,6 @@ class Player:
         """The decision for a request: which turn answers it.
 
         Args:
-            strict: whether a request that the API refuses is refused.
             deciding: gets what is found out on the way, also where the request is refused.
 
         Raises:

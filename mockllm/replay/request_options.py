@@ -14,11 +14,7 @@ FAULT_HEADER = "x-mockllm-fault"
 
 
 def requested_quirks(header: str | None) -> tuple[str, ...]:
-    """The quirks that a header names.
-
-    Raises:
-        RequestError: there is no such quirk.
-    """
+    """The quirks that a header names."""
     if header is None:
         return ()
     from mockllm.quirks import find  # some fifty modules, which most requests never need
@@ -33,11 +29,7 @@ def requested_quirks(header: str | None) -> tuple[str, ...]:
 
 
 def requested_faults(header: str | None) -> tuple[Fault, ...]:
-    """The faults that a header names.
-
-    Raises:
-        RequestError: what is wrong with them.
-    """
+    """The faults that a header names."""
     if header is None:
         return ()
     try:

@@ -62,12 +62,7 @@ differs from machine to machine."""
 
 
 class RoutePlayer:
-    """Answers requests with the scenarios that have a route.
-
-    Args:
-        scenarios: those without a route are left out.
-        named: the name of the scenario that answers the requests for its route which name none.
-    """
+    """Answers requests with the scenarios that have a route."""
 
     def __init__(self, scenarios: Iterable[Scenario], named: str | None = None) -> None:
         self.index = RouteIndex(scenarios)
@@ -78,13 +73,7 @@ class RoutePlayer:
         )
 
     def play(self, request: RouteRequest, session: Session) -> Answered | None:
-        """The answer to a request; None where no scenario answers.
-
-        Raises:
-            NoMatchError: several authored scenarios answer equally well.
-            ScenarioError: the file with the body of the answer cannot be read.
-            NotDoneError: within `mockllm.core.later.deferring`: something must be read first.
-        """
+        """The answer to a request; None where no scenario answers."""
         named = request.headers.get(SCENARIO_HEADER) or self._named
         turns = self.index.select(request, named)
         if not turns:
@@ -121,14 +110,7 @@ class RoutePlayer:
 
 
 def route_answer(turn: TurnSpec, content: bytes | None = None) -> HttpAnswer:
-    """The HTTP answer that a turn of a route describes; its tape is not looked at.
-
-    Args:
-        content: of the file that the answer names; None: it is read here.
-
-    Raises:
-        ScenarioError: the file cannot be read.
-    """
+    """The HTTP answer that a turn of a route describes; its tape is not looked at."""
     answer = turn.answer or RouteAnswer()
     body = _body(answer) if content is None else content
     headers = {**CORS, **_content_type(answer), **dict(answer.headers)}
@@ -161,11 +143,7 @@ def _body(answer: RouteAnswer) -> bytes:
 
 
 def _content(answer: RouteAnswer) -> bytes:
-    """The bytes of the file that an answer names.
-
-    Raises:
-        ScenarioError: it cannot be read, is too large, or is not looked for.
-    """
+    """The bytes of the file that an answer names."""
     if answer.path is None:
         why = "is not looked for, since its scenario was not loaded from a file"
         raise ScenarioError([Problem(str(answer.value), 1, 1, "", why)])

@@ -25,11 +25,7 @@ if TYPE_CHECKING:
 def usual_request(
     scenario: Scenario, protocol: WireProtocol, *, stream: bool, fields: Mapping[str, Any]
 ) -> Request:
-    """The smallest request of a client that a scenario answers.
-
-    Args:
-        fields: that replace those of its body.
-    """
+    """The smallest request of a client that a scenario answers."""
     model = f"mock/{scenario.name}"
     body = {**first_body(protocol, model, user_text(scenario)), **fields}
     target = client_target(protocol, model, stream=stream)
@@ -49,12 +45,8 @@ def turn_answer(
     """The answer of a turn.
 
     Args:
-        position: of the turn, from 0.
         attempt: which try of a turn that fails at first, from 1; None: the one that succeeds.
         on_reply: called where the reply is played, and not the recording, with the reason.
-
-    Raises:
-        UsageError: there is no such turn or attempt.
     """
     spec, index = turn_at(scenario, position, protocol.name), turn_index(scenario, position)
     if spec is None or index is None:
@@ -85,14 +77,7 @@ def route_turn_answer(
     on_reply: Callable[[RecordedAnswer], None] = lambda _: None,
 ) -> HttpAnswer:
     """The answer of a turn of a route that calls no model: its recording, or else what the turn
-    describes.
-
-    Args:
-        on_reply: as of `turn_answer`.
-
-    Raises:
-        UsageError: there is no such turn.
-    """
+    describes."""
     from mockllm.replay.compilation.tape_player import Recordings
     from mockllm.replay.routes import route_answer
 

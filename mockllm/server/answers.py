@@ -65,11 +65,7 @@ class Chosen(NamedTuple):
 
 
 class Answers:
-    """Decides who answers the requests of one server.
-
-    Args:
-        streaming: the tasks that a server which stops waits for.
-    """
+    """Decides who answers the requests of one server."""
 
     def __init__(
         self,
@@ -98,13 +94,7 @@ class Answers:
         in_order: bool = False,
         faults: FaultPlan | None = None,
     ) -> Player:
-        """A player with the options of the server.
-
-        Args:
-            named, quirks: as of `Player`.
-            in_order: whether recordings of the same request are played in their order.
-            faults: None: those of the server.
-        """
+        """A player with the options of the server."""
         options = self.options
         return Player(
             scenarios,
@@ -302,11 +292,7 @@ class Answers:
     async def _passing(
         self, proxy: Proxy, arrival: Arrival, endpoint: Endpoint | None, session: Session
     ) -> Chosen | None:
-        """A service that answers what calls no model: look-ups, and paths not known here.
-
-        Raises:
-            RequestError: no one service is meant by the path and the headers.
-        """
+        """A service that answers what calls no model: look-ups, and paths not known here."""
         if endpoint is not None:
             protocol = endpoint.protocol
             stored = protocol.stored

@@ -214,11 +214,6 @@ class MockServer:
         )
 
     async def _share(self) -> None:
-        """Joins the processes that share the state.
-
-        Raises:
-            UsageError: the store cannot be used.
-        """
         from mockllm.errors import UsageError
         from mockllm.server.state.store import StoreError
 
@@ -251,7 +246,6 @@ class MockServer:
                 self.lost = await self._parts.state.close()
 
     async def _grace(self) -> None:
-        """Lets open streams go on for a time."""
         streaming = set(self._parts.streaming)
         if streaming:
             await asyncio.wait(streaming, timeout=self.options.grace)

@@ -71,20 +71,12 @@ class Arrival:
         self.body = b""
 
     def whole(self, most: int) -> bytes:
-        """Its whole body where that came with the head, as most do; else b"". Waits for nothing.
-
-        Args:
-            most: its bytes at most.
-        """
+        """Its whole body where that came with the head, as most do; else b"". Waits for nothing."""
         self.body = self.body or arrived(self.request, most) or b""
         return self.body
 
     async def read(self, most: int, patience: float) -> bytes:
         """Its whole body.
-
-        Args:
-            most: its bytes at most.
-            patience: for how long nothing may arrive, in seconds.
 
         Raises:
             RequestError: it is larger, nothing arrived for too long, or it cannot be decoded.
@@ -113,11 +105,7 @@ class Arrival:
         return body
 
     def received(self, target: Target | None = None) -> Received:
-        """The request as a journal shows it.
-
-        Args:
-            target: of a request for an answer, as its path and query give it.
-        """
+        """The request as a journal shows it."""
         transport = self.request.transport
         peer = None if transport is None else transport.get_extra_info("peername")
         return Received(

@@ -24,12 +24,7 @@ CarryOut = Callable[[SharedSession, StateOperation], Awaitable[None]]
 
 class DeferredWork:
     """Plays requests until everything that they need is there. However many wait for the same
-    work, it is done once.
-
-    Args:
-        waiting: gets the tasks of the requests that wait; a server that stops waits for them.
-        carry_out: None: no state is shared.
-    """
+    work, it is done once."""
 
     def __init__(
         self, waiting: set[asyncio.Task[object]], carry_out: CarryOut | None = None
@@ -41,12 +36,7 @@ class DeferredWork:
     async def play(
         self, owner: object, session: Session, function: Callable[[], _Result]
     ) -> _Result:
-        """What a function returns; it is called again whenever something that it needs is there.
-
-        Args:
-            owner: of the results of work, which others with the same owner may share.
-            session: of the request.
-        """
+        """What a function returns; it is called again whenever something that it needs is there."""
         outcomes: dict[Hashable, Callable[[], Any]] = {}
         while True:
             if isinstance(session, SharedSession):

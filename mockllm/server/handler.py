@@ -51,13 +51,8 @@ class Handler:
     """Answers the requests of one server.
 
     Args:
-        answers: decides who answers.
-        sessions: of this process.
         shared: the sessions that other processes share, in place of `sessions`; None: there are
             none.
-        requests: answers requests about the server.
-        view: of the server, for its page.
-        streaming: gets the tasks of the answers that take time.
     """
 
     def __init__(
@@ -85,12 +80,7 @@ class Handler:
 
     def malformed(self, data: bytes, error: BaseException) -> web.Response:
         """The answer to bytes that are no HTTP request, in the form of the API whose path they
-        name. It stands in the journal of the default session.
-
-        Args:
-            data: the beginning of what arrived last.
-            error: what is wrong with them, or any error that nothing else has caught.
-        """
+        name. It stands in the journal of the default session."""
         method, target = first_line(data)
         if is_malformed(error):
             refusal = RequestError(f"This is no HTTP request: {brief(error)}.", code="malformed")
@@ -258,7 +248,6 @@ class Handler:
         self._log(exchange)
 
     def _log(self, exchange: Exchange) -> None:
-        """Reports a request that is over."""
         if self._options.log is not None:
             self._options.log(exchange)
         if self._view.watch is not None:

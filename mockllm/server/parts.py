@@ -31,7 +31,6 @@ class ServerParts:
     """The parts of one server.
 
     Args:
-        streaming: the tasks of answers that take time; a server that stops waits for them.
         state: what other processes share; None: nothing is shared.
     """
 
@@ -46,11 +45,7 @@ class ServerParts:
 def make_parts(
     scenarios: Iterable[Scenario], options: ServerOptions, sessions: Sessions
 ) -> ServerParts:
-    """The parts of a server.
-
-    Raises:
-        UsageError: a path, an origin or the state store of the options is wrong.
-    """
+    """The parts of a server."""
     streaming: set[asyncio.Task[object]] = set()
     metrics = Figures()
 

@@ -80,11 +80,7 @@ def user_text(exchange: Exchange) -> str:
 
 
 def session_json(session: Session, scenarios: Iterable[str] | None) -> dict[str, Any]:
-    """The entry of a session.
-
-    Args:
-        scenarios: those that it was made with; None: those of the server.
-    """
+    """The entry of a session."""
     return {
         "session": session.name,
         "requests": session.count,

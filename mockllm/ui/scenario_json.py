@@ -23,11 +23,7 @@ _LONGEST_TEXT = 1_000_000
 
 
 def scenario_entry(scenario: Scenario, played: Mapping[int, int]) -> dict[str, Any]:
-    """The entry of a scenario in the list.
-
-    Args:
-        played: how often each turn was played, by its index.
-    """
+    """The entry of a scenario in the list."""
     return {
         "name": scenario.name,
         "description": scenario.description,
@@ -92,11 +88,7 @@ def scenario_json(
     problems: Sequence[Mapping[str, Any]],
     url: str,
 ) -> dict[str, Any]:
-    """All about one scenario. It reads the file of the scenario.
-
-    Args:
-        problems: of all files, after they were read last.
-    """
+    """All about one scenario. It reads the file of the scenario."""
     text, line, why = _text(scenario)
     own = [problem for problem in problems if scenario.file and problem["file"] == scenario.file]
     return {

@@ -40,11 +40,7 @@ def _read(name: str) -> tuple[bytes, str]:
 
 
 def file_answer(name: str, headers: Mapping[str, str]) -> HttpAnswer:
-    """The answer with a file, or that the browser has it already.
-
-    Raises:
-        RequestError: there is no such file.
-    """
+    """The answer with a file, or that the browser has it already."""
     name = name or "index.html"
     if name not in names():
         raise RequestError(f"The live page has no file {name[:80]!r}.", status=404)

@@ -49,11 +49,7 @@ _NO_TEXT = re.compile("[\ud800-\udfff]+")
 
 @dataclass(frozen=True, slots=True)
 class Skeleton:
-    """A scenario file.
-
-    Args:
-        file: a name for it; that of the scenario whose place it takes, if it does.
-    """
+    """A scenario file."""
 
     text: str
     file: str

@@ -237,7 +237,6 @@ def left_of(
     """When each part left, in microseconds.
 
     Args:
-        marks: pairs of the bytes of the body that were written, and when, in seconds.
         all_at: of an answer in one write, when that was.
     """
     at, end = 0, 0

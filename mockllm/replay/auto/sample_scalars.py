@@ -37,10 +37,7 @@ def count_of(schema: dict[str, Any], keyword: str, most: int, default: int = 0) 
 
 
 def strings(schema: dict[str, Any], most: int) -> Iterator[str]:
-    """
-    Args:
-        most: the length of the longest string, in characters.
-    """
+    """"""
     least = count_of(schema, "minLength", most)
     if "format" in schema and schema["format"] in _FORMATS:
         yield _FORMATS[schema["format"]]

@@ -82,10 +82,6 @@ def bounded_sample(schema: Any, most_steps: int = MAX_STEPS) -> Sample:
 
     Args:
         most_steps: of building values and of validating them.
-
-    Raises:
-        UnsatisfiableError: no value was found, though no bound was reached.
-        NotDoneError: the search for a pattern is to be done in a thread; see `mockllm.core.later`.
     """
     nodes, levels = measure(schema)
     if nodes > MAX_NODES:

@@ -69,7 +69,6 @@ class Replayer:
         Args:
             quirks: in addition to those of the turn's `wire`.
             tried: the turn as an earlier try gets it; None: as the last one does.
-            attempt: the number of an earlier try, from 1.
             duration: microseconds that the recorded answer took; they are spread over the events
                 of a turn that says nothing of its own times.
 
@@ -184,11 +183,7 @@ def stream(
     wire: Wire | None,
     extra: Mapping[str, Any] = _NO_EXTRA,
 ) -> list[TimedBytes]:
-    """The body of a streamed answer: a part for each frame (or segment, with `wire.segments`).
-
-    Args:
-        extra: by place, the fields that the service adds (`protocols.extra`).
-    """
+    """The body of a streamed answer: a part for each frame (or segment, with `wire.segments`)."""
     wire = wire or Wire()
     quirks = variants(protocol, wire)
     encoder = protocol.encoder(turn, reply)

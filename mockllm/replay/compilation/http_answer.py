@@ -34,10 +34,6 @@ def byte_bounded(max_bytes: int, size: Callable[[_Value], int]) -> LRUCache[_Key
 
     A value that is larger than the bound is kept as the only one: `LRUCache` refuses such values,
     and the largest answers would be made again for each request.
-
-    Args:
-        max_bytes: at least 1.
-        size: how many bytes a value takes, at least 1; always the same for one value.
     """
     return LRUCache(max_bytes, lambda value: min(size(value), max_bytes))
 
@@ -108,11 +104,7 @@ class HttpAnswer:
     def head(
         self, *, http_1_0: bool = False, close: bool = False, more: Iterable[str] = ()
     ) -> bytes:
-        """The status line and the headers; an HTTP/1.0 client gets no chunk framing.
-
-        Args:
-            more: further lines.
-        """
+        """The status line and the headers; an HTTP/1.0 client gets no chunk framing."""
         reason = reason_phrase(self.status) if self.reason is None else self.reason
         lines = [f"HTTP/1.1 {self.status} {reason}"]
         lines += [f"{name}: {value}" for name, value in self.headers]
@@ -174,7 +166,6 @@ def bytes_answer(
     Args:
         headers: besides `content-length` and `transfer-encoding`, which are added.
         parts: of the body, none of them empty: an empty HTTP chunk would end it.
-        streamed, segmented, ending, id, reason, trailers, bodiless, length: as of `HttpAnswer`.
     """
     data = tuple(part.data for part in parts)
     times = tuple(part.at for part in parts)
@@ -209,11 +200,7 @@ def bytes_answer(
 def json_answer(
     status: int, body: Any, headers: dict[str, str] | None = None, *, at: int = 0
 ) -> HttpAnswer:
-    """An answer with a JSON body, sent whole.
-
-    Args:
-        at: when it is due, in microseconds.
-    """
+    """An answer with a JSON body, sent whole."""
     data = json_bytes(dumps(body))
     headers = {"content-type": "application/json", **(headers or {})}
     return bytes_answer(status, headers.items(), [TimedBytes(at, data)], streamed=False)
@@ -231,8 +218,6 @@ def error_answer(
     """An error in the shape of a protocol.
 
     Args:
-        retry_after: in seconds.
-        headers: win over those of the protocol.
         extra: by place, the fields that the service adds (`protocols.extra`); those of `event`
             are the body's.
     """
@@ -301,11 +286,7 @@ _HTTP_MESSAGES = {
 def http_error_answer(
     protocol: WireProtocol, http: Http, selection: Selection, attempt: int
 ) -> HttpAnswer:
-    """An HTTP error of a scenario, as the service of the protocol would send it.
-
-    Args:
-        attempt: the number of the attempt at the turn, from 1.
-    """
+    """An HTTP error of a scenario, as the service of the protocol would send it."""
     scenario = selection.scenario
     seed = derive(scenario.seeded, scenario.name, selection.position, attempt)
     own = http.error

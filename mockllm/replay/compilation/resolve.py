@@ -66,7 +66,6 @@ def resolve(
     """The neutral turn at a position of a scenario's conversation.
 
     Args:
-        prefix: of derived tool call ids.
         auto: the parts that replace an `auto: true` part.
         spec: the turn of an earlier try; None: that of the scenario.
 
@@ -286,11 +285,6 @@ def usage(
 
     Input tokens are counted from what the scenario has of the prompt: its tools, the texts of
     its conditions, and the turns before this one with the results that they expect.
-
-    Args:
-        index: of the turn in the scenario.
-        spec: the turn, as the protocol plays it.
-        parts: the neutral parts of the turn.
     """
     written = spec.usage
     default = scenario.defaults.usage

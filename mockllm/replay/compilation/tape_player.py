@@ -44,11 +44,7 @@ stream, or the other way round (`streamed`); it has `quirks`; the tape is `unrea
 
 @dataclass(frozen=True, slots=True)
 class RecordedAnswer:
-    """The recorded answer, or None with the reason why it is not played.
-
-    Args:
-        duration: microseconds that the recorded answer took, whoever asks for it.
-    """
+    """The recorded answer, or None with the reason why it is not played."""
 
     answer: HttpAnswer | None
     why: Why
@@ -101,13 +97,7 @@ class Recordings:
         """The recorded answer of a turn to a request.
 
         Args:
-            index: of the turn.
-            stream: whether the request asks for a stream.
             quirks: whether the request has quirks, which the recording does not have.
-            attempt: the earlier try of the turn that is played; None: the turn itself.
-
-        Raises:
-            NotDoneError: as of `mockllm.core.later.later`, where the tape is not kept.
         """
         recording = self._recording(scenario, index, attempt)
         if isinstance(recording, RecordedAnswer):
@@ -131,26 +121,14 @@ class Recordings:
         content: bytes | None = None,
         decoded: RecordedTurn | None = None,
     ) -> None:
-        """Takes the tape of a turn as it was just written, so that its file is not read.
-
-        Args:
-            content: of the file that the answer of a route names.
-            decoded: what the tape decodes to, where that is known.
-        """
+        """Takes the tape of a turn as it was just written, so that its file is not read."""
         recorded = scenario.turns[index].recorded
         assert recorded is not None
         key = (scenario.name, index, recorded.file)
         self._recordings[key] = _kept(tape, scenario, index, None, content, decoded)
 
     def play_route(self, scenario: Scenario, index: int) -> RecordedAnswer:
-        """The recorded answer of a turn of a route that calls no model.
-
-        Args:
-            scenario, index: as of `play`.
-
-        Raises:
-            NotDoneError: as of `play`.
-        """
+        """The recorded answer of a turn of a route that calls no model."""
         recording = self._recording(scenario, index, None)
         if isinstance(recording, RecordedAnswer):
             return recording
@@ -178,12 +156,7 @@ class Recordings:
 def _read_tape(
     recorded: Recorded, scenario: Scenario, index: int, attempt: Http | None
 ) -> _Recording:
-    """Reads what is kept of a tape. It uses no state, so any thread may call it.
-
-    Raises:
-        OSError, ScenarioError: as `load` does.
-        WireError: the tape is compressed in an unknown way.
-    """
+    """Reads what is kept of a tape. It uses no state, so any thread may call it."""
     tape = load(recorded)
     written = scenario.turns[index].answer
     content = None
@@ -223,11 +196,7 @@ def load(recorded: Recorded) -> Tape:
 
 
 def check(recorded: Recorded) -> None:
-    """Checks the first line of a turn's tape.
-
-    Raises:
-        OSError, ScenarioError: as `load` does.
-    """
+    """Checks the first line of a turn's tape."""
     if recorded.path is not None:
         with Path(recorded.path).open("rb") as file:
             load_head(file.readline(), recorded.path)
@@ -255,9 +224,6 @@ def answer(tape: Tape, id: str | None = None) -> HttpAnswer:
     If the upstream service closed or reset the connection early, the answer ends in the same way at
     the same byte. If the client closed it, the answer ends normally after the recorded bytes: the
     client needed no more. If it did so because nothing more came, nothing more comes.
-
-    Args:
-        id: by which a client may request or continue the answer later.
     """
     framing = _FRAMING - {"trailer"} if tape.trailers else _FRAMING
     headers = [pair for pair in tape.headers if pair[0] not in framing]

@@ -43,11 +43,6 @@ def is_unedited(
     Args:
         attempt: the earlier try of the turn that has the tape; None: the turn itself has it. A try
             that was broken off has nothing in the YAML to be edited.
-        content: of the file that the answer of a route names.
-        decoded: what the tape decodes to, where that is known.
-
-    Raises:
-        WireError: the tape is compressed in an unknown way.
     """
     turn = scenario.turns[index].for_api(tape.api)
     plain = captured_of(tape).plain()

@@ -89,11 +89,7 @@ def _packed(exchange: Exchange) -> bytes:
 
 
 class Dropped:
-    """Dropped entries, the oldest first.
-
-    Args:
-        max_bytes: beyond this the oldest entries are forgotten.
-    """
+    """Dropped entries, the oldest first."""
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes

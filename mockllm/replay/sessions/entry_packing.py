@@ -35,8 +35,6 @@ class Stored:
         entries: as `pack` wrote them, in the order in which they were written.
         played: the turns that were played, in the order of their first time.
         forgotten: the requests of which only the outcome is left, by outcome.
-        evicted: as in `Session`.
-        gaps: as in `Session`.
         gone: the processes that ended without a word.
     """
 
@@ -52,8 +50,6 @@ def pack(exchanges: Sequence[tuple[int, Exchange]], process: str = "", ahead: fl
     """Entries of one session, as JSON in ASCII without a line break.
 
     Args:
-        exchanges: each with its number in this process.
-        process: the name of the process that writes them.
         ahead: by how many seconds the clock of all processes is ahead of this one's.
     """
     bodies: dict[bytes, int] = {}
@@ -121,10 +117,6 @@ def restore(
     """The session as one process would have it that had answered all requests.
 
     Its entries are in the order in which the requests arrived.
-
-    Args:
-        new: makes a session of a name.
-        record: adds an exchange to it.
     """
     session = new(name)
     session.evicted, session.gaps = stored.evicted, stored.gaps

@@ -203,12 +203,7 @@ class Sent:
         self.complete = False
 
     def break_with(self, fault: str, status: int | None, retry_after: float | None = None) -> None:
-        """The answer is sent with a fault.
-
-        Args:
-            fault: as it is written.
-            status: of the answer with it; 0 for one without a head.
-        """
+        """The answer is sent with a fault."""
         self.fault, self.status, self.retry_after = fault, status, retry_after
         self.ended = None
 
@@ -237,11 +232,7 @@ class Sent:
         self.report(problem)
 
     def finish(self, now: float, *, stopping: bool = False) -> None:
-        """The answer is over.
-
-        Args:
-            stopping: whether the server stops, so that an answer which is not whole was cut by it.
-        """
+        """The answer is over."""
         self.duration = now - self.clock
         if stopping and self.client_gone:
             self.client_gone, self.stopped = False, True
@@ -258,7 +249,6 @@ class PassedAnswer:
     """What a service answered, as it passed.
 
     Args:
-        headers: as received, names in lower case.
         chunks: of the body, as received; beyond `most` bytes they are counted in `left_out`.
     """
 
@@ -549,11 +539,7 @@ class Exchange:
         return self._dropped
 
     def copy(self, body: bytes | None = None) -> Exchange:
-        """The entry as it is now.
-
-        Args:
-            body: in place of its own; None: its own.
-        """
+        """The entry as it is now."""
         received = self.received if body is None else self.received._replace(body=body)
         return Exchange(
             received,

@@ -160,11 +160,7 @@ class Session:
         self.conversations[id] = token
 
     def forget_earlier(self, outcomes: Mapping[str, int]) -> None:
-        """Notes requests of which only the outcome is known, before others are recorded.
-
-        Args:
-            outcomes: how many had each outcome.
-        """
+        """Notes requests of which only the outcome is known, before others are recorded."""
         self._dropped.add_forgotten(outcomes)
         self.count += sum(outcomes.values())
 

@@ -79,7 +79,6 @@ class StateAwayError(RequestError):
     Args:
         needed: what the request needs of the store, in words or as an operation; None for a request
             that is about the store.
-        why: what went wrong.
     """
 
     def __init__(self, needed: StateOperation | str | None, why: str) -> None:

@@ -62,11 +62,7 @@ def check_origin(origin: str) -> None:
 
 
 class ControlAccess:
-    """Decides which requests may use the control routes.
-
-    Raises:
-        UsageError: one of `origins` is no origin.
-    """
+    """Decides which requests may use the control routes."""
 
     def __init__(self, host: str, allowed_hosts: tuple[str, ...], origins: Iterable[str]) -> None:
         self._hosts = (host, *allowed_hosts)
@@ -76,11 +72,7 @@ class ControlAccess:
             check_origin(origin)
 
     def check(self, headers: Mapping[str, str]) -> None:
-        """Checks `Host` and `Origin` of a request.
-
-        Raises:
-            RequestError: the request may not use the control routes.
-        """
+        """Checks `Host` and `Origin` of a request."""
         host = headers.get("host", "")
         name = _host_name(f"//{host}")
         if not self._is_own(name):

@@ -38,11 +38,7 @@ def front_page(
     *,
     ui: bool = True,
 ) -> HttpAnswer:
-    """The page, as text.
-
-    Args:
-        session: the prefix of the session's paths, such as `/s/one`, or "".
-    """
+    """The page, as text."""
     host = headers.get("host", "")
     root = f"http://{host}" if _HOST.fullmatch(host) else _address(request)
     played = f"It plays {count} scenario{'s' * (count != 1)}"

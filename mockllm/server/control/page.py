@@ -25,15 +25,7 @@ class Page(Protocol):
         headers: Mapping[str, str],
         fields: Mapping[str, str],
     ) -> web.StreamResponse:
-        """Sends the answer to a request below the path of the page.
-
-        Args:
-            target: path and query, without the session prefix.
-            fields: headers of every answer.
-
-        Raises:
-            RequestError: there is no such route, request, scenario or file.
-        """
+        """Sends the answer to a request below the path of the page."""
 
     def reloaded(self) -> None:
         """The scenario files were read again."""

@@ -78,12 +78,7 @@ class Control:
         body: bytes,
         session: str | None = None,
     ) -> tuple[int, dict[str, Any] | AsyncIterator[bytes]]:
-        """Status and JSON body; of a journal, the text of the body in parts.
-
-        Args:
-            path: with the query, without the session prefix.
-            session: that the prefix or a header names, for a query that names none.
-        """
+        """Status and JSON body; of a journal, the text of the body in parts."""
         parts = urlsplit(path)
         query = {} if session is None else {"session": session}
         query |= {name: values[-1] for name, values in parse_qs(parts.query).items()}

@@ -63,11 +63,7 @@ under every name of the server, and tell nothing that a client sent."""
 
 
 class ServerRequests:
-    """Answers requests about the server.
-
-    Args:
-        figures: those that `metrics` shows; where several processes are one server, of all.
-    """
+    """Answers requests about the server."""
 
     def __init__(
         self,

@@ -65,11 +65,7 @@ class SentAnswers:
 
 
 class ServerView:
-    """A server as its page sees it.
-
-    Args:
-        make_page: None: there is no page, and nothing is kept for one.
-    """
+    """A server as its page sees it."""
 
     def __init__(
         self,

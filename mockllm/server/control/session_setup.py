@@ -90,11 +90,7 @@ class SessionSetups:
         faults: FaultPlan | None = None,
     ) -> None:
         """Serves a session from scenarios of its own, from the next request on; the arguments
-        are those of `MockServer.assign`.
-
-        Raises:
-            ScenarioError: the folder of `record` has scenarios that cannot be loaded.
-        """
+        are those of `MockServer.assign`."""
         served = tuple(scenarios)
         before = self._setups.get(session)
         proxy = before.proxy if before is not None else None

@@ -255,9 +255,6 @@ def written_response(*, keep_alive: bool) -> web.StreamResponse:
     for each answer and costs as much as all the rest of a request. A handler has to return a
     response all the same; that `prepare` and `write_eof` may do nothing is not documented. The
     response has no state, so that one does for all requests.
-
-    Args:
-        keep_alive: whether the connection stays open for another request.
     """
     return _Written(keep_alive=keep_alive)
 
@@ -267,9 +264,6 @@ async def drain(request: web.BaseRequest) -> None:
 
     `StreamResponse.write` waits after what was written through it, which the answers of mockllm
     are not (see `written_response`). `BaseRequest.writer` is not documented.
-
-    Raises:
-        ConnectionError: the client is gone.
     """
     await request.writer.drain()
 

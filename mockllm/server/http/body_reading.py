@@ -13,12 +13,7 @@ _UNREADABLE = "unreadable_body"
 
 
 def silent(what: str, patience: float) -> RequestError:
-    """The error for a request of which nothing more arrives.
-
-    Args:
-        what: `head` or `body`.
-        patience: the seconds for which nothing arrived.
-    """
+    """The error for a request of which nothing more arrives."""
     return RequestError(
         f"The {what} of the request did not arrive whole: nothing more came for {patience:g} s. "
         "Send all of it, with the length that it announces.",
@@ -47,11 +42,7 @@ def closes(error: RequestError) -> bool:
 
 
 def arrived(request: web.BaseRequest, most: int) -> bytes | None:
-    """The whole body of a request, if it came with the head, as most do; else None.
-
-    Args:
-        most: its bytes at most; None for a larger one, too.
-    """
+    """The whole body of a request, if it came with the head, as most do; else None."""
     content = request.content
     if not content.is_eof() or content.exception() is not None or content.total_bytes > most:
         return None
@@ -60,10 +51,6 @@ def arrived(request: web.BaseRequest, most: int) -> bytes | None:
 
 async def read_body(request: web.BaseRequest, most: int, patience: float) -> bytes:
     """The whole body of a request.
-
-    Args:
-        most: its bytes at most; of a larger one more than that may be returned, but not all.
-        patience: for how long nothing may arrive, in seconds.
 
     Raises:
         web.HTTPRequestEntityTooLarge: it is larger.

@@ -13,12 +13,7 @@ from aiohttp import web
 
 
 class Admission:
-    """The connections of a server.
-
-    Args:
-        limit: how many are served at the same time.
-        waits: whether further ones wait until another one ends; otherwise they are reset.
-    """
+    """The connections of a server."""
 
     def __init__(self, limit: int, waits: bool) -> None:
         self._limit = limit
@@ -46,11 +41,7 @@ class Admission:
 
 
 class LimitedConnection(asyncio.Protocol):
-    """A connection that is handled once it is admitted.
-
-    Args:
-        handler: of the connection.
-    """
+    """A connection that is handled once it is admitted."""
 
     def __init__(self, handler: asyncio.Protocol, admission: Admission) -> None:
         self._handler, self._admission = handler, admission
@@ -120,9 +111,6 @@ def close_at_next_request(request: web.BaseRequest, closed: Callable[[], None]) 
 
     A service closes idle connections like this: the client cannot know it when it sends. The
     handler of the connection is called when it ends.
-
-    Args:
-        closed: called when the other request comes.
     """
     transport = request.transport
     if transport is not None and not transport.is_closing():  # of uvloop it is no asyncio.Transport

@@ -39,8 +39,7 @@ CLOSE = written_response(keep_alive=False)
 _NO_FAULT = Transmission(200, (), (), True)
 
 
-def _nothing() -> None:
-    """The usual `stalled`."""
+def _nothing() -> None: ...
 
 
 def write_at_once(
@@ -120,12 +119,6 @@ async def deliver(
 
 
 class _Writer:
-    """Writes one answer.
-
-    Args:
-        close: whether the connection is to be closed afterwards.
-    """
-
     def __init__(
         self, request: web.BaseRequest, answer: HttpAnswer, sent: Sent, *, close: bool
     ) -> None:
@@ -154,13 +147,7 @@ class _Writer:
         return [chunk(data) for data in parts] if self._framed else parts
 
     async def write(self, pacer: Pacer, *, speed: float, timed: bool, separate: bool) -> None:
-        """Writes head and body, each part at its time.
-
-        Args:
-            speed: of the times.
-            timed: whether the parts have their times; otherwise all are due at once.
-            separate: whether each part is a write of its own.
-        """
+        """Writes head and body, each part at its time."""
         answer, fault, sent = self._answer, self._fault, self._sent
         self._start = pacer.start_of(self._request)
         if answer.fault is not None:
@@ -207,12 +194,7 @@ class _Writer:
         speed: float,
         separate: bool,
     ) -> None:
-        """Writes parts at their times; where a fault strikes between two, the first ones before.
-
-        Args:
-            head: goes out with the first part.
-            count: how many parts are written.
-        """
+        """Writes parts at their times; where a fault strikes between two, the first ones before."""
         data, fault = self._answer.data[:count], self._fault
         sizes = accumulate(map(len, data), initial=0)
         first = next((n for n, size in enumerate(sizes) if size >= (fault.struck or 0)), count)
@@ -298,7 +280,6 @@ async def deliver_parts(
     requests go on after each part.
 
     Args:
-        headers: of the answer, besides its type and its framing.
         parts: of the body; where making one fails, the connection ends without the last chunk.
         sent: its `bytes` are 0 as long as nothing was sent at all.
     """

@@ -122,11 +122,7 @@ class _Arriving:
             self._bound.reschedule(self._loop.time() + _SILENCE)
 
     async def get(self, until: float | None = None) -> TimedBytes | None:
-        """The next bytes; None at the end.
-
-        Args:
-            until: the time of the loop at which `TimeoutError` is raised.
-        """
+        """The next bytes; None at the end."""
         async with asyncio.timeout_at(until):
             return await self._queue.get()
 

@@ -88,8 +88,6 @@ class Paced:
 
 
 class _Stream:
-    """An answer while it is written."""
-
     __slots__ = ("begin", "done", "index", "last", "paced", "rate", "sent", "start", "to")
 
     def __init__(
@@ -112,11 +110,7 @@ class _Stream:
 
 
 class Pacer:
-    """Writes the parts of all timed answers of an event loop when they are due.
-
-    Args:
-        late: reports how late parts are; None: it is not counted.
-    """
+    """Writes the parts of all timed answers of an event loop when they are due."""
 
     def __init__(self, late: Late | None = None) -> None:
         self._late = late
@@ -140,11 +134,7 @@ class Pacer:
 
     @staticmethod
     def waits(start: float, at: int, speed: float = 1.0) -> bool:
-        """Whether something is not due yet.
-
-        Args:
-            at: when it is due, in microseconds after the start.
-        """
+        """Whether something is not due yet."""
         return monotonic() < start + at / (speed * 1_000_000)
 
     async def play(
@@ -158,10 +148,6 @@ class Pacer:
         """Writes all parts, each at its time, and notes in `sent` how much was sent.
 
         Where the client reads slowly, only its own parts wait.
-
-        Args:
-            start: as of `start_of`.
-            speed: of the times.
 
         Raises:
             ConnectionError: the client is gone; `sent` says so.
@@ -209,7 +195,6 @@ class Pacer:
             self._arm(tick)
 
     def _arm(self, tick: int) -> None:
-        """Sets the timer for a tick."""
         assert self._loop is not None
         if self._timer is not None:
             self._timer.cancel()

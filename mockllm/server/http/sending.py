@@ -81,11 +81,7 @@ async def send(request: web.BaseRequest, data: bytes, sent: Sent) -> None:
 
 
 async def drained(request: web.BaseRequest, sent: Sent) -> None:
-    """Waits while the client reads more slowly.
-
-    Raises:
-        ConnectionError: the client is gone; `sent` says so.
-    """
+    """Waits while the client reads more slowly."""
     try:
         await drain(request)
     except ConnectionError:

@@ -35,9 +35,6 @@ def path_routes(
 ) -> dict[str, tuple[Route, ...]]:
     """The routes of templates, by the name of their API.
 
-    Args:
-        paths: the name of an API and a template, each.
-
     Raises:
         UsageError: a template is malformed, or a request could be for two routes.
     """

@@ -18,12 +18,7 @@ from mockllm.server.routing.routes import Endpoint, Routes
 
 
 class PlainRoutes:
-    """Answers routes that call no model.
-
-    Args:
-        routes: the paths of the APIs.
-        fallback: whether routes without a scenario are answered from the request alone.
-    """
+    """Answers routes that call no model."""
 
     def __init__(self, routes: Routes, *, fallback: bool) -> None:
         self._routes = routes

@@ -49,11 +49,7 @@ class _Rule:
 
 
 class Routes:
-    """Finds the endpoint for a method and a path.
-
-    Args:
-        further: routes besides those of the protocols, by the name of the protocol.
-    """
+    """Finds the endpoint for a method and a path."""
 
     def __init__(
         self,

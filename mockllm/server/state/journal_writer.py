@@ -173,11 +173,7 @@ class JournalWriter:
                 tries += 1
 
     async def flush(self) -> None:
-        """Writes everything that was taken before.
-
-        Raises:
-            StoreError: the store is away; what is not written is kept.
-        """
+        """Writes everything that was taken before."""
         async with self._lock:
             while self._queue or self._lost:
                 await self._write()
@@ -241,11 +237,7 @@ class JournalWriter:
         self.away = why
 
     async def close(self) -> None:
-        """Writes what is left.
-
-        Raises:
-            StoreError: the store is away; the rest is lost.
-        """
+        """Writes what is left."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])

@@ -76,9 +76,6 @@ class RedisConnection:
 
         It is done again, on a new connection, where the connection breaks: the server may have
         been started anew since it was last used. So it must do no harm to do it twice.
-
-        Raises:
-            StoreError: the server cannot be reached, or refuses.
         """
         try:
             async with asyncio.timeout(WAIT):

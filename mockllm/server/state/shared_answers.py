@@ -100,11 +100,7 @@ DEFAULT = "default"
 
 
 class SharedAnswers:
-    """Answers the requests of one process with state that others share.
-
-    Args:
-        failed: called when a request is refused because the store is away.
-    """
+    """Answers the requests of one process with state that others share."""
 
     def __init__(
         self,

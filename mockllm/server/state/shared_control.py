@@ -70,14 +70,7 @@ class SharedControl:
     async def read(
         self, steps: tuple[str, ...], target: str, session: str | None
     ) -> SharedSessions:
-        """The sessions that a control route needs, with everything that was answered before.
-
-        Args:
-            steps: the method and the steps of the path after the prefix.
-
-        Raises:
-            StateAwayError: the store is away.
-        """
+        """The sessions that a control route needs, with everything that was answered before."""
         wanted = _wanted(steps, target, session)
         sessions = await self.load(wanted)
         for name in sessions.names if wanted is None else wanted:

@@ -24,11 +24,7 @@ _MOST = 1024 * 1024
 
 
 class LoopbackListener:
-    """Answers other processes.
-
-    Args:
-        answers: what answers each question, with one line of text.
-    """
+    """Answers other processes."""
 
     def __init__(self, answers: Mapping[str, Callable[[], Awaitable[str]]]) -> None:
         self._answers = answers
