@@ -8,9 +8,6 @@ from dataclasses import dataclass, field
 from mockllm.core.timed_bytes import Ending, TimedBytes
 from mockllm.protocols.base import Reply, WireProtocol
 
-NO_CALLS: Mapping[str, str] = {}
-"""Of an answer without calls."""
-
 
 @dataclass(frozen=True, slots=True)
 class Transmission:

@@ -29,10 +29,11 @@ from mockllm.protocols.decoding import decoded
 from mockllm.protocols.records import Json
 from mockllm.protocols.values import json_object
 from mockllm.redaction.find.credentials import header_is_secret
-from mockllm.replay.attempts import broken_answer, try_answer
+from mockllm.replay.attempts import last_answer, try_answer, with_faults
 from mockllm.replay.client_requests import client_target, first_body, user_text
 from mockllm.replay.compilation.compiler import Replayer
-from mockllm.replay.compilation.http_answer import HttpAnswer, http_error_answer
+from mockllm.replay.compilation.http_answer import HttpAnswer
+from mockllm.replay.decision_cache import Decision
 from mockllm.scenario import model as m
 from mockllm.scenario.fault_model import Fault
 from mockllm.tapes.captured import Captured, Cut
@@ -207,17 +208,18 @@ class _Client:
         """The exchanges of one turn: the attempts that fail, then the answer."""
         spec = self.scenario.turns[position].for_api(self.protocol.name)
         self.body = self._next(spec, position) if position else self._first()
-        selection = Selection(self.scenario, position, position)
-        for attempt, failure in enumerate(spec.attempts, 1):
-            answer, faults = try_answer(
-                self.replayer, selection, self._request(), self.protocol, spec, failure, attempt
-            )
-            yield self._failed(answer, faults, selection)
-        if spec.http is not None:
-            answer = http_error_answer(self.protocol, spec.http, selection, len(spec.attempts) + 1)
-            yield self._failed(answer, spec.fault, selection)
-        else:
-            yield self._played(selection, spec.fault)
+        decision = Decision(self._request(), Selection(self.scenario, position, position), spec)
+        protocol, count = self.protocol, len(spec.attempts)
+        for attempt in range(1, count + 1):
+            answer, faults = try_answer(self.replayer, decision, protocol, attempt)
+            self.calls, self.text, self.answer_id = (), "", ""
+            yield self._captured(answer, faults, decision)
+        answer = last_answer(self.replayer, decision, protocol, None, count + 1)
+        self.calls, self.text, self.answer_id = (), "", ""
+        if spec.http is None:
+            turn, _ = decoded(protocol, decode(b"".join(answer.data)))
+            self.calls, self.text, self.answer_id = turn.tool_calls, turn.text, answer.id or ""
+        yield self._captured(answer, spec.fault, decision)
 
     def _first(self) -> Json:
         text = user_text(self.scenario)
@@ -249,23 +251,11 @@ class _Client:
         target = client_target(self.protocol, _MODEL)
         return replace(self.protocol.parse(self.body, target, False), stream=True)
 
-    def _failed(
-        self, answer: HttpAnswer, faults: tuple[Fault, ...], selection: Selection
-    ) -> Captured:
-        self.calls, self.text, self.answer_id = (), "", ""
-        return self._captured(answer, faults, selection)
-
-    def _played(self, selection: Selection, faults: tuple[Fault, ...]) -> Captured:
-        answer = self.replayer.answer(selection, self._request(), self.protocol)
-        turn, _ = decoded(self.protocol, decode(b"".join(answer.data)))
-        self.calls, self.text, self.answer_id = turn.tool_calls, turn.text, answer.id or ""
-        return self._captured(answer, faults, selection)
-
     def _captured(
-        self, answer: HttpAnswer, faults: tuple[Fault, ...], selection: Selection
+        self, answer: HttpAnswer, faults: tuple[Fault, ...], decision: Decision
     ) -> Captured:
-        source = f"{self.scenario.name} turn {selection.position + 1}"
-        answer = broken_answer(answer, faults, selection, self._request(), self.protocol)
+        source = f"{self.scenario.name} turn {decision.selection.position + 1}"
+        answer = with_faults(answer, faults, decision, self.protocol)
         if answer.fault is not None and not answer.fault.has_head:
             raise UsageError(
                 f"{source}: with the fault {answer.fault.faults} no answer is sent, which no "

@@ -2,48 +2,67 @@
 
 from __future__ import annotations
 
-from mockllm.core.request import Request
-from mockllm.matching.select import Selection
+from typing import TYPE_CHECKING
+
 from mockllm.protocols.base import WireProtocol
 from mockllm.replay.compilation.compiler import Replayer
 from mockllm.replay.compilation.http_answer import HttpAnswer, http_error_answer
+from mockllm.replay.decision_cache import Decision
 from mockllm.scenario.fault_model import Fault
-from mockllm.scenario.model import Http, TurnSpec
+
+if TYPE_CHECKING:
+    from mockllm.replay.compilation.tape_player import RecordedAnswer
 
 
 def try_answer(
-    replayer: Replayer,
-    selection: Selection,
-    request: Request,
-    protocol: WireProtocol,
-    spec: TurnSpec,
-    failure: Http,
-    attempt: int,
-    quirks: tuple[str, ...] = (),
+    replayer: Replayer, decision: Decision, protocol: WireProtocol, attempt: int
 ) -> tuple[HttpAnswer, tuple[Fault, ...]]:
-    """What an earlier try gets, and the faults of that."""
-    tried = spec.tried(failure)
+    """What an earlier try gets, counted from 1, and the faults of that."""
+    tried = decision.spec.tried(decision.spec.attempts[attempt - 1])
+    selection = decision.selection
     if tried.http is not None:
         return http_error_answer(protocol, tried.http, selection, attempt), tried.fault
-    answer = replayer.answer(selection, request, protocol, quirks, tried=tried, attempt=attempt)
+    answer = replayer.answer(
+        selection, decision.request, protocol, decision.quirks, tried=tried, attempt=attempt
+    )
     return answer, tried.fault
 
 
-def broken_answer(
+def last_answer(
+    replayer: Replayer,
+    decision: Decision,
+    protocol: WireProtocol,
+    recorded: RecordedAnswer | None,
+    attempt: int,
+) -> HttpAnswer:
+    """What the try that succeeds gets: the recording of the turn, an error, or its reply.
+
+    Args:
+        attempt: its number, from 1.
+    """
+    http = decision.spec.http
+    if recorded is not None and recorded.answer is not None:
+        return recorded.answer
+    if http is not None:
+        return http_error_answer(protocol, http, decision.selection, attempt)
+    duration = 0 if recorded is None else recorded.duration
+    return replayer.answer(
+        decision.selection, decision.request, protocol, decision.quirks, duration=duration
+    )
+
+
+def with_faults(
     answer: HttpAnswer,
     faults: tuple[Fault, ...],
-    selection: Selection,
-    request: Request,
+    decision: Decision,
     protocol: WireProtocol,
-    *,
-    path: str = "",
     speed: float = 1.0,
 ) -> HttpAnswer:
     """An answer of a turn with its faults, whose modules are imported with the first ones."""
     if not faults:
         return answer
-    from mockllm.replay.faults.broken_answer import broken, call_names, circumstances
+    from mockllm.replay.faults.broken_answer import broken, circumstances
 
-    names = call_names(selection.scenario, selection.position, protocol)
-    around = circumstances(protocol, request, path, call_names=names)
+    scenario, position = decision.selection.scenario, decision.selection.position
+    around = circumstances(protocol, decision.request, decision.path, scenario, position)
     return broken(answer, faults, around, speed)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from mockllm.core.later import later
 from mockllm.core.request import Request
@@ -18,12 +18,12 @@ from mockllm.matching.positions import turn_at
 from mockllm.matching.request_validation import check_continuation, check_expectations
 from mockllm.matching.select import Selection, select
 from mockllm.protocols.base import Operation, WireProtocol
-from mockllm.replay.attempts import broken_answer, try_answer
+from mockllm.replay.attempts import last_answer, try_answer, with_faults
 from mockllm.replay.auto.autoreply import lacks_content, sample_notes
 from mockllm.replay.body import parse_object
 from mockllm.replay.call import Answered, ApiCall, refused
 from mockllm.replay.compilation.compiler import Replayer
-from mockllm.replay.compilation.http_answer import HttpAnswer, http_error_answer
+from mockllm.replay.compilation.http_answer import HttpAnswer
 from mockllm.replay.decision_cache import Decision, RequestCache, RequestKey
 from mockllm.replay.faults.fault_plan import NO_PLAN, FaultPlan
 from mockllm.replay.lookups import Lookups
@@ -35,7 +35,6 @@ from mockllm.replay.request_options import (
 )
 from mockllm.replay.sessions.exchange import ExchangeOutcome, Played
 from mockllm.replay.sessions.session import Session
-from mockllm.scenario.fault_model import Fault
 from mockllm.scenario.model import AutoPart, Match, Scenario, TurnSpec
 
 if TYPE_CHECKING:
@@ -171,22 +170,19 @@ class Player:
         """What a try before the one that succeeds gets: an error, or an answer of its own."""
         protocol, failure = call.protocol, decision.spec.attempts[attempt - 1]
         if recorded is not None:
-            answered = self._answered(call, decision, recorded, "error", recorded="exact")
-            return replace(answered, played=replace(answered.played, attempt=attempt))
-        answer, faults = try_answer(
-            self._replayer,
-            decision.selection,
-            decision.request,
-            protocol,
-            decision.spec,
-            failure,
-            attempt,
-            decision.quirks,
-        )
-        answer = self._broken(answer, faults + decision.faults, decision, protocol)
-        answered = self._answered(call, decision, answer, "error", failure.retry_after)
+            return _answered(call, decision, recorded, "error", attempt=attempt, recorded="exact")
+        answer, faults = try_answer(self._replayer, decision, protocol, attempt)
+        answer = with_faults(answer, faults + decision.faults, decision, protocol, self.speed)
         notes = sample_notes(decision.request) if _is_auto(decision.spec) else ()
-        return replace(answered, played=replace(answered.played, attempt=attempt, problems=notes))
+        return _answered(
+            call,
+            decision,
+            answer,
+            "error",
+            failure.retry_after,
+            attempt=attempt,
+            problems=notes,
+        )
 
     def _play_turn(
         self, call: ApiCall, decision: Decision, attempt: int, recorded: RecordedAnswer | None
@@ -214,54 +210,26 @@ class Player:
         self, call: ApiCall, decision: Decision, attempt: int, recorded: RecordedAnswer | None
     ) -> Answered:
         """The answer of a turn: its recording, or one that is made from what is written."""
-        protocol, selection, request = call.protocol, decision.selection, decision.request
+        protocol, spec = call.protocol, decision.spec
         why, problems = ("", ()) if recorded is None else (recorded.why, recorded.problems)
-        answer = None if recorded is None else recorded.answer
-        failure, wait = decision.spec.http, None
-        quirks: tuple[str, ...] = ()
-        if answer is None and _is_auto(decision.spec):
-            problems = sample_notes(request)
-        if answer is None and failure is not None:
-            answer = http_error_answer(protocol, failure, selection, attempt)
-            wait = failure.retry_after
-        elif request.stream and why != "exact":
-            quirks = decision.quirks
-        if answer is None:
-            duration = 0 if recorded is None else recorded.duration
-            answer = self._replayer.answer(
-                selection, request, protocol, decision.quirks, duration=duration
-            )
-        answer = self._broken(answer, decision.spec.fault, decision, protocol)
-        outcome: ExchangeOutcome = "played" if failure is None else "error"
-        answered = self._answered(call, decision, answer, outcome, wait, recorded=why)
-        return replace(answered, played=replace(answered.played, problems=problems, quirks=quirks))
-
-    def _answered(
-        self,
-        call: ApiCall,
-        decision: Decision,
-        answer: HttpAnswer,
-        outcome: ExchangeOutcome,
-        wait: int | None = None,
-        recorded: str = "",
-    ) -> Answered:
-        """An answer with what a journal has of it."""
-        request, selection, stored = decision.request, decision.selection, call.protocol.stored
-        is_kept = stored is None or stored.is_stored(request.body)
-        played = Played(
-            outcome=outcome,
-            status=answer.status,
-            api=call.protocol.name,
-            model=request.model,
-            stream=request.stream,
-            scenario=selection.scenario.name,
-            turn=selection.index,
-            position=selection.position,
-            recorded=recorded,
-            retry_after=None if wait is None else wait / 1_000_000,
-            answer_id=answer.id if is_kept else None,
+        is_reply = recorded is None or recorded.answer is None
+        if is_reply and _is_auto(spec):
+            problems = sample_notes(decision.request)
+        http, quirks = spec.http if is_reply else None, decision.quirks
+        if not is_reply or http is not None or not decision.request.stream:
+            quirks = ()
+        answer = last_answer(self._replayer, decision, protocol, recorded, attempt)
+        answer = with_faults(answer, spec.fault, decision, protocol, self.speed)
+        return _answered(
+            call,
+            decision,
+            answer,
+            "played" if spec.http is None else "error",
+            None if http is None else http.retry_after,
+            recorded=why,
+            problems=problems,
+            quirks=quirks,
         )
-        return Answered(answer, played)
 
     def _decided(self, call: ApiCall, key: RequestKey, deciding: Deciding) -> Decision:
         """A new decision for a request, which is kept for equal ones."""
@@ -276,23 +244,6 @@ class Player:
         if decision.lasting:
             self._cache.keep(key, decision)
         return decision
-
-    def _broken(
-        self,
-        answer: HttpAnswer,
-        faults: tuple[Fault, ...],
-        decision: Decision,
-        protocol: WireProtocol,
-    ) -> HttpAnswer:
-        return broken_answer(
-            answer,
-            faults,
-            decision.selection,
-            decision.request,
-            protocol,
-            path=decision.path,
-            speed=self.speed,
-        )
 
     def _recorded(self, decision: Decision, call: ApiCall) -> RecordedAnswer | None:
         """The recording of a turn, or why it is not played; None for a turn without one."""
@@ -454,6 +405,38 @@ class Player:
             return self.lookups.answer(call, operation)
         except RequestError as error:
             return refused(call.protocol, error, Played(api=call.protocol.name))
+
+
+def _answered(
+    call: ApiCall,
+    decision: Decision,
+    answer: HttpAnswer,
+    outcome: ExchangeOutcome,
+    wait: int | None = None,
+    **more: Any,
+) -> Answered:
+    """An answer with what a journal has of it.
+
+    Args:
+        wait: how long it says to wait, in microseconds.
+        more: further fields of `Played`.
+    """
+    request, selection, stored = decision.request, decision.selection, call.protocol.stored
+    is_kept = stored is None or stored.is_stored(request.body)
+    played = Played(
+        outcome=outcome,
+        status=answer.status,
+        api=call.protocol.name,
+        model=request.model,
+        stream=request.stream,
+        scenario=selection.scenario.name,
+        turn=selection.index,
+        position=selection.position,
+        retry_after=None if wait is None else wait / 1_000_000,
+        answer_id=answer.id if is_kept else None,
+        **more,
+    )
+    return Answered(answer, played)
 
 
 _PLAYED = ("played", "error")

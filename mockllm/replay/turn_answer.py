@@ -12,10 +12,11 @@ from mockllm.errors import UsageError
 from mockllm.matching.positions import turn_at, turn_index
 from mockllm.matching.select import Selection
 from mockllm.protocols.base import WireProtocol
-from mockllm.replay.attempts import broken_answer, try_answer
+from mockllm.replay.attempts import last_answer, try_answer, with_faults
 from mockllm.replay.client_requests import client_target, first_body, user_text
 from mockllm.replay.compilation.compiler import Replayer
-from mockllm.replay.compilation.http_answer import HttpAnswer, http_error_answer
+from mockllm.replay.compilation.http_answer import HttpAnswer
+from mockllm.replay.decision_cache import Decision
 from mockllm.scenario.model import Scenario, TurnSpec
 
 if TYPE_CHECKING:
@@ -51,23 +52,16 @@ def turn_answer(
     spec, index = turn_at(scenario, position, protocol.name), turn_index(scenario, position)
     if spec is None or index is None:
         raise _no_turn(scenario, position)
-    selection = Selection(scenario, position, index)
-    tried = _tried(spec, attempt)
-    replayer, faults = Replayer(), spec.fault
-    answer, duration = None, 0
-    if tried < len(spec.attempts):
-        failure, number = spec.attempts[tried], tried + 1
-        answer, faults = try_answer(
-            replayer, selection, request, protocol, spec, failure, number, quirks
-        )
-    elif scenario.turns[index].recorded is not None:
-        played = _recorded(scenario, index, protocol, request.stream, bool(quirks), on_reply)
-        answer, duration = played.answer, played.duration
-    if answer is None and spec.http is not None:
-        answer = http_error_answer(protocol, spec.http, selection, tried + 1)
-    if answer is None:
-        answer = replayer.answer(selection, request, protocol, quirks, duration=duration)
-    return broken_answer(answer, faults, selection, request, protocol)
+    decision = Decision(request, Selection(scenario, position, index), spec, quirks)
+    replayer, number = Replayer(), _number(spec, attempt)
+    if number <= len(spec.attempts):
+        answer, faults = try_answer(replayer, decision, protocol, number)
+        return with_faults(answer, faults, decision, protocol)
+    recorded = None
+    if scenario.turns[index].recorded is not None:
+        recorded = _recorded(scenario, index, protocol, request.stream, bool(quirks), on_reply)
+    answer = last_answer(replayer, decision, protocol, recorded, number)
+    return with_faults(answer, spec.fault, decision, protocol)
 
 
 def route_turn_answer(
@@ -114,9 +108,9 @@ def _recorded(
     return played
 
 
-def _tried(spec: TurnSpec, attempt: int | None) -> int:
-    """How many tries come before the requested one."""
+def _number(spec: TurnSpec, attempt: int | None) -> int:
+    """The number of the requested try, from 1."""
     tries = len(spec.attempts) + 1
     if attempt is not None and attempt > tries:
         raise UsageError(f"this turn has {tries} attempt{'s' * (tries > 1)}, not {attempt}")
-    return tries - 1 if attempt is None else attempt - 1
+    return attempt or tries

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable
 from dataclasses import replace
 
 from mockllm.core.request import Request
@@ -10,7 +10,7 @@ from mockllm.core.seeded import derive
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import MockLLMError, RequestError
 from mockllm.faults.breaking import REDIRECTED, break_answer
-from mockllm.faults.transmission import NO_CALLS, Circumstances, Transmission
+from mockllm.faults.transmission import Circumstances, Transmission
 from mockllm.matching.positions import planned_calls
 from mockllm.protocols.base import Reply, WireProtocol
 from mockllm.replay.body import parse_object
@@ -24,37 +24,29 @@ def circumstances(
     protocol: WireProtocol,
     request: Request | None,
     path: str,
-    *,
-    call_names: Mapping[str, str] = NO_CALLS,
-    seed: str = "",
+    scenario: Scenario | None = None,
+    position: int | None = None,
 ) -> Circumstances:
     """What faults need to know of a request.
 
     Args:
         request: None for one that could not be read.
         path: with its query.
-        call_names: the names of the calls in the answer by their ids.
-        seed: of the values that a service generates for an error.
+        scenario, position: of the turn that answers; None where none does.
     """
+    planned = None
+    if scenario is not None and position is not None:
+        planned = planned_calls(scenario, position, protocol.name, protocol.call_prefix)
     options: Hashable = None if request is None else protocol.options(request)
     reply = Reply(
-        seed=derive(seed, "fault", path, length=32),
-        token=derive(seed, "fault", "token", length=40, hex=True),
+        seed=derive("", "fault", path, length=32),
+        token=derive("", "fault", "token", length=40, hex=True),
         model="" if request is None else request.model,
         options=options,
     )
-    return Circumstances(protocol, reply, path, is_redirected(path), call_names)
-
-
-def call_names(scenario: Scenario, position: int, protocol: WireProtocol) -> dict[str, str]:
-    """The names of the calls of a turn by their ids, as `circumstances` takes them."""
-    planned = planned_calls(scenario, position, protocol.name, protocol.call_prefix)
-    return {call.id: call.name for call in planned or ()}
-
-
-def is_redirected(path: str) -> bool:
-    """Whether a path is one that a redirect of a fault led to."""
-    return f"{REDIRECTED}/" in path.partition("?")[0]
+    redirected = f"{REDIRECTED}/" in path.partition("?")[0]
+    names = {call.id: call.name for call in planned or ()}
+    return Circumstances(protocol, reply, path, redirected, names)
 
 
 def broken(
@@ -112,9 +104,6 @@ def break_answered(
         request = protocol.parse(parse_object(call.body), call.target, False)
     except RequestError:
         request = None
-    names: Mapping[str, str] = {}
-    if scenario is not None and position is not None:
-        names = call_names(scenario, position, protocol)
-    around = circumstances(protocol, request, call.path, call_names=names)
+    around = circumstances(protocol, request, call.path, scenario, position)
     answer = broken(answered.answer, faults, around, speed)
     return Answered(answer, replace(answered.played, status=answer.status))

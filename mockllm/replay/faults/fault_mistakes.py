@@ -9,7 +9,7 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
 from mockllm.replay.client_requests import first_request
 from mockllm.replay.compilation.compiler import Replayer
-from mockllm.replay.faults.broken_answer import broken, call_names, circumstances
+from mockllm.replay.faults.broken_answer import broken, circumstances
 from mockllm.scenario.fault_model import Fault
 from mockllm.scenario.model import AutoPart, Scenario, TurnSpec
 from mockllm.scenario.reading.locate import KeyPath
@@ -74,7 +74,5 @@ def _missed(
     answer = Replayer().answer(
         Selection(scenario, index, index), request, protocol, tried=turn, attempt=1
     )
-    names = call_names(scenario, index, protocol)
-    around = circumstances(protocol, request, "", call_names=names)
-    note = broken(answer, faults, around).fault
+    note = broken(answer, faults, circumstances(protocol, request, "", scenario, index)).fault
     return "" if note is None else note.missed
