@@ -6,15 +6,15 @@ nothing if the stream was cut). Each delta has the key of its part; parts sort b
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from mockllm.core.frame import Frame
+from mockllm.core.record import record
 
 FinishReason = Literal["stop", "tool_calls", "length", "content_filter", "refusal"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Start:
     """The answer begins. Id and model are set by decoders only; encoders have them in `Reply`."""
 
@@ -22,7 +22,7 @@ class Start:
     model: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TextDelta:
     """A fragment of visible text; `logprobs` is whether it comes with log probabilities."""
 
@@ -31,7 +31,7 @@ class TextDelta:
     logprobs: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ReasoningDelta:
     """A fragment of reasoning, or with `summary` of a summary of hidden reasoning."""
 
@@ -40,7 +40,7 @@ class ReasoningDelta:
     summary: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RefusalDelta:
     """A fragment of a refusal."""
 
@@ -48,7 +48,7 @@ class RefusalDelta:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolStart:
     """A tool call opens. Its arguments come in `ToolArgs`; without any it has no arguments.
 
@@ -62,7 +62,7 @@ class ToolStart:
     custom: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolArgs:
     """A fragment of a call's arguments: JSON text, cut anywhere between code points."""
 
@@ -70,7 +70,7 @@ class ToolArgs:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ServerToolStart:
     """The service itself calls a tool that it hosts. The input comes in `ToolArgs`, as JSON text.
 
@@ -85,7 +85,7 @@ class ServerToolStart:
     name: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ServerToolResult:
     """The result of a tool that the service hosts, as JSON text."""
 
@@ -93,7 +93,7 @@ class ServerToolResult:
     output: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Replacement:
     """The whole value of a part, text or arguments, where it contradicts the fragments so far. Only
     decoders return it: the final value of Responses counts, whatever its deltas were."""
@@ -102,7 +102,7 @@ class Replacement:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Signature:
     """The provider's opaque signature of a part (Anthropic `signature`, Responses
     `encrypted_content`, Gemini `thoughtSignature`), which clients must send back unchanged."""
@@ -111,7 +111,7 @@ class Signature:
     value: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Cite:
     """A citation of a text part: a source and the text cited from it."""
 
@@ -121,14 +121,14 @@ class Cite:
     cited_text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PartEnd:
     """The part is complete."""
 
     part: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Usage:
     """Token counts: `input` includes `cached`, `output` includes `reasoning`."""
 
@@ -138,7 +138,7 @@ class Usage:
     cached: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Finish:
     """The answer is complete. `raw` is the value on the wire, if it is not the usual one of the
     protocol for this reason."""
@@ -147,7 +147,7 @@ class Finish:
     raw: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StreamError:
     """The service reports an error in the stream, which ends there."""
 
@@ -156,7 +156,7 @@ class StreamError:
     code: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Raw:
     """A frame of one protocol that has no neutral event; its bytes are kept."""
 
@@ -185,7 +185,7 @@ Event = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Timed:
     """An event and when it is due, in microseconds after the request."""
 

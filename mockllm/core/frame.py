@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from mockllm.core.record import record
 
 LineEnd = Literal["lf", "crlf", "cr"]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Frame:
     """One event of the stream, or one comment, or (`raw`) text that is sent unchanged.
 

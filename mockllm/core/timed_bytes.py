@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from mockllm.core.record import record
 
 Ending = Literal["complete", "closed", "reset", "chunk", "open"]
 """How the bytes of an answer end: as HTTP ends them; or before that, when the connection is
@@ -11,7 +12,7 @@ Ending = Literal["complete", "closed", "reset", "chunk", "open"]
 closed, or not at all: it stays `open` until the client leaves."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TimedBytes:
     """Bytes that are sent together, and when, in microseconds after the request."""
 

@@ -8,12 +8,13 @@ pauses between them, so that nothing is lost between a recorded stream and a sce
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from mockllm.core.events import Cite, FinishReason, StreamError
 from mockllm.core.events import Usage as TokenUsage
 from mockllm.core.frame import Frame
+from mockllm.core.record import record
 
 __all__ = [
     "FinishReason",
@@ -33,7 +34,7 @@ def _at_least_one(fragments: tuple[str, ...]) -> tuple[str, ...]:
     return fragments or ("",)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Text:
     """Visible text. It has at least one fragment, which may be empty; `signature` is the
     provider's opaque value (Gemini signs text, too)."""
@@ -51,7 +52,7 @@ class Text:
         return "".join(self.fragments)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Reasoning:
     """Reasoning, or (`summary`) a summary of it; `signature` is the provider's opaque value."""
 
@@ -67,7 +68,7 @@ class Reasoning:
         return "".join(self.fragments)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Refusal:
     """The text in which the model declines to answer."""
 
@@ -81,7 +82,7 @@ class Refusal:
         return "".join(self.fragments)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolCall:
     """A tool call. `fragments` join to the arguments as JSON text; without fragments the call has
     no arguments, which each service sends in its own way (`""`, `"{}"`, or nothing).
@@ -111,7 +112,7 @@ class ToolCall:
         return json.loads(self.arguments)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ServerTool:
     """A call of a tool that the service hosts and runs itself, with its result.
 
@@ -139,7 +140,7 @@ class ServerTool:
         return "".join(self.fragments)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Opaque:
     """A frame of one protocol without a neutral form, at its position among the parts. Other
     protocols ignore it."""
@@ -151,7 +152,7 @@ class Opaque:
 Part = Text | Reasoning | Refusal | ToolCall | ServerTool | Opaque
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Turn:
     """One answer of the model.
 

@@ -7,8 +7,9 @@ document. A call without a name stands for a part that could not be read.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from mockllm.core.record import record
 from mockllm.scenario import model as m
 from mockllm.scenario.cutting import fragments
 from mockllm.scenario.jsontext import parse
@@ -49,7 +50,7 @@ def _written_turns(scenario: m.Scenario) -> Iterator[tuple[KeyPath, m.TurnSpec]]
             yield ("turns", index, "when", number), own
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _PlayedTurn:
     """A turn as one protocol plays it, and the paths at which request and reply are written."""
 

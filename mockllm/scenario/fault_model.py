@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
+from mockllm.core.record import record
 from mockllm.scenario.durations import duration
 
 PlaceKind = Literal[
@@ -12,7 +12,7 @@ PlaceKind = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Place:
     """A place in an answer.
 
@@ -55,7 +55,7 @@ class Place:
                 return self.name
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Fault:
     """A fault as it is written.
 

@@ -9,9 +9,10 @@ Durations are whole microseconds. JSON values are plain Python values that no on
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
+from mockllm.core.record import record
 from mockllm.core.request import OfferedTool
 from mockllm.scenario.fault_model import Fault
 
@@ -37,7 +38,7 @@ class TextFile(str):
         return str(self), self.file
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RandomSplit:
     """Fragments of `low` to `high` characters, drawn from the seed."""
 
@@ -49,7 +50,7 @@ Split = Literal["whole", "chars", "words"] | int | RandomSplit | tuple[str, ...]
 """How a value is cut: by a rule, every n characters, at random, or into the fragments given."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Citation:
     """The source of a claim in a text."""
 
@@ -58,7 +59,7 @@ class Citation:
     cited_text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TextPart:
     """Visible text."""
 
@@ -70,7 +71,7 @@ class TextPart:
     signature: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ReasoningPart:
     """Reasoning, or a summary of it; `signature` is the provider's opaque proof."""
 
@@ -81,7 +82,7 @@ class ReasoningPart:
     summary: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RefusalPart:
     """The text with which the model declines to answer."""
 
@@ -90,7 +91,7 @@ class RefusalPart:
     every: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolPart:
     """A tool call.
 
@@ -112,7 +113,7 @@ class ToolPart:
     custom: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ServerToolPart:
     """A call of a tool that the service hosts and runs itself, with its result.
 
@@ -132,7 +133,7 @@ class ServerToolPart:
     every: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ParallelPart:
     """Calls whose fragments interleave: round robin, or in the order of `order`, which has an
     index into `calls` for each fragment."""
@@ -141,14 +142,14 @@ class ParallelPart:
     order: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PausePart:
     """A pause, in microseconds."""
 
     duration: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FramePart:
     """One frame of protocol `api`, sent unchanged: `data` (text, or a JSON value) with `event`,
     `id` and `retry`; or a `comment`; or `raw` text."""
@@ -165,7 +166,7 @@ class FramePart:
 Member = TextPart | ReasoningPart | RefusalPart | ToolPart | ServerToolPart | FramePart
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class InterleavedPart:
     """Parts whose fragments interleave in the order of `order`, which has an index into `parts`
     for each fragment. The opening of a call counts as a fragment, and so does a frame."""
@@ -174,7 +175,7 @@ class InterleavedPart:
     order: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ErrorSpec:
     """An error; None stands for the default of the API."""
 
@@ -183,14 +184,14 @@ class ErrorSpec:
     code: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ErrorPart:
     """The error inside the stream, which ends it."""
 
     error: ErrorSpec
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class AutoPart:
     """An answer made from the request."""
 
@@ -210,7 +211,7 @@ AnyPart = (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TextCondition:
     """A condition on a text; without an operator, YAML means `contains`."""
 
@@ -218,7 +219,7 @@ class TextCondition:
     value: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Match:
     """When a scenario answers a request that did not name one; all conditions must hold.
 
@@ -252,7 +253,7 @@ class Match:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ToolSpec:
     """A tool that the client is expected to offer; `parameters` is a JSON Schema."""
 
@@ -265,7 +266,7 @@ class ToolSpec:
         return OfferedTool(self.name, self.description, self.parameters or {})
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class UsageSpec:
     """Token counts. None is counted from the text by a fixed rule
     (`mockllm.replay.compilation.resolve`). With `sent` False (`usage: none`) the answer has no
@@ -278,7 +279,7 @@ class UsageSpec:
     sent: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Timing:
     """When fragments are sent, in microseconds.
 
@@ -293,7 +294,7 @@ class Timing:
     at: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Defaults:
     """Values for all turns that have none of their own."""
 
@@ -304,7 +305,7 @@ class Defaults:
     usage: UsageSpec | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Recorded:
     """The recorded bytes of a turn's answer, in a tape: a file beside the YAML.
 
@@ -328,7 +329,7 @@ class Recorded:
     partial: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Http:
     """An HTTP error in place of an answer; `retry_after` in microseconds.
 
@@ -352,7 +353,7 @@ class Http:
     fault: tuple[Fault, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ResultCondition:
     """A condition on the result of a call: on its text, or (`error`) that it is a failure."""
 
@@ -360,7 +361,7 @@ class ResultCondition:
     error: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Expect:
     """`request:` of a turn: conditions that the request must meet to be answered."""
 
@@ -372,7 +373,7 @@ class Expect:
     schema: Any = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Comments:
     """A comment line after every n-th event, with n in `every`."""
 
@@ -380,7 +381,7 @@ class Comments:
     text: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Segments:
     """TCP writes of `low` to `high` bytes."""
 
@@ -388,7 +389,7 @@ class Segments:
     high: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Wire:
     """How the stream is written; None is what the service of the protocol does.
 
@@ -406,7 +407,7 @@ class Wire:
     quirks: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ExpectedOutcome:
     """`expect:` of a turn: the outcome of a correct client, where it does not follow from
     `reply`; None follows from `reply`.
@@ -432,7 +433,7 @@ Ending = Literal["stop", "tool_calls", "length", "content_filter", "refusal", "n
 """Why an answer ends; `none`: it is cut off, without a reason."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RouteAnswer:
     """`answer:` of a turn: the answer of a route that calls no model.
 
@@ -450,7 +451,7 @@ class RouteAnswer:
     path: str | None = field(default=None, compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RouteSpec:
     """A route that calls no model, `POST /v1/embeddings`: `{name}` stands for one segment, `*` for
     any text."""
@@ -462,7 +463,7 @@ class RouteSpec:
         return f"{self.method} {self.path}"
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class TurnSpec:
     """One turn of the model as written.
 
@@ -529,7 +530,7 @@ _OF_TRIES = ("finish", "finish_raw", "usage", "timing", "wire")
 """What an earlier try may change of the turn's own reply."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Scenario:
     """A conversation with a model, as one YAML document describes it.
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 
+from mockllm.core.record import record
 from mockllm.scenario.reading.nodes import Mapping, Mark, Node, Scalar, Sequence
 
 KeyPath = tuple[str | int, ...]
@@ -18,7 +18,7 @@ KeyPath = tuple[str | int, ...]
 _BARE = re.compile(r"[A-Za-z0-9_-]+\Z")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SourceLocation:
     """Where a value is written: line and column from 1, and its path as `format_path` gives it."""
 
