@@ -68,6 +68,13 @@ def test_the_table_of_the_page_is_measured(table_cells, cells_of_vercel):
     assert generated == protocols_page.PAGE.read_text(), "run: python -m tests.docs.protocols_page"
 
 
+def test_losses_are_on_the_page():
+    """A loss that is added or fixed is in docs/protocols.md in the same commit."""
+    text = protocols_page.PAGE.read_text()
+    assert text.startswith(protocols_page.HEAD)
+    assert protocols_page.losses() in text, "run: python -m tests.docs.protocols_page"
+
+
 def test_extra_clients_are_called(monkeypatch):
     """An entry of EXTRA is called with the URL of the server, and its cells are appended."""
     urls: list[str] = []
