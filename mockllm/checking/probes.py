@@ -1,8 +1,7 @@
 """How a client is attached to the kit: one small protocol for each level.
 
 A `Probe` takes decoded events, a `ByteProbe` takes bytes as they come from the network, and a
-`Run` is a whole client that gets a base URL. A probe may also have the methods of `Closing`,
-`Staging` and `Offering`.
+`Run` is a whole client that gets a base URL.
 """
 
 from __future__ import annotations
@@ -73,6 +72,10 @@ class Probe(Protocol):
     `feed` takes the JSON value of one event (in Chat Completions a chunk; `[DONE]` is left out)
     and may return what the client passes on: a `Delta`, or only its text, or None. `outcome`
     returns the answer so far; after the last event, the final one.
+
+    It may have three methods more: `offer` gets the offered tools, a tuple of `Tool`s, before the
+    first `feed`; `close` is called after the last one, and before `outcome`; `pending` returns how
+    many calls have begun and are not complete yet.
     """
 
     def feed(self, payload: Any, event: str | None = None) -> Delta | str | None: ...
@@ -87,27 +90,6 @@ class ByteProbe(Protocol):
     def feed(self, data: bytes) -> Delta | str | None: ...
 
     def outcome(self) -> Outcome: ...
-
-
-@runtime_checkable
-class Closing(Protocol):
-    """A probe with `close`, which is called after the last `feed` and before `outcome`."""
-
-    def close(self) -> None: ...
-
-
-@runtime_checkable
-class Staging(Protocol):
-    """A probe with `pending`: how many calls have begun and are not complete yet."""
-
-    def pending(self) -> int: ...
-
-
-@runtime_checkable
-class Offering(Protocol):
-    """A probe with `offer`, which gets the offered tools before the first `feed`."""
-
-    def offer(self, tools: tuple[Tool, ...]) -> None: ...
 
 
 Run: TypeAlias = Callable[[str, Case], Outcome]

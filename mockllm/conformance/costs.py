@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from mockllm.checking.cases.case import Case
-from mockllm.checking.cases.compile import CaseSpec
 from mockllm.checking.judging.compare import Difference, Judgement
 from mockllm.checking.judging.difference import call_key, calls_of, comparable
 from mockllm.checking.judging.received import received
@@ -21,7 +20,7 @@ from mockllm.checking.rules import COSTS, Cost
 from mockllm.quirks import find
 
 
-def group_of(case: Case | CaseSpec) -> str:
+def group_of(case: Case) -> str:
     """What a case is about: the topic of its quirk; `plain`, or `cuts` for a variation of it."""
     wire = case.scenario.turns[0].for_api(case.api).wire
     names = (case.quirk, *(wire.quirks if wire is not None else ()))

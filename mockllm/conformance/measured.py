@@ -9,7 +9,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from mockllm.checking.cases.case import Case
-from mockllm.checking.cases.compile import CaseSpec
 from mockllm.checking.judging.compare import Difference, Judgement, judge
 from mockllm.checking.judging.report import Failure, Report, Result
 from mockllm.checking.policy import Policy
@@ -23,8 +22,6 @@ from mockllm.conformance.costs import cost_of, group_of
 from mockllm.conformance.judged_fields import fields_about, unjudged
 from mockllm.conformance.results import CaseResult, QuirkInfo, Results, Stream, Verdict
 from mockllm.quirks import find
-
-Named = Case | CaseSpec
 
 
 class AnsweredCases(Protocol):
@@ -98,7 +95,7 @@ def rule_line(
 
 
 def measured(
-    report: Report, runner: AnsweredCases, measurement: Measurement, cases: Iterable[Named] = ()
+    report: Report, runner: AnsweredCases, measurement: Measurement, cases: Iterable[Case] = ()
 ) -> Results:
     """The results of a client, without the smallest streams (`smallest.with_smallest`).
 
@@ -252,7 +249,7 @@ def _exception(answer: Answer, judgement: Judgement) -> str:
 
 
 def _not_run(
-    cases: Iterable[Named], skipped: Collection[str], answers: Collection[str]
+    cases: Iterable[Case], skipped: Collection[str], answers: Collection[str]
 ) -> Iterator[CaseResult]:
     for case in cases:
         reason = "it shows in bytes only, and the client was given decoded events"

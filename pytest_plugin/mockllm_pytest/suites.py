@@ -25,9 +25,7 @@ from mockllm.checking import (
 )
 from mockllm.checking.judging.running import Level
 from mockllm.checking.reports.check import shrunk, summary
-from mockllm.checking.reports.shrinking import shrink
 from mockllm.checking.rules import promise
-from mockllm.errors import UsageError
 from mockllm.scenario.model import Scenario
 from mockllm_pytest.cases import CasePlayer, find_scenarios
 from mockllm_pytest.options import chosen
@@ -197,15 +195,15 @@ class AccumulatorSuite(_Suite):
 
     def _examine(self, found: Iterable[Case], request: pytest.FixtureRequest) -> _Examination:
         factory = _ProbeFactory(self)
-        report = examine(factory, found, self._policy, level=self.level)
+
+        def examine_cases(some: Iterable[Case]) -> Report:
+            return examine(factory, some, self._policy, level=self.level)
 
         def text(broken: Report) -> str:
-            if any(failure.invariant == "stream-equals-body" for failure in broken.failures):
-                return report_text(broken)
-            small = shrunk(broken, factory, self._policy, level=self.level)
+            small = shrunk(broken, examine_cases)
             return report_text(small, factory, level=self.level, policy=self._policy)
 
-        return _Examination(report, text)
+        return _Examination(examine_cases(found), text)
 
 
 class _ProbeFactory:
@@ -263,20 +261,7 @@ class ClientSuite(_Suite):
                 self.run, player.at, some, self._policy, usage_requested=player.requests_usage
             )
 
-        def breaks(case: Case, invariant: str) -> bool:
-            failures = examine_cases([case]).failures
-            return any(failure.invariant == invariant for failure in failures)
-
         def text(broken: Report) -> str:
-            first, *rest = next(iter(broken.broken().values()))
-            if first.invariant == "stream-equals-body":
-                return report_text(broken)
-            try:
-                small = shrink(
-                    first.case, lambda one: breaks(one, first.invariant), tries=_TRIES_OVER_HTTP
-                )
-            except UsageError:
-                return report_text(broken)
-            return report_text(replace(broken, failures=(replace(first, shrunk=small), *rest)))
+            return report_text(shrunk(broken, examine_cases, tries=_TRIES_OVER_HTTP))
 
         return _Examination(examine_cases(found), text)

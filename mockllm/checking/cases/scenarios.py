@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -55,36 +55,28 @@ def _without_auto(part: Any) -> Any:
 
 def with_quirks(scenario: Scenario, quirks: tuple[str, ...] | None) -> Scenario:
     """The scenario with more quirks; None removes those it has."""
-
-    def turn(spec: TurnSpec) -> TurnSpec:
-        wire = spec.wire or Wire()
-        wire = replace(wire, quirks=() if quirks is None else (*wire.quirks, *quirks))
-        return replace(
-            spec,
-            wire=None if wire == Wire() else wire,
-            variants=tuple((api, turn(variant)) for api, variant in spec.variants),
-        )
-
-    return replace(scenario, turns=tuple(map(turn, scenario.turns)))
+    return _rewired(
+        scenario,
+        lambda wire: replace(wire, quirks=() if quirks is None else (*wire.quirks, *quirks)),
+    )
 
 
 def without_wire(scenario: Scenario) -> Scenario:
     """The scenario without settings of how its events are written."""
-
-    def turn(spec: TurnSpec) -> TurnSpec:
-        variants = tuple((api, turn(variant)) for api, variant in spec.variants)
-        return replace(spec, wire=None, variants=variants)
-
-    return replace(scenario, turns=tuple(map(turn, scenario.turns)))
+    return _rewired(scenario, lambda _: Wire())
 
 
 def without_quirk(scenario: Scenario, quirk: str) -> Scenario:
     """The scenario without one of its quirks."""
+    return _rewired(
+        scenario,
+        lambda wire: replace(wire, quirks=tuple(one for one in wire.quirks if one != quirk)),
+    )
 
+
+def _rewired(scenario: Scenario, change: Callable[[Wire], Wire]) -> Scenario:
     def turn(spec: TurnSpec) -> TurnSpec:
-        assert spec.wire is not None
-        others = tuple(name for name in spec.wire.quirks if name != quirk)
-        wire = replace(spec.wire, quirks=others)
+        wire = change(spec.wire or Wire())
         return replace(
             spec,
             wire=None if wire == Wire() else wire,

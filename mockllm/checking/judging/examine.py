@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 from mockllm.checking.cases.case import Case
 from mockllm.checking.cases.compile import case as compile_case
@@ -36,8 +37,10 @@ __all__ = [
     "examine_bodies",
     "examine_client",
     "examine_outcomes",
-    "outcome_of",
 ]
+
+Reply = Callable[[Case], tuple[Outcome, frozenset[str]]]
+"""The outcome of a case, and the fields that the client has no place for."""
 
 
 @dataclass(slots=True)
@@ -254,11 +257,7 @@ def examine_bodies(
     for case in cases:
         if case.plain is not None or case.body is None:
             continue
-        try:
-            outcome = checked_outcome(read(case.body), "body()")
-        except Exception as error:  # noqa: BLE001 - whatever a client raises is what it reports
-            outcome = exception_outcome(error)
-        judgement = judge(case, outcome, policy)
+        judgement = judge(case, _outcome(partial(read, case.body), "body()"), policy)
         results.append(Result(case, judgement))
         if judgement.differences:
             descriptions = tuple(difference.description for difference in judgement.differences)
@@ -288,21 +287,33 @@ def examine_client(
     policy = policy or Policy()
     check_allowed(policy.allow)
 
-    def judge_case(case: Case) -> Judgement:
-        outcome = outcome_of(client, at(case), case)
-        requested = policy.usage_requested
-        if requested is None and case.expected.usage is not None:
-            requested = usage_requested(case)
-        return judge(case, outcome, replace(policy, usage_requested=requested))
+    def reply(case: Case) -> tuple[Outcome, frozenset[str]]:
+        return _outcome(partial(client, at(case), case), "run()"), frozenset()
 
-    examination = _Examination(judge_case, policy)
+    examination = _Examination(_judge(reply, policy, usage_requested), policy)
     for case in cases:
         examination.add(case)
     return examination.report()
 
 
+def _judge(
+    reply: Reply, policy: Policy, usage_requested: Callable[[Case], bool] | None
+) -> Callable[[Case], Judgement]:
+    """Judges the outcome of a case that is made elsewhere."""
+
+    def judge_case(case: Case) -> Judgement:
+        outcome, absent = reply(case)
+        requested = policy.usage_requested
+        if requested is None and usage_requested is not None and case.expected.usage is not None:
+            requested = usage_requested(case)
+        own = replace(policy, ignore=policy.ignore | absent, usage_requested=requested)
+        return judge(case, outcome, own)
+
+    return judge_case
+
+
 def examine_outcomes(
-    reply: Callable[[Case], tuple[Outcome, frozenset[str]]],
+    reply: Reply,
     cases: Iterable[Case],
     policy: Policy | None = None,
     *,
@@ -313,7 +324,6 @@ def examine_outcomes(
     """Judges a client whose outcomes are made elsewhere: in another process, or in a file.
 
     Args:
-        reply: the outcome of a case, and the fields that the client has no place for.
         progress: called with each result, in the order of the cases.
         usage_requested: see `examine_client`; None: usage is judged as the policy says.
         needs_events: skip the cases that show in bytes only.
@@ -325,14 +335,7 @@ def examine_outcomes(
     policy = policy or Policy()
     check_allowed(policy.allow)
 
-    def judge_case(case: Case) -> Judgement:
-        outcome, absent = reply(case)
-        requested = policy.usage_requested
-        if requested is None and usage_requested is not None and case.expected.usage is not None:
-            requested = usage_requested(case)
-        own = replace(policy, ignore=policy.ignore | absent, usage_requested=requested)
-        return judge(case, outcome, own)
-
+    judge_case = _judge(reply, policy, usage_requested)
     examination = _Examination(judge_case, policy)
     skipped: list[str] = []
     right: list[Case] = []
@@ -360,9 +363,9 @@ def _changed_since(judge_case: Callable[[Case], Judgement], first: list[Case]) -
     return None
 
 
-def outcome_of(client: Run, url: str, case: Case) -> Outcome:
-    """The outcome of a whole client; an exception counts as an error that it reports."""
+def _outcome(returned: Callable[[], object], method: str) -> Outcome:
+    """What a method of a client returns; an exception counts as an error that it reports."""
     try:
-        return checked_outcome(client(url, case), "run()")
+        return checked_outcome(returned(), method)
     except Exception as error:  # noqa: BLE001 - whatever a client raises is what it reports
         return exception_outcome(error)

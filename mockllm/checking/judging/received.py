@@ -7,7 +7,7 @@ the kit.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -21,83 +21,36 @@ def received(outcome: Outcome) -> tuple[Outcome, list[Difference]]:
 
     A field of a wrong type gets its default, and is not compared any further.
     """
-    if _as_declared(outcome):
-        return outcome, []
     found: list[Difference] = []
-    changes: dict[str, Any] = {}
-    for name in ("text", "reasoning", "refusal"):
-        value: Any = getattr(outcome, name)
-        if value is None:
-            changes[name] = ""
-        elif value is not NOT_KEPT and not isinstance(value, str):
-            changes[name] = NOT_KEPT
-            found.append(_wrong_type(name, value, "text", "text-accumulates"))
+    changes: dict[str, Any] = dict(_texts(outcome, _CONTENT, found))
     changes["tool_calls"] = _calls(outcome.tool_calls, found)
     changes["errors"] = _errors(outcome.errors, found)
     changes["usage"] = _usage(outcome.usage, found)
-    for name, invariant in (
-        ("finish", "finish-and-usage"),
-        ("role", "role-kept"),
-        ("model", "answer-id-kept"),
-        ("response_id", "answer-id-kept"),
-    ):
-        value = getattr(outcome, name)
-        if value is not NOT_KEPT and value is not None and not isinstance(value, str):
-            changes[name] = NOT_KEPT
-            found.append(_wrong_type(name, value, "text", invariant))
+    changes |= _texts(outcome, _LABELS, found)
     changes["opaque"] = _opaque(outcome.opaque, found)
     return replace(outcome, **changes), found
 
 
-def _as_declared(outcome: Any) -> bool:
-    """Whether all values have the declared types: nearly always, so this is checked first."""
-    return (
-        type(outcome.text) is type(outcome.reasoning) is type(outcome.refusal) is str
-        and type(outcome.tool_calls) is tuple
-        and all(map(_is_declared_call, outcome.tool_calls))
-        and (outcome.finish is None or type(outcome.finish) is str)
-        and (outcome.usage is None or _is_declared_usage(outcome.usage))
-        and type(outcome.errors) is tuple
-        and all(map(_is_declared_trouble, outcome.errors))
-        and _is_declared_text(outcome.role)
-        and _is_declared_text(outcome.model)
-        and _is_declared_text(outcome.response_id)
-        and (
-            outcome.opaque is NOT_KEPT
-            or (type(outcome.opaque) is tuple and all(type(one) is str for one in outcome.opaque))
-        )
-    )
+_CONTENT = dict.fromkeys(("text", "reasoning", "refusal"), "text-accumulates")
+_LABELS = {
+    "finish": "finish-and-usage",
+    "role": "role-kept",
+    "model": "answer-id-kept",
+    "response_id": "answer-id-kept",
+}
+"""The fields that are texts, each with the invariant that another type breaks."""
 
 
-def _is_declared_text(value: Any) -> bool:
-    return value is NOT_KEPT or value is None or type(value) is str
-
-
-def _is_declared_call(call: Any) -> bool:
-    return (
-        isinstance(call, Call)
-        and type(call.name) is str
-        and (call.id is None or type(call.id) is str)
-        and (call.arguments is None or type(call.arguments) in (dict, str))
-        and _is_declared_text(call.raw_arguments)
-    )
-
-
-def _is_declared_trouble(trouble: Any) -> bool:
-    return (
-        isinstance(trouble, Trouble)
-        and type(trouble.message) is type(trouble.raised) is str
-        and (trouble.kind is None or type(trouble.kind) is str)
-        and (trouble.tool is None or type(trouble.tool) is int)
-        and type(trouble.crash) is bool
-    )
-
-
-def _is_declared_usage(usage: Any) -> bool:
-    return isinstance(usage, Usage) and all(
-        number is None or (type(number) is int and number.bit_length() < 64)
-        for number in (usage.input, usage.output, usage.reasoning, usage.cached)
-    )
+def _texts(
+    outcome: Outcome, names: Mapping[str, str], found: list[Difference]
+) -> Iterator[tuple[str, Any]]:
+    for name, invariant in names.items():
+        value = getattr(outcome, name)
+        if value is None and names is _CONTENT:
+            yield name, ""
+        elif value is not NOT_KEPT and not isinstance(value, str | None):
+            yield name, NOT_KEPT
+            found.append(_wrong_type(name, value, "text", invariant))
 
 
 def _wrong_type(field: str, value: Any, wanted: str, invariant: str) -> Difference:
@@ -168,17 +121,18 @@ def _errors(value: Any, found: list[Difference]) -> Any:
             return Outcome.of(errors=[value]).errors
         found.append(_wrong_type("errors", value, "a tuple of errors", "error-ends"))
         return ()
-    return tuple(item if _is_declared_trouble(item) else _trouble(item) for item in items)
+    return tuple(map(_trouble, items))
 
 
 def _trouble(item: Any) -> Trouble:
     if isinstance(item, Trouble):
-        return Trouble(
-            _text(item.message),
-            item.kind if isinstance(item.kind, str) else None,
-            item.tool if type(item.tool) is int else None,
-            item.crash is True,
-            _text(item.raised),
+        return replace(
+            item,
+            message=_text(item.message),
+            kind=item.kind if isinstance(item.kind, str) else None,
+            tool=item.tool if type(item.tool) is int else None,
+            crash=item.crash is True,
+            raised=_text(item.raised),
         )
     if isinstance(item, str | BaseException):
         return Outcome.of(errors=[item]).errors[0]

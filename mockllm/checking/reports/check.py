@@ -5,7 +5,7 @@ It reads scenario files.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from os import PathLike
 from pathlib import Path
@@ -16,12 +16,15 @@ from mockllm.checking.judging.examine import Failure, Report, examine
 from mockllm.checking.judging.running import Factory, Level
 from mockllm.checking.policy import Policy
 from mockllm.checking.reports.reproduction import reproduction
-from mockllm.checking.reports.shrinking import shrink
+from mockllm.checking.reports.shrinking import TRIES, shrink
 from mockllm.checking.reports.stream_text import format_stream
 from mockllm.errors import UsageError
 from mockllm.replay.loading import load
 from mockllm.scenario.model import Scenario
 from mockllm.scenario.shipped import shipped_scenarios
+
+_OF_BODIES = "stream-equals-body"
+"""Its failures are of answers that are not streamed: no stream shows them."""
 
 Scenarios = str | PathLike[str] | Scenario | Iterable[str | PathLike[str] | Scenario]
 
@@ -61,7 +64,7 @@ def check(
     )
     report = examine(client, found, policy, level=level)
     if not report.good:
-        small = shrunk(report, client, policy, level=level)
+        small = shrunk(report, lambda some: examine(client, some, policy, level=level))
         raise AssertionError(report_text(small, client, level=level, policy=policy))
     return report
 
@@ -78,32 +81,31 @@ def scenarios_of(given: Scenarios | None) -> tuple[Scenario, ...]:
 
 
 def shrunk(
-    report: Report, client: Factory, policy: Policy | None = None, *, level: Level = "payloads"
+    report: Report, examine_cases: Callable[[Iterable[Case]], Report], *, tries: int = TRIES
 ) -> Report:
     """The report, with the first failure of each invariant shrunk to the smallest case found.
 
     Without hypothesis, which shrinks them, the failures stay as they are.
+
+    Args:
+        examine_cases: runs the same client through other cases.
     """
     failures: list[Failure] = []
-    for invariant, broken in report.broken().items():
+    for invariant, (first, *rest) in report.broken().items():
 
-        def breaks(case: Case, invariant: str = invariant) -> bool:
-            if level == "payloads" and case.events is None:
-                return False
-            found = examine(client, [case], policy, level=level).failures
-            return any(failure.invariant == invariant for failure in found)
+        def same(case: Case, invariant: str = invariant) -> Failure | None:
+            found = examine_cases([case]).failures
+            return next((one for one in found if one.invariant == invariant), None)
 
-        first, *rest = broken
+        if invariant == _OF_BODIES:
+            failures += [first, *rest]
+            continue
         try:
-            small = shrink(first.case, breaks)
+            small = shrink(first.case, lambda case: same(case) is not None, tries=tries)
         except UsageError:
             return report
-        again = examine(client, [small], policy, level=level).failures
-        same = next((one for one in again if one.invariant == invariant), None)
-        if same is None or small is first.case:
-            failures += [replace(first, shrunk=small), *rest]
-        else:
-            failures += [replace(same, case=first.case, shrunk=small), *rest]
+        smaller = None if small is first.case else same(small)
+        failures += [replace(smaller or first, case=first.case, shrunk=small), *rest]
     return replace(report, failures=tuple(failures))
 
 
@@ -164,7 +166,7 @@ def _failure_lines(
         lines.append(f"  and {others} more case{'s' * (others > 1)}")
     lines.append("  the smallest stream that shows it:" if first.shrunk else "  the stream:")
     lines += [f"    {line}" for line in format_stream(small, level, first.at).splitlines()]
-    if client is not None:
+    if client is not None and first.invariant != _OF_BODIES:
         files = reproduction(first, client, level=level, policy=policy)
         lines.append(f"  to play it again, {files.scenario_name}:")
         lines += [f"    {line}" for line in files.scenario.splitlines() if line[:1] != "#"]

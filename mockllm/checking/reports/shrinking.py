@@ -32,10 +32,11 @@ from mockllm.scenario.model import (
 if TYPE_CHECKING:
     from hypothesis.strategies import DrawFn
 
-_TRIES = 400
+TRIES = 400
+"""How many smaller cases are tried."""
 
 
-def shrink(case: Case, breaks: Callable[[Case], bool], *, tries: int = _TRIES) -> Case:
+def shrink(case: Case, breaks: Callable[[Case], bool], *, tries: int = TRIES) -> Case:
     """The smallest case found for which `breaks` holds; at worst the case itself."""
     try:
         from hypothesis import HealthCheck, Phase, find, settings

@@ -10,7 +10,6 @@ from types import TracebackType
 from typing import Literal, Protocol, Self
 
 from mockllm.checking.cases.case import Case
-from mockllm.checking.cases.compile import CaseSpec
 from mockllm.checking.judging.examine import examine_outcomes
 from mockllm.checking.judging.report import Report, Result
 from mockllm.checking.outcome import Outcome
@@ -21,7 +20,6 @@ from mockllm.protocols import PROTOCOLS
 
 Level = Literal["bytes", "payloads"]
 Progress = Callable[[Result], None]
-Submit = Callable[[Case], "Future[Answer]"]
 
 LIMIT = 5.0
 """Seconds that a case may take."""
@@ -72,12 +70,12 @@ class Runner:
 
     def examine(
         self,
-        specs: Iterable[CaseSpec | Case],
+        cases: Iterable[Case],
         policy: Policy,
         progress: Progress | None = None,
     ) -> Report:
         """Runs the client through cases."""
-        ahead = _Ahead(self.attachment, _compiled(specs))
+        ahead = _Ahead(self.attachment, iter(cases))
 
         def reply(case: Case) -> tuple[Outcome, frozenset[str]]:
             answer = ahead.answer(case)
@@ -101,10 +99,6 @@ class Runner:
     def answer(self, case: Case) -> Answer:
         """The answer to one more case."""
         return self.attachment.submit(case).result()
-
-    def outcome(self, case: Case) -> Outcome:
-        """The outcome of one more case."""
-        return self.answer(case).outcome
 
     def close(self) -> None:
         """Ends what was started for the client."""
@@ -144,22 +138,6 @@ def remarks(restarts: int, unexplained: int) -> list[str]:
             "before it"
         )
     return found
-
-
-def _compiled(specs: Iterable[CaseSpec | Case]) -> Iterator[Case]:
-    """The cases, each with the plain case of the list as its plain form."""
-    plain: dict[str, Case] = {}
-    for spec in specs:
-        if isinstance(spec, Case):
-            yield spec
-            continue
-        if spec.plain is None:
-            plain[spec.name] = spec.compile()
-            yield plain[spec.name]
-            continue
-        if spec.plain.name not in plain:
-            plain[spec.plain.name] = spec.plain.compile()
-        yield spec.compile(plain[spec.plain.name])
 
 
 class _Ahead:

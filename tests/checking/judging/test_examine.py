@@ -125,12 +125,13 @@ def test_a_failure_is_shrunk(tmp_path: Path) -> None:
         """
     )
     report = examine(KeyedById, cases("chat", [scenario], variations=3, quirks=False))
-    shrunk_case = shrunk(report, KeyedById).failures[0].shrunk
+    small = shrunk(report, lambda some: examine(KeyedById, some))
+    shrunk_case = small.failures[0].shrunk
     assert shrunk_case is not None
     (turn,) = shrunk_case.scenario.turns
     assert len(turn.reply) == 1
     assert len(shrunk_case.chunks) <= 5
-    text = report_text(shrunk(report, KeyedById), KeyedById)
+    text = report_text(small, KeyedById)
     assert "arguments-concatenate" in text
     assert "test_arguments_concatenate_chat_long.py" in text
 
@@ -138,7 +139,8 @@ def test_a_failure_is_shrunk(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_files_of_a_failure_reproduce_it(tmp_path: Path) -> None:
     """The scenario and the test that the report writes fail in the same way in a new process."""
-    report = shrunk(examine(KeyedById, [case(TWO_CALLS, "chat")]), KeyedById)
+    report = examine(KeyedById, [case(TWO_CALLS, "chat")])
+    report = shrunk(report, lambda some: examine(KeyedById, some))
     files = reproduction(report.failures[0], KeyedById)
     (tmp_path / files.scenario_name).write_text(files.scenario)
     (tmp_path / files.test_name).write_text(files.test)
