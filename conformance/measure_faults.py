@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -13,6 +14,7 @@ from conformance.entries import ROOT, Entry
 from mockllm.checking import Policy
 from mockllm.checking.resilience.cases import fault_cases
 from mockllm.conformance.attachments.http_clients import HttpClients, fault_limit
+from mockllm.conformance.attachments.process import Program
 from mockllm.conformance.commands import Setting
 from mockllm.conformance.fault_check import check_faults, fault_results
 from mockllm.conformance.measured import Measurement
@@ -34,8 +36,8 @@ def measure_faults(entry: Entry) -> Results:
     cases = fault_cases(entry.api)
     setting = Setting(tuple(entry.argv), ("--api", entry.api, "--http", "--faults"))
     options = ServerOptions(grace=0)
-    limit = fault_limit(cases)
-    with HttpClients(entry.argv, entry.api, options=options, limit=limit, cwd=ROOT) as runner:
+    program = Program(command=entry.argv, limit=fault_limit(cases), cwd=ROOT)
+    with closing(HttpClients(program, entry.api, options=options)) as runner:
         policy = runner.hello.resilience
         check = check_faults(runner, cases, policy, setting=setting)
         measurement = Measurement(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from difflib import get_close_matches
 
@@ -14,6 +15,7 @@ from mockllm.cli.check.plan import Interruptible, Plan, chosen, measurement_of, 
 from mockllm.cli.terminal.progress import ProgressLine
 from mockllm.conformance.attachments.adapter_frames import AdapterFrames
 from mockllm.conformance.attachments.http_clients import HttpClients, fault_limit
+from mockllm.conformance.attachments.process import Program
 from mockllm.conformance.fault_check import check_faults, fault_results
 from mockllm.conformance.results import Results
 from mockllm.errors import UsageError
@@ -44,14 +46,11 @@ def _judge(
     line: ProgressLine,
     interrupted: Interruptible,
 ) -> Results:
-    with HttpClients(
-        options.command,
-        options.api,
-        options=ServerOptions(grace=0),
-        limit=fault_limit(cases),
-        jobs=options.jobs,
-        per_case=options.per_case,
-    ) as runner:
+    program = Program(command=options.command, limit=fault_limit(cases), jobs=options.jobs)
+    clients = HttpClients(
+        program, options.api, options=ServerOptions(grace=0), per_case=options.per_case
+    )
+    with closing(clients) as runner:
         policy = runner.hello.resilience
         check = check_faults(
             runner,

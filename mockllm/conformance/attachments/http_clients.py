@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import os
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
+from dataclasses import replace
 from itertools import count
-from pathlib import Path
-from types import TracebackType
-from typing import Self
+from typing import Any
 
 from mockllm.checking.cases.case import Case
 from mockllm.checking.resilience.model import FaultCase
-from mockllm.conformance.attachments.http_programs import ProgramPerCase, started_programs
+from mockllm.conformance.attachments.http_programs import ProgramPerCase
 from mockllm.conformance.attachments.http_sessions import (
     END,
     PATIENCE,
@@ -24,10 +24,11 @@ from mockllm.conformance.attachments.http_sessions import (
     stream_session,
     with_requests,
 )
-from mockllm.conformance.attachments.messages import Answer, Hello
-from mockllm.conformance.attachments.process import RunnerProcesses
-from mockllm.conformance.attachments.runner import WINDOW, Runner, check_api, remarks
+from mockllm.conformance.attachments.messages import Answer, Hello, question
+from mockllm.conformance.attachments.process import Program, RunnerProcesses
+from mockllm.conformance.attachments.runner import Runner, check_api
 from mockllm.conformance.case_names import name_of
+from mockllm.protocols.environment import unproxied
 from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread
 
@@ -39,30 +40,18 @@ def http_runner(
     command: Sequence[str],
     api: str,
     *,
-    jobs: int = 1,
-    per_case: bool = False,
     limit: float = HTTP_LIMIT,
-    window: int = WINDOW,
-    cwd: Path | None = None,
-    env: Mapping[str, str] | None = None,
+    per_case: bool = False,
+    **settings: Any,
 ) -> Runner:
-    """A whole client that gets a base URL for each case; arguments as of `HttpClients`.
+    """A whole client that gets a base URL for each case.
 
     Args:
-        window: cases that a program which is started once may work on at the same time.
+        limit, settings: see `Program`.
+        per_case: see `HttpClients`.
     """
-    clients = HttpClients(
-        command,
-        api,
-        options=ServerOptions(speed=0),
-        limit=limit,
-        jobs=jobs,
-        per_case=per_case,
-        window=window * jobs,
-        cwd=cwd,
-        env=env,
-    )
-    return Runner(clients)
+    program = Program(command=command, limit=limit, **settings)
+    return Runner(HttpClients(program, api, options=ServerOptions(speed=0), per_case=per_case))
 
 
 def fault_limit(cases: Sequence[FaultCase]) -> float:
@@ -74,8 +63,6 @@ class HttpClients:
     """Programs with a whole client, and the server that they send their requests to.
 
     Args:
-        limit: seconds that a case may take.
-        jobs: how many programs run side by side; for `per_case`, at most.
         per_case: start the program for each case, with the case in its environment. Its outcome is
             the last line of its standard output.
     """
@@ -84,20 +71,15 @@ class HttpClients:
 
     def __init__(
         self,
-        command: Sequence[str],
+        program: Program,
         api: str,
         *,
         options: ServerOptions,
-        limit: float,
-        jobs: int = 1,
         per_case: bool = False,
-        window: int = WINDOW,
-        cwd: Path | None = None,
-        env: Mapping[str, str] | None = None,
     ) -> None:
         check_api(api)
-        self.window = window
-        self._limit = limit
+        self.window = program.window * program.jobs
+        self._limit = program.limit
         self._numbers = count(1)
         self._lock = threading.Lock()
         self._requested: dict[str, bool] = {}
@@ -106,10 +88,7 @@ class HttpClients:
         self.processes: RunnerProcesses | ProgramPerCase
         self._thread.__enter__()
         try:
-            if per_case:
-                self.processes = ProgramPerCase(command, jobs, limit, cwd, env)
-            else:
-                self.processes = started_programs(command, api, jobs, limit, cwd, env)
+            self.processes = ProgramPerCase(program) if per_case else _started(program, api)
         except BaseException:
             self._thread.__exit__(None, None, None)
             raise
@@ -117,7 +96,7 @@ class HttpClients:
 
     @property
     def remarks(self) -> list[str]:
-        lines = remarks(self.processes.restarts, self.processes.unexplained)
+        lines = list(self.processes.remarks)
         if self._repeated:
             first, requests = next(iter(self._repeated.items()))
             cases = "1 case" if len(self._repeated) == 1 else f"{len(self._repeated)} cases"
@@ -165,13 +144,8 @@ class HttpClients:
         self.processes.close()
         self._thread.__exit__(None, None, None)
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.close()
+def _started(program: Program, api: str) -> RunnerProcesses:
+    """Programs that are started once, and get each case as a line."""
+    env = dict(os.environ if program.env is None else program.env)
+    return RunnerProcesses(replace(program, env=env | unproxied(env)), question(api, "http"))

@@ -12,50 +12,29 @@ from typing import Any
 
 from mockllm.checking.outcome import Outcome
 from mockllm.conformance.attachments.child import end_process, spawn
-from mockllm.conformance.attachments.messages import Answer, Hello, parse, question, read_answer
+from mockllm.conformance.attachments.messages import Answer, Hello, parse, read_answer
 from mockllm.conformance.attachments.outcome_json import InvalidMessageError
-from mockllm.conformance.attachments.process import RunnerProcesses, Served, no_answer
+from mockllm.conformance.attachments.process import Program, Served, no_answer
 from mockllm.conformance.results import Client
-from mockllm.errors import ProbeError
 from mockllm.protocols.environment import client_environment, unproxied
 
 _OF_FAULTS = ("tries", "idle_timeout", "requests", "together", "cancel")
 """What only the messages of cases with faults have, as JSON in the environment."""
 
 
-def started_programs(
-    command: Sequence[str],
-    api: str,
-    jobs: int,
-    limit: float,
-    cwd: Path | None,
-    env: Mapping[str, str] | None,
-) -> RunnerProcesses:
-    """Programs that are started once, and get each case as a line."""
-    env = dict(os.environ if env is None else env)
-    env |= unproxied(env)
-    return RunnerProcesses(command, question(api, "http"), jobs, limit, cwd, env)
-
-
 class ProgramPerCase:
-    """A program that is started for each case; the arguments are those of `HttpClients`."""
+    """A program that is started for each case."""
 
-    def __init__(
-        self,
-        command: Sequence[str],
-        jobs: int,
-        limit: float,
-        cwd: Path | None,
-        env: Mapping[str, str] | None,
-    ) -> None:
-        self._command, self._limit, self._cwd = list(command), limit, cwd
-        self._env = dict(os.environ if env is None else env)
-        self._pool = ThreadPoolExecutor(jobs, thread_name_prefix="mockllm-client")
-        name = Path(self._command[0]).name
-        self.hello = Hello(Client(name, adapter=" ".join(self._command)))
+    remarks: Sequence[str] = ()
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._env = dict(os.environ if program.env is None else program.env)
+        self._pool = ThreadPoolExecutor(program.jobs, thread_name_prefix="mockllm-client")
+        name = Path(program.command[0]).name
+        self.hello = Hello(Client(name, adapter=" ".join(program.command)))
         self._running: set[subprocess.Popen[bytes]] = set()
         self._closed = False
-        self.restarts = self.unexplained = 0
 
     def submit(self, message: Mapping[str, Any], served: Served) -> Future[Answer]:
         return self._pool.submit(self._run, message, served.urls)
@@ -68,21 +47,18 @@ class ProgramPerCase:
         own |= {f"MOCKLLM_{name.upper()}": json.dumps(value) for name, value in given.items()}
         env = {**self._env, **unproxied(self._env), **client_environment(urls), **own}
         try:
-            process = spawn(self._command, reads=False, cwd=self._cwd, env=env)
+            process = spawn(self._program.command, reads=False, cwd=self._program.cwd, env=env)
         except OSError as error:
-            raise ProbeError(
-                f"{self._command[0]} cannot be started: {error.strerror or error}; "
-                "the command after `--` must be a program that can be found"
-            ) from None
+            raise self._program.not_started(error) from None
         with process:  # closes its output
             self._running.add(process)
             if self._closed:
                 end_process(process, at_once=True)
             try:
-                output = process.communicate(timeout=self._limit)[0]
+                output = process.communicate(timeout=self._program.limit)[0]
             except subprocess.TimeoutExpired:
                 end_process(process, at_once=True)
-                return no_answer(f"no answer within {self._limit:g} s")
+                return no_answer(f"no answer within {self._program.limit:g} s")
             finally:
                 self._running.discard(process)
         lines = output.strip().splitlines()

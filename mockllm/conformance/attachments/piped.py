@@ -11,7 +11,7 @@ from typing import Any
 from mockllm.checking.outcome import Outcome
 from mockllm.checking.probes import Tool
 from mockllm.conformance.attachments.messages import question, tools_json
-from mockllm.conformance.attachments.process import Job, RunnerProcess
+from mockllm.conformance.attachments.process import Job, Program, RunnerProcess
 from mockllm.conformance.attachments.runner import LIMIT, Level
 from mockllm.errors import ProbeError
 from mockllm.scenario.model import ToolSpec
@@ -37,8 +37,8 @@ class Piped:
         env: Mapping[str, str] | None = None,
     ) -> None:
         self.level: Level = level
-        self._command, self._question = list(command), question(api, level)
-        self._settings: dict[str, Any] = {"limit": limit, "cwd": cwd, "env": env}
+        self._program = Program(command=command, limit=limit, cwd=cwd, env=env)
+        self._question = question(api, level)
         self._process: RunnerProcess | None = None
         self._end: weakref.finalize[Any, Any] | None = None
 
@@ -46,7 +46,7 @@ class Piped:
     def process(self) -> RunnerProcess:
         """The running program."""
         if self._process is None:
-            self._process = RunnerProcess(self._command, self._question, **self._settings)
+            self._process = RunnerProcess(self._program, self._question)
             self._end = weakref.finalize(self, self._process.close)
         return self._process
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
-from pathlib import Path
+from typing import Any
 
 from mockllm.checking.cases.case import Case
 from mockllm.conformance.attachments.messages import Answer, Hello, case_json, question
-from mockllm.conformance.attachments.process import RunnerProcesses
-from mockllm.conformance.attachments.runner import LIMIT, WINDOW, Level, Runner, check_api, remarks
+from mockllm.conformance.attachments.process import Program, RunnerProcesses
+from mockllm.conformance.attachments.runner import LIMIT, Level, Runner, check_api
 
 
 def pipe_runner(
@@ -17,21 +17,18 @@ def pipe_runner(
     api: str,
     level: Level = "bytes",
     *,
-    jobs: int = 1,
-    window: int = WINDOW,
     limit: float = LIMIT,
-    cwd: Path | None = None,
-    env: Mapping[str, str] | None = None,
+    **settings: Any,
 ) -> Runner:
     """A client behind a runner program, which takes bytes or payloads on its standard input.
 
     Args:
-        jobs: how many processes run side by side.
-        window: how many cases are in flight in each of them.
+        limit, settings: see `Program`.
     """
     check_api(api)
-    processes = RunnerProcesses(command, question(api, level), jobs, limit, cwd, env)
-    return Runner(Pipes(processes, level, window * jobs))
+    program = Program(command=command, limit=limit, **settings)
+    processes = RunnerProcesses(program, question(api, level))
+    return Runner(Pipes(processes, level, program.window * program.jobs))
 
 
 class Pipes:
@@ -44,7 +41,7 @@ class Pipes:
 
     @property
     def remarks(self) -> list[str]:
-        return remarks(self.processes.restarts, self.processes.unexplained)
+        return self.processes.remarks
 
     def submit(self, case: Case) -> Future[Answer]:
         return self.processes.submit(case_json(case, self._level))

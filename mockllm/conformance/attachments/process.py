@@ -35,10 +35,41 @@ from mockllm.errors import ProbeError
 START_LIMIT = 60.0
 """Seconds for the hello of a runner: interpreters and virtual machines take their time to start."""
 
+WINDOW = 64
+"""Cases that are in flight at once, in each process."""
+
 _MOST_LOST = 20
 """Processes that may end before any case is answered; one that hangs counts as three."""
 
 _SELF_TEST = "`mockllm check --self-test` with the same arguments shows what is wrong"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Program:
+    """A program with a client, and how it is run.
+
+    Args:
+        limit: seconds that a case may take.
+        jobs: how many run side by side.
+        window: cases that each of them may work on at the same time.
+    """
+
+    command: Sequence[str]
+    limit: float
+    jobs: int = 1
+    window: int = WINDOW
+    cwd: Path | None = None
+    env: Mapping[str, str] | None = None
+
+    def __str__(self) -> str:
+        return f"`{' '.join(self.command)}`"
+
+    def not_started(self, error: OSError) -> ProbeError:
+        """The error where the program cannot be started."""
+        return ProbeError(
+            f"the runner {self} cannot be started: {error.strerror or error}; "
+            "the command after `--` must be a program that can be found"
+        )
 
 
 @dataclass(slots=True)
@@ -76,21 +107,11 @@ def no_answer(reason: str) -> Answer:
 class RunnerProcess:
     """Runs jobs in one process at a time; a thread of its own does all the work.
 
-    Args:
-        limit: seconds that a case may take. Those behind it in the same process are not counted.
+    Cases behind another one in the same process are not counted in its time.
     """
 
-    def __init__(
-        self,
-        command: Sequence[str],
-        question: Mapping[str, Any],
-        *,
-        limit: float,
-        cwd: Path | None = None,
-        env: Mapping[str, str] | None = None,
-    ) -> None:
-        self._command, self._question, self._limit = list(command), question, limit
-        self._cwd, self._env = cwd, env
+    def __init__(self, program: Program, question: Mapping[str, Any]) -> None:
+        self._program, self._question = program, question
         self._inbox: SimpleQueue[Job | _Line | _Close] = SimpleQueue()
         self._waiting: deque[Job] = deque()
         self._suspects: deque[Job] = deque()
@@ -112,7 +133,7 @@ class RunnerProcess:
     def submit(self, job: Job) -> None:
         """Hands over a job; its future gets the answer, or a `ProbeError`."""
         if not self._thread.is_alive():
-            job.done.set_exception(ProbeError(f"the runner {self._shown} was closed"))
+            job.done.set_exception(ProbeError(f"the runner {self._program} was closed"))
         self._inbox.put(job)
 
     def close(self) -> None:
@@ -134,12 +155,12 @@ class RunnerProcess:
         except Empty:
             writer.end_of(process, at_once=True)
             raise ProbeError(
-                f"the runner {self._shown} sent no hello within {START_LIMIT:g} s; {_SELF_TEST}"
+                f"the runner {self._program} sent no hello within {START_LIMIT:g} s; {_SELF_TEST}"
             ) from None
         if not line:
             status = writer.end_of(process)
             raise ProbeError(
-                f"the runner {self._shown} ended with exit code {status} before its hello; "
+                f"the runner {self._program} ended with exit code {status} before its hello; "
                 "what it printed on standard error is above"
             )
         try:
@@ -147,23 +168,16 @@ class RunnerProcess:
         except InvalidMessageError as error:
             writer.end_of(process, at_once=True)
             raise ProbeError(
-                f"the first line of the runner {self._shown} is no hello: {error}; {_SELF_TEST}"
+                f"the first line of the runner {self._program} is no hello: {error}; {_SELF_TEST}"
             ) from None
         self._sent = 0
         return process, writer, hello
 
     def _spawned(self) -> subprocess.Popen[bytes]:
         try:
-            return spawn(self._command, cwd=self._cwd, env=self._env)
+            return spawn(self._program.command, cwd=self._program.cwd, env=self._program.env)
         except OSError as error:
-            raise ProbeError(
-                f"the runner {self._shown} cannot be started: {error.strerror or error}; "
-                "the command after `--` must be a program that can be found"
-            ) from None
-
-    @property
-    def _shown(self) -> str:
-        return f"`{' '.join(self._command)}`"
+            raise self._program.not_started(error) from None
 
     def _read(self, process: subprocess.Popen[bytes], first: SimpleQueue[bytes]) -> None:
         """Puts the first line of a process into a queue of its own, the others into the inbox."""
@@ -189,7 +203,7 @@ class RunnerProcess:
         """What comes next; None where the process has taken too long."""
         if not self._pending:
             return self._inbox.get()
-        remaining = self._since + self._limit - time.monotonic()
+        remaining = self._since + self._program.limit - time.monotonic()
         try:
             return self._inbox.get(timeout=max(remaining, 0))
         except Empty:
@@ -198,7 +212,7 @@ class RunnerProcess:
     def _handle(self, item: Job | _Line | _Close | None) -> None:
         match item:
             case None:
-                self._lost(f"no answer within {self._limit:g} s")
+                self._lost(f"no answer within {self._program.limit:g} s")
             case Job():
                 self._waiting.append(item)
             case _Close():
@@ -284,8 +298,8 @@ class RunnerProcess:
         self._lost_in_vain += weight
         if not self._answered and self._lost_in_vain >= _MOST_LOST:
             raise ProbeError(
-                f"the runner {self._shown} was started {self.restarts + 1} times and has answered "
-                f"no case ({reason}). {_SELF_TEST}"
+                f"the runner {self._program} was started {self.restarts + 1} times and has "
+                f"answered no case ({reason}). {_SELF_TEST}"
             )
 
     def _fail(self, error: Exception) -> None:
@@ -313,25 +327,14 @@ class RunnerProcesses:
 
     Args:
         question: the first message to each.
-        limit: seconds that a case may take.
     """
 
-    def __init__(
-        self,
-        command: Sequence[str],
-        question: Mapping[str, Any],
-        jobs: int,
-        limit: float,
-        cwd: Path | None,
-        env: Mapping[str, str] | None,
-    ) -> None:
+    def __init__(self, program: Program, question: Mapping[str, Any]) -> None:
         self._sent = 0
         self._processes: list[RunnerProcess] = []
         try:
-            while len(self._processes) < jobs:
-                self._processes.append(
-                    RunnerProcess(command, question, limit=limit, cwd=cwd, env=env)
-                )
+            while len(self._processes) < program.jobs:
+                self._processes.append(RunnerProcess(program, question))
         except BaseException:
             self.close()
             raise
@@ -346,6 +349,20 @@ class RunnerProcesses:
     def unexplained(self) -> int:
         """How often a process died or hung, and no case does that alone."""
         return sum(one.unexplained for one in self._processes)
+
+    @property
+    def remarks(self) -> list[str]:
+        """Sentences about processes that died or hung."""
+        found = []
+        if self.restarts:
+            times = "once" if self.restarts == 1 else f"{self.restarts} times"
+            found.append(f"the runner died or hung, and was started again {times}")
+        if self.unexplained:
+            found.append(
+                "the runner died or hung where no case does that alone: a stream may depend on "
+                "those before it"
+            )
+        return found
 
     def submit(self, message: Mapping[str, Any], served: Served | None = None) -> Future[Answer]:
         """Hands a case to the next process."""

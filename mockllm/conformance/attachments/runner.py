@@ -24,9 +24,6 @@ Progress = Callable[[Result], None]
 LIMIT = 5.0
 """Seconds that a case may take."""
 
-WINDOW = 64
-"""Cases that are in flight at once, in each process."""
-
 
 class Attachment(Protocol):
     """How a client is attached: over pipes, over HTTP, or by a file with its answers."""
@@ -124,20 +121,6 @@ def check_api(api: str) -> None:
     """
     if api not in PROTOCOLS:
         raise UsageError(f"there is no API {api!r}; there are: {', '.join(PROTOCOLS)}")
-
-
-def remarks(restarts: int, unexplained: int) -> list[str]:
-    """Sentences about processes that died or hung."""
-    found = []
-    if restarts:
-        times = "once" if restarts == 1 else f"{restarts} times"
-        found.append(f"the runner died or hung, and was started again {times}")
-    if unexplained:
-        found.append(
-            "the runner died or hung where no case does that alone: a stream may depend on those "
-            "before it"
-        )
-    return found
 
 
 class _Ahead:
