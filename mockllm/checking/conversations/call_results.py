@@ -6,8 +6,8 @@ Each mistake breaks exactly one conversation invariant; the rules that choose it
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
+from mockllm.checking.conversations.judged import Violation
 from mockllm.checking.conversations.round_trips import (
     HistoryCall,
     RoundTrip,
@@ -24,27 +24,16 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.scenario.model import ResultCondition, Scenario
 
 
-@dataclass(frozen=True, slots=True)
-class Mistake:
-    """One mistake in a request; `location` is that of the round trip with the mistake."""
-
-    invariant: str
-    step: Step
-    location: int
-    message: str
-
-
-def mistakes(step: Step, history: SessionHistory) -> Iterator[Mistake]:
+def mistakes(step: Step, history: SessionHistory) -> Iterator[Violation]:
     """All mistakes in the calls and results of a request."""
     for result in step.leading_results:
-        yield Mistake("request-valid", step, 0, _without_call(result))
+        yield Violation("request-valid", step.number, _without_call(result))
     for index, trip in enumerate(step.round_trips):
         last = index == len(step.round_trips) - 1
-        if last:
-            for name, message in turn_mistakes(step, index, history):
-                yield Mistake(name, step, trip.location, message)
-        for name, message in _result_mistakes(step, trip, history, last=last):
-            yield Mistake(name, step, trip.location, message)
+        found = [*turn_mistakes(step, index, history)] if last else []
+        found += _result_mistakes(step, trip, history, last=last)
+        for name, message in found:
+            yield Violation(name, step.number, message, trip.location)
 
 
 # Results and their calls

@@ -6,7 +6,7 @@ answers, and are right to do so.
 
 from __future__ import annotations
 
-from mockllm.checking.conversations.judged import JudgedSession, LocatedViolations, Violation
+from mockllm.checking.conversations.judged import JudgedSession, Violation, Violations
 from mockllm.checking.conversations.round_trips import Step
 from mockllm.errors import UsageError
 from mockllm.matching.positions import turn_at, turn_index
@@ -14,7 +14,7 @@ from mockllm.quirks import find
 from mockllm.scenario.model import Scenario
 
 
-def extra_requests(record: JudgedSession) -> LocatedViolations:
+def extra_requests(record: JudgedSession) -> Violations:
     """The requests for a turn that an earlier request got in full.
 
     Turns that repeat (`repeat: true`, `then: restart`) are not judged. A request after an error, a
@@ -32,10 +32,8 @@ def extra_requests(record: JudgedSession) -> LocatedViolations:
         first = given.get((scenario.name, position))
         if first is not None:
             # Each extra request is a violation of its own, so its number is the location.
-            yield (
-                step.number,
-                Violation("extra-request", step.number, _message(scenario, position, first, step)),
-            )
+            message = _message(scenario, position, first, step)
+            yield Violation("extra-request", step.number, message, step.number)
         elif _given(step, scenario, position):
             given[scenario.name, position] = step
 

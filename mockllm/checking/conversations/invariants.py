@@ -7,7 +7,7 @@ from typing import Any
 
 from mockllm.checking.conversations.call_results import expected_failures
 from mockllm.checking.conversations.extra_requests import extra_requests
-from mockllm.checking.conversations.judged import JudgedSession, LocatedViolations, Violation
+from mockllm.checking.conversations.judged import JudgedSession, Violation, Violations
 from mockllm.checking.conversations.retries import RETRY_RULES
 from mockllm.checking.conversations.round_trips import RoundTrip, Step
 from mockllm.checking.conversations.session_history import SessionHistory
@@ -28,23 +28,17 @@ from mockllm.replay.sessions.shortened_bodies import is_shortened
 from mockllm.scenario.model import Expect
 
 
-def _from_mistakes(name: str) -> Callable[[JudgedSession], LocatedViolations]:
+def _from_mistakes(name: str) -> Callable[[JudgedSession], Violations]:
     """The judge for mistakes between calls and results."""
-
-    def judge(record: JudgedSession) -> LocatedViolations:
-        for mistake in record.mistakes:
-            if mistake.invariant == name:
-                yield mistake.location, Violation(name, mistake.step.number, mistake.message)
-
-    return judge
+    return lambda record: (one for one in record.mistakes if one.invariant == name)
 
 
-def _tools_after_end(record: JudgedSession) -> LocatedViolations:
+def _tools_after_end(record: JudgedSession) -> Violations:
     yield from _from_mistakes("tools-after-end")(record)
     yield from results_too_early(record)
 
 
-def _opaque_kept(record: JudgedSession) -> LocatedViolations:
+def _opaque_kept(record: JudgedSession) -> Violations:
     for step in record.history.steps:
         trip = step.last
         if trip is None or not trip.echoes or trip.stored or not trip.results:
@@ -57,10 +51,10 @@ def _opaque_kept(record: JudgedSession) -> LocatedViolations:
             reject(step.request, answer.turn) for answer in judged if answer.turn is not None
         ]
         if problems and all(problems):
-            yield trip.location, Violation("opaque-kept", step.number, problems[-1] or "")
+            yield Violation("opaque-kept", step.number, problems[-1] or "", trip.location)
 
 
-def _failure_reported(record: JudgedSession) -> LocatedViolations:
+def _failure_reported(record: JudgedSession) -> Violations:
     for step in record.history.steps:
         trip, demanded = step.last, expected_failures(step, record.history)
         if trip is None or not demanded:
@@ -77,10 +71,10 @@ def _failure_reported(record: JudgedSession) -> LocatedViolations:
         for problem in check_expect(expect, step.request, messages, calls):
             reason = problem.removeprefix("request.results: ")
             message = f"{reason}; a client answers a call that failed with the error of its tool"
-            yield trip.location, Violation("failure-reported", step.number, message)
+            yield Violation("failure-reported", step.number, message, trip.location)
 
 
-def _multi_hop(record: JudgedSession) -> LocatedViolations:
+def _multi_hop(record: JudgedSession) -> Violations:
     steps = record.history.steps
     continued = {
         id(answer) for step in steps for trip in step.round_trips for answer in trip.answers
@@ -101,7 +95,7 @@ def _multi_hop(record: JudgedSession) -> LocatedViolations:
                 f"the answer calls tools again ({call.name!r}, id {call.id!r}), and no request "
                 "brings results for them; a client serves such a turn like the first"
             )
-            yield step.location, Violation("multi-hop", step.number, message)
+            yield Violation("multi-hop", step.number, message, step.location)
 
 
 def _may_ignore_calls(step: Step) -> bool:
@@ -109,7 +103,7 @@ def _may_ignore_calls(step: Step) -> bool:
     return any(call.malformed or not call.offered for call in step.calls)
 
 
-def _depth_bounded(record: JudgedSession) -> LocatedViolations:
+def _depth_bounded(record: JudgedSession) -> Violations:
     for step in record.history.steps:
         scenario = record.history.scenarios.get(step.exchange.scenario or "")
         if scenario is None or not (scenario.restart or scenario.turns[-1].repeat):
@@ -121,7 +115,7 @@ def _depth_bounded(record: JudgedSession) -> LocatedViolations:
                 f"stops by itself when a model goes on calling tools (at most {limit} requests "
                 "are allowed here)"
             )
-            yield step.location, Violation("depth-bounded", step.number, message)
+            yield Violation("depth-bounded", step.number, message, step.location)
 
 
 _RETRYABLE = (408, 409, 425, 429)
@@ -130,7 +124,7 @@ _RETRYABLE = (408, 409, 425, 429)
 allow it, too."""
 
 
-def _continuation_error(record: JudgedSession) -> LocatedViolations:
+def _continuation_error(record: JudgedSession) -> Violations:
     for step in record.history.steps:
         yield from _altered_retry(step)
         for trip in step.round_trips:
@@ -145,14 +139,14 @@ def _continuation_error(record: JudgedSession) -> LocatedViolations:
                     "goes on as if there had been an answer; a client shows the error and stops, "
                     "or sends the same request again"
                 )
-                yield trip.location, Violation("continuation-error", step.number, message)
+                yield Violation("continuation-error", step.number, message, trip.location)
 
 
 def _is_failed_continuation(step: Step) -> bool:
     return step.failed and step.last is not None and bool(step.last.results)
 
 
-def _altered_retry(step: Step) -> LocatedViolations:
+def _altered_retry(step: Step) -> Violations:
     """A retry of a failed continuation with other results.
 
     Only if both requests continue the same answer, so that they belong to one conversation.
@@ -173,7 +167,7 @@ def _altered_retry(step: Step) -> LocatedViolations:
             "the same calls are now sent with other results; a client that tries again sends "
             "the same request and runs no tool twice"
         )
-        yield step.location, Violation("continuation-error", step.number, message)
+        yield Violation("continuation-error", step.number, message, step.location)
 
 
 def _results_and_calls(trip: RoundTrip) -> tuple[object, ...]:
@@ -182,18 +176,18 @@ def _results_and_calls(trip: RoundTrip) -> tuple[object, ...]:
     return sorted(results), sorted((c.id, c.name, c.arguments) for c in trip.echoes)
 
 
-def _request_valid(record: JudgedSession) -> LocatedViolations:
+def _request_valid(record: JudgedSession) -> Violations:
     yield from _from_mistakes("request-valid")(record)
     for step in record.history.steps:
         problem = _refusal_of_tools(step.request.api, step.request.body, step.exchange.target)
         if problem is not None and problem != _refusal_when_recorded(step, record.history):
-            yield 0, Violation("request-valid", step.number, problem)
+            yield Violation("request-valid", step.number, problem)
             record.reported.add(step.number)
     for exchange in record.journal:
         if exchange.outcome == "invalid" and exchange.number not in record.reported:
             problem = _refusal(exchange)
             if problem is not None:
-                yield 0, Violation("request-valid", exchange.number, problem)
+                yield Violation("request-valid", exchange.number, problem)
 
 
 def _refusal_when_recorded(step: Step, history: SessionHistory) -> str | None:
@@ -251,7 +245,7 @@ def _refusal(exchange: Exchange) -> str | None:
     return None
 
 
-CONVERSATION_INVARIANTS: Mapping[str, Callable[[JudgedSession], LocatedViolations]] = {
+CONVERSATION_INVARIANTS: Mapping[str, Callable[[JudgedSession], Violations]] = {
     "tools-after-end": _tools_after_end,
     "answer-each-once": _from_mistakes("answer-each-once"),
     "history-faithful": _from_mistakes("history-faithful"),

@@ -141,9 +141,9 @@ def verify(
     for name, judge in {**RETRY_RULES, **CONVERSATION_INVARIANTS}.items():
         if name in ON_REQUEST - required:
             continue
-        for location, violation in judge(judged):
+        for violation in judge(judged):
             judged.reported.add(violation.exchange or 0)
-            key = (name, apis.get(violation.exchange or 0), location, violation.message)
+            key = (name, apis.get(violation.exchange or 0), violation.location, violation.message)
             violations.setdefault(key, violation)
     kept = [one for one in violations.values() if one.invariant not in leave_out]
     return Verification(

@@ -5,18 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from mockllm.checking.conversations.call_results import Mistake
 from mockllm.checking.conversations.session_history import SessionHistory
 from mockllm.replay.sessions.session import Exchange
 
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One invariant that was broken."""
+    """One invariant that was broken.
+
+    Args:
+        exchange: the number of the request that shows it.
+        location: in a conversation. Every later request repeats the history, so equal violations at
+            one location are reported once.
+    """
 
     invariant: str
     exchange: int | None
     message: str
+    location: int = field(default=0, compare=False, repr=False)
 
     def __str__(self) -> str:
         where = "" if self.exchange is None else f", request {self.exchange}"
@@ -34,10 +40,8 @@ class JudgedSession:
     journal: tuple[Exchange, ...]
     history: SessionHistory
     depth: int
-    mistakes: list[Mistake]
+    mistakes: list[Violation]
     reported: set[int] = field(default_factory=set)
 
 
-LocatedViolations = Iterator[tuple[int, Violation]]
-"""Violations, each with its location in a conversation. Every later request repeats the history, so
-equal violations at one location are reported once."""
+Violations = Iterator[Violation]

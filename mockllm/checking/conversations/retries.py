@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 
-from mockllm.checking.conversations.judged import JudgedSession, LocatedViolations, Violation
+from mockllm.checking.conversations.judged import JudgedSession, Violation, Violations
 from mockllm.checking.resilience.retries import (
     asked_too_early,
     different_requests,
@@ -66,24 +66,24 @@ def _of_pairs(
     rule: str,
     judged: Callable[[Exchange, Exchange], str],
     found: Callable[[JudgedSession], Iterator[list[Exchange]]] = _same,
-) -> Callable[[JudgedSession], LocatedViolations]:
-    def judge(record: JudgedSession) -> LocatedViolations:
+) -> Callable[[JudgedSession], Violations]:
+    def judge(record: JudgedSession) -> Violations:
         for tries in found(record):
             for one, two in itertools.pairwise(tries):
                 if text := judged(one, two):
                     message = f"{text}; a client {RESILIENCE[rule]}"
-                    yield two.number, Violation(rule, two.number, message)
+                    yield Violation(rule, two.number, message, two.number)
 
     return judge
 
 
-def _bounded(record: JudgedSession) -> LocatedViolations:
+def _bounded(record: JudgedSession) -> Violations:
     rule = "retry-bounded"
     for tries in _same(record):
         if len(tries) > MOST_TRIES:
             last = tries[-1].number
             message = f"{len(tries)} tries of one request; a client {RESILIENCE[rule]}"
-            yield last, Violation(rule, last, message)
+            yield Violation(rule, last, message, last)
 
 
 _FEWEST_WAITS = 3
@@ -91,7 +91,7 @@ _GROWS = 1.05
 """Fewer waits, or one that is hardly longer, say little: good clients wait for a random time."""
 
 
-def _backoff(record: JudgedSession) -> LocatedViolations:
+def _backoff(record: JudgedSession) -> Violations:
     rule = "backoff-grows"
     for tries in _same(record):
         stated = any(one.retry_after is not None for one in tries[:-1])
@@ -101,10 +101,10 @@ def _backoff(record: JudgedSession) -> LocatedViolations:
         shown = ", ".join(f"{wait:.3f}" for wait in each)
         last = tries[-1].number
         message = f"the waits between tries do not grow: {shown} s; a client {RESILIENCE[rule]}"
-        yield last, Violation(rule, last, message)
+        yield Violation(rule, last, message, last)
 
 
-RETRY_RULES: Mapping[str, Callable[[JudgedSession], LocatedViolations]] = {
+RETRY_RULES: Mapping[str, Callable[[JudgedSession], Violations]] = {
     "retry-bounded": _bounded,
     "retry-after-honoured": _of_pairs("retry-after-honoured", asked_too_early),
     "backoff-grows": _backoff,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mockllm.checking.conversations.judged import JudgedSession, LocatedViolations, Violation
+from mockllm.checking.conversations.judged import JudgedSession, Violation, Violations
 from mockllm.checking.conversations.round_trips import RoundTrip, Step
 
 
@@ -37,7 +37,7 @@ def _abandoned_before(answer: Step, step: Step) -> bool:
     return exchange.clock + exchange.duration <= step.exchange.clock
 
 
-def results_too_early(record: JudgedSession) -> LocatedViolations:
+def results_too_early(record: JudgedSession) -> Violations:
     """Results that arrive before the stream of their calls has ended."""
     for step, trip, answers in _continuations(record):
         if any(_ended_before(answer, step) for answer in answers):
@@ -49,10 +49,10 @@ def results_too_early(record: JudgedSession) -> LocatedViolations:
                 "the calls, is still being streamed; a client waits for the end of the stream, as "
                 "more calls may come"
             )
-            yield trip.location, Violation("tools-after-end", step.number, message)
+            yield Violation("tools-after-end", step.number, message, trip.location)
 
 
-def cancel_stops(record: JudgedSession) -> LocatedViolations:
+def cancel_stops(record: JudgedSession) -> Violations:
     """Results for the calls of a stream that the client left."""
     for step, trip, answers in _continuations(record):
         if not trip.user_follows and all(_abandoned_before(answer, step) for answer in answers):
@@ -61,14 +61,14 @@ def cancel_stops(record: JudgedSession) -> LocatedViolations:
                 "which the client had left before its end; after a cancellation a client sends "
                 "no continuation"
             )
-            yield trip.location, Violation("cancel-stops", step.number, message)
+            yield Violation("cancel-stops", step.number, message, trip.location)
 
 
 _TIME_TO_LEAVE = 1.0
 """How long a client may take to leave a stream after its cancellation, in seconds."""
 
 
-def stream_abandoned(record: JudgedSession) -> LocatedViolations:
+def stream_abandoned(record: JudgedSession) -> Violations:
     """Streams that a client read on, although the user went on without waiting for their end.
 
     A turn that is in the history of a later request, with a message of the user after it, was
@@ -85,7 +85,7 @@ def stream_abandoned(record: JudgedSession) -> LocatedViolations:
                 "being streamed, and the client read that stream to its end; after a cancellation "
                 "a client closes the stream"
             )
-            yield trip.location, Violation("stream-abandoned", step.number, message)
+            yield Violation("stream-abandoned", step.number, message, trip.location)
 
 
 def _read_on(answer: Step, step: Step) -> bool:
