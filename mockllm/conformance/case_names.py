@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from difflib import get_close_matches
-from typing import Any, Protocol
+from typing import Any
 
+from mockllm.checking.cases.case import Case
 from mockllm.checking.cases.compile import CaseSpec, case_specs
 from mockllm.checking.cases.variation import PLAIN, Variation
 from mockllm.errors import UsageError
@@ -18,18 +19,7 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.quirks import find
 from mockllm.scenario.model import Scenario
 
-
-class _Named(Protocol):
-    """A `Case` or a `CaseSpec`."""
-
-    @property
-    def api(self) -> str: ...
-    @property
-    def scenario(self) -> Scenario: ...
-    @property
-    def quirk(self) -> str: ...
-    @property
-    def variation(self) -> Variation: ...
+_Named = Case | CaseSpec
 
 
 def name_of(case: _Named) -> str:

@@ -20,11 +20,11 @@ from mockllm.checking.cases.variation import PLAIN, Variation, draws, vary
 from mockllm.checking.material import kit_scenarios
 from mockllm.errors import UsageError
 from mockllm.protocols import PROTOCOLS
-from mockllm.quirks import QUIRKS, Quirk
+from mockllm.quirks import QUIRKS
 from mockllm.quirks.samples import NOT_OFFERED
 from mockllm.scenario.model import AnyPart, Api, InterleavedPart, ParallelPart, Scenario, ToolPart
 
-__all__ = ["CaseSpec", "case", "case_specs", "cases", "plain_cases", "quirk_cases", "single"]
+__all__ = ["CaseSpec", "case", "case_specs", "cases", "plain_cases", "single"]
 
 Level = Literal["payloads", "bytes"]
 
@@ -117,12 +117,6 @@ def cases(
 def plain_cases(scenarios: Iterable[Scenario], api: Api) -> Iterator[Case]:
     """Every streamed turn of the scenarios that play over a protocol, unchanged."""
     return (spec.compile() for spec in _plain_specs(scenarios, api))
-
-
-def quirk_cases(api: Api, quirks: Iterable[Quirk] | None = None) -> Iterator[Case]:
-    """Every variant of the quirks (default: all) of a protocol, on its own sample."""
-    for form in forms(api, QUIRKS.values() if quirks is None else quirks):
-        yield _spec(form.quirk.sample_of(form.variant), api, quirk=form.name).compile()
 
 
 def _checked(api: Api) -> Api:

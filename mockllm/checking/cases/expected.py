@@ -153,7 +153,7 @@ def as_streamed(outcome: Outcome, events: Sequence[Any], api: Api, *, changed: b
     )
     if not changed:
         return outcome
-    strings = set(_strings(events))
+    strings = set(strings_in(events))
     calls = tuple(
         call if call.arguments != {} and _carried(call.raw_arguments, strings) else _not_raw(call)
         for call in outcome.tool_calls
@@ -195,12 +195,13 @@ def _carried(value: Any, strings: set[str]) -> bool:
     return len(value) in reached
 
 
-def _strings(value: Any) -> Iterator[str]:
+def strings_in(value: Any) -> Iterator[str]:
+    """The texts in a JSON value."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, Mapping):
         for inner in value.values():
-            yield from _strings(inner)
+            yield from strings_in(inner)
     elif isinstance(value, list):
         for inner in value:
-            yield from _strings(inner)
+            yield from strings_in(inner)

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from mockllm.checking.cases.case import Case, Events
+from mockllm.checking.cases.expected import strings_in
 from mockllm.checking.judging.difference import call_key, comparable
 from mockllm.checking.outcome import Call
 from mockllm.core.events import PartEnd, ToolArgs, ToolStart
@@ -222,7 +223,7 @@ def _calls(api: str, events: Sequence[SeenEvent]) -> Iterator[tuple[int, tuple[s
                 ended[one.part] = _key(*calls[one.part])
         if not argued:
             # An event may repeat the arguments as a whole before the event that ends the call.
-            texts = set(_strings(_json(event.data)))
+            texts = set(strings_in(_json(event.data)))
             for part, call in calls.items():
                 if call[1] and call[1] == whole[part] and call[1] in texts:
                     ended.setdefault(part, _key(*call))
@@ -249,14 +250,6 @@ def _json(data: str) -> Any:
         return json.loads(data)
     except ValueError:
         return None
-
-
-def _strings(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict | list):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from _strings(item)
 
 
 # Cases

@@ -7,8 +7,9 @@ that cannot be run at all is a `ProbeError` instead.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from itertools import zip_longest
 from typing import Any, Literal, cast
 
 from mockllm.checking.cases.case import Case
@@ -115,10 +116,9 @@ def run_together(
 
     Both cases pass alone, so every difference means that streams share state.
     """
-    first, second = new_probe(factory, one), new_probe(factory, other)
-    outcomes = _alternate(
-        first, second, iter(feed_arguments(one, level)), iter(feed_arguments(other, level))
-    )
+    cases = one, other
+    probes = [new_probe(factory, case) for case in cases]
+    outcomes = _alternate(probes, [feed_arguments(case, level) for case in cases])
     abandoned = feed_arguments(one, level)
     drive(new_probe(factory, one), abandoned[: len(abandoned) // 2])
     after = drive(new_probe(factory, one), feed_arguments(one, level))
@@ -139,46 +139,22 @@ def run_together(
 
 
 def _alternate(
-    first: Probe | ByteProbe,
-    second: Probe | ByteProbe,
-    first_feeds: Iterator[_FeedArguments],
-    second_feeds: Iterator[_FeedArguments],
-) -> tuple[Outcome, Outcome]:
-    """The outcomes of two probes that are fed in turns."""
-    probes = _DeferredErrors(first), _DeferredErrors(second)
-    end = object()
-    ended = [False, False]
-    while not all(ended):
-        for index, (probe, feeds) in enumerate(
-            zip(probes, (first_feeds, second_feeds), strict=True)
-        ):
-            arguments = next(feeds, end)
-            if arguments is end:
-                ended[index] = True
-            else:
-                probe.feed(cast("_FeedArguments", arguments))
-    return probes[0].outcome(), probes[1].outcome()
-
-
-class _DeferredErrors:
-    """A probe whose exception is kept for its outcome, so that the other probe goes on."""
-
-    def __init__(self, probe: Probe | ByteProbe) -> None:
-        self._probe = probe
-        self._error: Exception | None = None
-
-    def feed(self, arguments: _FeedArguments) -> None:
-        if self._error is not None:
-            return
-        try:
-            cast("Any", self._probe).feed(*arguments)
-        except Exception as error:  # noqa: BLE001 - it becomes part of the outcome
-            self._error = error
-
-    def outcome(self) -> Outcome:
-        if self._error is None:
-            return drive(self._probe, ())
-        return _outcome_with(self._probe, self._error)
+    probes: Sequence[Probe | ByteProbe], feeds: Sequence[Iterable[_FeedArguments]]
+) -> list[Outcome]:
+    """The outcomes of probes that are fed in turns; where one raises, the others go on."""
+    errors: dict[int, Exception] = {}
+    for turn in zip_longest(*feeds):
+        for index, arguments in enumerate(turn):
+            if arguments is None or index in errors:
+                continue
+            try:
+                cast("Any", probes[index]).feed(*arguments)
+            except Exception as error:  # noqa: BLE001 - it becomes part of the outcome
+                errors[index] = error
+    return [
+        _outcome_with(probe, errors[index]) if index in errors else drive(probe, ())
+        for index, probe in enumerate(probes)
+    ]
 
 
 def new_probe(factory: Factory, case: Case) -> Probe | ByteProbe:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 from mockllm.checking.outcome import Outcome
@@ -73,24 +74,30 @@ def _breaks(case: FaultCase) -> bool:
 
 
 _IDLE = "keepalive-closed"
+_NO_ANSWER: Ruling = ("not judged", "the client had not answered by its deadline")
 
 
+@dataclass(frozen=True, slots=True)
 class _Play:
     """A case that was played."""
 
-    def __init__(
-        self,
-        case: FaultCase,
-        exchanges: Sequence[Exchange],
-        outcomes: Sequence[Outcome],
-        policy: ResiliencePolicy,
-    ) -> None:
-        self.case, self.exchanges, self.outcomes = case, list(exchanges), list(outcomes)
-        self.last = outcomes[-1]
-        self.policy = policy
-        self.tries = case.tries if policy.tries is None else policy.tries
-        idle = policy.idle_timeout
-        self.idle_timeout = case.idle_timeout if idle is None else idle
+    case: FaultCase
+    exchanges: Sequence[Exchange]
+    outcomes: Sequence[Outcome]
+    policy: ResiliencePolicy
+
+    @property
+    def last(self) -> Outcome:
+        return self.outcomes[-1]
+
+    @property
+    def tries(self) -> int:
+        return self.case.tries if self.policy.tries is None else self.policy.tries
+
+    @property
+    def idle_timeout(self) -> float:
+        idle = self.policy.idle_timeout
+        return self.case.idle_timeout if idle is None else idle
 
 
 def _retry_bounded(play: _Play) -> Ruling:
@@ -100,7 +107,7 @@ def _retry_bounded(play: _Play) -> Ruling:
         text = f"{count} requests, and {declares} {play.tries} tries"
         return "wrong", text
     if not play.last.answered:
-        return "not judged", "the client had not answered by its deadline"
+        return _NO_ANSWER
     if not play.last.errors and "cut-reported" in play.case.rules:
         return "not judged", "it reports no error, which cut-reported judges"
     if not play.last.errors:
@@ -131,7 +138,7 @@ def _backoff(play: _Play) -> Ruling:
     """The last wait of a request is longer than its first, and each request waits differently."""
     requests = len(play.outcomes)
     if not play.last.answered:
-        return "not judged", "the client had not answered by its deadline"
+        return _NO_ANSWER
     if len(play.exchanges) % requests:
         return "not judged", "its requests were tried a different number of times"
     size = len(play.exchanges) // requests
@@ -197,7 +204,7 @@ def _stall(play: _Play) -> Ruling:
             text = "it gave up a stream that had a word each 250 ms"
             return "wrong", f"{text}: {_first_error(play.last)}"
         if not play.last.answered:
-            return "not judged", "the client had not answered by its deadline"
+            return _NO_ANSWER
         whole = is_whole(play.case, play.last)
         text = "" if whole else "it has not the whole answer, and did not give it up"
         return "right" if whole else "not judged", text
@@ -283,13 +290,13 @@ def _isolated(play: _Play) -> Ruling:
 def _of_outcome(
     judged: Callable[[FaultCase, Outcome], Ruling],
 ) -> Callable[[_Play], Ruling]:
-    return lambda play: judged(play.case, play.last)
+    return lambda play: judged(play.case, play.last) if play.last.answered else _NO_ANSWER
 
 
 _RULES: dict[str, Callable[[_Play], Ruling]] = {
     "cut-reported": _of_outcome(cut_reported),
     "cut-call-not-executed": _of_outcome(call_not_executed),
-    "wrong-body-reported": lambda play: wrong_body(play.last),
+    "wrong-body-reported": _of_outcome(wrong_body),
     "no-duplicate-output": _of_outcome(nothing_twice),
     "no-phantom-call": _of_outcome(only_last_calls),
     "retry-bounded": _retry_bounded,
@@ -302,5 +309,5 @@ _RULES: dict[str, Callable[[_Play], Ruling]] = {
     "error-names-cause": _of_outcome(cause_named),
     "recovers": _recovers,
     "isolated": _isolated,
-    "leaves-nothing": lambda play: nothing_left(play.last),
+    "leaves-nothing": _of_outcome(nothing_left),
 }

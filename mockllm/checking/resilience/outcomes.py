@@ -1,4 +1,4 @@
-"""Rules about what a client hands on, judged from its outcome. Pure."""
+"""Rules about what a client hands on, judged from its outcome once it has answered. Pure."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ from typing import Any
 
 from mockllm.checking.outcome import Outcome, is_kept
 from mockllm.checking.resilience.model import FaultCase, Ruling
-
-_NO_ANSWER = "the client had not answered by its deadline"
 
 
 def is_whole(case: FaultCase, outcome: Outcome) -> bool:
@@ -40,8 +38,6 @@ def _is_cut_for_good(case: FaultCase) -> bool:
 
 def cut_reported(case: FaultCase, outcome: Outcome) -> Ruling:
     """A stream that was cut is an error; a retry that succeeds needs none."""
-    if not outcome.answered:
-        return "not judged", _NO_ANSWER
     if outcome.errors:
         if outcome.partial is False and outcome.shown:
             return "wrong", "it reports an error, and what came so far as complete"
@@ -55,8 +51,6 @@ def call_not_executed(case: FaultCase, outcome: Outcome) -> Ruling:
     """A call of a stream that was cut is none, or is marked as partial."""
     calls = [json.loads(one) for one in case.calls]
     handed = _arguments(outcome)
-    if not outcome.answered:
-        return "not judged", _NO_ANSWER
     if (
         not handed
         or (not _is_cut_for_good(case) and handed == calls and not outcome.errors)
@@ -70,10 +64,8 @@ def call_not_executed(case: FaultCase, outcome: Outcome) -> Ruling:
     return "wrong", f"it hands on a call with the arguments {listed}"
 
 
-def wrong_body(outcome: Outcome) -> Ruling:
+def wrong_body(_: FaultCase, outcome: Outcome) -> Ruling:
     """An answer that is no stream of its API is an error."""
-    if not outcome.answered:
-        return "not judged", _NO_ANSWER
     if outcome.errors:
         return "right", ""
     return "wrong", f"no error; it hands on {_shortened(outcome)}"
@@ -89,8 +81,6 @@ def nothing_twice(case: FaultCase, outcome: Outcome) -> Ruling:
         for where, text in texts.items()
         if not case.text.startswith(text.strip())
     ]
-    if not outcome.answered:
-        return "not judged", _NO_ANSWER
     if twice:
         return "wrong", twice[0]
     if other:
@@ -102,8 +92,6 @@ def only_last_calls(case: FaultCase, outcome: Outcome) -> Ruling:
     """There is no call that the last try does not have."""
     expected = [json.loads(one) for one in case.calls]
     more = [one for one in _arguments(outcome) if one not in expected]
-    if not outcome.answered:
-        return "not judged", _NO_ANSWER
     if outcome.errors:
         return "not judged", "it does not try again after output, and has an error"
     if more or len(_arguments(outcome)) > len(expected):
@@ -115,8 +103,6 @@ def only_last_calls(case: FaultCase, outcome: Outcome) -> Ruling:
 def cause_named(case: FaultCase, outcome: Outcome) -> Ruling:
     """The kind of the error is that of the fault."""
     known = [one for one in outcome.errors if is_kept(one.cause)]
-    if not outcome.answered:
-        return "not judged", _NO_ANSWER
     if not outcome.errors:
         return "not judged", "it reports no error, which other rules judge"
     if not known:
@@ -129,10 +115,8 @@ def cause_named(case: FaultCase, outcome: Outcome) -> Ruling:
     return "wrong", f"{text}: {first.message[:120]}"
 
 
-def nothing_left(outcome: Outcome) -> Ruling:
+def nothing_left(_: FaultCase, outcome: Outcome) -> Ruling:
     """Nothing is open after the client was closed."""
-    if not outcome.answered:
-        return "not judged", _NO_ANSWER
     if outcome.open_at_end is None:
         return "not judged", "the runner does not say what is open at the end"
     if open_ := {name: number for name, number in outcome.open_at_end.items() if number}:

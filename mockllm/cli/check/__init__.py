@@ -15,161 +15,151 @@ _FILE = click.Path(dir_okay=False, path_type=Path)
 _OLD_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
-def _choosing(command: Any) -> Any:
-    """Adds the options that choose the cases."""
-    options = (
-        click.option("--api", type=API, required=True, help="The API that the client speaks."),
-        click.option(
-            "--scenarios",
-            "paths",
-            multiple=True,
-            type=EXISTING,
-            metavar="PATH",
-            help="Answers to check besides the kit's own; may be repeated. Default: the scenarios "
-            "that come with mockllm.",
-        ),
-        click.option(
-            "--only",
-            multiple=True,
-            metavar="PATTERN",
-            help="Only the cases of this name or quirk, with * and ?; may be repeated.",
-        ),
-        click.option(
-            "--variations",
-            type=click.IntRange(min=0),
-            default=0,
-            show_default=True,
-            metavar="N",
-            help="Further ways of cutting each answer into events and bytes.",
-        ),
-        click.option("--seed", default="0", metavar="TEXT", help="Of the variations."),
-        click.option("--no-quirks", is_flag=True, help="Leave out quirks and the kit's scenarios."),
-        click.option(
-            "--policy",
-            "choices",
-            multiple=True,
-            metavar="KEY=VALUE",
-            help="What the client does where good designs differ, such as malformed=skip.",
-        ),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
+_CHOOSING = (
+    click.option("--api", type=API, required=True, help="The API that the client speaks."),
+    click.option(
+        "--scenarios",
+        "paths",
+        multiple=True,
+        type=EXISTING,
+        metavar="PATH",
+        help="Answers to check besides the kit's own; may be repeated. Default: the scenarios "
+        "that come with mockllm.",
+    ),
+    click.option(
+        "--only",
+        multiple=True,
+        metavar="PATTERN",
+        help="Only the cases of this name or quirk, with * and ?; may be repeated.",
+    ),
+    click.option(
+        "--variations",
+        type=click.IntRange(min=0),
+        default=0,
+        show_default=True,
+        metavar="N",
+        help="Further ways of cutting each answer into events and bytes.",
+    ),
+    click.option("--seed", default="0", metavar="TEXT", help="Of the variations."),
+    click.option("--no-quirks", is_flag=True, help="Leave out quirks and the kit's scenarios."),
+    click.option(
+        "--policy",
+        "choices",
+        multiple=True,
+        metavar="KEY=VALUE",
+        help="What the client does where good designs differ, such as malformed=skip.",
+    ),
+)
+"""The options that choose the cases."""
 
 
-def _attaching(command: Any) -> Any:
-    """Adds the options for how the client is attached."""
-    options = (
-        click.option(
-            "--level",
-            type=click.Choice(["bytes", "payloads"]),
-            default="bytes",
-            show_default=True,
-            help="What the runner gets: bytes, or decoded events.",
-        ),
-        click.option("--http", is_flag=True, help="CMD is a whole client, which gets base URLs."),
-        click.option("--per-case", is_flag=True, help="With --http: start CMD for each case."),
-        click.option(
-            "--jobs",
-            type=click.IntRange(min=1),
-            default=1,
-            show_default=True,
-            metavar="N",
-            help="So many programs run side by side.",
-        ),
-        click.option(
-            "--window",
-            type=click.IntRange(min=1),
-            default=64,
-            show_default=True,
-            metavar="N",
-            help="So many cases are sent ahead to each program.",
-        ),
-        click.option(
-            "--limit",
-            type=click.FloatRange(min=0, min_open=True),
-            metavar="SECONDS",
-            help="For each case. Default: 5, 30 with --http, its own with --faults.",
-        ),
-        click.option(
-            "--faults",
-            is_flag=True,
-            help="With --http: break connections and answers, and judge what the client does.",
-        ),
-        click.option(
-            "--rule",
-            "rules",
-            multiple=True,
-            metavar="NAME",
-            help="With --faults: judge this rule only; may be repeated.",
-        ),
-        click.option(
-            "--cuts",
-            is_flag=True,
-            help="Cut streams at every place, and judge whether each cut is reported.",
-        ),
-        click.option(
-            "--self-test",
-            is_flag=True,
-            help="Look for mistakes of the runner instead of the client's.",
-        ),
-        click.option(
-            "--emit",
-            type=_FILE,
-            metavar="FILE",
-            help="Write the cases to a file, for a runner that cannot be started here.",
-        ),
-        click.option(
-            "--judge",
-            type=_OLD_FILE,
-            metavar="FILE",
-            help="Judge the answers in a file, which such a runner wrote.",
-        ),
-    )
-    for option in reversed(options):
-        command = option(command)
-    return command
+_ATTACHING = (
+    click.option(
+        "--level",
+        type=click.Choice(["bytes", "payloads"]),
+        default="bytes",
+        show_default=True,
+        help="What the runner gets: bytes, or decoded events.",
+    ),
+    click.option("--http", is_flag=True, help="CMD is a whole client, which gets base URLs."),
+    click.option("--per-case", is_flag=True, help="With --http: start CMD for each case."),
+    click.option(
+        "--jobs",
+        type=click.IntRange(min=1),
+        default=1,
+        show_default=True,
+        metavar="N",
+        help="So many programs run side by side.",
+    ),
+    click.option(
+        "--window",
+        type=click.IntRange(min=1),
+        default=64,
+        show_default=True,
+        metavar="N",
+        help="So many cases are sent ahead to each program.",
+    ),
+    click.option(
+        "--limit",
+        type=click.FloatRange(min=0, min_open=True),
+        metavar="SECONDS",
+        help="For each case. Default: 5, 30 with --http, its own with --faults.",
+    ),
+    click.option(
+        "--faults",
+        is_flag=True,
+        help="With --http: break connections and answers, and judge what the client does.",
+    ),
+    click.option(
+        "--rule",
+        "rules",
+        multiple=True,
+        metavar="NAME",
+        help="With --faults: judge this rule only; may be repeated.",
+    ),
+    click.option(
+        "--cuts",
+        is_flag=True,
+        help="Cut streams at every place, and judge whether each cut is reported.",
+    ),
+    click.option(
+        "--self-test",
+        is_flag=True,
+        help="Look for mistakes of the runner instead of the client's.",
+    ),
+    click.option(
+        "--emit",
+        type=_FILE,
+        metavar="FILE",
+        help="Write the cases to a file, for a runner that cannot be started here.",
+    ),
+    click.option(
+        "--judge",
+        type=_OLD_FILE,
+        metavar="FILE",
+        help="Judge the answers in a file, which such a runner wrote.",
+    ),
+)
+"""The options for how the client is attached."""
 
 
-def _reporting(command: Any) -> Any:
-    """Adds the options for what is written."""
-    options = (
-        click.option(
-            "--results",
-            type=_FILE,
-            metavar="FILE",
-            help="The results file. Default: mockllm-results/CLIENT-API.json.",
-        ),
-        click.option("--junit", type=_FILE, metavar="FILE", help="Also write a JUnit file."),
-        click.option(
-            "--html",
-            type=click.Path(file_okay=False, path_type=Path),
-            metavar="DIR",
-            help="Also write pages; needs mockllm-harness[report].",
-        ),
-        click.option("--badge", type=_FILE, metavar="FILE", help="Also write an SVG badge."),
-        click.option(
-            "--known-failing",
-            type=_FILE,
-            metavar="FILE",
-            help="Cases that fail, a pattern each; one that passes fails the run.",
-        ),
-        click.option(
-            "--known-flaky", type=_OLD_FILE, metavar="FILE", help="Cases that fail at times."
-        ),
-        click.option("--update", is_flag=True, help="Write the --known-failing file."),
-        click.option("--no-shrink", is_flag=True, help="Do not look for the smallest streams."),
-    )
-    for option in reversed(options):
+_REPORTING = (
+    click.option(
+        "--results",
+        type=_FILE,
+        metavar="FILE",
+        help="The results file. Default: mockllm-results/CLIENT-API.json.",
+    ),
+    click.option("--junit", type=_FILE, metavar="FILE", help="Also write a JUnit file."),
+    click.option(
+        "--html",
+        type=click.Path(file_okay=False, path_type=Path),
+        metavar="DIR",
+        help="Also write pages; needs mockllm-harness[report].",
+    ),
+    click.option("--badge", type=_FILE, metavar="FILE", help="Also write an SVG badge."),
+    click.option(
+        "--known-failing",
+        type=_FILE,
+        metavar="FILE",
+        help="Cases that fail, a pattern each; one that passes fails the run.",
+    ),
+    click.option("--known-flaky", type=_OLD_FILE, metavar="FILE", help="Cases that fail at times."),
+    click.option("--update", is_flag=True, help="Write the --known-failing file."),
+    click.option("--no-shrink", is_flag=True, help="Do not look for the smallest streams."),
+)
+"""The options for what is written."""
+
+
+def _with_options(command: Any) -> Any:
+    for option in reversed((*_CHOOSING, *_ATTACHING, *_REPORTING)):
         command = option(command)
     return command
 
 
 # What follows CMD is CMD's own, with `--` before it or without.
 @click.command(context_settings={"allow_interspersed_args": False})
-@_choosing
-@_attaching
-@_reporting
+@_with_options
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="-- CMD...")
 @click.pass_context
 def check(context: click.Context, /, **options: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from mockllm.checking.rules import RESILIENCE
 from mockllm.conformance.results import CaseResult, QuirkInfo, Results
@@ -107,7 +107,10 @@ def _columns(results: Sequence[Results], keys: Sequence[str]) -> list[Column]:
     found = [_column(one, key) for one, key in zip(results, keys, strict=True)]
     found.sort(key=lambda one: (_order(one), one.results.client.name.lower(), one.key))
     orders = [_order(one) for one in found]
-    return [_placed(one, orders) for one in found]
+    return [
+        replace(one, place=0 if order[0] else orders.index(order) + 1)
+        for one, order in zip(found, orders, strict=True)
+    ]
 
 
 def _keys(results: Sequence[Results]) -> list[str]:
@@ -128,20 +131,6 @@ def _keys(results: Sequence[Results]) -> list[str]:
 def _order(column: Column) -> tuple[int, ...]:
     nothing = not column.right and not any(column.counts)
     return (nothing, *column.counts, -column.right)
-
-
-def _placed(column: Column, orders: Sequence[tuple[int, ...]]) -> Column:
-    order = _order(column)
-    place = 0 if order[0] else orders.index(order) + 1
-    return Column(
-        column.results,
-        column.key,
-        place,
-        column.counts,
-        column.right,
-        column.unjudged,
-        column.cells,
-    )
 
 
 def _column(results: Results, key: str) -> Column:

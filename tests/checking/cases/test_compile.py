@@ -6,12 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from mockllm.checking.cases.compile import case_specs, cases, quirk_cases, single
+from mockllm.checking.cases.compile import case_specs, cases, single
 from mockllm.checking.cases.variation import PLAIN
 from mockllm.checking.material import kit_scenarios
 from mockllm.errors import UsageError
 from mockllm.protocols import PROTOCOLS
-from mockllm.quirks import QUIRKS
 from mockllm.quirks.samples import NOT_OFFERED, TEXT, TWO_SAME
 from mockllm.replay.loading import load
 from mockllm.scenario.model import Scenario, TextPart
@@ -110,13 +109,3 @@ def test_variations_of_a_turn_differ() -> None:
     """Each variation is another one, even of the few that payloads allow."""
     names = _names("chat", [TEXT], variations=25, quirks=False, level="payloads")
     assert len(set(names)) == len(names) == 26
-
-
-@every_api
-def test_quirk_cases_have_one_case_for_each_variant(api) -> None:
-    """Tables of clients get each variant once, on the sample that shows it best."""
-    names = [case.quirk for case in quirk_cases(api)]
-    assert len(set(names)) == len(names)
-    assert {name.partition(":")[0] for name in names} == {
-        quirk.name for quirk in QUIRKS.values() if quirk.applies_to(api)
-    }

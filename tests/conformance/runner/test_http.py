@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 
 from mockllm.checking import Policy
-from mockllm.checking.cases.compile import case, quirk_cases
+from mockllm.checking.cases.compile import case
 from mockllm.conformance.attachments.http_clients import http_runner
 from mockllm.conformance.attachments.http_sessions import stream_session
 from mockllm.conformance.attachments.self_test import self_test
 from mockllm.quirks.samples import SAMPLES
 from mockllm.server.thread import ServerThread
+from tests.checking.quirk_cases import quirk_cases
 from tests.timeouts import GIVE_UP
 
 pytestmark = pytest.mark.slow

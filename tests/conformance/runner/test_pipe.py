@@ -8,11 +8,12 @@ import pytest
 
 from examples.accumulators.lines import ReferenceBytes
 from mockllm.checking import Policy, check, examine
-from mockllm.checking.cases.compile import case, cases, quirk_cases
+from mockllm.checking.cases.compile import case, cases
 from mockllm.conformance.attachments.piped import Piped
 from mockllm.conformance.attachments.pipes import pipe_runner
 from mockllm.errors import ProbeError, UsageError
 from mockllm.quirks.samples import SAMPLES
+from tests.checking.quirk_cases import quirk_cases
 from tests.timeouts import GIVE_UP
 
 pytestmark = pytest.mark.slow
