@@ -141,7 +141,7 @@ def test_a_runner_that_was_closed(samples):
     with pipe() as runner:
         pass
     with pytest.raises(ProbeError, match="was closed"):
-        runner.outcome(samples[0])
+        runner.answer(samples[0])
 
 
 def test_no_such_api():
