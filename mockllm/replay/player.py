@@ -19,7 +19,6 @@ from mockllm.matching.request_validation import check_continuation, check_expect
 from mockllm.matching.select import Selection, select
 from mockllm.protocols.base import Operation, WireProtocol
 from mockllm.replay.attempts import last_answer, try_answer, with_faults
-from mockllm.replay.auto.autoreply import lacks_content, sample_notes
 from mockllm.replay.body import parse_object
 from mockllm.replay.call import Answered, ApiCall, refused
 from mockllm.replay.compilation.compiler import Replayer
@@ -114,6 +113,8 @@ class Player:
         )
         if fallback and not self.served.fallbacks:
             self.served = ScenarioIndex((*self.served.scenarios, FALLBACK))
+        self.has_routes = any(scenario.route is not None for scenario in self.served.scenarios)
+        """Whether any scenario answers a route that calls no model."""
         self.strict, self.fallback = strict, fallback
         self.named = named
         self.no_match: Callable[[ApiCall, NoMatchError], Decision] | None = None
@@ -155,17 +156,25 @@ class Player:
         spec, session = decision.spec, call.session
         # Before anything is counted: `NotDoneError` starts the call again.
         recorded = None if decision.answered is not None else self._recorded(decision, call)
+        notes: tuple[str, ...] = ()
+        if decision.answered is None or spec.attempts:
+            notes = _sample_notes(decision, recorded)
         attempt = 1
         if spec.attempts:
             tries = self._recorded_tries(decision, call)
             selection = decision.selection
             attempt += session.attempt(selection.scenario, selection.position, len(spec.attempts))
             if attempt <= len(spec.attempts):
-                return self._play_try(call, decision, attempt, tries[attempt - 1])
-        return self._play_turn(call, decision, attempt, recorded)
+                return self._play_try(call, decision, attempt, tries[attempt - 1], notes)
+        return self._play_turn(call, decision, attempt, recorded, notes)
 
     def _play_try(
-        self, call: ApiCall, decision: Decision, attempt: int, recorded: HttpAnswer | None
+        self,
+        call: ApiCall,
+        decision: Decision,
+        attempt: int,
+        recorded: HttpAnswer | None,
+        notes: tuple[str, ...],
     ) -> Answered:
         """What a try before the one that succeeds gets: an error, or an answer of its own."""
         protocol, failure = call.protocol, decision.spec.attempts[attempt - 1]
@@ -173,7 +182,6 @@ class Player:
             return _answered(call, decision, recorded, "error", attempt=attempt, recorded="exact")
         answer, faults = try_answer(self._replayer, decision, protocol, attempt)
         answer = with_faults(answer, faults + decision.faults, decision, protocol, self.speed)
-        notes = sample_notes(decision.request) if _is_auto(decision.spec) else ()
         return _answered(
             call,
             decision,
@@ -185,7 +193,12 @@ class Player:
         )
 
     def _play_turn(
-        self, call: ApiCall, decision: Decision, attempt: int, recorded: RecordedAnswer | None
+        self,
+        call: ApiCall,
+        decision: Decision,
+        attempt: int,
+        recorded: RecordedAnswer | None,
+        notes: tuple[str, ...],
     ) -> Answered:
         session, selection, spec = call.session, decision.selection, decision.spec
         repeated = False
@@ -194,7 +207,7 @@ class Player:
         session.note_played(selection.scenario.name, selection.index)
         answered = decision.answered
         if answered is None:
-            answered = self._make(call, decision, attempt, recorded)
+            answered = self._make(call, decision, attempt, recorded, notes)
             varies = spec.http is not None and bool(spec.attempts)
             if answered.answer.size <= _MAX_KEPT and not varies:
                 decision.answered = answered
@@ -207,14 +220,17 @@ class Player:
         return answered
 
     def _make(
-        self, call: ApiCall, decision: Decision, attempt: int, recorded: RecordedAnswer | None
+        self,
+        call: ApiCall,
+        decision: Decision,
+        attempt: int,
+        recorded: RecordedAnswer | None,
+        notes: tuple[str, ...],
     ) -> Answered:
         """The answer of a turn: its recording, or one that is made from what is written."""
         protocol, spec = call.protocol, decision.spec
         why, problems = ("", ()) if recorded is None else (recorded.why, recorded.problems)
         is_reply = recorded is None or recorded.answer is None
-        if is_reply and _is_auto(spec):
-            problems = sample_notes(decision.request)
         http, quirks = spec.http if is_reply else None, decision.quirks
         if not is_reply or http is not None or not decision.request.stream:
             quirks = ()
@@ -227,7 +243,7 @@ class Player:
             "played" if spec.http is None else "error",
             None if http is None else http.retry_after,
             recorded=why,
-            problems=problems,
+            problems=notes or problems,
             quirks=quirks,
         )
 
@@ -342,7 +358,9 @@ class Player:
             check_continuation(selection, request, protocol)
         spec = turn_at(selection.scenario, selection.position, protocol.name)
         assert spec is not None
-        if not strict and AutoPart() in spec.reply and lacks_content(request):
+        lacks_content = not (request.model and request.messages)
+        if not strict and AutoPart() in spec.reply and lacks_content:
+            # An automatic answer would hide a mistake that hardly any service accepts.
             protocol.parse(request.body, call.target, True)
         if spec.request is not None:
             check_expectations(selection, spec, request, protocol)
@@ -443,10 +461,18 @@ _PLAYED = ("played", "error")
 """The outcomes of answers that faults of a plan strike."""
 
 
-def _is_auto(spec: TurnSpec) -> bool:
-    """Whether the reply of a turn, or of a try before it, is made from the request."""
-    replies = (one.reply.reply for one in spec.attempts if one.reply is not None)
-    return AutoPart() in spec.reply or any(AutoPart() in reply for reply in replies)
+def _sample_notes(decision: Decision, recorded: RecordedAnswer | None) -> tuple[str, ...]:
+    """What is to be said of the reply of a turn, or of a try before it, that is made from the
+    request."""
+    if recorded is not None and recorded.answer is not None:
+        return ()
+    spec = decision.spec
+    tries = (one.reply.reply for one in spec.attempts if one.reply is not None)
+    if not any(AutoPart() in reply for reply in (spec.reply, *tries)):
+        return ()
+    from mockllm.replay.auto.autoreply import sample_notes
+
+    return sample_notes(decision.request)
 
 
 def _listed(scenarios: Iterable[Scenario] | ScenarioIndex) -> Iterable[Scenario]:

@@ -12,10 +12,16 @@ from jsonschema import Draft202012Validator
 
 from mockllm.core.later import NotDoneError, deferring, later
 from mockllm.core.request import Message, OfferedTool, Request
+from mockllm.core.target import NO_TARGET
 from mockllm.errors import RequestError
+from mockllm.protocols import PROTOCOLS
 from mockllm.replay.auto.autoreply import auto_parts, sample_notes
 from mockllm.replay.auto.schema_references import UnsatisfiableError
 from mockllm.replay.auto.schema_sample import MAX_BYTES, bounded_sample, sample
+from mockllm.replay.call import ApiCall
+from mockllm.replay.loading import loads
+from mockllm.replay.player import Player
+from mockllm.replay.sessions.session import Session
 from mockllm.scenario.model import ToolPart
 from tests.cases import for_all
 from tests.replay.hostile_schemas import GIVES_UP, HAS_NO_VALUE, MANY_STEPS
@@ -172,3 +178,23 @@ def test_any_schema_has_a_bounded_sample(schema: Any) -> None:
     assert len(json.dumps(found.value, separators=(",", ":"))) <= MAX_BYTES + 100
     if not found.gave_up:
         assert Draft202012Validator(whole).is_valid(found.value)
+
+
+@pytest.mark.slow
+def test_a_try_is_counted_once_though_its_reply_takes_long() -> None:
+    """The call is played again when the sample of the schema is there: nothing was counted."""
+    (scenario,) = loads(
+        "scenario: a\nmatch: any\nturns: [{attempts: [{http: {status: 500}}], reply: {auto: true}}]"
+    )
+    schema = {**MANY_STEPS, "title": "This one is for the test of tries."}
+    tool = {"type": "function", "function": {"name": "f", "parameters": schema}}
+    messages = [{"role": "user", "content": "a"}]
+    body = {"model": "m", "messages": messages, "tools": [tool], "tool_choice": "required"}
+    call = ApiCall(PROTOCOLS["chat"], NO_TARGET, {}, json.dumps(body).encode(), Session("s"))
+    player = Player([scenario])
+    with deferring({}), pytest.raises(NotDoneError) as missing:
+        player.play(call)
+    found = missing.value.read()
+    with deferring({missing.value.key: lambda: found}):
+        statuses = [player.play(call).answer.status for _ in range(2)]
+    assert statuses == [500, 200]

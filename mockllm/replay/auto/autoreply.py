@@ -64,12 +64,6 @@ def sample_notes(request: Request) -> tuple[str, ...]:
     return (f"mockllm gave up a value for the JSON Schema of {what}: {sample.gave_up}",)
 
 
-def lacks_content(request: Request) -> bool:
-    """Whether a request names no model or has no message, so that an automatic answer would hide a
-    mistake that hardly any service accepts."""
-    return not (request.model and request.messages)
-
-
 def _parts(request: Request) -> Iterator[AnyPart]:
     if request.wants_reasoning:
         yield ReasoningPart("The request asks for reasoning, so here is some.", split="words")

@@ -29,7 +29,6 @@ from mockllm.matching.positions import turn_at
 from mockllm.matching.select import Selection
 from mockllm.protocols.base import Reply, WireProtocol, dumps
 from mockllm.protocols.extra import with_extra, with_extra_in_body
-from mockllm.replay.auto.autoreply import auto_parts
 from mockllm.replay.compilation.http_answer import (
     CORS,
     HttpAnswer,
@@ -79,6 +78,8 @@ class Replayer:
         assert spec is not None
         auto: tuple[AnyPart, ...] = ()
         if any(isinstance(part, AutoPart) for part in spec.reply):
+            from mockllm.replay.auto.autoreply import auto_parts
+
             auto = auto_parts(request)
         options = protocol.options(request)
         key = (

@@ -27,9 +27,9 @@ class PlainRoutes:
     def has(self, player: Player, method: str, path: str, endpoint: Endpoint | None) -> bool:
         """Whether scenarios may answer a path. A path of a model's answers belongs to a scenario
         only if that has exactly this path as its route."""
-        index = player.routes.index
-        if not index:
+        if not player.has_routes:
             return False
+        index = player.routes.index
         if endpoint is not None and endpoint.operation == "generate":
             return index.fits_whole(method, path)
         return bool(index.fitting(method, path))
