@@ -28,7 +28,7 @@ from mockllm.protocols.base import WireProtocol, dumps
 from mockllm.protocols.decoding import decoded
 from mockllm.protocols.records import Json
 from mockllm.protocols.values import json_object
-from mockllm.redaction.find.credentials import header_is_secret
+from mockllm.redaction.credentials import header_is_secret
 from mockllm.replay.attempts import last_answer, try_answer, with_faults
 from mockllm.replay.client_requests import client_target, first_body, user_text
 from mockllm.replay.compilation.compiler import Replayer

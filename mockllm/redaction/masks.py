@@ -11,14 +11,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from urllib.parse import unquote
 
-from mockllm.redaction.find.addresses import emails
-from mockllm.redaction.find.credentials import (
+from mockllm.redaction.credentials import (
     header_is_secret_by_name,
     holds_credential,
     parameter_is_secret,
     parameters,
     with_parameters,
 )
+from mockllm.redaction.find.addresses import emails
 from mockllm.redaction.find.known_secrets import KnownSecrets
 
 MASK = "***"

@@ -12,13 +12,20 @@ from typing import Any
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.framing.content_coding import decompressed
 from mockllm.protocols import PROTOCOLS
-from mockllm.redaction.allowlist import HeaderAllowlist, clean_url, credentials_of
+from mockllm.redaction.credentials import HeaderAllowlist, clean_url, credentials_of
 from mockllm.redaction.find.finder import Finder, Found
-from mockllm.redaction.find.keep import compiled_patterns
-from mockllm.redaction.placeholders import Placeholders, is_placeholder, wildcards
-from mockllm.redaction.replacing import Edit, edited, edits, recut, with_length
+from mockllm.redaction.find.user_rules import compiled_paths, compiled_patterns
+from mockllm.redaction.placeholders import (
+    Edit,
+    Placeholders,
+    edited,
+    edits,
+    is_placeholder,
+    recut,
+    wildcards,
+    with_length,
+)
 from mockllm.redaction.rules import Rules, rules_from
-from mockllm.redaction.walk.json_paths import compiled_paths
 from mockllm.tapes.captured import Captured
 
 __all__ = ["Redactor", "Rules", "TextRedactor", "rules_from"]

@@ -11,8 +11,7 @@ from typing import Any
 
 from mockllm.errors import UsageError
 from mockllm.redaction.find.detector import Detector, known_kind
-from mockllm.redaction.find.keep import Keep, compiled_patterns, keep_from
-from mockllm.redaction.walk.json_paths import compiled_paths
+from mockllm.redaction.find.user_rules import Keep, compiled_paths, compiled_patterns, keep_from
 
 
 @dataclass(frozen=True, slots=True)

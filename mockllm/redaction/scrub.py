@@ -12,9 +12,8 @@ from itertools import accumulate
 from pathlib import PurePath
 
 from mockllm.errors import MockLLMError
-from mockllm.redaction.placeholders import Placeholders
+from mockllm.redaction.placeholders import Placeholders, edited, edits
 from mockllm.redaction.redact import Redactor
-from mockllm.redaction.replacing import edited, edits
 from mockllm.redaction.scrubbed_scenarios import NAMES_OF_FILES, YAML, consistent
 from mockllm.redaction.walk.json_strings import StringValue
 from mockllm.redaction.walk.yaml_strings import between, changed, scalars

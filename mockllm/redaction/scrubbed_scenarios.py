@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from mockllm.errors import MockLLMError
-from mockllm.redaction.replacing import Edit, edited
+from mockllm.redaction.placeholders import Edit, edited
 from mockllm.redaction.request_keys import RequestKey, key_of_request, key_of_route
 from mockllm.tapes.conversion import captured_of, detected, request_of
 from mockllm.tapes.load import load_tape

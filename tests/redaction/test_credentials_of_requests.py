@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from mockllm.redaction.allowlist import HeaderAllowlist, clean_url, credentials_of
-from mockllm.redaction.find.credentials import (
+from mockllm.redaction.credentials import (
+    HeaderAllowlist,
+    clean_url,
+    credentials_of,
     header_is_secret,
     header_is_secret_by_name,
     holds_credential,

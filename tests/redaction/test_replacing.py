@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.redaction.find.finder import Found
-from mockllm.redaction.placeholders import Placeholders
-from mockllm.redaction.replacing import Edit, edited, edits, recut, with_length
+from mockllm.redaction.placeholders import Edit, Placeholders, edited, edits, recut, with_length
 from mockllm.redaction.walk.encodings import base64_runs
 
 

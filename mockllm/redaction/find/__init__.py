@@ -1,2 +1,3 @@
-"""Texts to places: what in a text is secret, and where. `finder` begins; `patterns`, `assignments`,
-`addresses` and `secret_names` know what secrets look like."""
+"""Texts to places: what in a text is secret, and where. `finder` begins; `patterns`,
+`secret_names`, `addresses` and `personal` know what secrets look like, `user_rules` what a user
+says."""

@@ -7,24 +7,11 @@ from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
 
+from mockllm.redaction.find.names import NAMES
+
 _LOCAL = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._%+'-"
 _DOMAIN = re.compile(r"@[^\W_](?:[\w-]{0,62})(?:\.[^\W_][\w-]{0,62}){1,10}")
 _LABEL = re.compile(r"xn--[A-Za-z0-9-]{2,59}|[A-Za-z]{2,63}|[^\W\d_\x00-\x7f]{2,63}")
-_INTERNAL = (
-    "local",
-    "internal",
-    "lan",
-    "corp",
-    "home",
-    "intranet",
-    "private",
-    "localdomain",
-    "localhost",
-    "test",
-    "example",
-    "invalid",
-)
-"""Top-level domains of networks that are not public, and those of RFC 2606."""
 _LONGEST_LOCAL = 128
 # What follows is a password, not the name of a mailbox.
 _USER = re.compile(r"://[^\s/@]*:\Z")
@@ -78,7 +65,7 @@ def _top_levels() -> frozenset[str]:
     file = files(__package__ or "") / "top_level_domains.txt"
     names = file.read_text(encoding="ascii").partition("\n")[2].split()
     other = (name[4:].encode().decode("punycode") for name in names if name[:4] == "xn--")
-    return frozenset(names).union(other, _INTERNAL)
+    return frozenset(names).union(other, NAMES["internal domains"])
 
 
 def is_address(text: str) -> bool:

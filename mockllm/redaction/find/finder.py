@@ -21,9 +21,9 @@ from mockllm.redaction.find.found import (
     union,
     whole_escapes,
 )
-from mockllm.redaction.find.keep import Keep, KeptPlaces, searched
 from mockllm.redaction.find.known_secrets import MIN_MATCH, KnownSecrets
 from mockllm.redaction.find.secret_names import field_is_secret, field_strength
+from mockllm.redaction.find.user_rules import Keep, KeptPlaces, searched
 from mockllm.redaction.placeholders import is_placeholder, placeholder_spans
 from mockllm.redaction.walk.documents import Channel, Document, document, may_be_document
 from mockllm.redaction.walk.encodings import (

@@ -16,8 +16,12 @@ from functools import cache, partial
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from mockllm.redaction.find.assignments import assigned
-from mockllm.redaction.find.secret_names import entropy, has_letters_and_digits, looks_random
+from mockllm.redaction.find.secret_names import (
+    assigned,
+    entropy,
+    has_letters_and_digits,
+    looks_random,
+)
 from mockllm.redaction.walk.encodings import is_inside_base64
 
 LONGEST_PROSE = 15

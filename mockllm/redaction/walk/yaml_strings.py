@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import yaml
 
-from mockllm.redaction.replacing import Edit, edited
+from mockllm.redaction.placeholders import Edit, edited
 from mockllm.redaction.walk.documents import Channel, Document
 from mockllm.redaction.walk.json_strings import Field, StringValue
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockllm.redaction.find.assignments import assigned
+from mockllm.redaction.find.secret_names import assigned
 from tests.cases import for_all
 
 

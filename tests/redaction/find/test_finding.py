@@ -9,8 +9,7 @@ import pytest
 
 from mockllm.redaction.find.finder import Finder, Found
 from mockllm.redaction.find.found import Spans
-from mockllm.redaction.find.keep import compiled_patterns
-from mockllm.redaction.walk.json_paths import compiled_paths
+from mockllm.redaction.find.user_rules import compiled_paths, compiled_patterns
 
 KEY = "sk-proj-" + "Ab3dEf6hIj" * 4
 OTHER = "gsk_" + "Zy9xWv8uTs" * 3

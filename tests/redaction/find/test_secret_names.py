@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockllm.redaction.find.credentials import header_is_secret, parameter_is_secret
+from mockllm.redaction.credentials import header_is_secret, parameter_is_secret
 from mockllm.redaction.redact import Redactor
 from tests.cases import for_all
 

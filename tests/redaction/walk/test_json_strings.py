@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockllm.protocols import PROTOCOLS
-from mockllm.redaction.walk.broken_json import completed
+from mockllm.redaction.walk.documents import completed
 from mockllm.redaction.walk.json_strings import Field, Reader, StringValue
 from tests.cases import for_all
 
