@@ -151,12 +151,17 @@ class _Batch:
             elif kind is None:
                 self._skip(str(path), _NO_KIND)
             else:
+                stem = path.parent.name if path.stem in _GENERIC else path.stem
+                shown = _shown(path, self.root)
+                origin = Origin(
+                    self._group(path), self._redactor.text(stem), self._redactor.text(shown)
+                )
                 for entry in READERS[kind](path):
-                    self._add(entry, path)
+                    self._add(entry, origin)
         except UsageError as error:
             self._skip(str(path), str(error))
 
-    def _add(self, entry: Entry, path: Path) -> None:
+    def _add(self, entry: Entry, origin: Origin) -> None:
         if isinstance(entry, Unread):
             self._skip(entry.source, entry.reason, entry.request)
             return
@@ -168,18 +173,14 @@ class _Batch:
             self._skip(entry.source, str(error), request)
             return
         if key in self._keys:
-            self.read_again.setdefault(self._keys[key], self._group(path))
+            self.read_again.setdefault(self._keys[key], origin.group)
             self._skip(entry.source, "it is in the folder already", request)
             return
         self._requests[clean.source] = request
         number = clean.source.rpartition("#")[2]
-        description = _shown(path, self.root)
         if number.isdigit():
-            description += f", exchange {number}"
-        stem = self._redactor.text(path.parent.name if path.stem in _GENERIC else path.stem)
-        self.exchanges.append(
-            (clean, Origin(self._group(path), stem, self._redactor.text(description)))
-        )
+            origin = replace(origin, description=f"{origin.description}, exchange {number}")
+        self.exchanges.append((clean, origin))
 
     def _group(self, path: Path) -> str:
         return "" if self._join else str(path)

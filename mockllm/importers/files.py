@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,13 @@ _RESOLVERS = {
     ]
     for first, resolvers in _Loader.yaml_implicit_resolvers.items()
 }
+
+
+@lru_cache(4096)
+def _tag_of(text: str) -> str | None:
+    """The tag of a plain scalar; None for a string. The same names are in each exchange."""
+    resolvers = _RESOLVERS.get(text[:1], ())
+    return next((tag for tag, pattern in resolvers if pattern.match(text)), None)
 
 
 def _file_content(fields: dict[Any, Any]) -> bytes:
@@ -178,8 +186,7 @@ class _Document:
         text: str = event.value
         tag = event.tag
         if tag is None and event.implicit[0]:
-            resolvers = _RESOLVERS.get(text[:1], ())
-            tag = next((name for name, pattern in resolvers if pattern.match(text)), None)
+            tag = _tag_of(text)
         if tag is None or tag in _TEXTS:
             return text
         if tag == _FLOAT:  # of which embeddings have thousands

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from mockllm.core.timed_bytes import TimedBytes
-from mockllm.redaction.find.finder import Found
+from mockllm.redaction.find.found import Found
 from mockllm.redaction.find.names import NAMES
 from mockllm.redaction.walk.encodings import base64_runs
 

@@ -13,7 +13,8 @@ from mockllm.core.timed_bytes import TimedBytes
 from mockllm.framing.content_coding import decompressed
 from mockllm.protocols import PROTOCOLS
 from mockllm.redaction.credentials import HeaderAllowlist, clean_url, credentials_of
-from mockllm.redaction.find.finder import Finder, Found
+from mockllm.redaction.find.finder import Finder
+from mockllm.redaction.find.found import Found
 from mockllm.redaction.find.user_rules import compiled_paths, compiled_patterns
 from mockllm.redaction.placeholders import (
     Edit,

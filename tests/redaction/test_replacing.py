@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockllm.core.timed_bytes import TimedBytes
-from mockllm.redaction.find.finder import Found
+from mockllm.redaction.find.found import Found
 from mockllm.redaction.placeholders import Edit, Placeholders, edited, edits, recut, with_length
 from mockllm.redaction.walk.encodings import base64_runs
 

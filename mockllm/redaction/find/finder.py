@@ -35,8 +35,6 @@ from mockllm.redaction.walk.encodings import (
 )
 from mockllm.redaction.walk.json_strings import StringValue
 
-__all__ = ["Finder", "Found"]
-
 
 class Finder:
     """Finds secrets.

@@ -7,8 +7,8 @@ import json
 
 import pytest
 
-from mockllm.redaction.find.finder import Finder, Found
-from mockllm.redaction.find.found import Spans
+from mockllm.redaction.find.finder import Finder
+from mockllm.redaction.find.found import Found, Spans
 from mockllm.redaction.find.user_rules import compiled_paths, compiled_patterns
 
 KEY = "sk-proj-" + "Ab3dEf6hIj" * 4
