@@ -18,7 +18,6 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
 from mockllm.replay.call import Answered, ApiCall, refused
 from mockllm.replay.compilation.http_answer import HttpAnswer, in_list
-from mockllm.replay.faults.fault_plan import FaultPlan
 from mockllm.replay.player import Player
 from mockllm.replay.sessions.exchange import Played
 from mockllm.replay.sessions.session import Session
@@ -26,7 +25,7 @@ from mockllm.replay.sessions.shared_session import SharedSession, StateAwayError
 from mockllm.scenario.model import Scenario
 from mockllm.server.arrival import Arrival
 from mockllm.server.control.routes import gone
-from mockllm.server.control.session_setup import SessionSetups
+from mockllm.server.control.session_setup import SessionRequest, SessionSetups
 from mockllm.server.deferred_work import DeferredWork
 from mockllm.server.http.body_reading import closes
 from mockllm.server.options import ServerOptions
@@ -64,6 +63,10 @@ class Chosen(NamedTuple):
     close: bool = False
 
 
+_SERVED = SessionRequest()
+"""A session like all others of the server."""
+
+
 class Answers:
     """Decides who answers the requests of one server."""
 
@@ -87,24 +90,19 @@ class Answers:
         self._shared: SharedAnswers | None = None
 
     def _player(
-        self,
-        scenarios: Iterable[Scenario] | ScenarioIndex,
-        named: str | None = None,
-        quirks: Iterable[str] = (),
-        in_order: bool = False,
-        faults: FaultPlan | None = None,
+        self, scenarios: Iterable[Scenario] | ScenarioIndex, session: SessionRequest = _SERVED
     ) -> Player:
-        """A player with the options of the server."""
+        """A player with the options of the server and of a session."""
         options = self.options
         return Player(
             scenarios,
             strict=options.strict,
             fallback=options.fallback,
-            quirks=(*options.quirks, *quirks),
-            named=named,
+            quirks=(*options.quirks, *session.quirks),
+            named=session.named,
             speed=options.speed,
-            in_order=in_order,
-            faults=options.faults if faults is None else faults,
+            in_order=session.in_order,
+            faults=options.faults if session.faults is None else session.faults,
         )
 
     def share(self, shared: SharedAnswers) -> None:

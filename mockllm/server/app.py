@@ -136,15 +136,16 @@ class MockServer:
             ScenarioError: what is in the folder of `record` cannot be loaded.
             UsageError: a fault is wrong.
         """
-        self._parts.answers.assigned.assign(
-            session,
-            scenarios,
+        from mockllm.server.control.session_setup import SessionRequest
+
+        own = SessionRequest(
+            scenarios=tuple(scenarios),
+            quirks=tuple(quirks),
             named=named,
-            quirks=quirks,
-            record=record,
             in_order=in_order,
             faults=read_plan(faults, rate=fault_rate, seed=fault_seed) if faults else None,
         )
+        self._parts.answers.assigned.assign(session, own, record)
 
     async def end_recording(self, session: str) -> None:
         """Asks no service any more in a session. What it recorded is on the disk afterwards, of

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mockllm.recording.drafting.drafts import Line, MatchRule
     from mockllm.redaction.redact import Rules
     from mockllm.replay.sessions.session import Exchange
-    from mockllm.server.control.page import Page
+    from mockllm.server.control.server_view import Page
 
 
 RecordMode = Literal["none", "once", "new_episodes", "all", "add"]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mockllm.server.control.page import Page
-    from mockllm.server.control.server_view import ServerView
+    from mockllm.server.control.server_view import Page, ServerView
 
 
 def live_page(server: ServerView) -> Page:

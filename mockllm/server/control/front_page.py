@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import cache
 
 from aiohttp import web
 
@@ -53,7 +52,7 @@ def front_page(
         lines.append(f"  {setting}  # {', '.join(base.apis)}")
     lines += ["", "About this server:"]
     lines += [f"  {root}{path}  # {what}" for path, what in (_ROUTES if ui else _ROUTES[1:])]
-    lines += ["", "Documentation:", *(f"  {where}" for where in _documentation()), ""]
+    lines += ["", "Documentation:", *(f"  {file}" for file in _FILES), ""]
     fields = {"content-type": "text/plain; charset=utf-8", "x-content-type-options": "nosniff"}
     data = "\n".join(lines).encode()
     return bytes_answer(200, {**fields, **CORS}.items(), [TimedBytes(0, data)], streamed=False)
@@ -72,14 +71,3 @@ _ROUTES = (
     ("/_mockllm/journal", "the requests so far"),
     ("/_mockllm/health", "whether the server answers"),
 )
-
-
-@cache
-def _documentation() -> tuple[str, ...]:
-    from importlib.metadata import PackageNotFoundError, metadata
-
-    try:
-        named = metadata("mockllm-harness").get_all("Project-URL") or ()
-    except PackageNotFoundError:
-        named = ()
-    return tuple(url for name in named if "://" in (url := name.partition(", ")[2])) or _FILES

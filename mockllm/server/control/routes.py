@@ -18,11 +18,10 @@ from mockllm.replay.sessions.session import Session, Sessions
 from mockllm.scenario.model import Scenario
 from mockllm.server.control.journal_pages import journal_parts, read_page
 from mockllm.server.control.query import flag, names, whole_number
-from mockllm.server.control.session_setup import SessionSetup, SessionSetups
+from mockllm.server.control.session_setup import SessionRequest, SessionSetup, SessionSetups
 from mockllm.server.http.request_target import SESSION_HEADER, SESSION_NAME
 
 if TYPE_CHECKING:
-    from mockllm.server.control.session_requests import SessionRequest
     from mockllm.server.state.shared_control import SharedControl
 
 __all__ = ["CONTROL_PREFIX", "SESSION_NAME", "Control", "base_urls", "gone"]

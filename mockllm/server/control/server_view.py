@@ -1,21 +1,55 @@
-"""What a live page above the server reads of it."""
+"""What a live page above the server reads of it, and what the server asks of the page.
+
+The server knows no page: who starts it gives one in its options, and it is made when somebody opens
+it.
+"""
 
 from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+from aiohttp import web
 
 from mockllm.errors import Problem
 from mockllm.replay.compilation.http_answer import HttpAnswer
-from mockllm.replay.sessions.exchange import Exchange
+from mockllm.replay.sessions.exchange import Exchange, Sent
 from mockllm.replay.sessions.session import Sessions
 from mockllm.server.answers import Answers
-from mockllm.server.control.page import Page
 
 if TYPE_CHECKING:
     from mockllm.server.state.shared_control import SharedControl
+
+
+class Page(Protocol):
+    """A page that shows what the server does."""
+
+    async def respond(
+        self,
+        request: web.BaseRequest,
+        sent: Sent,
+        target: str,
+        headers: Mapping[str, str],
+        fields: Mapping[str, str],
+    ) -> web.StreamResponse:
+        """Sends the answer to a request below the path of the page.
+
+        Args:
+            target: path and query, without the session prefix.
+            fields: headers of every answer.
+
+        Raises:
+            RequestError: there is no such route, request, scenario or file.
+        """
+
+    def reloaded(self) -> None:
+        """The scenario files were read again."""
+
+    def close(self) -> None:
+        """The server stops."""
+
 
 KEEPS = 256
 """So many answers are kept."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from difflib import get_close_matches
 from typing import Any
 
@@ -17,33 +17,10 @@ from mockllm.errors import Problem, RequestError, ScenarioError, UsageError
 from mockllm.replay.body import parse_object
 from mockllm.replay.faults.fault_plan import FaultPlan, read_plan
 from mockllm.scenario.model import Scenario
+from mockllm.server.control.session_setup import SessionRequest
 from mockllm.server.http.request_target import SESSION_NAME
 
 _SCENARIO = "a scenario: YAML text, or an object"
-
-
-@dataclass(frozen=True, slots=True)
-class SessionRequest:
-    """A session as it was requested.
-
-    Args:
-        name: None: the server chooses one.
-        named: the scenario that answers every request that names none.
-        in_order: recordings of the same request are played one after the other.
-        served: whether the scenarios of the server answer, too.
-        has_setup: whether the session is to differ from one that its first request makes.
-        faults: of its answers; None: those of the server.
-    """
-
-    name: str | None = None
-    scenarios: tuple[Scenario, ...] = ()
-    quirks: tuple[str, ...] = ()
-    named: str | None = None
-    in_order: bool = False
-    served: bool = True
-    has_setup: bool = False
-    size: int = 0
-    faults: FaultPlan | None = None
 
 
 class SessionRequestError(RequestError):

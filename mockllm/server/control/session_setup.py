@@ -16,12 +16,35 @@ from mockllm.server.options import RecordOptions
 
 if TYPE_CHECKING:
     from mockllm.matching.index import ScenarioIndex
-    from mockllm.server.control.session_requests import SessionRequest
     from mockllm.server.recording.proxy import Proxy
 
 _MOST_BYTES = 64 * 1024 * 1024
 _MOST_NAMES = 65_536
 """How many evicted sessions are remembered."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRequest:
+    """A session with scenarios or options of its own, as it was requested.
+
+    Args:
+        name: None: the server chooses one.
+        named: the scenario that answers every request that names none.
+        in_order: recordings of the same request are played one after the other.
+        served: whether the scenarios of the server answer, too.
+        has_setup: whether the session is to differ from one that its first request makes.
+        faults: of its answers; None: those of the server.
+    """
+
+    name: str | None = None
+    scenarios: tuple[Scenario, ...] = ()
+    quirks: tuple[str, ...] = ()
+    named: str | None = None
+    in_order: bool = False
+    served: bool = True
+    has_setup: bool = False
+    size: int = 0
+    faults: FaultPlan | None = None
 
 
 @dataclass(slots=True)
@@ -50,23 +73,13 @@ class SessionSetups:
     """The setups of sessions, by their names.
 
     Args:
-        make: a player with the options of the server, of scenarios or the index of another player,
-            the one that is named if any is, further quirks, whether recordings are played in their
-            order, and the faults in place of the server's, if any.
+        make: a player with the options of the server and of a session, of scenarios or the index
+            of another player.
     """
 
     def __init__(
         self,
-        make: Callable[
-            [
-                Iterable[Scenario] | ScenarioIndex,
-                str | None,
-                Iterable[str],
-                bool,
-                FaultPlan | None,
-            ],
-            Player,
-        ],
+        make: Callable[[Iterable[Scenario] | ScenarioIndex, SessionRequest], Player],
         *,
         max_bytes: int = _MOST_BYTES,
     ) -> None:
@@ -79,26 +92,20 @@ class SessionSetups:
         """The setup of a session; None where it has that of the server."""
 
     def assign(
-        self,
-        session: str,
-        scenarios: Iterable[Scenario],
-        *,
-        named: str | None = None,
-        quirks: Iterable[str] = (),
-        record: RecordOptions | None = None,
-        in_order: bool = False,
-        faults: FaultPlan | None = None,
+        self, session: str, request: SessionRequest, record: RecordOptions | None = None
     ) -> None:
-        """Serves a session from scenarios of its own, from the next request on; the arguments
-        are those of `MockServer.assign`."""
-        served = tuple(scenarios)
+        """Serves a session from scenarios of its own, from the next request on, and records it.
+
+        Raises:
+            ScenarioError: the folder of `record` has scenarios that cannot be loaded.
+        """
         before = self._setups.get(session)
         proxy = before.proxy if before is not None else None
         if record is not None:
             from mockllm.server.recording.proxy import Proxy
 
-            proxy = Proxy(record, None, [scenario.name for scenario in served])
-        player = self._make(served, named, quirks, in_order, faults)
+            proxy = Proxy(record, None, [scenario.name for scenario in request.scenarios])
+        player = self._make(request.scenarios, request)
         self.release(session)
         self._setups[session] = SessionSetup(player, proxy)
 
@@ -109,7 +116,7 @@ class SessionSetups:
             own = served.served
         elif request.served:
             own = _mixed(request.scenarios, served.served.scenarios)
-        return self._make(own, request.named, request.quirks, request.in_order, request.faults)
+        return self._make(own, request)
 
     def add(self, session: str, request: SessionRequest, player: Player, served: Player) -> None:
         """Sets up a session that was requested over HTTP; it has no setup yet.
