@@ -163,9 +163,10 @@ def _wait_for(command: tuple[str, ...], environment: Mapping[str, str]) -> int:
         else:
             process.send_signal(number)
 
+    # The handlers stand before the command starts: a signal in between would end only mockllm.
     before = {number: signal.signal(number, pass_on) for number in _SIGNALS}
     try:
-        sys.stdout.flush()
+        sys.stdout.flush()  # the command writes to the same file; what is ours comes first
         process = subprocess.Popen(command, env=environment)  # noqa: S603 - what the user asks for
         for number in early:
             process.send_signal(number)
@@ -175,7 +176,7 @@ def _wait_for(command: tuple[str, ...], environment: Mapping[str, str]) -> int:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-    return code if code >= 0 else 128 - code
+    return code if code >= 0 else 128 - code  # as shells report a command that a signal ended
 
 
 def _in_foreground() -> bool:

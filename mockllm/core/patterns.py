@@ -144,7 +144,7 @@ class TimedPattern:
         except TimeoutError:
             outcome = "gave up"
         if len(_slow) >= _MOST_OUTCOMES:
-            _slow.clear()
+            _slow.clear()  # rarely reached; an order of use would need a lock between threads
         _slow[key] = outcome
         return outcome
 

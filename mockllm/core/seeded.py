@@ -45,5 +45,6 @@ def tokens(text: str) -> int:
 
 
 def _digest(seed: str, what: tuple[object, ...]) -> bytes:
+    # The separator keeps ("a", "bc") and ("ab", "c") apart.
     text = "\x1f".join([seed, *map(str, what)])
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=64).digest()

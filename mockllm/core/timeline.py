@@ -108,6 +108,7 @@ class _Building:
     output: str | None = None
 
     def part(self) -> Part:
+        """The part, with the fragments so far."""
         fragments = tuple(self.fragments)
         match self.first:
             case ev.TextDelta(logprobs=logprobs):
@@ -139,9 +140,10 @@ class _Folding:
         self._error: ev.StreamError | None = None
 
     def add(self, item: ev.Timed) -> None:
+        """Adds the next event, in the order in which they came."""
         match item.event:
             case ev.PartEnd():
-                pass
+                pass  # encoders need it; the parts of a whole stream show their ends without it
             case ev.Start():
                 # A second run on one stream (AG-UI): the answer ends with the last run.
                 self._finish = None
@@ -209,8 +211,10 @@ class _Folding:
                 slot.fragments.append(event.text)
 
     def turn(self) -> Turn:
+        """The turn that the events so far add up to."""
         keys = sorted(self._building)
         index = {key: i for i, key in enumerate(keys)}
+        # The error is what a client raises: a finish reason beside it is not how the answer ended.
         finish = None if self._error else self._finish
         return normal(
             Turn(

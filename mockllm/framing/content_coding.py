@@ -204,6 +204,7 @@ class _Deflate:
 
     def feed(self, data: bytes) -> Iterator[bytes]:
         if self._inflate is None:
+            # The first two bytes tell the two formats apart, and may come in two reads.
             self._begin += data
             if len(self._begin) < 2:
                 return

@@ -186,6 +186,7 @@ def _arguments(
 ) -> Iterator[Mistake]:
     if call.malformed or not call.name:
         return
+    # A tool without a name could not be read: it may be the one that is called.
     if tools and call.name not in tools and "" not in tools:
         hint = suggestion(call.name, tools) or f"; they are {', '.join(tools)}"
         yield (*path, "tool"), f"{call.name!r} is not among the scenario's tools{hint}"
@@ -277,6 +278,7 @@ def _call_ids(turns: list[_PlayedTurn]) -> Iterator[Mistake]:
                     continue
                 if call.id is None:
                     complete = False
+                # A malformed call may repeat an id on purpose: clients must notice it.
                 elif call.id in known and not call.malformed:
                     yield (*path, "id"), f"call id {call.id!r} is taken by an earlier call"
                 else:

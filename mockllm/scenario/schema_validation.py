@@ -56,6 +56,7 @@ class Validator:
     def __init__(self, schema: Any) -> None:
         from referencing import Registry
 
+        # An empty registry: the default one of `jsonschema` fetches what a reference names.
         registry: Registry[Any] = Registry()
         self._validator = _validator_class()(schema, registry=registry)
 

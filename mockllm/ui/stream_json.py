@@ -130,6 +130,7 @@ class _Reading:
         self.problems: list[str] = []
 
     def feed(self, data: bytes) -> list[ev.Event]:
+        """The events in the next bytes; none after bytes that cannot be decoded."""
         if self._decoder is None:
             return []
         events: list[ev.Event] = []

@@ -210,6 +210,7 @@ async def _serve(
     try:
         await server.start()
     except OSError as error:
+        # A recorder or a state store may be open already; they are closed in order.
         await server.stop()
         raise cannot_listen(error, server.options.host, server.options.port) from None
     following = asyncio.create_task(follow(watched, server, report, stop)) if watched else None

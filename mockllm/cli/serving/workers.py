@@ -158,6 +158,7 @@ class _Supervisor:
         self._output = LineOutput()
 
     def run(self) -> None:
+        """Runs the workers until a signal. The others start when the first one listens."""
         try:
             self._start(1, first=True)
             while not self._workers[1].ready:  # what is wrong is said once
@@ -178,7 +179,7 @@ class _Supervisor:
             target=run_worker, args=arguments, name=f"mockllm-worker-{number}"
         )
         process.start()
-        sending.close()
+        sending.close()  # else the pipe stays open here, and the end of the worker is not seen
         began = time.monotonic()
         self._workers[number] = _Worker(number, process, receiving, began, short_lives=short_lives)
 
@@ -199,6 +200,7 @@ class _Supervisor:
     def _ended(self, worker: _Worker, starting: bool) -> None:
         worker.process.join()
         code = worker.process.exitcode or 0
+        # One that fails at its start would fail again: what is wrong has been printed by it.
         if starting or worker.short_lives >= _FAILURES:
             raise click.exceptions.Exit(code if code > 0 else 1)
         short = time.monotonic() - worker.began < _SHORT

@@ -47,6 +47,7 @@ class CommandLine(click.Group):
         standalone_mode: bool = True,
         **extra: Any,
     ) -> Any:
+        """Runs a command; an error is a line on standard error, and no traceback."""
         try:
             code = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
         except click.Abort:

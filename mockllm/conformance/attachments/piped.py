@@ -79,6 +79,7 @@ class _PipedProbe:
         self._tools = tools_json(tuple(specs))
 
     def feed(self, data: Any, event: str | None = None) -> None:
+        """Keeps what is played, for the runner."""
         level = "bytes" if isinstance(data, bytes) else "payloads"
         if level != self._piped.level:
             raise ProbeError(

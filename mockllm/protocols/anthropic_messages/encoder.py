@@ -261,6 +261,7 @@ class _Accumulator:
         self._inputs: dict[int, str] = {}
 
     def add(self, value: dict[str, Any]) -> None:
+        """Adds an event of the stream to the message."""
         index = value.get("index")
         match value.get("type"):
             case "message_start" if not self._message:

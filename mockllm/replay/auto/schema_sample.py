@@ -111,6 +111,7 @@ class _Sampler:
         self._firsts: dict[tuple[int, int], tuple[Any, Any]] = {}
 
     def sample(self) -> Sample:
+        """The first candidate that satisfies the schema."""
         problem = "nothing was tried"
         value: Any = None
         tried = False

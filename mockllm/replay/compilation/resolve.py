@@ -103,6 +103,7 @@ class _Resolver:
         self._error: StreamError | None = None
 
     def add(self, part: AnyPart) -> None:
+        """Adds a part of the reply: fragments, their order, pauses before them."""
         match part:
             case PausePart(duration=duration):
                 self._pause += duration
@@ -197,6 +198,7 @@ class _Resolver:
         return "\x1f".join(map(str, (self._scenario.seeded, self._position, *what)))
 
     def turn(self, spec: TurnSpec) -> Turn:
+        """The turn that the parts so far make."""
         index = turn_index(self._scenario, self._position)
         gaps = [*self._gaps, self._pause]
         if self._timing.at:

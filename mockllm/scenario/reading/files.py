@@ -106,6 +106,7 @@ def _content(name: str, seen: set[tuple[int, int]]) -> bytes | None:
     status = os.stat(name)  # noqa: PTH116 - a Path for each of ten thousand files is slow
     if not S_ISREG(status.st_mode):
         raise ScenarioError([_problem(name, "is not a regular file")])
+    # By inode and not by path: the same file may be named twice, or be there as a link as well.
     identity = (status.st_dev, status.st_ino)
     if identity in seen:
         return None

@@ -144,6 +144,7 @@ class _Composer:
         return YamlDocument(root, self.notes)
 
     def node(self, event: Any, depth: int) -> Node:
+        """The tree that begins with an event. It is counted before it is made."""
         self.count += 1
         if self.count > MAX_NODES:
             self.stop(event, f"more than {MAX_NODES:,} values in one document")
@@ -193,6 +194,7 @@ class _Composer:
         return node
 
     def alias(self, event: Any, depth: int) -> Node:
+        """The node that an alias repeats, itself and no copy: aliases take no memory."""
         known = self.anchors.get(event.anchor)
         if known is None:
             node = Scalar("", False, event.start_mark)
@@ -211,6 +213,7 @@ class _Composer:
         return target
 
     def sequence(self, event: Any, depth: int) -> Sequence:
+        """A list."""
         if depth > self.deepest:
             self.deepest = depth
         items: list[Node] = []
@@ -222,6 +225,7 @@ class _Composer:
         return Sequence(items, event.start_mark)
 
     def mapping(self, event: Any, depth: int) -> Mapping:
+        """A mapping. Mistakes in its keys are noted, and their values are passed over."""
         if depth > self.deepest:
             self.deepest = depth
         entries: dict[str, Node] = {}
@@ -234,6 +238,7 @@ class _Composer:
             key = self.node(inner, depth + 1)
             value = self.node(next_event(), depth + 1)
             inner = next_event()
+            # YAML 1.2 (3.2.1.1) forbids equal keys; PyYAML takes the last one without a word.
             if not isinstance(key, Scalar) or (key.plain and not key.value) or key.value in entries:
                 self.bad_key(node, key)
             elif key.value == "<<" and key.plain:
