@@ -180,10 +180,14 @@ def _convert_cassettes(test: _Test, cassettes: Path | None, *, write: bool) -> I
         results = _imported(files, Path(work))
         if write:
             _move(Path(work), test.folder)
-    count = sum(one.line.outcome != "skipped" for one in results)
+    count = sum(result.line.outcome != "skipped" for result in results)
     sources = ", ".join(map(str, files))
     click.echo(f"{test.test}: {sources} -> {test.folder} ({count} of {len(results)} exchanges)")
-    yield from (str(one) for one in results if one.line.outcome == "skipped" or one.line.not_found)
+    yield from (
+        str(result)
+        for result in results
+        if result.line.outcome == "skipped" or result.line.not_found
+    )
 
 
 def _imported(files: Iterable[Path], folder: Path) -> list[ImportResult]:

@@ -99,28 +99,28 @@ def import_(
 def _as_json(results: list[ImportResult]) -> dict[str, Any]:
     exchanges = [
         {
-            "source": one.line.source,
-            "asked": one.request,
-            "outcome": one.line.outcome,
-            "scenario": one.line.scenario or None,
-            "turn": one.line.turn,
-            "words": one.details,
-            "not_found": one.line.not_found,
+            "source": result.line.source,
+            "asked": result.request,
+            "outcome": result.line.outcome,
+            "scenario": result.line.scenario or None,
+            "turn": result.line.turn,
+            "words": result.details,
+            "not_found": result.line.not_found,
         }
-        for one in results
+        for result in results
     ]
     return {"exchanges": exchanges, "totals": _totals(results)}
 
 
 def _totals(results: list[ImportResult]) -> dict[str, int]:
-    counts = Counter(one.line.outcome for one in results)
-    scenarios = {one.line.scenario for one in results if one.line.scenario}
+    counts = Counter(result.line.outcome for result in results)
+    scenarios = {result.line.scenario for result in results if result.line.scenario}
     return {
         "exchanges": len(results),
         "neutral": counts["neutral"],
         "partial": counts["partial"],
         "skipped": counts["skipped"],
-        "not_found": sum(bool(one.line.not_found) for one in results),
+        "not_found": sum(bool(result.line.not_found) for result in results),
         "scenarios": len(scenarios),
     }
 

@@ -41,10 +41,10 @@ def cost_of(
     if not differences:
         return None
     got, _ = received(outcome)
-    if any(one.crash or one.raised for one in got.errors):
+    if any(error.crash or error.raised for error in got.errors):
         # The user gets an exception, and nothing of the answer.
         return "loud failure"
-    found = {_cost(case, got, judgement, one) for one in differences}
+    found = {_cost(case, got, judgement, difference) for difference in differences}
     return next(cost for cost in COSTS if cost in found)
 
 

@@ -35,7 +35,7 @@ def cut_answers(
 
 
 def _cut_answer(answer: Answer, frames: AdapterFrames, unsupported: frozenset[str]) -> CutAnswer:
-    frame = frames.raised_in(answer) if any(one.crash for one in answer.outcome.errors) else ""
+    frame = frames.raised_in(answer) if any(error.crash for error in answer.outcome.errors) else ""
     unusable = answer.invalid
     if frame and not unusable:
         unusable = f"{frame} raised an exception, which is in the runner and not in the client"
@@ -94,6 +94,6 @@ def _verdict(row: CutRow) -> Verdict:
     errors = row.shortest.answer.outcome.errors
     if row.rule == "cut-call-not-executed":
         return "wrong"
-    if any(one.crash for one in errors):
+    if any(error.crash for error in errors):
         return "crash"
     return "wrong" if errors else "silent"

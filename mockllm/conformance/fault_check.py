@@ -72,7 +72,7 @@ def check_faults(
         ProbeError: the client cannot be run, or sends no request in any case.
     """
     wanted = tuple(rules)
-    chosen = [one for one in cases if set(one.rules) & set(wanted)]
+    chosen = [case for case in cases if set(case.rules) & set(wanted)]
     first = _play(player, chosen, SIDE_BY_SIDE, "cases", progress, goes_on)
     _check_requests(first)
     judged = {name: Judged.of(one, policy, wanted, adapter) for name, one in first.items()}
@@ -102,7 +102,7 @@ def _check_requests(played: Mapping[str, PlayedCase]) -> None:
     if not played or any(one.exchanges for one in played.values()):
         return
     first = next(iter(played.values()))
-    errors = [one.message for one in first.answer.outcome.errors]
+    errors = [error.message for error in first.answer.outcome.errors]
     ends = f"; in {first.case.name} it ends with: {errors[0]}" if errors else ""
     raise ProbeError(
         f"the client sent no request to the base URL of any of {len(played)} cases{ends}. "
@@ -172,7 +172,7 @@ class Judged:
     @property
     def wrong(self) -> tuple[Finding, ...]:
         """The mistakes."""
-        return tuple(one for one in self.findings if one.verdict == "wrong")
+        return tuple(finding for finding in self.findings if finding.verdict == "wrong")
 
     def differs(self, again: Judged) -> bool:
         """Whether other rules were broken the second time."""
@@ -181,15 +181,19 @@ class Judged:
     def confirmed(self, second: Judged, third: Judged | None) -> Judged:
         """What most times say. The log is that of the last time with all mistakes that count."""
         times = [self, second] if third is None else [self, second, third]
-        counts = Counter(rule for one in times for rule in {found.rule for found in one.wrong})
+        counts = Counter(rule for time in times for rule in {found.rule for found in time.wrong})
         certain = {rule for rule, count in counts.items() if count > 1}
         shown = next(
-            (one for one in reversed(times) if certain <= {found.rule for found in one.wrong}),
+            (time for time in reversed(times) if certain <= {found.rule for found in time.wrong}),
             second,
         )
-        kept = [one for one in shown.findings if one.verdict != "wrong" or one.rule in certain]
+        kept = [
+            finding
+            for finding in shown.findings
+            if finding.verdict != "wrong" or finding.rule in certain
+        ]
         once = {
-            found.rule: found for one in times for found in one.wrong if found.rule not in certain
+            found.rule: found for time in times for found in time.wrong if found.rule not in certain
         }
         judged = {found.rule for found in kept}
         kept += [replace(one, verdict="right") for one in once.values() if one.rule not in judged]
@@ -212,17 +216,17 @@ def _rows(judged: Judged, setting: Setting | None) -> Iterator[CaseResult]:
     case = judged.played.case
     reproduce = () if setting is None else (check_command(setting, case.name),)
     once = {one.rule: one.text for one in judged.unconfirmed}
-    for one in judged.findings:
-        wrong = one.verdict == "wrong"
+    for finding in judged.findings:
+        wrong = finding.verdict == "wrong"
         yield rule_line(
-            f"{case.name}:{one.rule}",
-            one.rule,
-            one.verdict,
-            (one.text,) if wrong else (),
+            f"{case.name}:{finding.rule}",
+            finding.rule,
+            finding.verdict,
+            (finding.text,) if wrong else (),
             reaction="either",
-            reason="" if wrong else one.text,
+            reason="" if wrong else finding.text,
             reproduce=reproduce if wrong else (),
-            unconfirmed=once.get(one.rule, ""),
+            unconfirmed=once.get(finding.rule, ""),
         )
 
 

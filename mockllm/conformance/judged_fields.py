@@ -96,7 +96,7 @@ def _keys_changed(case: Case) -> set[str]:
     if len(events) != len(plain):
         return set()
     pairs = zip(events, plain, strict=True)
-    return {key for (one, _), (other, _) in pairs for key in _differing(one, other)}
+    return {key for (event, _), (other, _) in pairs for key in _differing(event, other)}
 
 
 def _differing(one: Any, other: Any) -> Iterator[str]:

@@ -116,8 +116,8 @@ class _Judging:
     def __init__(self, report: Report, runner: AnsweredCases, measurement: Measurement) -> None:
         self._report, self._runner, self._measurement = report, runner, measurement
         self._failures: dict[str, list[Failure]] = defaultdict(list)
-        for one in report.failures:
-            self._failures[name_of(one.case)].append(one)
+        for failure in report.failures:
+            self._failures[name_of(failure.case)].append(failure)
         self._excused = {name_of(one.case): one.reason for one in report.excused}
         self._frames = AdapterFrames(runner.hello.client.adapter, measurement.setting.command)
 
@@ -125,7 +125,7 @@ class _Judging:
     def results(self) -> Iterable[Result]:
         """The results of the report, and those of plain forms that fail and are no cases."""
         yield from self._report.results
-        known = {name_of(one.case) for one in self._report.results}
+        known = {name_of(result.case) for result in self._report.results}
         for name, failures in self._failures.items():
             if name not in known:
                 case = failures[0].case
@@ -141,7 +141,7 @@ class _Judging:
 
     def _not_judged(self, case: Case, judgement: Judgement) -> tuple[str, ...]:
         """The fields that were not judged; those that are lost in a crash are not meant."""
-        if any(one.crash for one in self._runner.answers[case.name].outcome.errors):
+        if any(error.crash for error in self._runner.answers[case.name].outcome.errors):
             ignored = self._measurement.policy.ignore | self._runner.hello.unsupported
             return unjudged(case, ignored, ())
         return unjudged(case, self._absent(case), judgement.not_judged)
@@ -157,7 +157,9 @@ class _Judging:
             verdict=judgement.verdict,
             quirk=case.quirk,
             reaction=case.reaction,
-            differences=tuple(dict.fromkeys(one.description for one in judgement.differences)),
+            differences=tuple(
+                dict.fromkeys(difference.description for difference in judgement.differences)
+            ),
             exception=_exception(answer, judgement),
             reason=_tolerated(case, judgement),
             not_judged=self._not_judged(case, judgement),
@@ -222,8 +224,8 @@ _IN_ADAPTER = (
 
 def _counted(differences: Sequence[Difference], failures: Sequence[Failure]) -> list[Difference]:
     """The differences that the plain form of a case does not have."""
-    texts = {text for one in failures for text in one.descriptions}
-    return [one for one in differences if one.description in texts]
+    texts = {text for failure in failures for text in failure.descriptions}
+    return [difference for difference in differences if difference.description in texts]
 
 
 def _judged_or_not(row: CaseResult, case: Case) -> CaseResult:
@@ -280,7 +282,7 @@ def json_value(value: Any) -> Any:
 
 
 def _quirks(cases: Iterable[CaseResult]) -> dict[str, QuirkInfo]:
-    return {name: _info(name) for name in dict.fromkeys(one.quirk for one in cases) if name}
+    return {name: _info(name) for name in dict.fromkeys(case.quirk for case in cases) if name}
 
 
 def _info(name: str) -> QuirkInfo:

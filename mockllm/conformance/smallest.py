@@ -37,15 +37,15 @@ def with_smallest(
     Args:
         limit: seconds for each; what was found until then is the result.
     """
-    failed = {one.case for one in results.cases if one.failed}
+    failed = {case.case for case in results.cases if case.failed}
     found: dict[str, Smallest] = {}
     for invariant, failures in report.broken().items():
-        first = next((one for one in failures if name_of(one.case) in failed), None)
+        first = next((failure for failure in failures if name_of(failure.case) in failed), None)
         if first is not None and name_of(first.case) not in found:
             progress(invariant)
             search = _Search(first, runner, policy, results.level, time.monotonic() + limit)
             found[name_of(first.case)] = search.smallest()
-    cases = tuple(replace(one, smallest=found.get(one.case)) for one in results.cases)
+    cases = tuple(replace(case, smallest=found.get(case.case)) for case in results.cases)
     return replace(results, cases=cases)
 
 
@@ -81,7 +81,7 @@ class _Search:
 
     def _fails(self, case: Case) -> bool:
         report = examine_outcomes(self._reply, [case], self._policy)
-        return any(one.invariant == self._failure.invariant for one in report.failures)
+        return any(failure.invariant == self._failure.invariant for failure in report.failures)
 
     def _reply(self, case: Case) -> tuple[Outcome, frozenset[str]]:
         answer = self._runner.answer(case)

@@ -91,7 +91,7 @@ def _entries(value: Any, path: Path) -> list[tuple[Any, bool]]:
     for section, agui in ((value, False), (value.get("llm"), False), (value.get("agui"), True)):
         match section:
             case {"fixtures": list(fixtures)}:
-                found += [(one, agui) for one in fixtures]
+                found += [(fixture, agui) for fixture in fixtures]
             case {"fixtures": str(other)}:
                 raise UsageError(f"{path} only names the file of its fixtures: import {other!r}")
     if not found:
@@ -221,7 +221,11 @@ def _drafts(groups: Iterable[_Group], used_names: Container[str]) -> Iterator[Dr
         fixtures = sorted(group.fixtures, key=lambda one: one.position)
         playable = list(dropwhile(lambda one: one.position[1], fixtures))
         reason = "it answers the result of a call that no fixture here makes"
-        skipped = [Line(one.source, "skipped", reason) for one in fixtures if one not in playable]
+        skipped = [
+            Line(fixture.source, "skipped", reason)
+            for fixture in fixtures
+            if fixture not in playable
+        ]
         if not playable:
             yield Draft(None, report=tuple(skipped))
             continue
@@ -246,14 +250,14 @@ def _turns(fixtures: Sequence[_Fixture], name: str) -> tuple[tuple[m.TurnSpec, .
     turns: list[m.TurnSpec] = []
     report: list[Line] = []
     failures: tuple[m.Http, ...] = ()
-    for one in fixtures:
-        lost = f"; not kept: {', '.join(one.lost)}" if one.lost else ""
+    for fixture in fixtures:
+        lost = f"; not kept: {', '.join(fixture.lost)}" if fixture.lost else ""
         description = f"turn {len(turns) + 1} of {name}{lost}"
-        report.append(Line(one.source, "neutral", description, name, len(turns)))
-        if one.spec.http is not None and one is not fixtures[-1]:
-            failures += (one.spec.http,)
+        report.append(Line(fixture.source, "neutral", description, name, len(turns)))
+        if fixture.spec.http is not None and fixture is not fixtures[-1]:
+            failures += (fixture.spec.http,)
             continue
-        turns.append(replace(one.spec, attempts=failures))
+        turns.append(replace(fixture.spec, attempts=failures))
         failures = ()
     return tuple(turns), report
 

@@ -273,7 +273,7 @@ def _existing_keys(folder: Folder, scenarios: Iterable[Scenario]) -> Iterator[tu
 
 def _key(method: str, url: str, request_body: bytes, chunks: Iterable[TimedBytes]) -> bytes:
     """A key that is equal for exchanges with the same request and the same body."""
-    body = b"".join(one.data for one in chunks)
+    body = b"".join(chunk.data for chunk in chunks)
     parts = (f"{method} {url}".encode(), request_body, body)
     return b"".join(sha256(part).digest() for part in parts)
 

@@ -46,7 +46,7 @@ _MODEL = "mock-model"
 
 def cassette(exchanges: Iterable[Captured]) -> str:
     """The YAML text of a cassette, version 1, as vcrpy reads it."""
-    interactions = [_interaction(one) for one in exchanges]
+    interactions = [_interaction(exchange) for exchange in exchanges]
     text = _dumped(interactions, allow_unicode=True)
     # PyYAML writes these line breaks of YAML 1.1 as they are, and reads them as spaces.
     return _dumped(interactions, allow_unicode=False) if _BREAKS.search(text) else text
@@ -140,7 +140,7 @@ def exchanges(scenario: m.Scenario, api: m.Api | None = None) -> list[Captured]:
         tapes = [*(_tape(one.recorded) for one in tried), recorded[position]]
         exchanges = list(zip(client.turn(position), tapes, strict=True))
         if position >= begin:
-            found += [_recorded(tape, api, one) or one for one, tape in exchanges]
+            found += [_recorded(tape, api, exchange) or exchange for exchange, tape in exchanges]
     return found
 
 

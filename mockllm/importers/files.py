@@ -59,7 +59,7 @@ def _iterated(fields: dict[Any, Any]) -> bytes:
 
 
 def _joined(chunks: list[Any]) -> bytes:
-    return b"".join(one if isinstance(one, bytes) else str(one).encode() for one in chunks)
+    return b"".join(chunk if isinstance(chunk, bytes) else str(chunk).encode() for chunk in chunks)
 
 
 # Among them what vcrpy itself writes with a tag of Python (vcr/serializers/yamlserializer.py, 9.4):

@@ -135,7 +135,7 @@ class _File:
         if b"#" in self._data[start:end]:
             self._note(call, "pytest.mark.vcr with a comment in it: convert it by hand")
             return
-        modes = [one for one in call.keywords if one.arg == "record_mode"]
+        modes = [keyword for keyword in call.keywords if keyword.arg == "record_mode"]
         mode = _constant(modes[0].value) if modes else _DEFAULT_MODE
         if mode not in (*_MODES, _DEFAULT_MODE):
             self._note(call, "pytest.mark.vcr with a record_mode that only the run knows: convert "

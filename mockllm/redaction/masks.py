@@ -87,7 +87,8 @@ def masked_messages(
     path = target.partition("?")[0]
     known = KnownSecrets(values)
     return tuple(
-        _masked_message(one.replace(path, masked_url(path)), values, known) for one in messages
+        _masked_message(message.replace(path, masked_url(path)), values, known)
+        for message in messages
     )
 
 

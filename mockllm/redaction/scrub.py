@@ -207,8 +207,8 @@ def _at(name: str, text: str, found: Iterable[tuple[int, str]]) -> list[FoundSec
 
 def _each(findings: Iterable[FoundSecret]) -> tuple[FoundSecret, ...]:
     by_position: dict[tuple[int, int], FoundSecret] = {}
-    for one in findings:
-        by_position.setdefault((one.line, one.column), one)
+    for finding in findings:
+        by_position.setdefault((finding.line, finding.column), finding)
     return tuple(sorted(by_position.values()))
 
 

@@ -146,8 +146,8 @@ def _changed_request(file: str, before: _Files, after: _Files) -> RequestKey | N
 def _orders(nodes: Sequence[_RecordedNode]) -> list[int]:
     """The number of each recording among those of the same request: requests that differed only in
     their secrets are the same now."""
-    changed = {one.request for one in nodes if one.request != one.before}
-    orders = [one.order for one in nodes]
+    changed = {node.request for node in nodes if node.request != node.before}
+    orders = [node.order for node in nodes]
     numbers: Counter[RequestKey] = Counter()
     for index in sorted(range(len(nodes)), key=lambda index: nodes[index].order):
         request = nodes[index].request

@@ -467,7 +467,7 @@ def _sample_notes(decision: Decision, recorded: RecordedAnswer | None) -> tuple[
     if recorded is not None and recorded.answer is not None:
         return ()
     spec = decision.spec
-    tries = (one.reply.reply for one in spec.attempts if one.reply is not None)
+    tries = (attempt.reply.reply for attempt in spec.attempts if attempt.reply is not None)
     if not any(AutoPart() in reply for reply in (spec.reply, *tries)):
         return ()
     from mockllm.replay.auto.autoreply import sample_notes

@@ -65,7 +65,7 @@ class ResilienceSuite(RuleSuite):
         raise NotImplementedError(f"give {type(self).__name__} a method run(base_url, case)")
 
     def _examined(self, request: pytest.FixtureRequest) -> FaultCheck:
-        cases = [one for one in fault_cases(self.api) if self._is_chosen(one)]
+        cases = [case for case in fault_cases(self.api) if self._is_chosen(case)]
         if not cases:
             raise UsageError(f"only: no case has one of the names {', '.join(self.only)}")
         with ServerThread([], ServerOptions(grace=0)) as thread:
@@ -81,9 +81,9 @@ class ResilienceSuite(RuleSuite):
         lines = [f"{len(found.plays)} cases with faults"]
         lines += filter(None, (self._not_judged(rule, found) for rule in RESILIENCE))
         lines += [
-            f"{one.case}: seen once in three times: {one.unconfirmed}"
-            for one in found.cases
-            if one.unconfirmed
+            f"{case.case}: seen once in three times: {case.unconfirmed}"
+            for case in found.cases
+            if case.unconfirmed
         ]
         return "\n".join(lines)
 
@@ -102,7 +102,7 @@ class ResilienceSuite(RuleSuite):
 
 
 def _of_rule(rule: str, found: FaultCheck) -> list[CaseResult]:
-    return [one for one in found.cases if one.group == rule]
+    return [case for case in found.cases if case.group == rule]
 
 
 def _most_common(reasons: Counter[str]) -> str:

@@ -85,9 +85,9 @@ _USUAL_EVENT = 400
 
 def _count_fragments(turn: TurnSpec) -> int:
     parts = [
-        one
+        call
         for part in turn.reply
-        for one in (part.calls if isinstance(part, ParallelPart) else (part,))
+        for call in (part.calls if isinstance(part, ParallelPart) else (part,))
     ]
     splits = (getattr(part, "split", None) for part in parts)
     return sum(len(split) for split in splits if isinstance(split, tuple))

@@ -73,7 +73,7 @@ def case_specs(
     if not quirks:
         return
     used = {spec.scenario.name for spec in users}
-    kit = (_renamed(one, used) for one in (NOT_OFFERED, *kit_scenarios(api)))
+    kit = (_renamed(scenario, used) for scenario in (NOT_OFFERED, *kit_scenarios(api)))
     kit_specs = list(_plain_specs(kit, api))
     yield from _with_variations(kit_specs, min(variations, _KIT_VARIATIONS), seed, level)
     for form in forms(api, QUIRKS.values()):

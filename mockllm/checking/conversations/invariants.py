@@ -172,7 +172,7 @@ def _altered_retry(step: Step) -> Violations:
 
 def _results_and_calls(trip: RoundTrip) -> tuple[object, ...]:
     """The results and calls of a round trip, in an order that does not depend on the request."""
-    results = [(one.call_id, one.name, one.text, one.error) for one in trip.results]
+    results = [(result.call_id, result.name, result.text, result.error) for result in trip.results]
     return sorted(results), sorted((c.id, c.name, c.arguments) for c in trip.echoes)
 
 

@@ -78,8 +78,12 @@ class Verification:
             "good": self.good,
             "verdict": self.verdict,
             "violations": [
-                {"invariant": one.invariant, "exchange": one.exchange, "message": one.message}
-                for one in self.violations
+                {
+                    "invariant": violation.invariant,
+                    "exchange": violation.exchange,
+                    "message": violation.message,
+                }
+                for violation in self.violations
             ],
             "unplayed": [{"scenario": name, "turn": index} for name, index in self.unplayed],
             "unmatched": list(self.unmatched),
@@ -149,15 +153,15 @@ def verify(
     return Verification(
         tuple(sorted(kept, key=lambda one: one.exchange or 0)),
         () if allow_unplayed else tuple(session.unplayed(scenarios)),
-        tuple(one.number for one in journal if one.outcome in _UNMATCHED),
-        tuple(one.number for one in journal if one.outcome == "invalid"),
-        tuple(one.number for one in journal if _is_not_judged(one)),
+        tuple(entry.number for entry in journal if entry.outcome in _UNMATCHED),
+        tuple(entry.number for entry in journal if entry.outcome == "invalid"),
+        tuple(entry.number for entry in journal if _is_not_judged(entry)),
         session.dropped,
         session.forgotten,
         session.evicted,
-        tuple(one.number for one in journal if one.fault_missed),
+        tuple(entry.number for entry in journal if entry.fault_missed),
         session.gaps,
-        tuple(one.number for one in journal if one.outcome == "failed"),
+        tuple(entry.number for entry in journal if entry.outcome == "failed"),
     )
 
 

@@ -169,7 +169,9 @@ def _dropped_text(trip: RoundTrip) -> Iterator[tuple[str, str]]:
     """
     if not trip.echoes or trip.stored or trip.text.strip() or not trip.answers:
         return
-    texts = [one.turn.text for one in trip.answers if one.clear and one.turn is not None]
+    texts = [
+        answer.turn.text for answer in trip.answers if answer.clear and answer.turn is not None
+    ]
     if len(texts) == len(trip.answers) and all(text.strip() for text in texts):
         yield (
             "text-in-history",

@@ -103,7 +103,7 @@ class _Recording:
         delta = self._probe.feed(*arguments)
         calls: Any = Outcome.of(tool_calls=delta.tool_calls if isinstance(delta, Delta) else ())
         if isinstance(calls.tool_calls, tuple):
-            self.handed_on += [one for one in calls.tool_calls if isinstance(one, Call)]
+            self.handed_on += [call for call in calls.tool_calls if isinstance(call, Call)]
 
     def close(self) -> None:
         close = getattr(self._probe, "close", None)

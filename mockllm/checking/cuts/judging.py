@@ -84,7 +84,7 @@ def why_not_judged(rule: str, whole: Prefix, answer: CutAnswer) -> str:
     answer = answer.normalised
     # Malformed arguments may be reported, left out or kept: that is a matter of the policy.
     malformed = is_malformed(whole.case)
-    failed = next((one for one in answer.outcome.errors if one.crash or not malformed), None)
+    failed = next((error for error in answer.outcome.errors if error.crash or not malformed), None)
     if failed is not None:
         return f"the client fails at the whole stream, too: {printable(failed.message)}"
     if malformed or rule == "cut-reported":
@@ -100,7 +100,7 @@ def why_not_judged(rule: str, whole: Prefix, answer: CutAnswer) -> str:
 
 def _unreported(prefix: Prefix, answer: CutAnswer, whole_text: Any) -> Iterator[str]:
     outcome = answer.outcome
-    reported = answer.outcome.partial or any(not one.crash for one in outcome.errors)
+    reported = answer.outcome.partial or any(not error.crash for error in outcome.errors)
     if not reported and not outcome.errors:
         yield f"no error is reported; the client has {describe(outcome)}"
     elif not reported:

@@ -130,7 +130,9 @@ class _Seen:
         self._case = case
         self._body = b"".join(case.chunks)
         self._events = seen_events(PROTOCOLS[case.api], self._body)
-        self._whole_at = [one.begin + len(self._block(one).rstrip(b"\r\n")) for one in self._events]
+        self._whole_at = [
+            event.begin + len(self._block(event).rstrip(b"\r\n")) for event in self._events
+        ]
         self._calls = list(_calls(case.api, self._events))
 
     def _block(self, event: SeenEvent) -> bytes:
@@ -139,12 +141,14 @@ class _Seen:
     def event_ends(self) -> dict[int, Place]:
         """The size of each prefix that ends with an event."""
         found: dict[int, Place] = {0: "before-first-event"}
-        found |= {one.end: "between-events" for one in self._events if one.end < len(self._body)}
+        found |= {
+            event.end: "between-events" for event in self._events if event.end < len(self._body)
+        }
         return found
 
     def middles(self) -> dict[int, Place]:
         """The size of each prefix that ends in the middle of an event."""
-        return {one.middle: "inside-event" for one in self._events}
+        return {event.middle: "inside-event" for event in self._events}
 
     def places(self) -> dict[int, Place]:
         """The size of each prefix that ends at a place that matters."""
@@ -179,7 +183,7 @@ class _Seen:
 
     def prefix(self, size: int, place: Place) -> Prefix:
         """The prefix of so many bytes."""
-        dispatched = [one for one in self._events if one.end <= size]
+        dispatched = [event for event in self._events if event.end <= size]
         count = sum(at <= size for at in self._whole_at)
         received = self._events[:count]
         begun, ended = self._calls[count]

@@ -64,12 +64,12 @@ class Attribution:
     @property
     def by_exception(self) -> bool:
         """Whether an exception or error of the client is one of the differences."""
-        return any(one.field in EXCEPTIONS for one in self.differences)
+        return any(difference.field in EXCEPTIONS for difference in self.differences)
 
     @property
     def descriptions(self) -> tuple[str, ...]:
         """What differs, for reports."""
-        return tuple(dict.fromkeys(one.description for one in self.differences))
+        return tuple(dict.fromkeys(difference.description for difference in self.differences))
 
 
 _OTHER_THAN_CALLS = frozenset(
@@ -106,7 +106,7 @@ def attribute(
     variations: list[AttributedDifference] = []
     for case, differences, known in judged:
         if case.plain is None:
-            plain += [_of_plain(case, one) for one in differences]
+            plain += [_of_plain(case, difference) for difference in differences]
             continue
         new = _new(differences, known)
         if not new:
@@ -116,11 +116,11 @@ def attribute(
         variations += _of_variation(case, of_variation, forms)
     plain = fewest_names(plain)
     names = {one.invariant for one in plain}
-    quirks = [as_known(one, names) for one in quirks]
-    names |= {one.invariant for one in quirks if not one.secondary}
-    quirks = beside_exceptions([as_known_exception(one, names) for one in quirks])
-    names |= {one.invariant for one in quirks}
-    variations = beside_exceptions([as_known(one, names) for one in variations])
+    quirks = [as_known(quirk, names) for quirk in quirks]
+    names |= {quirk.invariant for quirk in quirks if not quirk.secondary}
+    quirks = beside_exceptions([as_known_exception(quirk, names) for quirk in quirks])
+    names |= {quirk.invariant for quirk in quirks}
+    variations = beside_exceptions([as_known(variation, names) for variation in variations])
     return list(_grouped([*plain, *variations, *quirks]))
 
 
@@ -138,7 +138,11 @@ def _grouped(items: Iterable[AttributedDifference]) -> Iterator[Attribution]:
 
 def _new(differences: Sequence[Difference], known: Sequence[Difference]) -> list[Difference]:
     """The differences that the plain form does not have."""
-    return [one for one in differences if not any(_explains(other, one) for other in known)]
+    return [
+        difference
+        for difference in differences
+        if not any(_explains(other, difference) for other in known)
+    ]
 
 
 def _explains(known: Difference, one: Difference) -> bool:

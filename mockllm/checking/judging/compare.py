@@ -214,10 +214,10 @@ def _calls_under_policy(case: Case, got: Outcome, policy: Policy) -> tuple[tuple
     if policy.malformed == "keep" and len(have) == len(expected):
         pairs = zip(expected, have, strict=True)
         kept = tuple(
-            replace(want, arguments=one.arguments, raw_arguments=NOT_KEPT)
-            if isinstance(one.arguments, str)
+            replace(want, arguments=call.arguments, raw_arguments=NOT_KEPT)
+            if isinstance(call.arguments, str)
             else want
-            for want, one in pairs
+            for want, call in pairs
         )
         return kept, "arguments that do not parse are kept as text"
     return expected, ""

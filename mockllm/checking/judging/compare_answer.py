@@ -59,7 +59,7 @@ def _doubted(found: list[Difference], got: Outcome) -> list[Difference]:
     """The differences of calls; a name or an id is not conclusive where calls are put together
     wrongly, since it may be that of another call."""
     calls = [one for one in found if one.subject == "tool_calls"]
-    wrong = [one for one in calls if not one.conclusive]
+    wrong = [call for call in calls if not call.conclusive]
     if not wrong and not got.errors:
         return found
     causes = tuple(name for one in wrong[:1] for name in (one.invariant, *one.alternatives))
@@ -80,8 +80,8 @@ def _beside_errors(
     if calls and _names_a_call(case, got):
         # An error that names a call: what is wrong with the call is its likely cause.
         errors = [
-            one if one.field == "crash" or one.conclusive else _caused_by(one, calls[0])
-            for one in errors
+            error if error.field == "crash" or error.conclusive else _caused_by(error, calls[0])
+            for error in errors
         ]
     return [*errors, *rest]
 

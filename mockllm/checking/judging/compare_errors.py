@@ -60,9 +60,9 @@ def from_error(
     yield from _incomplete_calls(case, got, invariant)
     yield from _texts_before_error(case, got, policy)
     yield from (
-        one
-        for one in identity_differences(case, got, policy)
-        if getattr(got, one.field) is not None
+        difference
+        for difference in identity_differences(case, got, policy)
+        if getattr(got, difference.field) is not None
     )
 
 
@@ -82,14 +82,14 @@ def _service_message(case: Case, got: Outcome, policy: Policy) -> Iterator[Diffe
     for trouble in case.expected.errors:
         if trouble.kind != "stream_error" or not _is_stated(case, trouble.message):
             continue
-        if not any(trouble.message in one.message for one in got.errors):
-            reported = "; ".join(printable(one.message) for one in got.errors)
+        if not any(trouble.message in error.message for error in got.errors):
+            reported = "; ".join(printable(error.message) for error in got.errors)
             description = (
                 f"the error has not the service's message {format_value(trouble.message)}; "
                 f"it is {format_value(reported)}"
             )
             # A client may have raised because of something else in the same chunk.
-            raised = any(one.raised for one in got.errors)
+            raised = any(error.raised for error in got.errors)
             others = ("finish-and-usage", "null-tolerant", "unknown-event") if raised else ()
             yield Difference("error_message", description, "error-ends", alternatives=others)
 
@@ -116,7 +116,7 @@ def _unnamed(case: Case, got: Outcome) -> Iterator[Difference]:
             return
         if re.search(r"\bids?\b|\d", trouble.message) or any(n in trouble.message for n in names):
             return
-    reported = "; ".join(printable(one.message) for one in got.errors)
+    reported = "; ".join(printable(error.message) for error in got.errors)
     description = f"no error names the call without an id: {format_value(reported)}"
     yield Difference("errors", description, "missing-id", conclusive=True)
 

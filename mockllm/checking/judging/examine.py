@@ -71,11 +71,11 @@ class _Examination:
 
     def report(self, skipped: Iterable[str] = ()) -> Report:
         """The report on all cases."""
-        check_allowed(self.policy.allow, (one.case.name for one in self.results))
-        counts = {name for one in self.results for name in one.judgement.counts}
-        self.results = [_with_lost_counts(one, counts) for one in self.results]
+        check_allowed(self.policy.allow, (result.case.name for result in self.results))
+        counts = {name for result in self.results for name in result.judgement.counts}
+        self.results = [_with_lost_counts(result, counts) for result in self.results]
         excused = {id(one.case) for one in self.excused}
-        judged = [one for one in self.results if id(one.case) not in excused]
+        judged = [result for result in self.results if id(result.case) not in excused]
         judged += self._unlisted_plain_forms(judged)
         failed = [
             (one.case, self._explained(one), self._known(one.case))
@@ -93,7 +93,7 @@ class _Examination:
 
     def _unlisted_plain_forms(self, judged: Iterable[Result]) -> list[Result]:
         """The plain forms that fail and are no cases themselves: those of scenarios with `wire`."""
-        listed = {one.case.name for one in self.results}
+        listed = {result.case.name for result in self.results}
         forms = {
             one.case.plain.name: one.case.plain
             for one in judged
@@ -114,7 +114,7 @@ class _Examination:
             return found
         simple = simple_form(result.case)
         if simple is None or any(
-            one.subject == "tool_calls" for one in self._form(simple).differences
+            difference.subject == "tool_calls" for difference in self._form(simple).differences
         ):
             return found
         return tuple(_joined_wrongly(one) if _is_lost_call(one) else one for one in found)

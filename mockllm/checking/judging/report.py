@@ -108,7 +108,7 @@ class Report:
     @property
     def verdicts(self) -> dict[Verdict, int]:
         """How many cases have each verdict; those that were skipped are `not judged`."""
-        counts = Counter(one.judgement.verdict for one in self.results)
+        counts = Counter(result.judgement.verdict for result in self.results)
         counts["not judged"] += len(self.skipped)
         return {name: count for name, count in counts.items() if count}
 
@@ -116,16 +116,16 @@ class Report:
     def not_judged(self) -> Mapping[str, int]:
         """The fields that were not judged, each with the number of cases: the client has no place
         for them, or the policy ignores them."""
-        return Counter(name for one in self.results for name in one.judgement.not_judged)
+        return Counter(name for result in self.results for name in result.judgement.not_judged)
 
     def judges(self, invariant: str) -> bool:
         """Whether a field that an invariant is about was judged in any case."""
         fields = _FIELDS.get(invariant, ())
         return not fields or any(
-            name not in one.judgement.not_judged
-            for one in self.results
+            name not in result.judgement.not_judged
+            for result in self.results
             for name in fields
-            if _has(one.case, name)
+            if _has(result.case, name)
         )
 
     @property

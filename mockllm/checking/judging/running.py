@@ -172,7 +172,7 @@ def new_probe(factory: Factory, case: Case) -> Probe | ByteProbe:
     offer = getattr(probe, "offer", None)
     if offer is not None:
         try:
-            offer(tuple(Tool(one.name, one.description, one.parameters) for one in case.tools))
+            offer(tuple(Tool(tool.name, tool.description, tool.parameters) for tool in case.tools))
         except Exception as error:
             raise _cannot_run(error) from error
     return probe

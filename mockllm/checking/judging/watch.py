@@ -146,7 +146,7 @@ def _is_declared(delta: Any) -> bool:
         isinstance(delta.text, str)
         and isinstance(delta.reasoning, str)
         and isinstance(delta.tool_calls, tuple | list)
-        and all(isinstance(one, Call) for one in delta.tool_calls)
+        and all(isinstance(call, Call) for call in delta.tool_calls)
         and isinstance(delta.tool, tuple | list)
         and all(isinstance(one, Fragment) and isinstance(one.arguments, str) for one in delta.tool)
     )
@@ -222,7 +222,9 @@ def fragment_differences(case: Case, fragments: Sequence[Fragment]) -> Iterator[
     for index, call in enumerate(case.expected.tool_calls):
         if not isinstance(call.arguments, dict):
             continue
-        joined = "".join(one.arguments for one in fragments if _belongs(case, one, index, call))
+        joined = "".join(
+            fragment.arguments for fragment in fragments if _belongs(case, fragment, index, call)
+        )
         read = comparable(Call(call.name, joined)).arguments
         if canonical(read) != canonical(call.arguments):
             description = (

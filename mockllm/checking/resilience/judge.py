@@ -39,7 +39,7 @@ def judge(
         outcomes: what it has after each request of its user, in their order; at least one.
     """
     # Other requests, such as for a list of models, are no tries.
-    tries = [one for one in exchanges if one.outcome != "unknown route"]
+    tries = [exchange for exchange in exchanges if exchange.outcome != "unknown route"]
     reason = _not_played(case, exchanges)
     play = _Play(case, tries, outcomes, policy)
     found: list[Finding] = []
@@ -186,7 +186,7 @@ def _no_useless_retry(play: _Play) -> Ruling:
 
 def _same(play: _Play) -> Ruling:
     pairs = pairwise(play.exchanges)
-    differences = [text for one, two in pairs if (text := different_requests(one, two))]
+    differences = [text for first, second in pairs if (text := different_requests(first, second))]
     if differences:
         return "wrong", differences[0]
     if len(play.exchanges) < 2:
@@ -196,7 +196,7 @@ def _same(play: _Play) -> Ruling:
 
 def _stall(play: _Play) -> Ruling:
     if not play.case.faults:  # a slow stream that still moves
-        gave_up = [one for one in play.exchanges if one.client_gone]
+        gave_up = [exchange for exchange in play.exchanges if exchange.client_gone]
         if play.idle_timeout < _SLOW:
             text = f"its idle timeout is {play.idle_timeout:g} s, too short for this stream"
             return "not judged", text
@@ -213,7 +213,7 @@ def _stall(play: _Play) -> Ruling:
     if play.idle_timeout > play.case.deadline / 2:
         text = f"its idle timeout of {play.idle_timeout:g} s is longer than the case"
         return "not judged", text
-    if not play.last.answered and any(one.client_gone for one in play.exchanges):
+    if not play.last.answered and any(exchange.client_gone for exchange in play.exchanges):
         return "not judged", "it gives up streams, and had not answered at its end"
     if not play.last.answered:
         text = f"it waits on after {play.case.deadline:g} s without a byte"
@@ -234,9 +234,9 @@ def _waited_too_long(play: _Play) -> float:
     """How long it waited for the next byte of a stream, where that is far above its idle timeout;
     otherwise 0."""
     waited = [
-        one.duration - one.struck
-        for one in play.exchanges
-        if one.client_gone and one.struck is not None
+        exchange.duration - exchange.struck
+        for exchange in play.exchanges
+        if exchange.client_gone and exchange.struck is not None
     ]
     longest = max(waited, default=0.0)
     return longest if longest > 2 * play.idle_timeout + 2 else 0.0
@@ -247,7 +247,7 @@ def _first_error(outcome: Outcome) -> str:
 
 
 def _cancel(play: _Play) -> Ruling:
-    gone = [one.duration for one in play.exchanges if one.client_gone]
+    gone = [exchange.duration for exchange in play.exchanges if exchange.client_gone]
     if gone and min(gone) < _SOON:
         return "right", ""
     if gone:
@@ -279,7 +279,7 @@ def _recovers(play: _Play) -> Ruling:
 
 
 def _isolated(play: _Play) -> Ruling:
-    if any(is_whole(play.case, one) for one in play.outcomes):
+    if any(is_whole(play.case, outcome) for outcome in play.outcomes):
         return "right", ""
     if len(play.outcomes) < play.case.requests:
         return "not judged", "the runner does not report both requests"

@@ -14,7 +14,7 @@ def is_whole(case: FaultCase, outcome: Outcome) -> bool:
     return (
         not outcome.errors
         and outcome.text == case.text
-        and _arguments(outcome) == [json.loads(one) for one in case.calls]
+        and _arguments(outcome) == [json.loads(call) for call in case.calls]
     )
 
 
@@ -49,7 +49,7 @@ def cut_reported(case: FaultCase, outcome: Outcome) -> Ruling:
 
 def call_not_executed(case: FaultCase, outcome: Outcome) -> Ruling:
     """A call of a stream that was cut is none, or is marked as partial."""
-    calls = [json.loads(one) for one in case.calls]
+    calls = [json.loads(call) for call in case.calls]
     handed = _arguments(outcome)
     if (
         not handed
@@ -90,19 +90,19 @@ def nothing_twice(case: FaultCase, outcome: Outcome) -> Ruling:
 
 def only_last_calls(case: FaultCase, outcome: Outcome) -> Ruling:
     """There is no call that the last try does not have."""
-    expected = [json.loads(one) for one in case.calls]
-    more = [one for one in _arguments(outcome) if one not in expected]
+    expected = [json.loads(call) for call in case.calls]
+    more = [argument for argument in _arguments(outcome) if argument not in expected]
     if outcome.errors:
         return "not judged", "it does not try again after output, and has an error"
     if more or len(_arguments(outcome)) > len(expected):
-        listed = ", ".join(json.dumps(one)[:80] for one in _arguments(outcome))
+        listed = ", ".join(json.dumps(argument)[:80] for argument in _arguments(outcome))
         return "wrong", f"it hands on calls with the arguments {listed}"
     return "right", ""
 
 
 def cause_named(case: FaultCase, outcome: Outcome) -> Ruling:
     """The kind of the error is that of the fault."""
-    known = [one for one in outcome.errors if is_kept(one.cause)]
+    known = [error for error in outcome.errors if is_kept(error.cause)]
     if not outcome.errors:
         return "not judged", "it reports no error, which other rules judge"
     if not known:

@@ -31,7 +31,7 @@ def plan_faults(options: CheckOptions) -> Plan:
     if options.rules:
         _check_judged(rules, cases)
     if options.limit is not None:
-        cases = [replace(one, deadline=options.limit) for one in cases]
+        cases = [replace(planned, deadline=options.limit) for planned in cases]
 
     def judge(line: ProgressLine, interrupted: Interruptible) -> Results:
         return _judge(options, cases, rules, line, interrupted)
@@ -80,7 +80,7 @@ def _rules(names: Sequence[str]) -> tuple[str, ...]:
 def _check_judged(rules: Sequence[str], cases: Sequence[FaultCase]) -> None:
     """Checks that each rule can be judged."""
     for rule in rules:
-        if not any(rule in one.rules for one in cases):
+        if not any(rule in case.rules for case in cases):
             raise UsageError(
                 f"--rule {rule}: none of the cases that --only names can judge it; leave out --only"
             )

@@ -116,7 +116,7 @@ class CheckOptions:
         if self.paths:
             found["scenarios"] = list(map(str, self.paths))
         if self.choices:
-            found["policy"] = dict(one.partition("=")[::2] for one in self.choices)
+            found["policy"] = dict(choice.partition("=")[::2] for choice in self.choices)
         return found
 
     @property
@@ -130,7 +130,7 @@ class CheckOptions:
         words += ["--level", self.level] if self.level != "bytes" else []
         words += ["--variations", str(self.variations)] if self.variations else []
         words += ["--seed", self.seed] if self.seed != "0" else []
-        words += [word for one in self.choices for word in ("--policy", one)]
+        words += [word for choice in self.choices for word in ("--policy", choice)]
         words += ["--limit", f"{self.limit:g}"] if self.limit is not None else []
         return Setting(self.command, tuple(words), tuple(map(str, self.paths)))
 
@@ -151,8 +151,8 @@ def read_policy(choices: Iterable[str]) -> Policy:
     """The policy of `KEY=VALUE` pairs; `ignore` takes names with commas between."""
     hints = get_type_hints(Policy)
     found: dict[str, Any] = {}
-    for one in choices:
-        key, _, value = one.partition("=")
+    for choice in choices:
+        key, _, value = choice.partition("=")
         if key == "ignore":
             found[key] = frozenset(filter(None, value.split(",")))
             _check_fields(found[key])
@@ -161,7 +161,7 @@ def read_policy(choices: Iterable[str]) -> Policy:
         elif key in _LITERALS and value in get_args(hints[key]):
             found[key] = value
         else:
-            raise UsageError(_no_policy(one, key, hints))
+            raise UsageError(_no_policy(choice, key, hints))
     return Policy(**found)
 
 

@@ -21,17 +21,17 @@ class AdapterFrames:
 
     def __init__(self, adapter: str, command: Sequence[str]) -> None:
         words = adapter.split() if adapter else [one for one in command if Path(one).is_file()]
-        self._files = {_base_name(one) for one in words}
+        self._files = {_base_name(word) for word in words}
 
     def of(self, answer: Answer, judgement: Judgement) -> str:
         """The innermost frame of the exception that makes a case fail, if it is in the adapter."""
-        if not any(one.field in ("crash", "errors") for one in judgement.differences):
+        if not any(difference.field in ("crash", "errors") for difference in judgement.differences):
             return ""
         return self.raised_in(answer)
 
     def raised_in(self, answer: Answer) -> str:
         """The innermost frame of the exception of an answer, if it is in the adapter."""
-        raised = (answer.raised, *(one.raised for one in answer.outcome.errors))
+        raised = (answer.raised, *(error.raised for error in answer.outcome.errors))
         first = next(filter(None, raised), "")
         file = _base_name(re.split(r":\d+", first)[0])
         return first if file and file in self._files else ""

@@ -85,7 +85,7 @@ class CaseSession:
         until = time.monotonic() + _GRACE
         while True:
             exchanges = self.exchanges()
-            if not any(one.in_use for one in exchanges) or time.monotonic() > until:
+            if not any(exchange.in_use for exchange in exchanges) or time.monotonic() > until:
                 return exchanges
             time.sleep(_LOOK)
 
@@ -200,7 +200,7 @@ def with_requests(answer: Answer, exchanges: Sequence[Exchange], url: str) -> An
     if not exchanges:
         reason = f"the client sent no request to {url}"
     else:
-        unplayed = next((one for one in exchanges if one.outcome != "played"), None)
+        unplayed = next((exchange for exchange in exchanges if exchange.outcome != "played"), None)
         if unplayed is None:
             return answer
         reason = f"{unplayed.method} {unplayed.path} was not answered from the case"

@@ -343,12 +343,12 @@ class RunnerProcesses:
     @property
     def restarts(self) -> int:
         """How often a process was started again, because it died or hung."""
-        return sum(one.restarts for one in self._processes)
+        return sum(process.restarts for process in self._processes)
 
     @property
     def unexplained(self) -> int:
         """How often a process died or hung, and no case does that alone."""
-        return sum(one.unexplained for one in self._processes)
+        return sum(process.unexplained for process in self._processes)
 
     @property
     def remarks(self) -> list[str]:
@@ -373,5 +373,5 @@ class RunnerProcesses:
 
     def close(self) -> None:
         """Ends the processes."""
-        for one in self._processes:
-            one.close()
+        for process in self._processes:
+            process.close()

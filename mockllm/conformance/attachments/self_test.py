@@ -97,12 +97,14 @@ def self_test(
             conversation.close_input()
             end_process(process, at_once=True)
         # Each once, as it came first.
-        return list({one.problem: one for one in reversed(conversation.problems)}.values())[::-1]
+        return list(
+            {problem.problem: problem for problem in reversed(conversation.problems)}.values()
+        )[::-1]
 
 
 def _messages(api: str, level: str, limit: float, stack: ExitStack) -> list[dict[str, Any]]:
     """A few cases of different kinds, with a field that version 1 does not have."""
-    samples = [one for one in SAMPLES.values() if one.plays_over(api)][: len(_IDS)]
+    samples = [sample for sample in SAMPLES.values() if sample.plays_over(api)][: len(_IDS)]
     found = list(plain_cases(samples, api))
     if level == "http":
         server = stack.enter_context(ServerThread([], ServerOptions(speed=0)))

@@ -25,7 +25,7 @@ def right_groups(results: Results) -> tuple[int, int]:
     judged = {
         group
         for group, cases in results.groups.items()
-        if any(one.failed or passes(one) for one in cases)
+        if any(case.failed or passes(case) for case in cases)
     }
     return sum(results.worst(group) is None for group in judged), len(judged)
 
@@ -41,7 +41,7 @@ def badge_svg(results: Results) -> str:
 
 
 def _colour(results: Results, judged: int) -> str:
-    costs = {one.cost for one in results.cases if one.failed}
+    costs = {case.cost for case in results.cases if case.failed}
     worst = next((cost for cost in COSTS if cost in costs), None)
     if worst is not None:
         return _COLOURS[worst]

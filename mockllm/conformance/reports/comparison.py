@@ -46,7 +46,7 @@ class Diff:
 
     def of(self, direction: Direction) -> list[Change]:
         """The changes in one direction."""
-        return [one for one in self.changes if one.direction == direction]
+        return [change for change in self.changes if change.direction == direction]
 
     @property
     def added_mistakes(self) -> list[CaseResult]:
@@ -57,17 +57,19 @@ class Diff:
     def unknown(self) -> bool:
         """Whether cases that were judged before are not judged now, or the two have no case in
         common."""
-        lost = any(_judged(one.old) and not _judged(one.new) for one in self.changes)
+        lost = any(_judged(change.old) and not _judged(change.new) for change in self.changes)
         return lost or bool(self.new.stopped) or len(self.added) == len(self.new.cases)
 
 
 def diff(old: Results, new: Results) -> Diff:
     """Compares two results of a client over the same API."""
-    before = {one.case: one for one in old.cases}
-    after = {one.case: one for one in new.cases}
+    before = {case.case: case for case in old.cases}
+    after = {case.case: case for case in new.cases}
     pairs = [(before[name], one) for name, one in after.items() if name in before]
     changes = [
-        Change(_direction(one, other), one, other) for one, other in pairs if _differ(one, other)
+        Change(_direction(before, after), before, after)
+        for before, after in pairs
+        if _differ(before, after)
     ]
     return Diff(
         old,
@@ -119,10 +121,10 @@ def _notes(old: Results, new: Results) -> Iterator[str]:
     for word, one in (("old", old), ("new", new)):
         if one.stopped:
             yield f"not all cases of the {word} results were judged: {one.stopped}"
-    streams = {one.case: one.stream for one in old.cases}
+    streams = {case.case: case.stream for case in old.cases}
     changed = sum(
-        None not in (one.stream, streams.get(one.case)) and streams[one.case] != one.stream
-        for one in new.cases
+        None not in (case.stream, streams.get(case.case)) and streams[case.case] != case.stream
+        for case in new.cases
     )
     if changed:
         yield f"{changed} of the cases have another stream now"

@@ -17,7 +17,7 @@ def junit_xml(results: Results, standing: Standing) -> str:
     passes. What the adapter raised is an error. What was not judged, is known, or comes with the
     plain form of the case is skipped, with the reason.
     """
-    cases = [_case(one, results, standing) for one in results.cases]
+    cases = [_case(case, results, standing) for case in results.cases]
     client = results.client
     suite = ET.Element(
         "testsuite",
@@ -55,7 +55,7 @@ def _facts(results: Results) -> Iterable[tuple[str, str]]:
 
 
 def _count(cases: Iterable[ET.Element], tag: str) -> str:
-    return str(sum(one.find(tag) is not None for one in cases))
+    return str(sum(case.find(tag) is not None for case in cases))
 
 
 def _case(case: CaseResult, results: Results, standing: Standing) -> ET.Element:

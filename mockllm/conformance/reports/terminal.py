@@ -31,9 +31,9 @@ def exit_code(results: Results, standing: Standing) -> int:
 
 def _is_unknown(results: Results) -> bool:
     """Whether nothing was judged, the adapter failed, or a rule of resilience was not judged."""
-    judged = any(one.failed or passes(one) or one.differences for one in results.cases)
-    adapter = any(one.verdict == "adapter" for one in results.cases)
-    cut = any(one.verdict == "not judged" and "@" in one.played for one in results.cases)
+    judged = any(case.failed or passes(case) or case.differences for case in results.cases)
+    adapter = any(case.verdict == "adapter" for case in results.cases)
+    cut = any(case.verdict == "not judged" and "@" in case.played for case in results.cases)
     rules = any(rule_verdict(cases) == "not judged" for cases in results.rules.values())
     return not judged or adapter or cut or rules
 
@@ -67,7 +67,7 @@ def _table(results: Results) -> Iterator[str]:
     rows: list[tuple[str, ...]] = [("GROUP", "CASES", "RIGHT", "WRONG", "OTHER", "WORST MISTAKE")]
     for group in sorted(groups, key=lambda name: order.get(name, len(order))):
         cases = groups[group]
-        right, wrong = sum(map(passes, cases)), sum(one.failed for one in cases)
+        right, wrong = sum(map(passes, cases)), sum(case.failed for case in cases)
         other = len(cases) - right - wrong
         counts = (str(number or "") for number in (len(cases), right, wrong, other))
         rows.append((group, *counts, results.worst(group) or ""))
@@ -80,7 +80,7 @@ def _table(results: Results) -> Iterator[str]:
 
 def _other(cases: Sequence[CaseResult]) -> Iterator[str]:
     """What the column OTHER counts."""
-    rest = [one for one in cases if not (one.failed or passes(one))]
+    rest = [case for case in cases if not (case.failed or passes(case))]
     counts = Counter(map(_why_other, rest))
     if counts:
         yield "OTHER: " + ", ".join(f"{count} {why}" for why, count in counts.items())
@@ -187,14 +187,14 @@ def _not_judged(results: Results) -> Iterator[str]:
 def _reasons(results: Results) -> Iterable[str]:
     if results.stopped:
         yield f"the remaining cases: {results.stopped}"
-    fields = Counter(name for one in results.cases for name in one.not_judged)
+    fields = Counter(name for case in results.cases for name in case.not_judged)
     for name, count in fields.most_common():
         cases = _count(count, "case")
         yield f"{name} in {cases}: the client has no place for it, or the policy ignores it"
     reasons = Counter(map(_reason, filter(_has_no_verdict, results.cases)))
     for reason, count in reasons.most_common():
         yield f"{_count(count, 'case')}: {reason}"
-    adapter = [one for one in results.cases if one.verdict == "adapter"]
+    adapter = [case for case in results.cases if case.verdict == "adapter"]
     if adapter:
         yield f"{_count(len(adapter), 'case')}, {adapter[0].case} first: {adapter[0].reason}"
 
@@ -211,7 +211,7 @@ def _reason(case: CaseResult) -> str:
 
 
 def _unconfirmed(results: Results) -> Iterator[str]:
-    once = [one for one in results.cases if one.unconfirmed]
+    once = [case for case in results.cases if case.unconfirmed]
     if once:
         yield ""
         yield "SEEN ONCE in three times, so not counted"

@@ -220,14 +220,14 @@ class Results:
     @property
     def verdicts(self) -> dict[Verdict, int]:
         """How many cases have each verdict."""
-        return dict(Counter(one.verdict for one in self.cases))
+        return dict(Counter(case.verdict for case in self.cases))
 
     @property
     def groups(self) -> dict[str, list[CaseResult]]:
         """The cases of each group, in the order in which groups first occur."""
         found: dict[str, list[CaseResult]] = {}
-        for one in self.cases:
-            found.setdefault(one.group, []).append(one)
+        for case in self.cases:
+            found.setdefault(case.group, []).append(case)
         return found
 
     def worst(self, group: str) -> Cost | None:
@@ -253,8 +253,8 @@ def rule_verdict(cases: Sequence[CaseResult]) -> Verdict:
     One mistake breaks it. It is kept where it was judged in at least half of the cases: a few easy
     ones say little of the others.
     """
-    right, unknown = sum(map(passes, cases)), sum(_is_unknown(one) for one in cases)
-    if any(one.failed for one in cases):
+    right, unknown = sum(map(passes, cases)), sum(_is_unknown(case) for case in cases)
+    if any(case.failed for case in cases):
         return "wrong"
     if right and right >= unknown:
         return "right"

@@ -45,7 +45,7 @@ class KnownList:
 
     def find(self, case: str) -> Known | None:
         """The first line that lists a case."""
-        return next((one for one in self.lines if one.matches(case)), None)
+        return next((line for line in self.lines if line.matches(case)), None)
 
 
 def read_known(path: str | os.PathLike[str], *, missing: bool = False) -> KnownList:
@@ -86,12 +86,12 @@ def check_patterns(known: KnownList, cases: Iterable[str]) -> None:
         cases: the names of all cases that there are, whether they are run or not.
     """
     names = list(cases)
-    for one in known.lines:
-        if one.pattern and not any(map(one.matches, names)):
-            near = get_close_matches(one.pattern, names, n=1)
+    for line in known.lines:
+        if line.pattern and not any(map(line.matches, names)):
+            near = get_close_matches(line.pattern, names, n=1)
             hint = f"did you mean {near[0]}?" if near else "remove the line"
             raise UsageError(
-                f"{known.path}:{one.line}: there is no case {one.pattern!r} among {len(names)}; "
+                f"{known.path}:{line.line}: there is no case {line.pattern!r} among {len(names)}; "
                 f"{hint}"
             )
 
@@ -118,12 +118,12 @@ class Standing:
     def of(cls, cases: Iterable[CaseResult], failing: KnownList, flaky: KnownList) -> Standing:
         """The comparison of results with both lists."""
         found: dict[str, list[CaseResult]] = {"new": [], "listed": [], "flaky": [], "passing": []}
-        for one in cases:
-            known, maybe = failing.find(one.case), flaky.find(one.case)
-            if one.failed:
-                found["listed" if known else "flaky" if maybe else "new"].append(one)
-            elif known and not maybe and passes(one):
-                found["passing"].append(one)
+        for case in cases:
+            known, maybe = failing.find(case.case), flaky.find(case.case)
+            if case.failed:
+                found["listed" if known else "flaky" if maybe else "new"].append(case)
+            elif known and not maybe and passes(case):
+                found["passing"].append(case)
         return cls(
             tuple(found["new"]),
             tuple(found["listed"]),

@@ -55,7 +55,7 @@ def logged(exchanges: Sequence[Exchange]) -> tuple[LoggedRequest, ...]:
     if not exchanges:
         return ()
     begin = exchanges[0].clock
-    ports = list(dict.fromkeys(one.connection for one in exchanges))
+    ports = list(dict.fromkeys(exchange.connection for exchange in exchanges))
     return tuple(
         LoggedRequest(
             number=number,

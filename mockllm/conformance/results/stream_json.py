@@ -25,7 +25,7 @@ def writes_to_json(writes: Sequence[bytes]) -> dict[str, Any]:
     """The fields of a stream that hold its bytes."""
     if sum(map(len, writes)) <= _LONGEST_TEXT:
         try:
-            return {"writes": [one.decode() for one in writes]}
+            return {"writes": [write.decode() for write in writes]}
         except UnicodeDecodeError:
             pass  # bytes that are no UTF-8, or a character that is cut
     packed = gzip.compress(b"".join(writes), mtime=0)
@@ -37,9 +37,9 @@ def writes_from_json(value: dict[str, Any]) -> tuple[bytes, ...]:
     """The writes of a stream."""
     if "writes" in value:
         texts = value["writes"]
-        if not isinstance(texts, list) or not all(isinstance(one, str) for one in texts):
+        if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
             raise ValueError("writes must be a list of strings")
-        return tuple(one.encode() for one in texts)
+        return tuple(text.encode() for text in texts)
     sizes = _sizes(value.get("sizes"))
     return _split(_unpacked(value.get("gzip"), sizes), sizes)
 

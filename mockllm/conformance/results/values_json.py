@@ -35,10 +35,10 @@ def results_from_json(value: object) -> Results:
 
 def _object(value: Any) -> dict[str, Any]:
     found = writes_to_json(value.writes) if isinstance(value, Stream) else {}
-    for one in fields(value):
-        item = getattr(value, one.name)
-        if item != _default(one) and one.name != "writes":
-            found[one.name] = _value(item)
+    for field in fields(value):
+        item = getattr(value, field.name)
+        if item != _default(field) and field.name != "writes":
+            found[field.name] = _value(item)
     return found
 
 
@@ -69,7 +69,9 @@ def _read(kind: Any, value: object, path: str) -> Any:
     if origin in (UnionType, Union):
         if value is None and NoneType in arguments:
             return None
-        return _read(next(one for one in arguments if one is not NoneType), value, path)
+        return _read(
+            next(argument for argument in arguments if argument is not NoneType), value, path
+        )
     if origin is Literal:
         return _checked(value in arguments, value, path, f"one of {', '.join(arguments)}")
     if origin is tuple:
@@ -95,7 +97,7 @@ def _tuple(arguments: tuple[Any, ...], value: object, path: str) -> tuple[Any, .
     if arguments[-1] is not Ellipsis:
         _checked(len(value) == len(arguments), value, path, f"a list of {len(arguments)}")
         pairs = zip(arguments, value, strict=True)
-        return tuple(_read(kind, one, path) for kind, one in pairs)
+        return tuple(_read(kind, item, path) for kind, item in pairs)
     return tuple(_read(arguments[0], one, f"{path}[{n}]") for n, one in enumerate(value))
 
 
@@ -136,8 +138,8 @@ def _fields(kind: Any) -> tuple[dict[str, Callable[[object, str], Any]], list[st
     def reader(hint: Any) -> Callable[[object, str], Any]:
         return lambda value, path: _read(hint, value, path)
 
-    known = {one.name: reader(hints[one.name]) for one in fields(kind)}
-    return known, [one.name for one in fields(kind) if _default(one) is MISSING]
+    known = {field.name: reader(hints[field.name]) for field in fields(kind)}
+    return known, [field.name for field in fields(kind) if _default(field) is MISSING]
 
 
 def _checked(right: bool, value: object, path: str, wanted: str) -> Any:

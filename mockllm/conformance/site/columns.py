@@ -98,8 +98,8 @@ def sections_of(results: Sequence[Results]) -> tuple[list[Column], list[Column]]
     rules = [(one, key) for one, key in pairs if one.cases and len(one.rules) == len(one.groups)]
     streams = [pair for pair in pairs if pair not in rules]
     return (
-        _columns([one for one, _ in streams], [key for _, key in streams]),
-        _columns([one for one, _ in rules], [key for _, key in rules]),
+        _columns([stream for stream, _ in streams], [key for _, key in streams]),
+        _columns([rule for rule, _ in rules], [key for _, key in rules]),
     )
 
 
@@ -115,7 +115,7 @@ def _columns(results: Sequence[Results], keys: Sequence[str]) -> list[Column]:
 
 def _keys(results: Sequence[Results]) -> list[str]:
     """An address for each; the version is in it only where it is needed."""
-    short = [f"{one.client.name} {one.api}" for one in results]
+    short = [f"{result.client.name} {result.api}" for result in results]
     names = [
         name if short.count(name) == 1 else f"{name} {one.client.version} {one.date}"
         for name, one in zip(short, results, strict=True)
@@ -172,7 +172,7 @@ def _unit(case: CaseResult) -> str:
 def groups_of(columns: Iterable[Column]) -> list[str]:
     """The groups in the order of reports; those that are not known here come last."""
     known = ("plain", *TOPICS, "cuts", *RESILIENCE)
-    found = dict.fromkeys(name for one in columns for name in one.results.groups)
+    found = dict.fromkeys(name for column in columns for name in column.results.groups)
     return [*(name for name in known if name in found), *(n for n in found if n not in known)]
 
 
@@ -193,7 +193,7 @@ def _quirk_row(
 ) -> Iterator[QuirkRow]:
     unjudged = (MARKS["not-judged"], MARKS["not-applicable"], MARKS["adapter"])
     failed = [(column, case) for column, case in pairs if case.failed]
-    judged = {one.key: one for one, case in pairs if mark_of(case) not in unjudged}
+    judged = {column.key: column for column, case in pairs if mark_of(case) not in unjudged}
     if not judged:
         return
     mark = worst(case for _, case in (failed or pairs))

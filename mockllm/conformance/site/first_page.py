@@ -27,8 +27,8 @@ def first_page(columns: Sequence[Column], *, alone: bool) -> dict[str, Any]:
         "legend": _legend(columns),
         "mistakes_marks": mistakes,
         "mistakes": [(mark.key, mark.word) for mark in mistakes],
-        "apis": list(dict.fromkeys((one.results.api, one.api) for one in columns)),
-        "languages": sorted({(_language(one), _language(one)) for one in columns}),
+        "apis": list(dict.fromkeys((column.results.api, column.api) for column in columns)),
+        "languages": sorted({(_language(column), _language(column)) for column in columns}),
         "empty": Cell(None, 0, "no case"),
         "client_href": _anchor if alone else _page,
         "cell_href": (lambda one, _: _anchor(one)) if alone else _cell,
@@ -46,7 +46,7 @@ def rules_section(columns: Sequence[Column]) -> dict[str, Any]:
 
 
 def _used(columns: Sequence[Column]) -> set[Mark | None]:
-    return {cell.mark for one in columns for cell in one.cells.values()}
+    return {cell.mark for column in columns for cell in column.cells.values()}
 
 
 def _mistakes(columns: Sequence[Column]) -> list[Mark]:
@@ -79,7 +79,7 @@ def _anchor(column: Column) -> str:
 def overview_details(columns: Sequence[Column], most: int) -> Iterator[dict[str, Any]]:
     """For a page that stands alone, the mistakes of each client, at most `most` of each."""
     for column in columns:
-        failed = [one for one in column.results.cases if one.failed]
+        failed = [case for case in column.results.cases if case.failed]
         failed.sort(key=lambda one: mark_of(one).rank)
         rows = [
             {"case": one, "mark": mark_of(one), "sentence": sentence(one)} for one in failed[:most]

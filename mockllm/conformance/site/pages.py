@@ -56,12 +56,12 @@ class Pages:
         self._every = [*self.columns, *self.rule_columns]
         self._quirk_rows = {row.name: row for row in quirk_rows(self.columns)}
         self._rows: dict[str, list[Row]] = {}
-        names = (case.case for one in results for case in one.cases)
+        names = (case.case for result in results for case in result.cases)
         self._keys = addresses(names)
         self._cells = {one.key: self._column_rows(one) for one in self._every}
         self._streams: dict[tuple[Stream, str, str], Markup] = {}
-        dates = sorted({one.date for one in results})
-        versions = sorted({one.mockllm for one in results})
+        dates = sorted({result.date for result in results})
+        versions = sorted({result.mockllm for result in results})
         self.common = {
             "dates": dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}",
             "versions": ", ".join(versions),
@@ -216,7 +216,7 @@ class Pages:
         case = row.case
         key = self._keys[case.case]
         play = row.column.results.plays.get(case.played)
-        same = (one for one in self._cells[row.column.key] if one.case.case == case.baseline)
+        same = (cell for cell in self._cells[row.column.key] if cell.case.case == case.baseline)
         baseline = next(same, None)
         return {
             "column": row.column,

@@ -61,7 +61,7 @@ def worst(cases: Iterable[CaseResult]) -> Mark | None:
     of resilience, at least half of the cases have to be judged.
     """
     rows = list(cases)
-    marks = sorted({mark_of(one) for one in rows}, key=lambda mark: mark.rank)
+    marks = sorted({mark_of(row) for row in rows}, key=lambda mark: mark.rank)
     if not marks:
         return None
     if marks[0].rank <= MARKS["allowed"].rank:

@@ -239,7 +239,7 @@ class KnownConversations:
         pointed = self._pointed(request)
         if pointed is not None and _group(pointed) == group:
             return pointed
-        own = (one for one in self._candidates(request) if _group(one) == group)
+        own = (candidate for candidate in self._candidates(request) if _group(candidate) == group)
         candidates = sorted(own, key=_preference)
         for fits in (_next, self._retry, _branch):
             for placement in candidates:

@@ -165,7 +165,9 @@ class Matches:
         """The scenario with further conditions that its request meets, as few as possible first."""
         for count in range(1, len(_DISTINGUISHING) + 1 if request is not None else 1):
             if count == 2 and request is not None and scenario.match is not None:
-                body = distinguishing_fields(request, [one for one in rivals if one is not None])
+                body = distinguishing_fields(
+                    request, [rival for rival in rivals if rival is not None]
+                )
                 if body is not None and scenario.match.body is None:
                     yield replace(scenario, match=replace(scenario.match, body=body))
             for names in combinations(_DISTINGUISHING, count):

@@ -162,8 +162,8 @@ class Folder:
     def _put(self, group: _Group) -> None:
         gone = group.gone
         for _, scenarios in self._read.values() if gone else ():
-            for one in scenarios:
-                gone = gone - _tapes(one)
+            for scenario in scenarios:
+                gone = gone - _tapes(scenario)
         beside = {name: data for name, data in group.beside.items() if name not in gone}
         put_all(self.path, beside, group.texts)
         for name in gone - group.beside.keys():
@@ -207,7 +207,7 @@ class Folder:
     ) -> None:
         self._read[file] = version, scenarios
         self._stems.add(file.rpartition(".")[0].lower())
-        self._files |= {one.name: file for one in scenarios}
+        self._files |= {scenario.name: file for scenario in scenarios}
 
     def _content(self, name: str) -> bytes:
         if self._group is not None:
@@ -301,7 +301,7 @@ def _gone(base: Scenario | None, scenario: Scenario) -> set[str]:
 
 def _tapes(scenario: Scenario) -> set[str]:
     """The files that only a scenario needs: its tapes, bodies and long values."""
-    tapes = {one.file for turn in scenario.turns for one in turn.recordings()}
+    tapes = {recording.file for turn in scenario.turns for recording in turn.recordings()}
     answers = (turn.answer for turn in scenario.turns if turn.answer is not None)
     long = {file for turn in scenario.turns for file in files_of(turn)}
     return tapes | long | {answer.value for answer in answers if answer.kind == "file"}

@@ -60,7 +60,7 @@ class ScenarioFiles:
             tape = self._draft.tapes.get(turn.recorded.file)
             turn = replace(turn, recorded=self._taped(turn.recorded, tape, new_file))
         if turn.attempts:
-            attempts = tuple(self._attempt(one, new_file) for one in turn.attempts)
+            attempts = tuple(self._attempt(attempt, new_file) for attempt in turn.attempts)
             turn = replace(turn, attempts=attempts)
         return turn
 

@@ -30,7 +30,9 @@ def kind_name(kind: str) -> str:
 @cache
 def kinds() -> dict[str, bool]:
     """All kinds by their names in the configuration, and whether each is on by default."""
-    named = sorted({kind_name(kind) for kind in (*_OTHERS, *(one.kind for one in PATTERNS))})
+    named = sorted(
+        {kind_name(kind) for kind in (*_OTHERS, *(pattern.kind for pattern in PATTERNS))}
+    )
     return dict.fromkeys(named, True) | dict.fromkeys(map(kind_name, PERSONAL), False)
 
 

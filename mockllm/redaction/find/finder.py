@@ -184,7 +184,7 @@ class Finder:
     def _value(self, value: StringValue, depth: int) -> Iterator[Found]:
         text, field = value.text, value.field
         if field.kind == "number":
-            if text != "0" and any(searched(one.spans, text) for one in self._patterns):
+            if text != "0" and any(searched(pattern.spans, text) for pattern in self._patterns):
                 yield Found("pattern", "", (value.span(0, len(text)),), fixed="0")
             return
         if field.kind == "string" and self._is_secret_field(field.name, text):

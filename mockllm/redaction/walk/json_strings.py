@@ -122,7 +122,7 @@ def _joined_fields(names: tuple[str, ...]) -> FieldNames:
     fields = [PROTOCOLS[name].fields for name in names]
     return FieldNames(
         *(
-            frozenset[str]().union(*(getattr(one, kind.name) for one in fields))
+            frozenset[str]().union(*(getattr(field, kind.name) for field in fields))
             for kind in dataclass_fields(FieldNames)
         )
     )

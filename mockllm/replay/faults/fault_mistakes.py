@@ -27,7 +27,7 @@ def fault_mistakes(scenario: Scenario) -> Iterator[tuple[KeyPath, str]]:
         base: KeyPath = ("turns", index)
         apis = [name for name in PROTOCOLS if scenario.plays_over(name)]
         own = [name for name, _ in turn.variants]
-        yield from _mistakes(scenario, index, turn, base, [one for one in apis if one not in own])
+        yield from _mistakes(scenario, index, turn, base, [api for api in apis if api not in own])
         for number, (name, variant) in enumerate(turn.variants):
             if variant.fault != turn.fault or variant.reply != turn.reply:
                 yield from _mistakes(scenario, index, variant, (*base, "when", number), [name])

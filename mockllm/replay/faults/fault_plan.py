@@ -62,7 +62,7 @@ def read_plan(written: Iterable[str], *, rate: float = 1.0, seed: str = "0") -> 
     limits: list[Fault] = []
     for text in written:
         faults = parse_faults(text)
-        of_server = [one for one in faults if one.name in OF_SERVERS]
+        of_server = [fault for fault in faults if fault.name in OF_SERVERS]
         if of_server and len(faults) > 1:
             raise UsageError(
                 f"fault {text!r}: {of_server[0].name} concerns all connections; give it in an "

@@ -19,8 +19,8 @@ from mockllm.replay.sessions.session import Session
 ENDED_EARLY = "The server process that sent this answer ended before the answer did."
 """The problem of an entry whose process is gone."""
 
-_PLAYED = tuple(one.name for one in fields(Played))
-_SENT = tuple(one.name for one in fields(Sent) if one.name not in ("clock", "marks"))
+_PLAYED = tuple(field.name for field in fields(Played))
+_SENT = tuple(field.name for field in fields(Sent) if field.name not in ("clock", "marks"))
 _played, _sent = attrgetter(*_PLAYED), attrgetter(*_SENT)
 _dumps = json.JSONEncoder(separators=(",", ":")).encode
 
@@ -55,16 +55,24 @@ def pack(exchanges: Sequence[tuple[int, Exchange]], process: str = "", ahead: fl
     bodies: dict[bytes, int] = {}
     heads: dict[tuple[tuple[str, str], ...], int] = {}
     entries = []
-    for number, one in exchanges:
-        body = bodies.setdefault(one.body, len(bodies))
-        head = heads.setdefault(tuple(one.headers.items()), len(heads))
-        target = one.target
+    for number, exchange in exchanges:
+        body = bodies.setdefault(exchange.body, len(bodies))
+        head = heads.setdefault(tuple(exchange.headers.items()), len(heads))
+        target = exchange.target
         where = (
             None if target is None else (dict(target.segments), target.method, dict(target.query))
         )
-        received = (one.method, one.path, head, body, one.at + ahead, one.connection, where)
-        own = (one.in_use, one.body_size)
-        entries.append((number, received, own, _played(one.played), _sent(one.sent)))
+        received = (
+            exchange.method,
+            exchange.path,
+            head,
+            body,
+            exchange.at + ahead,
+            exchange.connection,
+            where,
+        )
+        own = (exchange.in_use, exchange.body_size)
+        entries.append((number, received, own, _played(exchange.played), _sent(exchange.sent)))
     return _dumps(
         {
             "by": process,

@@ -134,7 +134,7 @@ class Session:
     def next_unplayed(self, turns: Iterable[tuple[Scenario, int]]) -> tuple[Scenario, int] | None:
         """The first of some turns, each a scenario and an index, that was not played yet."""
         return next(
-            ((one, index) for one, index in turns if index not in self.played.get(one.name, ())),
+            ((turn, index) for turn, index in turns if index not in self.played.get(turn.name, ())),
             None,
         )
 

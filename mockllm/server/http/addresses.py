@@ -38,9 +38,9 @@ def further_urls(host: str, port: int) -> tuple[str, ...]:
     addresses = [ipaddress.ip_address(one) for one in found]
     if host:
         version = ipaddress.ip_address(host).version
-        addresses = [one for one in addresses if one.version == version]
+        addresses = [address for address in addresses if address.version == version]
     # A link-local address needs the name of an interface, which most clients do not take.
-    shown = [one for one in addresses if not (one.is_loopback or one.is_link_local)]
+    shown = [address for address in addresses if not (address.is_loopback or address.is_link_local)]
     return tuple(url_of(str(one), port) for one in shown)
 
 

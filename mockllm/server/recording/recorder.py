@@ -206,7 +206,7 @@ class Recorder:
 
 def _same_protocols() -> bool:
     """Whether another process knows the same protocols; one may have been registered here."""
-    return all(one.package.startswith("mockllm.") for one in PROTOCOLS.addresses.values())
+    return all(address.package.startswith("mockllm.") for address in PROTOCOLS.addresses.values())
 
 
 def _killed(exchange: str) -> Line:

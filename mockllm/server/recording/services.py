@@ -83,7 +83,7 @@ class Services:
         return f"{self._option} {protocol.name}=URL"
 
     def _count(self, protocols: list[WireProtocol]) -> int:
-        return len({self._upstreams[one.name] for one in protocols})
+        return len({self._upstreams[protocol.name] for protocol in protocols})
 
     def _is_below(self, protocol: WireProtocol, path: str) -> bool:
         """Whether a path begins with that of a base URL, which is more than a version."""
@@ -130,4 +130,4 @@ def _shared_headers(protocol: WireProtocol, headers: Container[str]) -> bool:
 def _by_first_segment(protocols: list[WireProtocol], path: str) -> list[WireProtocol]:
     """The APIs whose usual path has the same first segment."""
     first = path.split("/")[1:2]
-    return [one for one in protocols if one.client.path.split("/")[1:2] == first]
+    return [protocol for protocol in protocols if protocol.client.path.split("/")[1:2] == first]
