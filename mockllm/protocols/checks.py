@@ -85,9 +85,10 @@ class Checks:
         """A check for one of some strings."""
 
         def check(where: str, value: object) -> None:
-            self.text(where, value)
+            if not isinstance(value, str):
+                raise self.wrong_type(where, self.a_string, value)
             if value not in known:
-                raise self.unknown(where, str(value), known)
+                raise self.unknown(where, value, known)
 
         return check
 
@@ -114,13 +115,20 @@ class Checks:
             others: the checks of fields that may be missing or null.
         """
 
+        # Every request comes here: what is right costs no path.
+        needed = [(name, field, field == self.text) for name, field in required.items()]
+
         def check(where: str, value: Any) -> None:
-            self.mapping(where, value)
+            if type(value) is not dict:
+                self.mapping(where, value)
             prefix = f"{where}." if where else ""
-            for name, field in required.items():
-                if name not in value or (self.null_is_missing and value[name] is None):
+            for name, field, is_text in needed:
+                inner = value.get(name)
+                if is_text and type(inner) is str:
+                    continue
+                if inner is None and (self.null_is_missing or name not in value):
                     raise self.missing(prefix + name)
-                field(prefix + name, value[name])
+                field(prefix + name, inner)
             for name, field in others.items():
                 if value.get(name) is not None:
                     field(prefix + name, value[name])

@@ -153,7 +153,9 @@ def added_fields(
         streamed: whether `encoded` are events of a stream.
     """
     texts = frozenset(_texts(turn))
-    recorded = [one for one in recorded if one.get("type") not in protocol.normalize.keepalive]
+    recorded = [
+        event for event in recorded if event.get("type") not in protocol.normalize.keepalive
+    ]
     places = protocol.normalize.places.values()
     others = frozenset(path for place in places for path in place.paths(streamed=streamed))
     found: dict[str, Json] = {}
@@ -305,7 +307,7 @@ def _read(
         frames = [Frame(dumps(event), event=event.get("type")) for event in encoded]
         events = [
             event
-            for _, frame in with_extra(protocol, [(0, one) for one in frames], extra)
+            for _, frame in with_extra(protocol, [(0, frame) for frame in frames], extra)
             for event in wire.decode(frame)
         ]
         return fold(Timed(0, event) for event in [*events, *wire.close()])

@@ -217,7 +217,8 @@ def check_tool(name: object, parameters: object, where: str) -> None:
     """
     if name is None:
         raise missing(f"{where}.name")
-    check_name(f"{where}.name", name)
+    if not is_tool_name(name):
+        check_name(f"{where}.name", name)
     if parameters is not None:
         check_schema(parameters, str(name), f"{where}.parameters")
 

@@ -60,7 +60,7 @@ class Item:
     _source: Frame | None = None
 
     @classmethod
-    def of(cls, at: int, frame: Frame) -> Item:
+    def from_frame(cls, at: int, frame: Frame) -> Item:
         """The item for a frame."""
         return cls(
             at,
@@ -258,7 +258,7 @@ def change_frames(
     change: FramesChange, frames: Sequence[tuple[int, Frame]], context: Context
 ) -> list[tuple[int, Frame]]:
     """The changed frames with their times in microseconds, which never decrease."""
-    items = change([Item.of(at, frame) for at, frame in frames], context)
+    items = change([Item.from_frame(at, frame) for at, frame in frames], context)
     changed = []
     latest = 0
     for item in items:

@@ -124,31 +124,11 @@ _CHECKS: dict[str, Check] = {
 }
 # Parameters of other APIs that clients send by mistake.
 _FOREIGN = frozenset(
-    {
-        "frequency_penalty",
-        "function_call",
-        "functions",
-        "input",
-        "instructions",
-        "logit_bias",
-        "logprobs",
-        "max_completion_tokens",
-        "max_output_tokens",
-        "n",
-        "parallel_tool_calls",
-        "presence_penalty",
-        "previous_response_id",
-        "prompt",
-        "reasoning",
-        "reasoning_effort",
-        "response_format",
-        "seed",
-        "stop",
-        "store",
-        "stream_options",
-        "top_logprobs",
-        "user",
-    }
+    {"frequency_penalty", "function_call", "functions", "input", "instructions"}
+    | {"logit_bias", "logprobs", "max_completion_tokens", "max_output_tokens", "n"}
+    | {"parallel_tool_calls", "presence_penalty", "previous_response_id", "prompt"}
+    | {"reasoning", "reasoning_effort", "response_format", "seed", "stop", "store"}
+    | {"stream_options", "top_logprobs", "user"}
 )
 
 

@@ -128,25 +128,9 @@ _CONFIG_CHECKS: dict[str, Check] = {
     "thinkingConfig": OBJECT,
 }
 _FOREIGN = frozenset(
-    {
-        "max_completion_tokens",
-        "max_output_tokens",
-        "max_tokens",
-        "messages",
-        "input",
-        "instructions",
-        "n",
-        "prompt",
-        "reasoning_effort",
-        "response_format",
-        "stop",
-        "stream",
-        "stream_options",
-        "system",
-        "temperature",
-        "tool_choice",
-        "top_p",
-    }
+    {"max_completion_tokens", "max_output_tokens", "max_tokens", "messages", "input"}
+    | {"instructions", "n", "prompt", "reasoning_effort", "response_format", "stop"}
+    | {"stream", "stream_options", "system", "temperature", "tool_choice", "top_p"}
 )
 """Parameters of other APIs that clients send by mistake."""
 

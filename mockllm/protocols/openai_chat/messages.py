@@ -88,7 +88,7 @@ def _message(message: dict[str, Any], i: int, strict: bool) -> Message | None:
         return Message(role, text, _echoes(message, i, strict))
     if role == "tool":
         call_id, name = message.get("tool_call_id"), message.get("name")
-        if strict:
+        if strict and type(call_id if wire_role == "tool" else name) is not str:
             _ANSWERS[str(wire_role)](f"messages[{i}]", message)
         return Message(
             role,

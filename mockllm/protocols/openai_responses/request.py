@@ -159,29 +159,10 @@ def _wants_reasoning(value: object) -> bool:
 
 # The fields that the answer repeats
 
-_ECHOED = (
-    "background",
-    "conversation",
-    "instructions",
-    "max_output_tokens",
-    "max_tool_calls",
-    "metadata",
-    "parallel_tool_calls",
-    "previous_response_id",
-    "prompt",
-    "prompt_cache_key",
-    "reasoning",
-    "safety_identifier",
-    "service_tier",
-    "store",
-    "temperature",
-    "text",
-    "tool_choice",
-    "tools",
-    "top_logprobs",
-    "top_p",
-    "truncation",
-    "user",
+_ECHOED = tuple(
+    name
+    for name in _CHECKS
+    if name not in ("include", "input", "model", "stream", "stream_options")
 )
 
 

@@ -218,16 +218,16 @@ _TYPES = (
     ),
 )
 
-SERVER_TOOLS = {one.type: one for one in _TYPES}
+SERVER_TOOLS = {item.type: item for item in _TYPES}
 """By the type of the item."""
 
-BY_KIND = {one.kind: one for one in _TYPES}
+BY_KIND = {item.kind: item for item in _TYPES}
 """By the kind of the neutral part."""
 
 PROGRESS = {
-    f"response.{stem}": one.type
-    for one in _TYPES
-    for stem in (*one.begin, *one.end, *filter(None, (one.failed,)))
+    f"response.{stem}": item.type
+    for item in _TYPES
+    for stem in (*item.begin, *item.end, *filter(None, (item.failed,)))
 }
 """The types of the events that only report progress, with the type of their item."""
 

@@ -39,12 +39,12 @@ def _ping_first(items: list[Item], _: Context) -> list[Item]:
 
 
 def _unknown_block(items: list[Item], _: Context) -> list[Item]:
-    found = blocks(items)
-    stops = [block.stop for block in found if block.stop is not None]
-    position = max(stops) if stops else None if found else start_of(items)
+    opened = blocks(items)
+    stops = [block.stop for block in opened if block.stop is not None]
+    position = max(stops) if stops else None if opened else start_of(items)
     if position is None:
         return items
-    index = max((block.index for block in found), default=-1) + 1
+    index = max((block.index for block in opened), default=-1) + 1
     start = new_event(0, "content_block_start", index=index, content_block={"type": "kit_block"})
     return insert_after(items, position, start, new_event(0, "content_block_stop", index=index))
 

@@ -262,8 +262,8 @@ def break_json(stream: list[TimedBytes], _context: Context) -> list[TimedBytes]:
     if middle is None:
         return stream
     at, data = stream[middle].at, stream[middle].data
-    found = _DATA.search(data)
-    begin, end = data.index(b"}", found.end() if found else 0), data.rindex(b"}")
+    match = _DATA.search(data)
+    begin, end = data.index(b"}", match.end() if match else 0), data.rindex(b"}")
     kept = data[: begin + 1] if begin < end else data[:begin]
     return [*stream[:middle], TimedBytes(at, kept + data[end + 1 :]), *stream[middle + 1 :]]
 
@@ -307,10 +307,10 @@ def done(write: Callable[[bytes, bytes], bytes]) -> BytesChange:
 
 
 def _rewritten(timed: TimedBytes, write: Callable[[bytes, bytes], bytes]) -> TimedBytes:
-    found = _DONE.search(timed.data)
-    if found is None:
+    match = _DONE.search(timed.data)
+    if match is None:
         return timed
-    before, line, rest = timed.data[: found.start()], found[0], timed.data[found.end() :]
+    before, line, rest = timed.data[: match.start()], match[0], timed.data[match.end() :]
     return TimedBytes(timed.at, before + write(line, rest))
 
 
@@ -337,7 +337,7 @@ def split_characters(stream: list[TimedBytes], _context: Context) -> list[TimedB
     """Cuts every character of several bytes: its last byte is in the next write."""
     changed = []
     for timed in stream:
-        edges = [found.end() - 1 for found in _SEVERAL.finditer(timed.data)]
+        edges = [match.end() - 1 for match in _SEVERAL.finditer(timed.data)]
         cuts = [0, *edges, len(timed.data)]
         parts = (timed.data[a:b] for a, b in pairwise(cuts))
         changed += [TimedBytes(timed.at, data) for data in parts if data]

@@ -35,10 +35,10 @@ _Json = dict[str, Any]
 
 def _each_call(change: Callable[[_Json], None], wanted: Callable[[_Json], bool]) -> FramesChange:
     def changed(item: Item) -> Item:
-        found = [call for call in calls(item) if wanted(call)]
-        for call in found:
+        changing = [call for call in calls(item) if wanted(call)]
+        for call in changing:
             change(call)
-        return with_wire_json(item) if found else item
+        return with_wire_json(item) if changing else item
 
     return lambda items, _: [changed(item) for item in items]
 
