@@ -12,7 +12,8 @@ import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from functools import wraps
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from mockllm.core.frame import Frame
 from mockllm.core.timed_bytes import Ending, TimedBytes
@@ -34,6 +35,8 @@ __all__ = [
     "change_frames",
     "drop",
     "each",
+    "each_with",
+    "parametrised",
     "quirks_of",
 ]
 
@@ -247,6 +250,38 @@ def each(
         return items
 
     return changed
+
+
+_Stream = TypeVar("_Stream")
+_P = ParamSpec("_P")
+
+
+def parametrised(
+    change: Callable[Concatenate[_Stream, Context, _P], _Stream],
+) -> Callable[_P, Callable[[_Stream, Context], _Stream]]:
+    """Decorates a change that has further parameters: from these it makes the change."""
+
+    @wraps(change)
+    def make(*args: _P.args, **kwargs: _P.kwargs) -> Callable[[_Stream, Context], _Stream]:
+        return lambda stream, context: change(stream, context, *args, **kwargs)
+
+    return make
+
+
+def each_with(
+    places: Callable[[list[Item]], Iterable[_Place]],
+) -> Callable[[Callable[Concatenate[_Place, _P], object]], Callable[_P, FramesChange]]:
+    """Decorates a change of one place that has further parameters: from these it makes the change
+    of every place (`each`)."""
+
+    def decorate(change: Callable[Concatenate[_Place, _P], object]) -> Callable[_P, FramesChange]:
+        @wraps(change)
+        def make(*args: _P.args, **kwargs: _P.kwargs) -> FramesChange:
+            return each(places, lambda place: change(place, *args, **kwargs))
+
+        return make
+
+    return decorate
 
 
 def drop(unwanted: Callable[[Item], object]) -> FramesChange:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from mockllm.core.events import StreamError
 from mockllm.core.turn import Turn
 from mockllm.protocols import PROTOCOLS
-from mockllm.quirks.base import Context, FramesChange, Item
+from mockllm.quirks.base import Context, Item, parametrised
 from mockllm.scenario.model import Api
 
 DONE = "[DONE]"
@@ -33,15 +33,14 @@ def time_at(items: Sequence[Item], position: int) -> int:
     return due[0].at if due else 0
 
 
-def with_done(is_over: Callable[[list[Item]], bool]) -> FramesChange:
+@parametrised
+def with_done(
+    items: list[Item], context: Context, is_over: Callable[[list[Item]], bool]
+) -> list[Item]:
     """Adds `[DONE]` to a stream that is over and has none."""
-
-    def change(items: list[Item], context: Context) -> list[Item]:
-        if not is_over(items) or items[-1].data == DONE:
-            return items
-        return [*items, Item(items[-1].at, DONE)]
-
-    return change
+    if not is_over(items) or items[-1].data == DONE:
+        return items
+    return [*items, Item(items[-1].at, DONE)]
 
 
 def without_finish(turn: Turn) -> Turn:

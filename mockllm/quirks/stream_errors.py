@@ -14,7 +14,7 @@ from mockllm.core.events import StreamError
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.core.turn import Turn
 from mockllm.protocols.base import dumps
-from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
+from mockllm.quirks.base import Context, Item, Quirk, Variant, parametrised
 from mockllm.quirks.ends import DONE, end_position, time_at, without_finish
 from mockllm.quirks.samples import TEXT
 from mockllm.scenario.model import Api
@@ -59,7 +59,10 @@ _Make = Callable[[list[Item], int], Item]
 """Makes the frame of an error, from all frames and the number of frames before it."""
 
 
-def _instead(make: _Make, *, later: bool, done: bool) -> FramesChange:
+@parametrised
+def _instead(
+    items: list[Item], context: Context, make: _Make, *, later: bool, done: bool
+) -> list[Item]:
     """Replaces the frames of a stream by an error.
 
     Args:
@@ -68,21 +71,16 @@ def _instead(make: _Make, *, later: bool, done: bool) -> FramesChange:
         done: keep one `[DONE]` after the error.
     """
 
-    def change(items: list[Item], context: Context) -> list[Item]:
-        sentinels = [item for item in items if item.data == DONE]
-        events = [item for item in items if item.data != DONE]
-        position = _before_end(events, context.api) if later else 0
-        return [*events[:position], make(events, position), *sentinels[: int(done)]]
-
-    return change
+    sentinels = [item for item in items if item.data == DONE]
+    events = [item for item in items if item.data != DONE]
+    position = _before_end(events, context.api) if later else 0
+    return [*events[:position], make(events, position), *sentinels[: int(done)]]
 
 
-def _followed(make: _Make) -> FramesChange:
-    def change(items: list[Item], context: Context) -> list[Item]:
-        position = _before_end(items, context.api)
-        return [*items[:position], make(items, position), *items[position:]]
-
-    return change
+@parametrised
+def _followed(items: list[Item], context: Context, make: _Make) -> list[Item]:
+    position = _before_end(items, context.api)
+    return [*items[:position], make(items, position), *items[position:]]
 
 
 def _event(data: _Json, name: str | None = None) -> _Make:

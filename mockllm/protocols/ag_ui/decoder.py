@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from mockllm.core import events as ev
@@ -197,54 +198,43 @@ def _usage(value: _Value) -> _Events:
 # Messages
 
 
-def _message_start(kind: Kind) -> _Handler:
-    def handler(assembly: Assembly, value: _Value) -> _Events:
-        id = string(value.get("messageId"))
-        if _of_another(value):
-            assembly.others.add(id)
-            yield None
-            return
-        assembly.others.discard(id)
-        before = assembly.find(kind, id)
-        if before is not None:
-            yield from assembly.close(before)
-        assembly.open(kind, id)
-
-    return handler
+def _message_start(assembly: Assembly, value: _Value, kind: Kind) -> _Events:
+    id = string(value.get("messageId"))
+    if _of_another(value):
+        assembly.others.add(id)
+        yield None
+        return
+    assembly.others.discard(id)
+    before = assembly.find(kind, id)
+    if before is not None:
+        yield from assembly.close(before)
+    assembly.open(kind, id)
 
 
 def _of_another(value: _Value) -> bool:
     return value.get("role") not in (None, "assistant", "reasoning")
 
 
-def _message_content(kind: Kind) -> _Handler:
-    def handler(assembly: Assembly, value: _Value) -> _Events:
-        id, text = string(value.get("messageId")), value.get("delta")
-        if not isinstance(text, str) or id in assembly.others:
-            return (None,)
-        return (delta(assembly.find(kind, id) or assembly.open(kind, id), text),)
-
-    return handler
+def _message_content(assembly: Assembly, value: _Value, kind: Kind) -> _Events:
+    id, text = string(value.get("messageId")), value.get("delta")
+    if not isinstance(text, str) or id in assembly.others:
+        return (None,)
+    return (delta(assembly.find(kind, id) or assembly.open(kind, id), text),)
 
 
-def _message_end(kind: Kind) -> _Handler:
-    def handler(assembly: Assembly, value: _Value) -> _Events:
-        part = assembly.find(kind, string(value.get("messageId")))
-        return (None,) if part is None else assembly.close(part)
-
-    return handler
+def _end(assembly: Assembly, value: _Value, kind: Kind) -> _Events:
+    name = "toolCallId" if kind == "call" else "messageId"
+    part = assembly.find(kind, string(value.get(name)))
+    return (None,) if part is None else assembly.close(part)
 
 
-def _message_chunk(kind: Kind) -> _Handler:
-    def handler(assembly: Assembly, value: _Value) -> _Events:
-        id, text = value.get("messageId"), value.get("delta")
-        if _of_another(value) or string(id) in assembly.others:
-            assembly.others.add(string(id))
-            return (None,)
-        part = assembly.find(kind, id) or assembly.open(kind, string(id))
-        return (delta(part, text),) if isinstance(text, str) else ()
-
-    return handler
+def _message_chunk(assembly: Assembly, value: _Value, kind: Kind) -> _Events:
+    id, text = value.get("messageId"), value.get("delta")
+    if _of_another(value) or string(id) in assembly.others:
+        assembly.others.add(string(id))
+        return (None,)
+    part = assembly.find(kind, id) or assembly.open(kind, string(id))
+    return (delta(part, text),) if isinstance(text, str) else ()
 
 
 def _encrypted(assembly: Assembly, value: _Value) -> _Events:
@@ -283,11 +273,6 @@ def _call_args(assembly: Assembly, value: _Value) -> _Events:
     return (delta(part, text),) if part is not None and isinstance(text, str) else (None,)
 
 
-def _call_end(assembly: Assembly, value: _Value) -> _Events:
-    part = assembly.find("call", string(value.get("toolCallId")))
-    return (None,) if part is None else assembly.close(part)
-
-
 def _call_chunk(assembly: Assembly, value: _Value) -> _Events:
     id, text = value.get("toolCallId"), value.get("delta")
     latest = assembly.find("call", None)
@@ -301,28 +286,31 @@ def _call_chunk(assembly: Assembly, value: _Value) -> _Events:
         yield delta(part, text)
 
 
+def _messages(stem: str, kind: Kind) -> dict[str, _Handler]:
+    """The handlers of the events of messages, from the beginning of their types."""
+    return {
+        f"{stem}_START": partial(_message_start, kind=kind),
+        f"{stem}_CONTENT": partial(_message_content, kind=kind),
+        f"{stem}_END": partial(_end, kind=kind),
+    }
+
+
 _HANDLERS: dict[str, _Handler] = {
     "RUN_STARTED": _run_started,
     "RUN_FINISHED": _run_finished,
     "RUN_ERROR": _run_error,
-    "TEXT_MESSAGE_START": _message_start("text"),
-    "TEXT_MESSAGE_CONTENT": _message_content("text"),
-    "TEXT_MESSAGE_END": _message_end("text"),
-    "TEXT_MESSAGE_CHUNK": _message_chunk("text"),
+    **_messages("TEXT_MESSAGE", "text"),
+    "TEXT_MESSAGE_CHUNK": partial(_message_chunk, kind="text"),
     "TOOL_CALL_START": _call_start,
     "TOOL_CALL_ARGS": _call_args,
-    "TOOL_CALL_END": _call_end,
+    "TOOL_CALL_END": partial(_end, kind="call"),
     "TOOL_CALL_CHUNK": _call_chunk,
     "REASONING_START": _nothing,
     "REASONING_END": _nothing,
-    "REASONING_MESSAGE_START": _message_start("reasoning"),
-    "REASONING_MESSAGE_CONTENT": _message_content("reasoning"),
-    "REASONING_MESSAGE_END": _message_end("reasoning"),
-    "REASONING_MESSAGE_CHUNK": _message_chunk("reasoning"),
+    **_messages("REASONING_MESSAGE", "reasoning"),
+    "REASONING_MESSAGE_CHUNK": partial(_message_chunk, kind="reasoning"),
     "REASONING_ENCRYPTED_VALUE": _encrypted,
     "THINKING_START": lambda _assembly, value: (None,) if value.get("title") else (),
     "THINKING_END": _nothing,
-    "THINKING_TEXT_MESSAGE_START": _message_start("reasoning"),
-    "THINKING_TEXT_MESSAGE_CONTENT": _message_content("reasoning"),
-    "THINKING_TEXT_MESSAGE_END": _message_end("reasoning"),
+    **_messages("THINKING_TEXT_MESSAGE", "reasoning"),
 }

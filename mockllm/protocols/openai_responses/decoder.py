@@ -11,6 +11,7 @@ Events without a neutral form are kept as `Raw`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from mockllm.core import events as ev
@@ -218,22 +219,16 @@ def _nothing(decoder: Decoder, value: _Value) -> Iterable[ev.Event]:
 _Handler = Callable[[Decoder, _Value], Iterable[ev.Event]]
 
 
-def _delta(part_type: PartType) -> _Handler:
-    def handler(decoder: Decoder, value: _Value) -> Iterable[ev.Event]:
-        item, part = decoder.assembly.part(value, part_type)
-        text = value.get("delta")
-        if isinstance(text, str) and not part.done and not item.closed:
-            yield from add_fragment(item, part, text, bool(value.get("logprobs")))
-
-    return handler
+def _delta(decoder: Decoder, value: _Value, part_type: PartType) -> Iterable[ev.Event]:
+    item, part = decoder.assembly.part(value, part_type)
+    text = value.get("delta")
+    if isinstance(text, str) and not part.done and not item.closed:
+        yield from add_fragment(item, part, text, bool(value.get("logprobs")))
 
 
-def _text_done(part_type: PartType) -> _Handler:
-    def handler(decoder: Decoder, value: _Value) -> Iterable[ev.Event]:
-        item, part = decoder.assembly.part(value, part_type)
-        yield from add_rest(item, part, value.get(part_type.value), bool(value.get("logprobs")))
-
-    return handler
+def _whole(decoder: Decoder, value: _Value, part_type: PartType) -> Iterable[ev.Event]:
+    item, part = decoder.assembly.part(value, part_type)
+    yield from add_rest(item, part, value.get(part_type.value), bool(value.get("logprobs")))
 
 
 def _arguments_done(decoder: Decoder, value: _Value) -> Iterable[ev.Event]:
@@ -256,8 +251,8 @@ _HANDLERS: dict[str, _Handler] = {
     "response.reasoning_summary_part.added": _nothing,
     "response.reasoning_summary_part.done": _part_done,
     _ANNOTATION: _annotated,
-    **{f"response.{name}.delta": _delta(part_type) for name, part_type in EVENT_PARTS.items()},
-    **{f"response.{name}.done": _text_done(part_type) for name, part_type in EVENT_PARTS.items()},
+    **{f"response.{stem}.delta": partial(_delta, part_type=p) for stem, p in EVENT_PARTS.items()},
+    **{f"response.{stem}.done": partial(_whole, part_type=p) for stem, p in EVENT_PARTS.items()},
     "response.function_call_arguments.done": _arguments_done,
     **dict.fromkeys(PROGRESS, _progress),
     "response.completed": _end,

@@ -19,7 +19,7 @@ from mockllm.quirks.agui.calls import (
     ZERO_ARG,
 )
 from mockllm.quirks.agui.events import new_event, quirk
-from mockllm.quirks.base import Context, FramesChange, Item, Quirk, Variant
+from mockllm.quirks.base import Context, Item, Quirk, Variant, parametrised
 from mockllm.quirks.ends import with_done, without_finish
 from mockllm.quirks.framing.changes import line_ends
 from mockllm.quirks.typed_events import kind, last
@@ -97,15 +97,13 @@ _EMPTY_DELTA = quirk(
 )
 
 
-def _after_start(*types: str) -> FramesChange:
-    def change(items: list[Item], context: Context) -> list[Item]:
-        start = next((i for i, item in enumerate(items, 1) if kind(item) == "RUN_STARTED"), None)
-        if start is None:
-            return items
-        at = items[start - 1].at
-        return [*items[:start], *(new_event(at, type) for type in types), *items[start:]]
-
-    return change
+@parametrised
+def _after_start(items: list[Item], context: Context, *types: str) -> list[Item]:
+    start = next((i for i, item in enumerate(items, 1) if kind(item) == "RUN_STARTED"), None)
+    if start is None:
+        return items
+    at = items[start - 1].at
+    return [*items[:start], *(new_event(at, type) for type in types), *items[start:]]
 
 
 _UNKNOWN_EVENT = quirk(

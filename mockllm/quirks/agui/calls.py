@@ -21,7 +21,7 @@ from mockllm.quirks.agui.events import (
     new_event,
     quirk,
 )
-from mockllm.quirks.base import Context, FramesChange, Item, Variant, each
+from mockllm.quirks.base import Context, Item, Variant, each, parametrised
 from mockllm.quirks.typed_events import event, kind, last
 
 # Parallel calls
@@ -75,14 +75,12 @@ def _left_open(items: list[Item], context: Context) -> list[Item]:
     return [*items[:end], *items[end + 1 :]]
 
 
-def _opened(type: str, **fields: Any) -> FramesChange:
-    def change(items: list[Item], context: Context) -> list[Item]:
-        finish = last(items, "RUN_FINISHED")
-        if finish is None:
-            return items
-        return [*items[:finish], new_event(items[finish].at, type, **fields), *items[finish:]]
-
-    return change
+@parametrised
+def _opened(items: list[Item], context: Context, /, type: str, **fields: Any) -> list[Item]:
+    finish = last(items, "RUN_FINISHED")
+    if finish is None:
+        return items
+    return [*items[:finish], new_event(items[finish].at, type, **fields), *items[finish:]]
 
 
 def _refused(what: str, *, called: bool = False) -> Callable[[Turn], Turn]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from itertools import groupby
 from typing import Any
 
-from mockllm.quirks.base import Context, FramesChange, Item, quirks_of
+from mockllm.quirks.base import Context, Item, parametrised, quirks_of
 from mockllm.quirks.typed_events import event, kind
 
 quirk = quirks_of("agui")
@@ -36,7 +36,10 @@ Calls = list[list[Item]]
 """The events of several calls, each from its start to its end."""
 
 
-def in_runs(change: Callable[[Calls], list[Item]]) -> FramesChange:
+@parametrised
+def in_runs(
+    items: list[Item], context: Context, change: Callable[[Calls], list[Item]]
+) -> list[Item]:
     """Changes each run of several calls with no other event between them.
 
     Args:
@@ -44,15 +47,12 @@ def in_runs(change: Callable[[Calls], list[Item]]) -> FramesChange:
             its time.
     """
 
-    def changed(items: list[Item], context: Context) -> list[Item]:
-        out: list[Item] = []
-        for called, group in groupby(items, key=lambda item: call_id(item) is not None):
-            run = list(group)
-            calls = _whole_calls(run) if called else []
-            out += _timed(change(calls), run) if len(calls) > 1 else run
-        return out
-
-    return changed
+    out: list[Item] = []
+    for called, group in groupby(items, key=lambda item: call_id(item) is not None):
+        run = list(group)
+        calls = _whole_calls(run) if called else []
+        out += _timed(change(calls), run) if len(calls) > 1 else run
+    return out
 
 
 def _whole_calls(run: list[Item]) -> Calls:

@@ -19,20 +19,26 @@ from mockllm.quirks.anthropic.events import (
     started_block,
     without,
 )
-from mockllm.quirks.base import Context, FramesChange, Item, Tolerance, Variant, drop, each
+from mockllm.quirks.base import (
+    Context,
+    Item,
+    Tolerance,
+    Variant,
+    drop,
+    each_with,
+    parametrised,
+)
 from mockllm.quirks.samples import REASONING, TEXT, TEXT_AND_CALL, TWO_CALLS
 from mockllm.scenario.model import Api
 
 # Indexes
 
 
-def _renumbered(number: Callable[[int], int]) -> FramesChange:
-    def change(item: Item) -> None:
-        index = index_of(item)
-        if index is not None:
-            event(item)["index"] = number(index)
-
-    return each(list, change)
+@each_with(list)
+def _renumbered(item: Item, number: Callable[[int], int]) -> None:
+    index = index_of(item)
+    if index is not None:
+        event(item)["index"] = number(index)
 
 
 def _out_of_order(items: list[Item], _: Context) -> list[Item]:
@@ -146,21 +152,18 @@ def _halves(text: str) -> tuple[str, str]:
     return text[: len(text) // 2], text[len(text) // 2 :]
 
 
-def _text_in_start(*, whole: bool) -> FramesChange:
+@parametrised
+def _text_in_start(items: list[Item], _: Context, *, whole: bool) -> list[Item]:
     """Moves the first fragment that is not empty, or the whole text, to the start of its block."""
-
-    def change(items: list[Item], _: Context) -> list[Item]:
-        dropped: list[int] = []
-        for block in blocks(items):
-            own = started_block(items[block.start])
-            deltas = [position for position in block.deltas if fragment_of(items[position])]
-            if block.kind == "text" and own.get("text") == "" and deltas:
-                moved = deltas if whole else deltas[:1]
-                own["text"] = "".join(fragment_of(items[position]) for position in moved)
-                dropped += moved
-        return without(items, dropped)
-
-    return change
+    dropped: list[int] = []
+    for block in blocks(items):
+        own = started_block(items[block.start])
+        deltas = [position for position in block.deltas if fragment_of(items[position])]
+        if block.kind == "text" and own.get("text") == "" and deltas:
+            moved = deltas if whole else deltas[:1]
+            own["text"] = "".join(fragment_of(items[position]) for position in moved)
+            dropped += moved
+    return without(items, dropped)
 
 
 # The table

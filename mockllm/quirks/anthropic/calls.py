@@ -21,7 +21,7 @@ from mockllm.quirks.anthropic.events import (
     stop_reason,
     without,
 )
-from mockllm.quirks.base import Context, FramesChange, Item, Variant
+from mockllm.quirks.base import Context, Item, Variant, parametrised
 from mockllm.quirks.samples import CALL, ZERO
 
 # The input of calls
@@ -39,18 +39,17 @@ def _empty_deltas(items: list[Item], _: Context) -> list[Item]:
     return items
 
 
-def _input_in_start(keep: Callable[[Block], Iterable[int]]) -> FramesChange:
+@parametrised
+def _input_in_start(
+    items: list[Item], _: Context, keep: Callable[[Block], Iterable[int]]
+) -> list[Item]:
     """Puts the input into the start of its block; `keep` gives the positions of deltas to keep."""
-
-    def change(items: list[Item], _: Context) -> list[Item]:
-        dropped: set[int] = set()
-        for block, text in calls(items):
-            if input := arguments(text):
-                started_block(items[block.start])["input"] = input
-                dropped |= set(block.deltas) - set(keep(block))
-        return without(items, dropped)
-
-    return change
+    dropped: set[int] = set()
+    for block, text in calls(items):
+        if input := arguments(text):
+            started_block(items[block.start])["input"] = input
+            dropped |= set(block.deltas) - set(keep(block))
+    return without(items, dropped)
 
 
 def _input_empty(items: list[Item], _: Context) -> list[Item]:
@@ -61,15 +60,13 @@ def _input_empty(items: list[Item], _: Context) -> list[Item]:
     return items
 
 
-def _started_with(**input: Any) -> FramesChange:
-    def change(items: list[Item], _: Context) -> list[Item]:
-        for block, _text in calls(items):
-            own = started_block(items[block.start])
-            own.pop("input", None)
-            own |= input
-        return items
-
-    return change
+@parametrised
+def _started_with(items: list[Item], _: Context, /, **input: Any) -> list[Item]:
+    for block, _text in calls(items):
+        own = started_block(items[block.start])
+        own.pop("input", None)
+        own |= input
+    return items
 
 
 # A call that the limit cuts

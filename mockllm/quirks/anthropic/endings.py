@@ -20,43 +20,44 @@ from mockllm.quirks.anthropic.events import (
     stop_reason,
     until_first_output,
 )
-from mockllm.quirks.base import Context, FramesChange, Item, Variant, drop, each
+from mockllm.quirks.base import (
+    Context,
+    FramesChange,
+    Item,
+    Variant,
+    drop,
+    each_with,
+    parametrised,
+)
 from mockllm.quirks.ends import failed, time_at, without_finish
 from mockllm.quirks.samples import CALL, TEXT, TEXT_AND_CALL
 
 # Reason and usage
 
 
-def _without_usage(*, start: bool, end: bool) -> FramesChange:
-    def change(item: Item) -> None:
-        message = event(item).get("message")
-        if end and kind(item) == "message_delta":
-            event(item).pop("usage", None)
-        elif start and kind(item) == "message_start" and isinstance(message, dict):
-            message.pop("usage", None)
-
-    return each(list, change)
+@each_with(list)
+def _without_usage(item: Item, *, start: bool, end: bool) -> None:
+    message = event(item).get("message")
+    if end and kind(item) == "message_delta":
+        event(item).pop("usage", None)
+    elif start and kind(item) == "message_start" and isinstance(message, dict):
+        message.pop("usage", None)
 
 
 def _usage_unknown(turn: Turn) -> Turn:
     return replace(turn, usage=None)
 
 
-def _second_delta(*, behind: bool) -> FramesChange:
+@parametrised
+def _second_delta(items: list[Item], _: Context, *, behind: bool) -> list[Item]:
     """Adds a `message_delta` without a stop reason, after (`behind`) or before the real one."""
-
-    def change(items: list[Item], _: Context) -> list[Item]:
-        position = next(
-            (position for position, item in enumerate(items) if stop_reason(item)), None
-        )
-        if position is None:
-            return items
-        second = items[position].copy()
-        event(second)["delta"] = dict.fromkeys(("stop_reason", "stop_sequence", "stop_details"))
-        here = position + behind
-        return [*items[:here], second, *items[here:]]
-
-    return change
+    position = next((position for position, item in enumerate(items) if stop_reason(item)), None)
+    if position is None:
+        return items
+    second = items[position].copy()
+    event(second)["delta"] = dict.fromkeys(("stop_reason", "stop_sequence", "stop_details"))
+    here = position + behind
+    return [*items[:here], second, *items[here:]]
 
 
 # Errors and cuts
@@ -64,15 +65,15 @@ def _second_delta(*, behind: bool) -> FramesChange:
 _OVERLOADED = StreamError("Overloaded", "overloaded_error")
 
 
-def _error(position: Callable[[list[Item]], int]) -> FramesChange:
-    def change(items: list[Item], context: Context) -> list[Item]:
-        start = position(items)
-        error = {"type": _OVERLOADED.type, "message": _OVERLOADED.message}
-        id = request_id(context.reply.seed)
-        at = time_at(items, start)
-        return [*items[:start], new_event(at, "error", error=error, request_id=id)]
-
-    return change
+@parametrised
+def _error(
+    items: list[Item], context: Context, position: Callable[[list[Item]], int]
+) -> list[Item]:
+    start = position(items)
+    error = {"type": _OVERLOADED.type, "message": _OVERLOADED.message}
+    id = request_id(context.reply.seed)
+    at = time_at(items, start)
+    return [*items[:start], new_event(at, "error", error=error, request_id=id)]
 
 
 def _cut(position: Callable[[list[Item]], int]) -> FramesChange:
@@ -87,26 +88,26 @@ def _behind_first_input(items: list[Item]) -> int:
 # A second attempt
 
 
-def _started_twice(begun: Callable[[list[Item]], int | None]) -> FramesChange:
+@parametrised
+def _started_twice(
+    items: list[Item], _: Context, begun: Callable[[list[Item]], int | None]
+) -> list[Item]:
     """Puts the beginning of a first attempt before the stream.
 
     Args:
         begun: gives the position of the first attempt's last event; None: only its start is sent.
     """
 
-    def change(items: list[Item], _: Context) -> list[Item]:
-        start = start_of(items)
-        if start is None:
-            return items
-        last = begun(items)
-        first = [item.copy() for item in items[: 1 + (start if last is None else last)]]
-        message = event(items[start]).get("message")
-        if isinstance(message, dict) and isinstance(message.get("id"), str):
-            id = message["id"]
-            message["id"] = id[:-1] + ("0" if id[-1:] != "0" else "1")
-        return [*first, *items]
-
-    return change
+    start = start_of(items)
+    if start is None:
+        return items
+    last = begun(items)
+    first = [item.copy() for item in items[: 1 + (start if last is None else last)]]
+    message = event(items[start]).get("message")
+    if isinstance(message, dict) and isinstance(message.get("id"), str):
+        id = message["id"]
+        message["id"] = id[:-1] + ("0" if id[-1:] != "0" else "1")
+    return [*first, *items]
 
 
 # The table

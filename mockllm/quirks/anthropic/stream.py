@@ -14,21 +14,19 @@ from mockllm.quirks.anthropic.events import (
     quirk,
     start_of,
 )
-from mockllm.quirks.base import Context, FramesChange, Item, Variant, each
+from mockllm.quirks.base import Context, Item, Variant, each_with, parametrised
 from mockllm.quirks.ends import with_done
 from mockllm.quirks.samples import TEXT
 
 # Further events
 
 
-def _pings(data: str, name: str | None = "ping") -> FramesChange:
-    def change(items: list[Item], _: Context) -> list[Item]:
-        pinged = []
-        for item in items[1:]:
-            pinged += [Item(item.at, text=data, event=name), item]
-        return [*items[:1], *pinged]
-
-    return change
+@parametrised
+def _pings(items: list[Item], _: Context, data: str, name: str | None = "ping") -> list[Item]:
+    pinged = []
+    for item in items[1:]:
+        pinged += [Item(item.at, text=data, event=name), item]
+    return [*items[:1], *pinged]
 
 
 def _ping_first(items: list[Item], _: Context) -> list[Item]:
@@ -65,13 +63,11 @@ def _unknown_delta(items: list[Item], _: Context) -> list[Item]:
 # Events in another form
 
 
-def _padded(spaces: int) -> FramesChange:
-    def change(item: Item) -> None:
-        if event(item) and kind(item) != "ping":
-            text = item.frame().data or ""
-            item.text = f"{text.rstrip()[:-1].rstrip()}{' ' * spaces}}}"
-
-    return each(list, change)
+@each_with(list)
+def _padded(item: Item, spaces: int) -> None:
+    if event(item) and kind(item) != "ping":
+        text = item.frame().data or ""
+        item.text = f"{text.rstrip()[:-1].rstrip()}{' ' * spaces}}}"
 
 
 # The table

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from mockllm.protocols.values import sendable_value
-from mockllm.quirks.base import Context, FramesChange, Item, Variant, each
+from mockllm.quirks.base import Context, Item, Variant, each, parametrised
 from mockllm.quirks.chat import broken
 from mockllm.quirks.chat.broken import text_of
 from mockllm.quirks.chat.chunks import CallFragment, calls, openings, quirk, removed, whole
@@ -17,16 +17,15 @@ def _null_first(opening: CallFragment) -> None:
         opening.function["arguments"] = None
 
 
-def _no_arguments(change: Callable[[CallFragment], object]) -> FramesChange:
+@parametrised
+def _no_arguments(
+    items: list[Item], _: Context, change: Callable[[CallFragment], object]
+) -> list[Item]:
     """Changes the opening of calls without arguments, and removes their other fragments."""
-
-    def changed(items: list[Item], _: Context) -> list[Item]:
-        empty = [call for call in calls(items) if text_of(call) in ("", "{}")]
-        for opening, *_others in empty:
-            change(opening)
-        return removed(items, [fragment for call in empty for fragment in call[1:]])
-
-    return changed
+    empty = [call for call in calls(items) if text_of(call) in ("", "{}")]
+    for opening, *_others in empty:
+        change(opening)
+    return removed(items, [fragment for call in empty for fragment in call[1:]])
 
 
 def _as_object(items: list[Item], _: Context) -> list[Item]:

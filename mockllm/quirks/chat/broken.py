@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from mockllm.core.turn import ToolCall, Turn
 from mockllm.protocols.values import json_object
-from mockllm.quirks.base import Context, FramesChange, Item, Tolerance, Variant
+from mockllm.quirks.base import Context, Item, Tolerance, Variant, parametrised
 from mockllm.quirks.chat.chunks import (
     CallFragment,
     Choice,
@@ -141,7 +141,8 @@ def _with_fragments(turn: Turn, changes: dict[int, list[str] | None]) -> Turn:
     return replace(turn, parts=tuple(parts), order=order, gaps=())
 
 
-def _cut(finish: str | None) -> FramesChange:
+@parametrised
+def _cut(items: list[Item], _: Context, finish: str | None) -> list[Item]:
     """Cuts the arguments of the last call of each choice that finishes. A token limit cuts the end
     of an answer only, so earlier calls stay complete.
 
@@ -149,22 +150,19 @@ def _cut(finish: str | None) -> FramesChange:
         finish: the finish reason then; None: as it was.
     """
 
-    def change(items: list[Item], _: Context) -> list[Item]:
-        last: dict[int, list[CallFragment]] = {}
-        for call in sorted(calls(items), key=lambda call: call[0].entry["index"]):
-            last[call[0].choice.index] = call
-        gone: list[CallFragment] = []
-        for index, call in last.items():
-            ends = [choice for choice in finishes(items) if choice.index == index]
-            front = _front([fragment.arguments for fragment in call])
-            if not ends or front is None:
-                continue
-            gone += _set_arguments(call, front)
-            for choice in ends:
-                choice.fields["finish_reason"] = finish or choice.fields["finish_reason"]
-        return removed(items, gone)
-
-    return change
+    last: dict[int, list[CallFragment]] = {}
+    for call in sorted(calls(items), key=lambda call: call[0].entry["index"]):
+        last[call[0].choice.index] = call
+    gone: list[CallFragment] = []
+    for index, call in last.items():
+        ends = [choice for choice in finishes(items) if choice.index == index]
+        front = _front([fragment.arguments for fragment in call])
+        if not ends or front is None:
+            continue
+        gone += _set_arguments(call, front)
+        for choice in ends:
+            choice.fields["finish_reason"] = finish or choice.fields["finish_reason"]
+    return removed(items, gone)
 
 
 def _cut_short(turn: Turn) -> Turn:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from itertools import zip_longest
 from typing import Any
 
-from mockllm.quirks.base import Context, FramesChange, Item, Variant, each
+from mockllm.quirks.base import Context, Item, Variant, each, each_with
 from mockllm.quirks.chat.chunks import (
     CallFragment,
     Choice,
@@ -73,24 +73,20 @@ def _is_only(fragment: CallFragment) -> bool:
     return alone and choice.fields.get("finish_reason") is None
 
 
-def _role(value: str | None) -> FramesChange:
-    def change(choice: Choice) -> None:
-        if choice.delta:
-            choice.fields["delta"] = {"role": value, **choice.delta} | {"role": value}
-
-    return each(choices_of, change)
+@each_with(choices_of)
+def _role(choice: Choice, value: str | None) -> None:
+    if choice.delta:
+        choice.fields["delta"] = {"role": value, **choice.delta} | {"role": value}
 
 
 def _role_everywhere(choice: Choice) -> None:
     choice.fields["delta"] = {"role": "assistant", **choice.delta}
 
 
-def _no_calls(value: list[Any] | None) -> FramesChange:
-    def change(choice: Choice) -> None:
-        if "content" in choice.delta and "tool_calls" not in choice.delta:
-            choice.delta["tool_calls"] = value if value is None else [*value]
-
-    return each(choices_of, change)
+@each_with(choices_of)
+def _no_calls(choice: Choice, value: list[Any] | None) -> None:
+    if "content" in choice.delta and "tool_calls" not in choice.delta:
+        choice.delta["tool_calls"] = value if value is None else [*value]
 
 
 def _empty_finishes(items: list[Item]) -> list[Choice]:

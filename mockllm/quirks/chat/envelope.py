@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mockllm.quirks.base import Context, FramesChange, Item, Variant, each
+from mockllm.quirks.base import Context, Item, Variant, each, each_with, parametrised
 from mockllm.quirks.chat.chunks import Choice, choices_of, fragments, inserted, quirk, with_delta
 from mockllm.quirks.chat.deltas import QUIRKS as DELTAS
 from mockllm.quirks.samples import CALL, REASONING, TEXT, TEXT_AND_CALL
@@ -53,13 +53,11 @@ def _filter_result(choice: Choice, start: int, end: int) -> Item:
     return Item(choice.item.at, {"choices": [fields], **_NO_IDENTITY}).copy()
 
 
-def _text_parts(*, several: bool = False) -> FramesChange:
-    def change(choice: Choice) -> None:
-        if text := _text(choice):
-            texts = (text[:1], text[1:]) if several and text[1:] else (text,)
-            choice.delta["content"] = [{"type": "text", "text": part} for part in texts]
-
-    return each(choices_of, change)
+@each_with(choices_of)
+def _text_parts(choice: Choice, *, several: bool = False) -> None:
+    if text := _text(choice):
+        texts = (text[:1], text[1:]) if several and text[1:] else (text,)
+        choice.delta["content"] = [{"type": "text", "text": part} for part in texts]
 
 
 def _thinking_part(choice: Choice) -> None:
@@ -116,17 +114,15 @@ def _ids_change(items: list[Item], context: Context) -> list[Item]:
     return items
 
 
-def _two_choices(*, first: bool) -> FramesChange:
-    def change(items: list[Item], context: Context) -> list[Item]:
-        if any(choice.index for choice in choices_of(items)):
-            return items
-        doubled: list[Item] = []
-        for item in items:
-            others = [_second_choice(choice) for choice in choices_of([item])]
-            doubled += [*others, item] if first else [item, *others]
-        return doubled
-
-    return change
+@parametrised
+def _two_choices(items: list[Item], context: Context, *, first: bool) -> list[Item]:
+    if any(choice.index for choice in choices_of(items)):
+        return items
+    doubled: list[Item] = []
+    for item in items:
+        others = [_second_choice(choice) for choice in choices_of([item])]
+        doubled += [*others, item] if first else [item, *others]
+    return doubled
 
 
 def _second_choice(choice: Choice) -> Item:

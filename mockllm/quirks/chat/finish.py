@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from mockllm.core.turn import Turn
 from mockllm.protocols.openai_chat.fields import read_finish, write_finish, write_usage
-from mockllm.quirks.base import Context, FramesChange, Item, Variant, drop, each
+from mockllm.quirks.base import Context, Item, Variant, drop, each, parametrised
 from mockllm.quirks.chat.chunks import (
     Choice,
     choices_of,
@@ -27,24 +27,20 @@ def is_finish_chunk(choice: Choice) -> bool:
     return not choice.delta and len(choice.item.data["choices"]) == 1
 
 
-def _never(*, done: bool, usage: bool = False) -> FramesChange:
-    def change(items: list[Item], context: Context) -> list[Item]:
-        finished = finishes(items)
-        if not finished:
-            return items
-        gone = {id(choice.item) for choice in finished if is_finish_chunk(choice)}
-        for choice in finished:
-            choice.fields["finish_reason"] = None
-            if choice.item.data.get("usage"):
-                choice.item.data["usage"] = None
-        # Usage follows the finish chunk, so a stream that is cut before the one lacks the other,
-        # unless a proxy adds it.
-        items = [
-            item for item in items if id(item) not in gone and (usage or not is_usage_chunk(item))
-        ]
-        return items if done else _no_done(items, context)
-
-    return change
+@parametrised
+def _never(items: list[Item], context: Context, *, done: bool, usage: bool = False) -> list[Item]:
+    finished = finishes(items)
+    if not finished:
+        return items
+    gone = {id(choice.item) for choice in finished if is_finish_chunk(choice)}
+    for choice in finished:
+        choice.fields["finish_reason"] = None
+        if choice.item.data.get("usage"):
+            choice.item.data["usage"] = None
+    # Usage follows the finish chunk, so a stream that is cut before the one lacks the other,
+    # unless a proxy adds it.
+    items = [item for item in items if id(item) not in gone and (usage or not is_usage_chunk(item))]
+    return items if done else _no_done(items, context)
 
 
 def _without_finish(turn: Turn) -> Turn:
@@ -96,14 +92,12 @@ def _stopped_with_tools(turn: Turn) -> Turn:
     return _finish_read({"tool_calls": "stop"})(turn) if turn.tool_calls else turn
 
 
-def _finish_sent(values: Mapping[str, str]) -> FramesChange:
-    def change(items: list[Item], context: Context) -> list[Item]:
-        for choice in finishes(items):
-            reason = choice.fields["finish_reason"]
-            choice.fields["finish_reason"] = values.get(reason, reason)
-        return items
-
-    return change
+@parametrised
+def _finish_sent(items: list[Item], context: Context, values: Mapping[str, str]) -> list[Item]:
+    for choice in finishes(items):
+        reason = choice.fields["finish_reason"]
+        choice.fields["finish_reason"] = values.get(reason, reason)
+    return items
 
 
 def _finish_read(values: Mapping[str, str]) -> Callable[[Turn], Turn]:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from mockllm.core.turn import ToolCall, Turn
-from mockllm.quirks.base import Context, FramesChange, Item, Variant, each
+from mockllm.quirks.base import Context, FramesChange, Item, Variant, each, each_with, parametrised
 from mockllm.quirks.chat import index
 from mockllm.quirks.chat.chunks import (
     CallFragment,
@@ -59,15 +59,14 @@ def _name(fragment: CallFragment, value: Any) -> None:
     fragment.function.update({"name": value, **rest})
 
 
-def _later(name: str | None = "absent", **fields: Any) -> FramesChange:
+@each_with(continuations)
+def _later(
+    pair: tuple[CallFragment, CallFragment], /, name: str | None = "absent", **fields: Any
+) -> None:
     """Sets fields of every fragment but the openings, and the name unless it is `absent`."""
-
-    def change(pair: tuple[CallFragment, CallFragment]) -> None:
-        set_fields(pair[1], **fields)
-        if name != "absent":
-            _name(pair[1], name)
-
-    return each(continuations, change)
+    set_fields(pair[1], **fields)
+    if name != "absent":
+        _name(pair[1], name)
 
 
 def _opened_with_id(value: str | None) -> FramesChange:
@@ -104,9 +103,14 @@ def _all_of(name: object) -> tuple[str, str] | None:
     return ("", name) if isinstance(name, str) and name else None
 
 
+@parametrised
 def _name_after(
-    cut: Callable[[object], tuple[str, str] | None], *, bare: bool = False
-) -> FramesChange:
+    items: list[Item],
+    _: Context,
+    cut: Callable[[object], tuple[str, str] | None],
+    *,
+    bare: bool = False,
+) -> list[Item]:
     """Sends the name of a call in its opening and in a further chunk after it.
 
     Args:
@@ -114,21 +118,18 @@ def _name_after(
         bare: remove the arguments of the opening, and leave calls that have some there.
     """
 
-    def change(items: list[Item], _: Context) -> list[Item]:
-        for opening in openings(items):
-            pieces = cut(opening.function.get("name"))
-            if pieces is None or (bare and opening.arguments):
-                continue
-            if bare:
-                opening.function.pop("arguments", None)
-            opening.function["name"] = pieces[0]
-            function = {"name": pieces[1], "arguments": ""}
-            calls = [{"index": opening.entry["index"], "function": function}]
-            chunk = with_delta(opening.choice, {"tool_calls": calls})
-            items = inserted(items, opening.choice.item, [chunk])
-        return items
-
-    return change
+    for opening in openings(items):
+        pieces = cut(opening.function.get("name"))
+        if pieces is None or (bare and opening.arguments):
+            continue
+        if bare:
+            opening.function.pop("arguments", None)
+        opening.function["name"] = pieces[0]
+        function = {"name": pieces[1], "arguments": ""}
+        calls = [{"index": opening.entry["index"], "function": function}]
+        chunk = with_delta(opening.choice, {"tool_calls": calls})
+        items = inserted(items, opening.choice.item, [chunk])
+    return items
 
 
 QUIRKS = (

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from mockllm.core.turn import TokenUsage
 from mockllm.protocols.openai_chat.fields import write_usage
-from mockllm.quirks.base import Context, FramesChange, Item, Variant
+from mockllm.quirks.base import Context, Item, Variant, parametrised
 from mockllm.quirks.chat.chunks import choices_of, finishes, quirk
 from mockllm.quirks.ends import DONE
 from mockllm.quirks.samples import TEXT
@@ -63,16 +63,14 @@ def _empty_choices(items: list[Item], context: Context) -> list[Item]:
     return items if chunk is None else _without_nulls(items)
 
 
-def _no_choices(*, null: bool) -> FramesChange:
-    def change(items: list[Item], context: Context) -> list[Item]:
-        items, chunk = _with_usage(items, context)
-        if chunk is not None and null:
-            chunk.data["choices"] = None
-        elif chunk is not None:
-            del chunk.data["choices"]
-        return items
-
-    return change
+@parametrised
+def _no_choices(items: list[Item], context: Context, *, null: bool) -> list[Item]:
+    items, chunk = _with_usage(items, context)
+    if chunk is not None and null:
+        chunk.data["choices"] = None
+    elif chunk is not None:
+        del chunk.data["choices"]
+    return items
 
 
 def _in_finish_chunk(items: list[Item], context: Context) -> list[Item]:
@@ -99,20 +97,18 @@ def _cumulative(items: list[Item], context: Context) -> list[Item]:
     return [item for item in items if not is_usage_chunk(item)]
 
 
-def _wiped(*, null: bool) -> FramesChange:
-    def change(items: list[Item], context: Context) -> list[Item]:
-        items, chunk = _with_usage(items, context)
-        if chunk is None:
-            return items
-        trailing = chunk.copy()
-        if null:
-            trailing.data["usage"] = None
-        else:
-            del trailing.data["usage"]
-        index = _end(items)
-        return [*items[:index], trailing, *items[index:]]
-
-    return change
+@parametrised
+def _wiped(items: list[Item], context: Context, *, null: bool) -> list[Item]:
+    items, chunk = _with_usage(items, context)
+    if chunk is None:
+        return items
+    trailing = chunk.copy()
+    if null:
+        trailing.data["usage"] = None
+    else:
+        del trailing.data["usage"]
+    index = _end(items)
+    return [*items[:index], trailing, *items[index:]]
 
 
 QUIRKS = (

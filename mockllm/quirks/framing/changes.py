@@ -15,7 +15,7 @@ from typing import Any
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import SSEError
 from mockllm.framing.sse import decode
-from mockllm.quirks.base import BytesChange, Context
+from mockllm.quirks.base import BytesChange, Context, parametrised
 from mockllm.quirks.ends import end_position
 
 BOM = b"\xef\xbb\xbf"
@@ -60,23 +60,20 @@ def _middle(stream: Sequence[TimedBytes]) -> int | None:
 # Lines
 
 
-def line_ends(*ends: bytes) -> BytesChange:
+@parametrised
+def line_ends(stream: list[TimedBytes], _context: Context, *ends: bytes) -> list[TimedBytes]:
     """Ends the lines with `ends`, one after the other, over and over."""
-
-    def change(stream: list[TimedBytes], _context: Context) -> list[TimedBytes]:
-        next_end = cycle(ends)
-        changed = []
-        after_cr = False
-        for timed in stream:
-            # A CRLF may be split over two writes; its LF does not end another line.
-            data = timed.data[1:] if after_cr and timed.data[:1] == b"\n" else timed.data
-            after_cr = timed.data[-1:] == b"\r"
-            data = _LINE_END.sub(lambda _: next(next_end), data)
-            if data:
-                changed.append(TimedBytes(timed.at, data))
-        return changed
-
-    return change
+    next_end = cycle(ends)
+    changed = []
+    after_cr = False
+    for timed in stream:
+        # A CRLF may be split over two writes; its LF does not end another line.
+        data = timed.data[1:] if after_cr and timed.data[:1] == b"\n" else timed.data
+        after_cr = timed.data[-1:] == b"\r"
+        data = _LINE_END.sub(lambda _: next(next_end), data)
+        if data:
+            changed.append(TimedBytes(timed.at, data))
+    return changed
 
 
 def split_crlf(stream: list[TimedBytes], context: Context) -> list[TimedBytes]:
@@ -113,32 +110,26 @@ def _block(at: int, lines: Sequence[bytes], end: bytes) -> TimedBytes:
     return TimedBytes(at, end.join([*lines, end]))
 
 
-def between(*lines: bytes) -> BytesChange:
+@parametrised
+def between(stream: list[TimedBytes], _context: Context, *lines: bytes) -> list[TimedBytes]:
     """Adds a block of these lines before every event but the first, or before the only one."""
-
-    def change(stream: list[TimedBytes], _context: Context) -> list[TimedBytes]:
-        events = [index for index, timed in enumerate(stream) if _is_event(timed)]
-        before = set(events[1:] or events)
-        end = _line_end(stream)
-        changed = []
-        for index, timed in enumerate(stream):
-            if index in before:
-                changed.append(_block(timed.at, lines, end))
-            changed.append(timed)
-        return changed
-
-    return change
+    events = [index for index, timed in enumerate(stream) if _is_event(timed)]
+    before = set(events[1:] or events)
+    end = _line_end(stream)
+    changed = []
+    for index, timed in enumerate(stream):
+        if index in before:
+            changed.append(_block(timed.at, lines, end))
+        changed.append(timed)
+    return changed
 
 
-def first(*lines: bytes) -> BytesChange:
+@parametrised
+def first(stream: list[TimedBytes], _context: Context, *lines: bytes) -> list[TimedBytes]:
     """Adds a block of these lines before the first event."""
-
-    def change(stream: list[TimedBytes], _context: Context) -> list[TimedBytes]:
-        if not any(map(_is_event, stream)):
-            return stream
-        return [_block(stream[0].at, lines, _line_end(stream)), *stream]
-
-    return change
+    if not any(map(_is_event, stream)):
+        return stream
+    return [_block(stream[0].at, lines, _line_end(stream)), *stream]
 
 
 def with_lines(name: bytes, value: Callable[[int], bytes]) -> BytesChange:
@@ -189,29 +180,24 @@ def _spread(timed: TimedBytes) -> TimedBytes:
 # Comments that have no blank line behind them
 
 
-def comment_before(comment: bytes) -> BytesChange:
+@parametrised
+def comment_before(stream: list[TimedBytes], _context: Context, comment: bytes) -> list[TimedBytes]:
     """Adds a comment directly before the lines of every event but the first."""
-
-    def change(stream: list[TimedBytes], _context: Context) -> list[TimedBytes]:
-        events = [number for number, timed in enumerate(stream) if _data_lines(timed)]
-        return [
-            TimedBytes(timed.at, comment + _end_of_line(timed) + timed.data)
-            if number in events[1:]
-            else timed
-            for number, timed in enumerate(stream)
-        ]
-
-    return change
+    events = [number for number, timed in enumerate(stream) if _data_lines(timed)]
+    return [
+        TimedBytes(timed.at, comment + _end_of_line(timed) + timed.data)
+        if number in events[1:]
+        else timed
+        for number, timed in enumerate(stream)
+    ]
 
 
-def comment_inside(comment: bytes) -> BytesChange:
+@parametrised
+def comment_inside(stream: list[TimedBytes], context: Context, comment: bytes) -> list[TimedBytes]:
     """Spreads the JSON of each event over several data lines, and adds a comment after the first
     and the last of them."""
 
-    def change(stream: list[TimedBytes], context: Context) -> list[TimedBytes]:
-        return [_with_inside(timed, comment) for timed in several_lines(stream, context)]
-
-    return change
+    return [_with_inside(timed, comment) for timed in several_lines(stream, context)]
 
 
 def _with_inside(timed: TimedBytes, comment: bytes) -> TimedBytes:
@@ -240,19 +226,16 @@ def _end_of_line(timed: TimedBytes) -> bytes:
 # Events
 
 
-def padded(size: int) -> BytesChange:
+@parametrised
+def padded(stream: list[TimedBytes], _context: Context, size: int) -> list[TimedBytes]:
     """Puts `size` spaces before the last brace of the event in the middle."""
-
-    def change(stream: list[TimedBytes], _context: Context) -> list[TimedBytes]:
-        middle = _middle(stream)
-        if middle is None:
-            return stream
-        whole = stream[middle]
-        before, brace, after = whole.data.rpartition(b"}")
-        longer = TimedBytes(whole.at, before + b" " * size + brace + after)
-        return [*stream[:middle], longer, *stream[middle + 1 :]]
-
-    return change
+    middle = _middle(stream)
+    if middle is None:
+        return stream
+    whole = stream[middle]
+    before, brace, after = whole.data.rpartition(b"}")
+    longer = TimedBytes(whole.at, before + b" " * size + brace + after)
+    return [*stream[:middle], longer, *stream[middle + 1 :]]
 
 
 def break_json(stream: list[TimedBytes], _context: Context) -> list[TimedBytes]:
@@ -293,17 +276,17 @@ def no_final_blank(stream: list[TimedBytes], _context: Context) -> list[TimedByt
     return [*stream[:last], TimedBytes(stream[last].at, ended)]
 
 
-def done(write: Callable[[bytes, bytes], bytes]) -> BytesChange:
+@parametrised
+def done(
+    stream: list[TimedBytes], _context: Context, write: Callable[[bytes, bytes], bytes]
+) -> list[TimedBytes]:
     """Changes the bytes of `[DONE]`.
 
     Args:
         write: the new bytes, from its line without the line end and the rest of the block.
     """
 
-    def change(stream: list[TimedBytes], _context: Context) -> list[TimedBytes]:
-        return [_rewritten(timed, write) for timed in stream]
-
-    return change
+    return [_rewritten(timed, write) for timed in stream]
 
 
 def _rewritten(timed: TimedBytes, write: Callable[[bytes, bytes], bytes]) -> TimedBytes:

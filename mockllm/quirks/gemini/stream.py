@@ -10,7 +10,7 @@ from typing import Any
 from mockllm.core.events import FinishReason, StreamError
 from mockllm.core.turn import Turn
 from mockllm.protocols.gemini.fields import BLOCKED, SAFETY_RATINGS
-from mockllm.quirks.base import Context, FramesChange, Item, Variant
+from mockllm.quirks.base import Context, Item, Variant, parametrised
 from mockllm.quirks.ends import failed, time_at, unfinished, with_done, without_finish
 from mockllm.quirks.gemini.chunks import (
     behind_first,
@@ -28,14 +28,12 @@ from mockllm.quirks.samples import TEXT
 _Json = dict[str, Any]
 
 
-def _nothing_but(change: Callable[[Item], Item]) -> FramesChange:
-    def changed(items: list[Item], _: Context) -> list[Item]:
-        position = end_position(items)
-        if position == len(items) or not finish(items[position]):
-            return items
-        return [with_wire_json(change(items[position]))]
-
-    return changed
+@parametrised
+def _nothing_but(items: list[Item], _: Context, change: Callable[[Item], Item]) -> list[Item]:
+    position = end_position(items)
+    if position == len(items) or not finish(items[position]):
+        return items
+    return [with_wire_json(change(items[position]))]
 
 
 def _candidate(*, reason: str, content: _Json | None = None, **more: Any) -> Callable[[Item], Item]:
@@ -128,22 +126,19 @@ def _array(items: list[Item], context: Context) -> list[Item]:
 _OVERLOADED = StreamError("The model is overloaded. Please try again later.", "UNAVAILABLE", "503")
 
 
-def _raw_error(position: Callable[[list[Item]], int]) -> FramesChange:
+@parametrised
+def _raw_error(items: list[Item], _: Context, position: Callable[[list[Item]], int]) -> list[Item]:
     """An error as lines of JSON in position of all chunks from a position on."""
-
-    def change(items: list[Item], _: Context) -> list[Item]:
-        if any(item.raw is not None for item in items):
-            return items
-        start = position(items)
-        error = {
-            "code": int(_OVERLOADED.code or 0),
-            "message": _OVERLOADED.message,
-            "status": _OVERLOADED.type,
-        }
-        raw = json.dumps({"error": error}, indent=2) + "\n"
-        return [*items[:start], Item(time_at(items, start), raw=raw)]
-
-    return change
+    if any(item.raw is not None for item in items):
+        return items
+    start = position(items)
+    error = {
+        "code": int(_OVERLOADED.code or 0),
+        "message": _OVERLOADED.message,
+        "status": _OVERLOADED.type,
+    }
+    raw = json.dumps({"error": error}, indent=2) + "\n"
+    return [*items[:start], Item(time_at(items, start), raw=raw)]
 
 
 def _without_end(items: list[Item], _: Context) -> list[Item]:

@@ -15,7 +15,7 @@ from mockllm.protocols.openai_responses.parts import (
     REFUSAL,
     SUMMARY,
 )
-from mockllm.quirks.base import Context, FramesChange, Item, drop, quirks_of
+from mockllm.quirks.base import Context, FramesChange, Item, drop, parametrised, quirks_of
 from mockllm.quirks.typed_events import event, kind
 
 quirk = quirks_of("responses")
@@ -88,20 +88,17 @@ def value_key(item: Item) -> tuple[str, ...]:
 # Changes
 
 
-def numbered(change: FramesChange) -> FramesChange:
+@parametrised
+def numbered(items: list[Item], context: Context, change: FramesChange) -> list[Item]:
     """The change with consecutive sequence numbers after it inserted, dropped or moved events."""
-
-    def renumbered(items: list[Item], context: Context) -> list[Item]:
-        before = list(items)
-        first = min(_numbers(before), default=0)
-        after = change(items, context)
-        if len(after) != len(before) or any(a is not b for a, b in zip(after, before, strict=True)):
-            with_number = (item for item in after if next(_numbers([item]), None) is not None)
-            for number, item in enumerate(with_number, first):
-                item.data["sequence_number"] = number
-        return after
-
-    return renumbered
+    before = list(items)
+    first = min(_numbers(before), default=0)
+    after = change(items, context)
+    if len(after) != len(before) or any(a is not b for a, b in zip(after, before, strict=True)):
+        with_number = (item for item in after if next(_numbers([item]), None) is not None)
+        for number, item in enumerate(with_number, first):
+            item.data["sequence_number"] = number
+    return after
 
 
 def _numbers(items: Iterable[Item]) -> Iterator[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mockllm.quirks import samples
-from mockllm.quirks.base import Context, FramesChange, Item, Variant, each
+from mockllm.quirks.base import Context, FramesChange, Item, Variant, each, each_with
 from mockllm.quirks.ends import with_done
 from mockllm.quirks.responses.events import (
     ITEM_ADDED,
@@ -104,14 +104,11 @@ UNKNOWN_EVENT = quirk(
 )
 
 
-def _lacking(field: str, *types: str) -> FramesChange:
+@each_with(list)
+def _lacking(item: Item, field: str, *types: str) -> None:
     """Removes a field from the events of these types (none: from all events)."""
-
-    def change(item: Item) -> None:
-        if not types or kind(item) in types:
-            event(item).pop(field, None)
-
-    return each(list, change)
+    if not types or kind(item) in types:
+        event(item).pop(field, None)
 
 
 def _without_arguments(item: Item) -> None:
@@ -138,12 +135,10 @@ _LEGACY_TEXT = {
 _LEGACY_END = {"response.completed": "response.done"}
 
 
-def _renamed(names: dict[str, str]) -> FramesChange:
-    def change(item: Item) -> None:
-        if kind(item) in names:
-            rename(item, names[kind(item)])
-
-    return each(list, change)
+@each_with(list)
+def _renamed(item: Item, names: dict[str, str]) -> None:
+    if kind(item) in names:
+        rename(item, names[kind(item)])
 
 
 LEGACY_NAMES = quirk(

@@ -8,7 +8,7 @@ from itertools import zip_longest
 from typing import Any
 
 from mockllm.quirks import samples
-from mockllm.quirks.base import Context, FramesChange, Item, Variant, each
+from mockllm.quirks.base import Context, Item, Variant, each, each_with, parametrised
 from mockllm.quirks.responses.events import (
     ITEM_DONE,
     index,
@@ -25,7 +25,10 @@ from mockllm.quirks.typed_events import event, kind
 # Identifiers
 
 
-def _rotated(applies: Callable[[str], bool], *, outputs: bool = True) -> FramesChange:
+@parametrised
+def _rotated(
+    items: list[Item], context: Context, applies: Callable[[str], bool], *, outputs: bool = True
+) -> list[Item]:
     """Gives an item a new id at each event that names it.
 
     Args:
@@ -33,25 +36,22 @@ def _rotated(applies: Callable[[str], bool], *, outputs: bool = True) -> FramesC
         outputs: whether those in response objects are changed.
     """
 
-    def change(items: list[Item], context: Context) -> list[Item]:
-        counts: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
 
-        def fresh(id: object) -> str:
-            prefix = str(id).partition("_")[0]
-            counts[prefix] += 1
-            return f"{prefix}_{counts[prefix]}"
+    def fresh(id: object) -> str:
+        prefix = str(id).partition("_")[0]
+        counts[prefix] += 1
+        return f"{prefix}_{counts[prefix]}"
 
-        for item in items:
-            if item_id(item) is not None and applies(kind(item)):
-                own = output_item(item)
-                holder, name = (own, "id") if own else (event(item), "item_id")
-                holder[name] = fresh(holder[name])
-            for entry in output(item) if outputs else ():
-                if isinstance(entry.get("id"), str):
-                    entry["id"] = fresh(entry["id"])
-        return items
-
-    return change
+    for item in items:
+        if item_id(item) is not None and applies(kind(item)):
+            own = output_item(item)
+            holder, name = (own, "id") if own else (event(item), "item_id")
+            holder[name] = fresh(holder[name])
+        for entry in output(item) if outputs else ():
+            if isinstance(entry.get("id"), str):
+                entry["id"] = fresh(entry["id"])
+    return items
 
 
 ITEM_ID_ROTATES = quirk(
@@ -63,18 +63,15 @@ ITEM_ID_ROTATES = quirk(
 )
 
 
-def _with_ids(name: str, value: str | None) -> FramesChange:
-    """Sets the ids of one kind of the output items."""
-
-    def change(entry: dict[str, Any]) -> None:
-        if name in entry:
-            entry[name] = value
-
-    return each(_entries, change)
-
-
 def _entries(items: list[Item]) -> list[dict[str, Any]]:
     return [entry for item in items for entry in output_items(item)]
+
+
+@each_with(_entries)
+def _with_ids(entry: dict[str, Any], name: str, value: str | None) -> None:
+    """Sets the ids of one kind of the output items."""
+    if name in entry:
+        entry[name] = value
 
 
 def _null_item_ids(items: list[Item], context: Context) -> list[Item]:
@@ -102,12 +99,10 @@ CALL_ID_MISSING = quirk(
 # Indexes and order
 
 
-def _indexed(number: Callable[[int], int]) -> FramesChange:
-    def change(item: Item) -> None:
-        if (old := index(item)) is not None:
-            item.data["output_index"] = number(old)
-
-    return each(list, change)
+@each_with(list)
+def _indexed(item: Item, number: Callable[[int], int]) -> None:
+    if (old := index(item)) is not None:
+        item.data["output_index"] = number(old)
 
 
 @numbered

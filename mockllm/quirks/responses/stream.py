@@ -10,7 +10,7 @@ from typing import Any
 from mockllm.core.events import FinishReason, StreamError
 from mockllm.core.turn import Turn
 from mockllm.quirks import samples
-from mockllm.quirks.base import Context, FramesChange, Item, Variant, each
+from mockllm.quirks.base import Context, Item, Variant, each_with, parametrised
 from mockllm.quirks.ends import unfinished
 from mockllm.quirks.responses.events import (
     COMPLETE,
@@ -100,12 +100,10 @@ ERROR_SHAPE = quirk(
 # The end
 
 
-def _final_output(value: Callable[[], Any]) -> FramesChange:
-    def change(item: Item) -> None:
-        if kind(item) in COMPLETE and response(item):
-            response(item)["output"] = value()
-
-    return each(list, change)
+@each_with(list)
+def _final_output(item: Item, value: Callable[[], Any]) -> None:
+    if kind(item) in COMPLETE and response(item):
+        response(item)["output"] = value()
 
 
 COMPLETED_OUTPUT_EMPTY = quirk(
@@ -116,25 +114,23 @@ COMPLETED_OUTPUT_EMPTY = quirk(
 )
 
 
-def _incomplete(reason: str) -> FramesChange:
-    def change(items: list[Item], context: Context) -> list[Item]:
-        position = last(items, *COMPLETE)
-        if position is None:
-            return items
-        rename(items[position], "response.incomplete")
-        final = response(items[position])
-        final |= {"status": "incomplete", "incomplete_details": {"reason": reason}}
-        done = last(items, ITEM_DONE)
-        unfinished = {} if done is None else output_item(items[done])
-        listed = final.get("output")
-        entries = listed if isinstance(listed, list) else []
-        for entry in (unfinished, *entries):
-            same = isinstance(entry, dict) and entry.get("id") == unfinished.get("id")
-            if same and "status" in entry:
-                entry["status"] = "incomplete"
+@parametrised
+def _incomplete(items: list[Item], context: Context, reason: str) -> list[Item]:
+    position = last(items, *COMPLETE)
+    if position is None:
         return items
-
-    return change
+    rename(items[position], "response.incomplete")
+    final = response(items[position])
+    final |= {"status": "incomplete", "incomplete_details": {"reason": reason}}
+    done = last(items, ITEM_DONE)
+    unfinished = {} if done is None else output_item(items[done])
+    listed = final.get("output")
+    entries = listed if isinstance(listed, list) else []
+    for entry in (unfinished, *entries):
+        same = isinstance(entry, dict) and entry.get("id") == unfinished.get("id")
+        if same and "status" in entry:
+            entry["status"] = "incomplete"
+    return items
 
 
 @numbered
