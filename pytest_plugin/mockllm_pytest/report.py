@@ -128,13 +128,11 @@ def _mistakes(
 ) -> Iterator[_Mistake]:
     exchanges = {exchange.number: exchange for exchange in session.journal}
     for violation in found.violations:
-        where = "" if violation.exchange is None else f" (request {violation.exchange})"
-        message = f"{violation.invariant}{where}: {violation.message}"
+        number = violation.exchange
+        message = f"{violation.invariant} (request {number}): {violation.message}"
         extra = violation.invariant == "extra-request"
         argument = "extra_requests" if extra else "violations"
-        yield _Mistake(
-            violation.exchange or 0, message, argument, True if extra else violation.invariant
-        )
+        yield _Mistake(number, message, argument, True if extra else violation.invariant)
     for name, outcome in _REFUSED.items():
         for number in getattr(found, name):
             problem = "; ".join(exchanges[number].problems).partition("\n")[0]

@@ -6,8 +6,8 @@ answers, and are right to do so.
 
 from __future__ import annotations
 
-from mockllm.checking.conversations.judged import JudgedSession, Violation, Violations
 from mockllm.checking.conversations.round_trips import Step
+from mockllm.checking.conversations.violations import JudgedSession, Violation, Violations
 from mockllm.errors import UsageError
 from mockllm.matching.positions import turn_at, turn_index
 from mockllm.quirks import find
@@ -33,7 +33,7 @@ def extra_requests(record: JudgedSession) -> Violations:
         if first is not None:
             # Each extra request is a violation of its own, so its number is the location.
             message = _message(scenario, position, first, step)
-            yield Violation("extra-request", step.number, message, step.number)
+            yield Violation("extra-request", step.number, message, location=step.number)
         elif _given(step, scenario, position):
             given[scenario.name, position] = step
 

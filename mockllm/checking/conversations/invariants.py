@@ -1,20 +1,27 @@
-"""The conversation invariants, each with the function that finds its violations. Pure."""
+"""The conversation invariants, and the functions that find their violations. Pure."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
-from mockllm.checking.conversations.call_results import expected_failures
+from mockllm.checking.conversations.call_results import call_results, expected_failures
 from mockllm.checking.conversations.extra_requests import extra_requests
-from mockllm.checking.conversations.judged import JudgedSession, Violation, Violations
 from mockllm.checking.conversations.retries import RETRY_RULES
 from mockllm.checking.conversations.round_trips import RoundTrip, Step
+from mockllm.checking.conversations.sent_back import sent_back
 from mockllm.checking.conversations.session_history import SessionHistory
 from mockllm.checking.conversations.stream_ends import (
     cancel_stops,
     results_too_early,
     stream_abandoned,
+)
+from mockllm.checking.conversations.violations import (
+    Judge,
+    JudgedSession,
+    Violation,
+    Violations,
+    violation,
 )
 from mockllm.core.target import NO_TARGET, Target
 from mockllm.errors import RequestError
@@ -28,16 +35,6 @@ from mockllm.replay.sessions.shortened_bodies import is_shortened
 from mockllm.scenario.model import Expect
 
 
-def _from_mistakes(name: str) -> Callable[[JudgedSession], Violations]:
-    """The judge for mistakes between calls and results."""
-    return lambda record: (one for one in record.mistakes if one.invariant == name)
-
-
-def _tools_after_end(record: JudgedSession) -> Violations:
-    yield from _from_mistakes("tools-after-end")(record)
-    yield from results_too_early(record)
-
-
 def _opaque_kept(record: JudgedSession) -> Violations:
     for step in record.history.steps:
         trip = step.last
@@ -46,12 +43,12 @@ def _opaque_kept(record: JudgedSession) -> Violations:
         judged = [one for one in trip.played if one.clear and one.exchange.recorded != "exact"]
         if len(judged) < len(trip.played):
             continue  # any of the others may have been the answer
-        reject = PROTOCOLS[step.request.api].client.opaque_mistake
+        reject = step.protocol.client.opaque_mistake
         problems = [
             reject(step.request, answer.turn) for answer in judged if answer.turn is not None
         ]
         if problems and all(problems):
-            yield Violation("opaque-kept", step.number, problems[-1] or "", trip.location)
+            yield violation("opaque-kept", trip, problems[-1] or "")
 
 
 def _failure_reported(record: JudgedSession) -> Violations:
@@ -59,19 +56,18 @@ def _failure_reported(record: JudgedSession) -> Violations:
         trip, demanded = step.last, expected_failures(step, record.history)
         if trip is None or not demanded:
             continue
-        calls = [(call.name, call.id) for answer in trip.played for call in answer.calls]
+        calls = [(call.name, call.id) for call in trip.streamed]
         if any(is_shortened(message.text) for message in step.request.messages):
             continue  # the error may be in the part that is not kept
         expect = Expect(results=tuple(demanded.values()))
         expected = record.history.expected_position(step)
         messages = step.request.messages
         if expected is not None:
-            prefix = PROTOCOLS[step.request.api].call_prefix
-            messages = with_scenario_ids(step.request, *expected, prefix)
+            messages = with_scenario_ids(step.request, *expected, step.protocol.call_prefix)
         for problem in check_expect(expect, step.request, messages, calls):
             reason = problem.removeprefix("request.results: ")
             message = f"{reason}; a client answers a call that failed with the error of its tool"
-            yield Violation("failure-reported", step.number, message, trip.location)
+            yield violation("failure-reported", trip, message)
 
 
 def _multi_hop(record: JudgedSession) -> Violations:
@@ -139,7 +135,7 @@ def _continuation_error(record: JudgedSession) -> Violations:
                     "goes on as if there had been an answer; a client shows the error and stops, "
                     "or sends the same request again"
                 )
-                yield Violation("continuation-error", step.number, message, trip.location)
+                yield violation("continuation-error", trip, message)
 
 
 def _is_failed_continuation(step: Step) -> bool:
@@ -177,7 +173,6 @@ def _results_and_calls(trip: RoundTrip) -> tuple[object, ...]:
 
 
 def _request_valid(record: JudgedSession) -> Violations:
-    yield from _from_mistakes("request-valid")(record)
     for step in record.history.steps:
         problem = _refusal_of_tools(step.request.api, step.request.body, step.exchange.target)
         if problem is not None and problem != _refusal_when_recorded(step, record.history):
@@ -199,7 +194,7 @@ def _refusal_when_recorded(step: Step, history: SessionHistory) -> str | None:
     recorded = scenario.turns[index].recorded
     if recorded is None:
         return None
-    accepted = accepted_request(recorded, PROTOCOLS[step.request.api])
+    accepted = accepted_request(recorded, step.protocol)
     if accepted is None:
         return None
     try:
@@ -245,26 +240,43 @@ def _refusal(exchange: Exchange) -> str | None:
     return None
 
 
-CONVERSATION_INVARIANTS: Mapping[str, Callable[[JudgedSession], Violations]] = {
-    "tools-after-end": _tools_after_end,
-    "answer-each-once": _from_mistakes("answer-each-once"),
-    "history-faithful": _from_mistakes("history-faithful"),
-    "opaque-kept": _opaque_kept,
-    "empty-arguments-object": _from_mistakes("empty-arguments-object"),
-    "text-in-history": _from_mistakes("text-in-history"),
-    "pending-or-executed": _from_mistakes("pending-or-executed"),
-    "failure-reported": _failure_reported,
-    "multi-hop": _multi_hop,
-    "depth-bounded": _depth_bounded,
-    "cancel-stops": cancel_stops,
-    "stream-abandoned": stream_abandoned,
-    "continuation-error": _continuation_error,
-    "conversations-separate": _from_mistakes("conversations-separate"),
-    "extra-request": extra_requests,
-    "request-valid": _request_valid,
-}
-"""The judge of each invariant. `request-valid` comes last: it judges only requests for which no
-other invariant has a violation."""
+JUDGES: tuple[Judge, ...] = (
+    *RETRY_RULES.values(),
+    sent_back,
+    call_results,
+    results_too_early,
+    _opaque_kept,
+    _failure_reported,
+    _multi_hop,
+    _depth_bounded,
+    cancel_stops,
+    stream_abandoned,
+    _continuation_error,
+    extra_requests,
+    _request_valid,
+)
+"""The judges of all invariants. `_request_valid` comes last: it judges only requests for which no
+other one has a violation."""
+
+CONVERSATION_INVARIANTS = (
+    "tools-after-end",
+    "answer-each-once",
+    "history-faithful",
+    "opaque-kept",
+    "empty-arguments-object",
+    "text-in-history",
+    "pending-or-executed",
+    "failure-reported",
+    "multi-hop",
+    "depth-bounded",
+    "cancel-stops",
+    "stream-abandoned",
+    "continuation-error",
+    "conversations-separate",
+    "extra-request",
+    "request-valid",
+)
+"""The names of the conversation invariants, as reports order them."""
 
 ON_REQUEST = frozenset(("extra-request", "text-in-history", *RETRY_RULES))
 """The invariants that correct clients may break, so that they are judged only where they are

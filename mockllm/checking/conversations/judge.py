@@ -11,17 +11,20 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Literal
 
-from mockllm.checking.conversations.call_results import mistakes
-from mockllm.checking.conversations.invariants import CONVERSATION_INVARIANTS, ON_REQUEST
-from mockllm.checking.conversations.judged import JudgedSession, Violation
+from mockllm.checking.conversations.invariants import (
+    CONVERSATION_INVARIANTS,
+    JUDGES,
+    ON_REQUEST,
+)
 from mockllm.checking.conversations.retries import RETRY_RULES
 from mockllm.checking.conversations.session_history import SessionHistory
+from mockllm.checking.conversations.violations import JudgedSession, Violation
 from mockllm.errors import RequestError, UsageError
 from mockllm.replay.body import parse_object
 from mockllm.replay.sessions.session import Exchange, Session
 from mockllm.scenario.model import Scenario
 
-__all__ = ["CONVERSATION_INVARIANTS", "Verification", "Violation", "check_names", "verify"]
+_NAMES = (*CONVERSATION_INVARIANTS, *RETRY_RULES)
 
 
 _UNMATCHED = ("unmatched", "unknown route")
@@ -100,11 +103,10 @@ class Verification:
 
 def check_names(names: Iterable[str]) -> None:
     """Checks that each name is that of a conversation invariant."""
-    known = {**CONVERSATION_INVARIANTS, **RETRY_RULES}
-    for name in sorted(set(names) - known.keys()):
-        near = get_close_matches(name, known, n=1)
+    for name in sorted(set(names) - set(_NAMES)):
+        near = get_close_matches(name, _NAMES, n=1)
         hint = f" Did you mean {near[0]!r}?" if near else ""
-        listed = ", ".join(known)
+        listed = ", ".join(_NAMES)
         raise UsageError(f"there is no conversation invariant {name!r}.{hint} There are: {listed}")
 
 
@@ -135,23 +137,21 @@ def verify(
     check_names(leave_out | require)
     required = require | {"extra-request"} if once else require
     journal = tuple(session.exchanges())
-    history = SessionHistory(journal, scenarios)
-    found = [mistake for step in history.steps for mistake in mistakes(step, history)]
-    judged = JudgedSession(journal, history, depth, found)
+    judged = JudgedSession(journal, SessionHistory(journal, scenarios), depth)
     apis = {exchange.number: exchange.api for exchange in journal}
     # An invariant that is left out is judged, too: otherwise its violations would be attributed to
     # `request-valid`, which judges only the requests without a violation.
     violations: dict[Hashable, Violation] = {}
-    for name, judge in {**RETRY_RULES, **CONVERSATION_INVARIANTS}.items():
-        if name in ON_REQUEST - required:
-            continue
-        for violation in judge(judged):
-            judged.reported.add(violation.exchange or 0)
-            key = (name, apis.get(violation.exchange or 0), violation.location, violation.message)
+    for violation in (violation for judge in JUDGES for violation in judge(judged)):
+        name, number = violation.invariant, violation.exchange
+        if name not in ON_REQUEST - required:
+            judged.reported.add(number)
+            key = (name, apis.get(number), violation.location, violation.message)
             violations.setdefault(key, violation)
-    kept = [one for one in violations.values() if one.invariant not in leave_out]
+    shown = [one for one in violations.values() if one.invariant not in leave_out]
+    shown.sort(key=lambda one: (one.exchange, _NAMES.index(one.invariant)))
     return Verification(
-        tuple(sorted(kept, key=lambda one: one.exchange or 0)),
+        tuple(shown),
         () if allow_unplayed else tuple(session.unplayed(scenarios)),
         tuple(entry.number for entry in journal if entry.outcome in _UNMATCHED),
         tuple(entry.number for entry in journal if entry.outcome == "invalid"),

@@ -9,7 +9,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 
-from mockllm.checking.conversations.judged import JudgedSession, Violation, Violations
+from mockllm.checking.conversations.violations import (
+    Judge,
+    JudgedSession,
+    Violation,
+    Violations,
+)
 from mockllm.checking.resilience.retries import (
     asked_too_early,
     different_requests,
@@ -66,13 +71,13 @@ def _of_pairs(
     rule: str,
     judged: Callable[[Exchange, Exchange], str],
     found: Callable[[JudgedSession], Iterator[list[Exchange]]] = _same,
-) -> Callable[[JudgedSession], Violations]:
+) -> Judge:
     def judge(record: JudgedSession) -> Violations:
         for tries in found(record):
             for one, two in itertools.pairwise(tries):
                 if text := judged(one, two):
                     message = f"{text}; a client {RESILIENCE[rule]}"
-                    yield Violation(rule, two.number, message, two.number)
+                    yield Violation(rule, two.number, message, location=two.number)
 
     return judge
 
@@ -83,7 +88,7 @@ def _bounded(record: JudgedSession) -> Violations:
         if len(tries) > MOST_TRIES:
             last = tries[-1].number
             message = f"{len(tries)} tries of one request; a client {RESILIENCE[rule]}"
-            yield Violation(rule, last, message, last)
+            yield Violation(rule, last, message, location=last)
 
 
 _FEWEST_WAITS = 3
@@ -101,10 +106,10 @@ def _backoff(record: JudgedSession) -> Violations:
         shown = ", ".join(f"{wait:.3f}" for wait in each)
         last = tries[-1].number
         message = f"the waits between tries do not grow: {shown} s; a client {RESILIENCE[rule]}"
-        yield Violation(rule, last, message, last)
+        yield Violation(rule, last, message, location=last)
 
 
-RETRY_RULES: Mapping[str, Callable[[JudgedSession], Violations]] = {
+RETRY_RULES: Mapping[str, Judge] = {
     "retry-bounded": _bounded,
     "retry-after-honoured": _of_pairs("retry-after-honoured", asked_too_early),
     "backoff-grows": _backoff,

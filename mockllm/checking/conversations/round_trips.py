@@ -1,17 +1,19 @@
-"""The round trips of a conversation: a turn of the model, its calls, and the results of tools.
+"""The steps of a conversation and their round trips: a turn of the model, its calls, their results.
 
-`session_history` builds them from the requests in a journal. Only data, and the assignment of
+`session_history` reads them from the requests in a journal. Only data, and the assignment of
 results to calls, may live here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from mockllm.core.request import CallEcho, Message, Request
 from mockllm.core.turn import Turn
 from mockllm.protocols import PROTOCOLS
+from mockllm.protocols.base import WireProtocol
 from mockllm.replay.sessions.session import Exchange
 
 
@@ -58,9 +60,11 @@ class HistoryCall:
 
 @dataclass(slots=True, eq=False)
 class RoundTrip:
-    """One turn of the model in a history, with what followed it.
+    """One turn of the model in the history of a request, with what followed it.
 
     Args:
+        step: the request.
+        earlier: the round trips before this one.
         location: the location of the request that the turn answered (see `session_history`).
         answers: the earlier requests at that location; any of them may have got this turn.
         stored: whether the service stores the turn, or a part of it, and the client refers to it.
@@ -69,6 +73,8 @@ class RoundTrip:
         user_follows: whether a message of the user follows the turn.
     """
 
+    step: Step
+    earlier: tuple[RoundTrip, ...]
     location: int
     answers: tuple[Step, ...] = ()
     stored: bool = False
@@ -83,6 +89,18 @@ class RoundTrip:
     def played(self) -> list[Step]:
         """The earlier requests at the location that were answered with a turn."""
         return [answer for answer in self.answers if answer.turn is not None]
+
+    @property
+    def streamed(self) -> list[StreamedCall]:
+        """The calls in those answers."""
+        return [call for answer in self.played for call in answer.calls]
+
+    def repeats_executed(self, id: str) -> bool:
+        """Whether a call with a result in an earlier round trip is sent once more, although the
+        model did not make it again."""
+        if not id or not self.played or any(call.id == id for call in self.streamed):
+            return False
+        return any(call.id == id and call.results for trip in self.earlier for call in trip.calls)
 
 
 @dataclass(slots=True, eq=False)
@@ -100,10 +118,10 @@ class Step:
 
     exchange: Exchange
     request: Request
-    round_trips: list[RoundTrip]
-    location: int
-    leading_results: list[Message]
-    parent: Step | None
+    location: int = 0
+    round_trips: list[RoundTrip] = field(default_factory=list)
+    leading_results: list[Message] = field(default_factory=list)
+    parent: Step | None = None
     turn: Turn | None = None
     calls: tuple[StreamedCall, ...] = ()
     previous: Step | None = None
@@ -113,6 +131,11 @@ class Step:
     @property
     def number(self) -> int:
         return self.exchange.number
+
+    @property
+    def protocol(self) -> WireProtocol:
+        """The API of the request."""
+        return PROTOCOLS[self.request.api]
 
     @property
     def last(self) -> RoundTrip | None:
@@ -140,11 +163,21 @@ class Step:
                 yield from trip.played
             step = step.parent
 
+    def advance(self, *event: Hashable) -> None:
+        """Goes on to the location after an event."""
+        self.location = hash((self.location, *event))
+
+    def add_turn(self, answers: Sequence[Step] = (), **turn: Any) -> RoundTrip:
+        """Adds a turn of the model at the current location."""
+        trip = RoundTrip(self, tuple(self.round_trips), self.location, tuple(answers), **turn)
+        self.round_trips.append(trip)
+        return trip
+
 
 def assign_results(step: Step) -> None:
     """Assigns each result in the history of a step to its call."""
-    hosted = PROTOCOLS[step.request.api].client.hosted_results(step.request.body)
-    for index, trip in enumerate(step.round_trips):
+    hosted = step.protocol.client.hosted_results(step.request.body)
+    for trip in step.round_trips:
         trip.calls = [HistoryCall(call.id, call.name) for call in trip.echoes]
         known = {call.id for call in trip.calls}
         if trip.stored and trip.played:
@@ -154,7 +187,7 @@ def assign_results(step: Step) -> None:
                 if call.id not in known
             ]
         for result in trip.results:
-            call = _call_of(step.round_trips[: index + 1], result)
+            call = _call_of((*trip.earlier, trip), result)
             if call is not None:
                 call.results.append(result)
             elif _names_call(result, hosted) and not _has_unknown_calls(trip):
@@ -164,15 +197,15 @@ def assign_results(step: Step) -> None:
     ]
 
 
-def _call_of(round_trips: list[RoundTrip], result: Message) -> HistoryCall | None:
+def _call_of(round_trips: Sequence[RoundTrip], result: Message) -> HistoryCall | None:
     """The call that a result belongs to: in the latest round trip that has one, and among several
     there, the first without a result."""
     if not result.call_id:
         return _first_open([call for call in round_trips[-1].calls if call.name == result.name])
     for trip in reversed(round_trips):
-        found = _first_open([call for call in trip.calls if call.id == result.call_id])
-        if found is not None:
-            return found
+        call = _first_open([call for call in trip.calls if call.id == result.call_id])
+        if call is not None:
+            return call
     free = [call for call in round_trips[-1].calls if call.any_id and not call.results]
     return free[0] if free else None
 
@@ -199,14 +232,3 @@ def hops(step: Step) -> int:
             return count
         count += 1
     return count + (step.parent.hops if step.parent is not None else 0)
-
-
-def repeats_executed_call(step: Step, trip: RoundTrip, call: HistoryCall) -> bool:
-    """Whether a call with a result in an earlier round trip is sent once more, although the model
-    did not make it again."""
-    earlier = step.round_trips[: step.round_trips.index(trip)]
-    executed = any(
-        one.id == call.id and one.results for previous in earlier for one in previous.calls
-    )
-    streamed = {one.id for answer in trip.played for one in answer.calls}
-    return bool(call.id) and executed and bool(trip.played) and call.id not in streamed

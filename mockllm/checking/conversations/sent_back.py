@@ -1,75 +1,71 @@
-"""How the turn that a client sends back differs from the one that was streamed. Pure.
-
-Each difference is the name of the conversation invariant that it breaks, and a message.
-"""
+"""How the turn that a client sends back differs from the one that was streamed. Pure."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
-from mockllm.checking.conversations.round_trips import (
-    HistoryCall,
-    RoundTrip,
-    Step,
-    StreamedCall,
-    repeats_executed_call,
-)
+from mockllm.checking.conversations.round_trips import RoundTrip, Step, StreamedCall
 from mockllm.checking.conversations.session_history import SessionHistory
+from mockllm.checking.conversations.violations import (
+    JudgedSession,
+    Violation,
+    Violations,
+    violation,
+)
 from mockllm.core.request import CallEcho
 from mockllm.core.text import display
-from mockllm.protocols import PROTOCOLS
 from mockllm.replay.sessions.shortened_bodies import is_shortened
 
 
-def turn_mistakes(step: Step, index: int, history: SessionHistory) -> Iterator[tuple[str, str]]:
-    """The mistakes in the turn of a round trip, as it is sent back."""
-    trip = step.round_trips[index]
-    yield from _differences(step, index, history)
-    yield from _dropped_text(trip)
-    yield from _calls_sent_again(step, trip)
+def sent_back(record: JudgedSession) -> Violations:
+    """The mistakes in the latest turn of each history, as it is sent back.
+
+    Earlier turns are not judged, since clients may shorten them.
+    """
+    for step in record.history.steps:
+        if step.last is not None:
+            yield from _differences(step.last, record.history)
+            yield from _dropped_text(step.last)
+            yield from _calls_sent_again(step.last)
 
 
-def _differences(step: Step, index: int, history: SessionHistory) -> list[tuple[str, str]]:
-    """How the latest turn in the history differs from what was streamed.
+def _differences(trip: RoundTrip, history: SessionHistory) -> list[Violation]:
+    """How a turn in the history differs from what was streamed.
 
     Empty if the turn equals any answer at the location, or if an answer there did not arrive
-    completely. Earlier turns are not compared, since clients may shorten them.
+    completely.
     """
-    trip = step.round_trips[index]
     if not (trip.echoes or trip.results or trip.user_follows):
         return []  # a prefill: an assistant message without calls that ends the request
-    found: list[tuple[str, str]] = []
+    differences: list[Violation] = []
     for answer in trip.answers:
         if not answer.clear:
             if answer.exchange.outcome == "played":
                 return []
             continue
-        found = list(_turn_differences(step, trip, answer, history))
-        if not found:
+        differences = list(_turn_differences(trip, answer, history))
+        if not differences:
             return []
-    return found
+    return differences
 
 
-def _turn_differences(
-    step: Step, trip: RoundTrip, answer: Step, history: SessionHistory
-) -> Iterator[tuple[str, str]]:
+def _turn_differences(trip: RoundTrip, answer: Step, history: SessionHistory) -> Violations:
     remaining = list(answer.calls)
     unknown: list[CallEcho] = []
     for echo in trip.echoes:
-        streamed = _find_streamed(step, echo, remaining)
+        streamed = _find_streamed(trip.step, echo, remaining)
         if streamed is None:
             unknown.append(echo)
             continue
         remaining.remove(streamed)
-        yield from _altered_call(step, answer, streamed, echo)
+        yield from _altered_call(trip, answer, streamed, echo)
     known = {call.id for call in answer.calls}
     for echo in unknown:
-        if repeats_executed_call(step, trip, HistoryCall(echo.id, echo.name)):
+        if trip.repeats_executed(echo.id):
             # Without a result it is `_missing_result` that reports it.
             if any(call.id == echo.id and call.results for call in trip.calls):
-                yield _sent_again(echo.id)
+                yield _sent_again(trip, echo.id)
             continue
         counterpart = next(
             (call for call in remaining if call.name == echo.name),
@@ -77,14 +73,14 @@ def _turn_differences(
         )
         if counterpart is not None and echo.id not in known:
             remaining.remove(counterpart)
-        yield _unknown_call(step, echo, counterpart, history, twice=echo.id in known)
+        yield _unknown_call(trip, echo, counterpart, history, twice=echo.id in known)
     for call in remaining:
         if call.offered and not call.malformed and not trip.stored:
-            yield (
-                "history-faithful",
+            message = (
                 f"call {call.id!r} of {call.name!r} was streamed and is not sent back; a client "
-                "sends back every call of a turn",
+                "sends back every call of a turn"
             )
+            yield violation("history-faithful", trip, message)
 
 
 def _find_streamed(
@@ -94,7 +90,7 @@ def _find_streamed(
     any will do, the one with the same name, preferably with the same arguments."""
     found = [call for call in candidates if call.id == echo.id]
     if not found:
-        lacks_id = not echo.id and _may_lack_ids(step)
+        lacks_id = not echo.id and step.protocol.client.may_lack_call_ids(step.request.body)
         found = [
             call for call in candidates if call.name == echo.name and (lacks_id or call.any_id)
         ]
@@ -102,19 +98,15 @@ def _find_streamed(
     return found[0] if found else None
 
 
-def _may_lack_ids(step: Step) -> bool:
-    return PROTOCOLS[step.request.api].client.may_lack_call_ids(step.request.body)
-
-
 def _unknown_call(
-    step: Step,
+    trip: RoundTrip,
     echo: CallEcho,
     counterpart: StreamedCall | None,
     history: SessionHistory,
     *,
     twice: bool,
-) -> tuple[str, str]:
-    """The invariant that a call breaks which is not in the streamed turn, and the message.
+) -> Violation:
+    """What a call breaks that is not in the streamed turn.
 
     Args:
         counterpart: the streamed call that it most likely is.
@@ -122,12 +114,12 @@ def _unknown_call(
     """
     if twice:
         message = f"call {echo.id!r} is sent back twice; a client sends back each call once"
-    elif echo.id and history.streamed_before(step, echo.id):
-        return (
-            "conversations-separate",
+    elif echo.id and history.streamed_before(trip.step, echo.id):
+        message = (
             f"call {echo.id!r} is in the history, but was made in another conversation; a client "
-            "keeps the calls and results of each conversation apart",
+            "keeps the calls and results of each conversation apart"
         )
+        return violation("conversations-separate", trip, message)
     elif counterpart is not None and counterpart.name == echo.name:
         message = (
             f"the call of {echo.name!r} was streamed with id {counterpart.id!r} and is sent back "
@@ -138,30 +130,29 @@ def _unknown_call(
             f"call {display(echo.id)} of {display(echo.name)} is in the turn that is sent back, "
             "but was not streamed; a client sends back the calls that the model made"
         )
-    return "history-faithful", message
+    return violation("history-faithful", trip, message)
 
 
-def _sent_again(id: str) -> tuple[str, str]:
+def _sent_again(trip: RoundTrip, id: str) -> Violation:
     message = (
         f"call {id!r} and its result are in the history twice, though the model made the call "
         "once; a client sends back each call and its result once"
     )
-    return "answer-each-once", message
+    return violation("answer-each-once", trip, message)
 
 
-def _calls_sent_again(step: Step, trip: RoundTrip) -> Iterator[tuple[str, str]]:
+def _calls_sent_again(trip: RoundTrip) -> Violations:
     """The calls of an earlier turn that follow once more, where the model has not answered yet."""
     if trip.answers:
         return  # `_turn_differences` compares the turn with the answers
-    earlier = step.round_trips[: step.round_trips.index(trip)]
-    streamed = {call.id for one in earlier for answer in one.played for call in answer.calls}
-    executed = {call.id for one in earlier for call in one.calls if call.results}
+    streamed = {call.id for earlier in trip.earlier for call in earlier.streamed}
+    executed = {call.id for earlier in trip.earlier for call in earlier.calls if call.results}
     for call in trip.calls:
         if call.results and call.id in streamed & executed:
-            yield _sent_again(call.id)
+            yield _sent_again(trip, call.id)
 
 
-def _dropped_text(trip: RoundTrip) -> Iterator[tuple[str, str]]:
+def _dropped_text(trip: RoundTrip) -> Violations:
     """Whether the text of a turn with calls is missing in the turn that is sent back.
 
     Only where every answer that the client may have got had a text. A text that was changed is not
@@ -173,38 +164,38 @@ def _dropped_text(trip: RoundTrip) -> Iterator[tuple[str, str]]:
         answer.turn.text for answer in trip.answers if answer.clear and answer.turn is not None
     ]
     if len(texts) == len(trip.answers) and all(text.strip() for text in texts):
-        yield (
-            "text-in-history",
+        message = (
             f"the text {display(texts[-1])} was streamed with the calls of the turn, and only the "
-            "calls are sent back; a client sends back the whole turn",
+            "calls are sent back; a client sends back the whole turn"
         )
+        yield violation("text-in-history", trip, message)
 
 
 def _altered_call(
-    step: Step, answer: Step, streamed: StreamedCall, echo: CallEcho
-) -> Iterator[tuple[str, str]]:
+    trip: RoundTrip, answer: Step, streamed: StreamedCall, echo: CallEcho
+) -> Violations:
     prefix = f"call {streamed.id!r} was streamed with"
     if streamed.name != echo.name:
-        yield (
-            "history-faithful",
+        message = (
             f"{prefix} the name {streamed.name!r} and is sent back with {display(echo.name)}; "
-            "a client keeps the name of a call",
+            "a client keeps the name of a call"
         )
+        yield violation("history-faithful", trip, message)
     if streamed.malformed or is_shortened(echo.arguments):
         return
     if not echo.arguments.strip() and _same_arguments(streamed.arguments, "{}"):
-        if _must_send_object(step, answer):
-            yield (
-                "empty-arguments-object",
+        if _must_send_object(trip.step, answer):
+            message = (
                 f"{prefix} no arguments and is sent back with {display(echo.arguments)}, which is "
-                "no JSON; a client sends back an empty object, '{}'",
+                "no JSON; a client sends back an empty object, '{}'"
             )
+            yield violation("empty-arguments-object", trip, message)
     elif not _same_arguments(streamed.arguments, echo.arguments):
-        yield (
-            "history-faithful",
+        message = (
             f"{prefix} the arguments {display(streamed.arguments)} and is sent back with "
-            f"{display(echo.arguments)}; a client sends back the arguments it was given",
+            f"{display(echo.arguments)}; a client sends back the arguments it was given"
         )
+        yield violation("history-faithful", trip, message)
 
 
 def _must_send_object(step: Step, answer: Step) -> bool:
@@ -213,7 +204,7 @@ def _must_send_object(step: Step, answer: Step) -> bool:
     AG-UI streams no arguments for such a call, so its clients have none to send. A recorded service
     may have streamed an empty text, which the client then sends back rightly.
     """
-    protocol = PROTOCOLS[step.request.api]
+    protocol = step.protocol
     if protocol.client.arguments_are_values:
         return True
     return protocol.zero_arguments == "{}" and answer.exchange.recorded != "exact"
@@ -226,10 +217,10 @@ def _same_arguments(streamed: str, echoed: str) -> bool:
         return streamed == echoed
 
 
-def _same(left: Any, right: Any) -> bool:
+def _same(one: Any, two: Any) -> bool:
     """Whether two JSON values are equal: 1 and 1.0 are, 1 and true are not."""
-    if isinstance(left, dict) and isinstance(right, dict):
-        return left.keys() == right.keys() and all(_same(left[key], right[key]) for key in left)
-    if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(map(_same, left, right))
-    return isinstance(left, bool) == isinstance(right, bool) and bool(left == right)
+    if isinstance(one, dict) and isinstance(two, dict):
+        return one.keys() == two.keys() and all(_same(one[key], two[key]) for key in one)
+    if isinstance(one, list) and isinstance(two, list):
+        return len(one) == len(two) and all(map(_same, one, two))
+    return isinstance(one, bool) == isinstance(two, bool) and bool(one == two)

@@ -10,7 +10,6 @@ A violation is reported only if no other request at the location can be the caus
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from mockllm.checking.conversations.round_trips import (
     HistoryCall,
@@ -33,18 +32,6 @@ from mockllm.replay.compilation.resolve import resolve
 from mockllm.replay.sessions.session import Exchange
 from mockllm.replay.sessions.shortened_bodies import LONGEST, shortened_value
 from mockllm.scenario.model import AnyPart, AutoPart, Scenario
-
-
-@dataclass(slots=True)
-class _Walk:
-    """The state while the history of one request is read."""
-
-    location: int = 0
-    round_trips: list[RoundTrip] = field(default_factory=list)
-    leading_results: list[Message] = field(default_factory=list)
-
-    def advance(self, *step: Hashable) -> None:
-        self.location = hash((self.location, *step))
 
 
 class SessionHistory:
@@ -73,10 +60,13 @@ class SessionHistory:
         first = self._streamed.get(id)
         return first is not None and first < step.number
 
-    def answered_before(self, step: Step, trip: RoundTrip, call: HistoryCall) -> bool:
+    def answered_before(self, trip: RoundTrip, call: HistoryCall) -> bool:
         """Whether an earlier request at another location of the conversation answered the call."""
+        step = trip.step
         known = self._answered.get((step.request.api, trip.location, call.key), ())
-        return any(one.number < step.number and one.location != step.location for one in known)
+        return any(
+            other.number < step.number and other.location != step.location for other in known
+        )
 
     def expected_position(self, step: Step) -> tuple[Scenario, int] | None:
         """The scenario and the position of the turn that should answer the request, whether or not
@@ -91,12 +81,9 @@ class SessionHistory:
         return self.scenarios[played[-1].exchange.scenario or ""], played[-1].exchange.position + 1
 
     def _add(self, exchange: Exchange, request: Request) -> None:
-        walk = _Walk()
-        parent = self._start_at_stored(walk, self._previous(request))
-        self._read(walk, read_history(request.messages), request.api)
-        step = Step(
-            exchange, request, walk.round_trips, walk.location, walk.leading_results, parent
-        )
+        step = Step(exchange, request)
+        self._start_at_stored(step)
+        self._read(step, read_history(request.messages))
         assign_results(step)
         step.hops = hops(step)
         step.turn, step.calls = self._turn(exchange, request)
@@ -127,33 +114,29 @@ class SessionHistory:
         if step.request.conversation is not None:
             self._conversations[step.request.conversation] = token
 
-    def _previous(self, request: Request) -> str | None:
-        if request.previous is None and request.conversation is not None:
-            return self._conversations.get(request.conversation)
-        return request.previous
-
-    def _start_at_stored(self, walk: _Walk, token: str | None) -> Step | None:
+    def _start_at_stored(self, step: Step) -> None:
         """Starts the history with the stored turn that a request refers to."""
-        if token is None:
-            return None
-        walk.advance("stored", token)
-        answers = tuple(self._tokens.get(token, ()))
-        walk.round_trips.append(RoundTrip(walk.location, answers, stored=True))
-        return answers[-1] if answers else None
+        token = step.request.previous
+        if token is None and step.request.conversation is not None:
+            token = self._conversations.get(step.request.conversation)
+        if token is not None:
+            step.advance("stored", token)
+            answers = self._tokens.get(token, ())
+            step.add_turn(answers, stored=True)
+            step.parent = answers[-1] if answers else None
 
-    def _read(self, walk: _Walk, history: History, api: str) -> None:
+    def _read(self, step: Step, history: History) -> None:
         """Reads the turns of a history, and the messages between them."""
         for turn in history.turns:
-            _read_between(walk, turn.before)
-            earlier = self._locations.get((api, walk.location), ())
-            trip = RoundTrip(walk.location, tuple(earlier), text=turn.text, echoes=list(turn.calls))
-            walk.round_trips.append(trip)
-            walk.advance("assistant")
+            _read_between(step, turn.before)
+            earlier = self._locations.get((step.request.api, step.location), ())
+            trip = step.add_turn(earlier, text=turn.text, echoes=list(turn.calls))
+            step.advance("assistant")
             for message in turn.messages:
                 if message.ref:
                     trip.stored = True
                     trip.answers = tuple(self._tokens.get(message.ref) or trip.answers)
-        _read_between(walk, history.after)
+        _read_between(step, history.after)
 
     def _turn(
         self, exchange: Exchange, request: Request
@@ -188,8 +171,8 @@ class SessionHistory:
     ) -> tuple[Turn, tuple[PlannedCall, ...]]:
         """The turn at a position, and its calls as they are planned."""
         key = (scenario.name, position, api, auto)
-        found = self._turns.get(key)
-        if found is None:
+        resolved = self._turns.get(key)
+        if resolved is None:
             prefix = PROTOCOLS[api].call_prefix
             turn = resolve(scenario, position, api, prefix, auto=auto)
             planned = planned_calls(scenario, position, api, prefix)
@@ -198,23 +181,22 @@ class SessionHistory:
                     PlannedCall(call.name, call.id, any_id=scenario.any_ids)
                     for call in turn.tool_calls
                 )
-            found = self._turns[key] = (turn, planned)
-        return found
+            resolved = self._turns[key] = (turn, planned)
+        return resolved
 
 
-def _read_between(walk: _Walk, messages: Sequence[Message]) -> None:
+def _read_between(step: Step, messages: Sequence[Message]) -> None:
     """Reads the messages of the user and the results of tools between two turns of the model."""
-    trip = walk.round_trips[-1] if walk.round_trips else None
-    role = ""
+    trip, role = step.last, ""
     for message in messages:
         if message.role == "user":
-            walk.advance("user", message.text)
+            step.advance("user", message.text)
             if trip is not None:
                 trip.user_follows = True
         else:
             if role != "tool":
-                walk.advance("tool")
-            (trip.results if trip is not None else walk.leading_results).append(message)
+                step.advance("tool")
+            (trip.results if trip is not None else step.leading_results).append(message)
         role = message.role
 
 

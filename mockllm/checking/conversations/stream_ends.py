@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mockllm.checking.conversations.judged import JudgedSession, Violation, Violations
 from mockllm.checking.conversations.round_trips import RoundTrip, Step
+from mockllm.checking.conversations.violations import JudgedSession, Violations, violation
 
 
-def _continuations(record: JudgedSession) -> Iterator[tuple[Step, RoundTrip, list[Step]]]:
-    """Requests with results, each with its last round trip, and with the requests that may have
-    got the turn there."""
+def _continuations(record: JudgedSession) -> Iterator[tuple[RoundTrip, list[Step]]]:
+    """The last round trips of requests with results, each with the requests that may have got the
+    turn there."""
     for step in record.history.steps:
         trip = step.last
         if trip is None or not step.exchange.clock:
@@ -18,7 +18,7 @@ def _continuations(record: JudgedSession) -> Iterator[tuple[Step, RoundTrip, lis
         if any(call.results for call in trip.calls):
             answers = trip.played
             if answers and all(answer.exchange.clock for answer in answers):
-                yield step, trip, answers
+                yield trip, answers
 
 
 def _ended_before(answer: Step, step: Step) -> bool:
@@ -39,29 +39,31 @@ def _abandoned_before(answer: Step, step: Step) -> bool:
 
 def results_too_early(record: JudgedSession) -> Violations:
     """Results that arrive before the stream of their calls has ended."""
-    for step, trip, answers in _continuations(record):
-        if any(_ended_before(answer, step) for answer in answers):
+    for trip, answers in _continuations(record):
+        if any(_ended_before(answer, trip.step) for answer in answers):
             continue
-        streaming = [answer for answer in answers if not _abandoned_before(answer, step)]
+        streaming = [answer for answer in answers if not _abandoned_before(answer, trip.step)]
         if streaming:
             message = (
                 f"results arrive while the answer to request {streaming[-1].number}, which made "
                 "the calls, is still being streamed; a client waits for the end of the stream, as "
                 "more calls may come"
             )
-            yield Violation("tools-after-end", step.number, message, trip.location)
+            yield violation("tools-after-end", trip, message)
 
 
 def cancel_stops(record: JudgedSession) -> Violations:
     """Results for the calls of a stream that the client left."""
-    for step, trip, answers in _continuations(record):
-        if not trip.user_follows and all(_abandoned_before(answer, step) for answer in answers):
+    for trip, answers in _continuations(record):
+        if not trip.user_follows and all(
+            _abandoned_before(answer, trip.step) for answer in answers
+        ):
             message = (
                 f"results are sent for calls of the answer to request {answers[-1].number}, "
                 "which the client had left before its end; after a cancellation a client sends "
                 "no continuation"
             )
-            yield Violation("cancel-stops", step.number, message, trip.location)
+            yield violation("cancel-stops", trip, message)
 
 
 _TIME_TO_LEAVE = 1.0
@@ -85,7 +87,7 @@ def stream_abandoned(record: JudgedSession) -> Violations:
                 "being streamed, and the client read that stream to its end; after a cancellation "
                 "a client closes the stream"
             )
-            yield Violation("stream-abandoned", step.number, message, trip.location)
+            yield violation("stream-abandoned", trip, message)
 
 
 def _read_on(answer: Step, step: Step) -> bool:

