@@ -53,8 +53,8 @@ class Case:
     def turn(self) -> Turn:
         spec = self.scenario.turns[self.position].for_api(self.protocol.name)
         auto = (TextPart("an echo"),) if AutoPart() in spec.reply else ()
-        name, prefix = self.protocol.name, self.protocol.call_prefix
-        return resolve(self.scenario, self.position, name, prefix, auto=auto)
+        name = self.protocol.name
+        return resolve(self.scenario, self.position, name, auto=auto)
 
     @property
     def reply(self) -> Reply:

@@ -22,7 +22,7 @@ every = for_all("scenario", SCENARIOS.values(), ids=SCENARIOS.keys())
 
 
 def play(name, position=0, api="chat"):
-    return resolve(SCENARIOS[name], position, api, "call_")
+    return resolve(SCENARIOS[name], position, api)
 
 
 def calls(turn):
@@ -78,7 +78,7 @@ def test_every_turn_resolves(scenario, api):
     for position, spec in enumerate(scenario.turns):
         own = spec.for_api(api)
         if own.http is None and scenario.name != "auto":
-            turn = resolve(scenario, position, api, "call_")
+            turn = resolve(scenario, position, api)
             assert turn.parts
             assert fold(expand(turn)) == turn
 

@@ -229,7 +229,7 @@ class _Client:
         """The next request: with results where the answer has calls, else with a user message."""
         protocol, client, expected = self.protocol, self.protocol.client, spec.request
         before = position - 1
-        planned = planned_calls(self.scenario, before, protocol.name, protocol.call_prefix) or ()
+        planned = planned_calls(self.scenario, before, protocol.name) or ()
         # Some APIs have no ids (Gemini), so the ids of the scenario go to the calls in order.
         ids = [call.id for call in planned]
         if len(ids) != len(self.calls):

@@ -32,12 +32,10 @@ def results_by_id(expect: Expect, known: Sequence[str], before: Sequence[str]) -
     return replace(expect, results=tuple(results))
 
 
-def with_scenario_ids(
-    request: Request, scenario: Scenario, position: int, prefix: str
-) -> tuple[Message, ...]:
+def with_scenario_ids(request: Request, scenario: Scenario, position: int) -> tuple[Message, ...]:
     """The messages of a request, with the scenario's ids for calls that may have any id."""
     turns = read_history(request.messages).turns
-    known = {} if turns else _ids_by_order(request, scenario, position, prefix)
+    known = {} if turns else _ids_by_order(request, scenario, position)
     waiting: list[PlannedCall] = []
     own: set[str] = set()
     out: list[Message] = []
@@ -47,7 +45,7 @@ def with_scenario_ids(
             if number < 0 or index > turns[number].end:
                 number += 1
                 sent = {call.id for call in turns[number].calls}
-                planned = _free_calls(scenario, position - len(turns) + number, request.api, prefix)
+                planned = _free_calls(scenario, position - len(turns) + number, request.api)
                 own = {call.id for call in planned}
                 waiting = [call for call in planned if call.id not in sent]
             calls = tuple(
@@ -60,21 +58,19 @@ def with_scenario_ids(
     return tuple(out)
 
 
-def _ids_by_order(
-    request: Request, scenario: Scenario, position: int, prefix: str
-) -> dict[str, str]:
+def _ids_by_order(request: Request, scenario: Scenario, position: int) -> dict[str, str]:
     """The ids of the calls of the turn before, by the ids of the results in a request that names
     that answer by its id and has results only."""
-    planned = _free_calls(scenario, position - 1, request.api, prefix)
+    planned = _free_calls(scenario, position - 1, request.api)
     sent = dict.fromkeys(message.call_id for message in request.messages if message.role == "tool")
     free = [call.id for call in planned if call.id not in sent]
     own = {call.id for call in planned}
     return dict(zip((id for id in sent if id not in own), free, strict=False))
 
 
-def _free_calls(scenario: Scenario, position: int, api: str, prefix: str) -> list[PlannedCall]:
+def _free_calls(scenario: Scenario, position: int, api: str) -> list[PlannedCall]:
     """The calls of a turn that may have any id."""
-    planned = planned_calls(scenario, position, api, prefix) if position >= 0 else None
+    planned = planned_calls(scenario, position, api) if position >= 0 else None
     return [call for call in planned or () if call.any_id]
 
 

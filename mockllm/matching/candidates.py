@@ -40,7 +40,6 @@ def candidates(
     request: Request,
     headers: Mapping[str, str],
     history: Sequence[ModelTurn],
-    prefix: str,
 ) -> Iterator[Candidate]:
     """Every scenario that matches and whose tool calls are those in the history, each once with
     its latest beginning. Scenarios with `match: any` are not among them."""
@@ -50,14 +49,14 @@ def candidates(
             if scenario.name in seen or not scenario.plays_over(request.api):
                 continue
             if not conditions_hold(scenario, request, headers) or not history_agrees(
-                scenario, after, request.api, prefix
+                scenario, after, request.api
             ):
                 continue
             seen.add(scenario.name)
             playable = turn_index(scenario, len(after)) is not None
             yield Candidate(scenario, start, len(after), playable)
     for scenario in served.by_model(request.model):
-        candidate = candidate_without_user(scenario, request, headers, history, prefix)
+        candidate = candidate_without_user(scenario, request, headers, history)
         if candidate is not None:
             yield candidate
 
@@ -67,7 +66,6 @@ def candidate_without_user(
     request: Request,
     headers: Mapping[str, str],
     history: Sequence[ModelTurn],
-    prefix: str,
 ) -> Candidate | None:
     """A scenario without `match.user`, if it matches.
 
@@ -78,7 +76,7 @@ def candidate_without_user(
         return None
     past_end: Candidate | None = None
     for start, after in ((0, history), *_beginnings(request, history)):
-        if history_agrees(scenario, after, request.api, prefix):
+        if history_agrees(scenario, after, request.api):
             candidate = Candidate(scenario, start, len(after), True)
             if turn_index(scenario, len(after)) is not None:
                 return candidate
@@ -91,17 +89,16 @@ def begins(
     scenario: Scenario,
     request: Request,
     headers: Mapping[str, str],
-    prefix: str,
 ) -> tuple[int, bool] | None:
     """The position at which a scenario would answer a request, and whether it has a turn there;
     None where its conditions do not hold, or its tool calls are not those in the history."""
     history = read_history(request.messages).turns
     if named_scenario(served, request, headers) == scenario.name:
-        position = named_position(scenario, request, history, prefix)[1]
+        position = named_position(scenario, request, history)[1]
         return position, turn_index(scenario, position) is not None
-    begun = list(candidates(served, request, headers, history, prefix))
+    begun = list(candidates(served, request, headers, history))
     if scenario in served.fallbacks:
-        last = candidate_without_user(scenario, request, headers, history, prefix)
+        last = candidate_without_user(scenario, request, headers, history)
         begun += [] if last is None else [last]
     if not begun:
         return None
@@ -130,12 +127,12 @@ def conditions_hold(scenario: Scenario, request: Request, headers: Mapping[str, 
     return not any(condition.problems for condition in judged_match(match, request, headers))
 
 
-def history_agrees(scenario: Scenario, after: Sequence[ModelTurn], api: str, prefix: str) -> bool:
+def history_agrees(scenario: Scenario, after: Sequence[ModelTurn], api: str) -> bool:
     """Whether the turns of the history have the tool calls of the scenario's turns."""
     for position, turn in enumerate(after):
         if turn_index(scenario, position) is None:
             return True  # past the end, which the caller reports
-        planned = planned_calls(scenario, position, api, prefix)
+        planned = planned_calls(scenario, position, api)
         if planned is None:
             continue
         if not planned:  # most turns have no calls, and neither has the history
@@ -200,7 +197,7 @@ def start_after(history: Sequence[ModelTurn], index: int) -> int:
 
 
 def named_position(
-    scenario: Scenario, request: Request, history: Sequence[ModelTurn], prefix: str
+    scenario: Scenario, request: Request, history: Sequence[ModelTurn]
 ) -> tuple[int, int]:
     """Where the conversation of a named scenario begins, and the position in it.
 
@@ -210,7 +207,7 @@ def named_position(
     if is_recorded(scenario):
         for start, after in ((0, history), *_beginnings(request, history)):
             if turn_index(scenario, len(after)) is not None and history_agrees(
-                scenario, after, request.api, prefix
+                scenario, after, request.api
             ):
                 return start, len(after)
     return 0, len(history)

@@ -49,7 +49,7 @@ class Condition:
 
 
 def scenario_conditions(
-    scenario: Scenario, request: Request, headers: Mapping[str, str], prefix: str
+    scenario: Scenario, request: Request, headers: Mapping[str, str]
 ) -> list[Condition]:
     """All that must hold for a scenario to answer a request, if no other one competes.
 
@@ -73,7 +73,7 @@ def scenario_conditions(
         judged = judged_match(scenario.match, request, headers, user=user)
         conditions += map(shown, judged)
     if all(condition.met for condition in conditions):
-        conditions += _history(scenario, served, request, headers, prefix)
+        conditions += _history(scenario, served, request, headers)
     return conditions
 
 
@@ -82,13 +82,12 @@ def _history(
     served: ScenarioIndex,
     request: Request,
     headers: Mapping[str, str],
-    prefix: str,
 ) -> list[Condition]:
     """What a scenario whose conditions hold needs of the history."""
-    begun = begins(served, scenario, request, headers, prefix)
+    begun = begins(served, scenario, request, headers)
     if begun is None:
         note = "its tool calls are not those in the history of this request"
-        expected = _planned(scenario, request, prefix)
+        expected = _planned(scenario, request)
         sent = [f"{call.name} {call.id}".strip() for m in request.messages for call in m.calls]
         return [Condition("history", False, expected, _shown(_names(sent)), note)]
     position, playable = begun
@@ -100,12 +99,12 @@ def _history(
     return [Condition("turns", playable, expected, str(position + 1), note)]
 
 
-def _planned(scenario: Scenario, request: Request, prefix: str) -> str:
+def _planned(scenario: Scenario, request: Request) -> str:
     """The calls of the turns that the history has, with their ids."""
     turns = len(read_history(request.messages).turns)
     names: list[str] = []
     for position in range(min(turns, len(scenario.turns))):
-        planned = planned_calls(scenario, position, request.api, prefix)
+        planned = planned_calls(scenario, position, request.api)
         names += ["any"] if planned is None else [f"{call.name} {call.id}" for call in planned]
     return _shown(_names(names))
 

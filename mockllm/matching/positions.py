@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from mockllm.core.seeded import derive
+from mockllm.protocols import PROTOCOLS
 from mockllm.scenario.model import (
     AnyPart,
     AutoPart,
@@ -66,9 +67,7 @@ def turn_at(scenario: Scenario, position: int, api: str) -> TurnSpec | None:
     return None if index is None else scenario.turns[index].for_api(api)
 
 
-def planned_calls(
-    scenario: Scenario, position: int, api: str, prefix: str
-) -> tuple[PlannedCall, ...] | None:
+def planned_calls(scenario: Scenario, position: int, api: str) -> tuple[PlannedCall, ...] | None:
     """The tool calls of the turn at a position, in order.
 
     None where the scenario alone does not determine them: the turn is `auto`, or there is no such
@@ -87,7 +86,7 @@ def planned_calls(
     return tuple(
         PlannedCall(
             call.name,
-            call.id or call_id(scenario, position, number, prefix),
+            call.id or call_id(scenario, position, number, api),
             call.malformed,
             any_id=scenario.any_ids or (call.id is None and spec.recorded is not None),
         )
@@ -95,10 +94,11 @@ def planned_calls(
     )
 
 
-def call_id(scenario: Scenario, position: int, number: int, prefix: str) -> str:
+def call_id(scenario: Scenario, position: int, number: int, api: str) -> str:
     """The derived id of a call that has none in the scenario, the same in every process.
 
     Args:
         number: of the call in its turn, from 0.
     """
+    prefix = PROTOCOLS[api].call_prefix
     return prefix + derive(scenario.seeded, scenario.name, position, "call", number)

@@ -49,13 +49,13 @@ def expected_of(
     selection: Selection, conditions: Expect, request: Request, protocol: WireProtocol
 ) -> Expected:
     """What the `request` conditions of the selected turn are checked against."""
-    scenario, prefix = selection.scenario, protocol.call_prefix
+    scenario = selection.scenario
     earlier = [
-        planned_calls(scenario, position, protocol.name, prefix) or ()
+        planned_calls(scenario, position, protocol.name) or ()
         for position in range(selection.position)
     ]
     calls = [(call.name, call.id) for turn in earlier for call in turn]
-    messages = with_scenario_ids(request, scenario, selection.position, prefix)
+    messages = with_scenario_ids(request, scenario, selection.position)
     before = [call.id for call in earlier[-1]] if earlier else []
     if not before:  # the calls of an automatic reply are in the history alone
         turns = read_history(messages).turns
@@ -70,9 +70,7 @@ def check_continuation(selection: Selection, request: Request, protocol: WirePro
     There must be a result for each call of that answer, and for no other call. Where calls may have
     any ids, results are not compared with them.
     """
-    planned = planned_calls(
-        selection.scenario, selection.position - 1, protocol.name, protocol.call_prefix
-    )
+    planned = planned_calls(selection.scenario, selection.position - 1, protocol.name)
     stored = protocol.stored
     if (
         stored is None

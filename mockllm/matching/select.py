@@ -63,9 +63,7 @@ class Selection:
         return replace(self, scenario=scenario, index=index, position=index)
 
 
-def select(
-    served: ScenarioIndex, request: Request, headers: Mapping[str, str], prefix: str
-) -> Selection:
+def select(served: ScenarioIndex, request: Request, headers: Mapping[str, str]) -> Selection:
     """The turn that answers a request.
 
     Raises:
@@ -76,7 +74,7 @@ def select(
     name = named_scenario(served, request, headers)
     named = _named(served, name, request) if name is not None else None
     same = turns_of_same_request(served, request, headers, named)
-    if same and not _is_overridden(served, request, headers, history, prefix, same, named):
+    if same and not _is_overridden(served, request, headers, history, same, named):
         scenario, index = same[0]
         start = start_after(history, index)
         continued = request.previous is not None
@@ -85,13 +83,13 @@ def select(
     if named is not None:
         if referenced is not None and referenced[0] == named:
             return _selection(named, referenced[1], 0, continued=True)
-        start, position = named_position(named, request, history, prefix)
+        start, position = named_position(named, request, history)
         return _selection(named, position, start, continued=referenced is not None)
     if referenced is not None:
         scenario, position = referenced
         if turn_index(scenario, position) is not None or not _has_user_message(request):
             return _selection(scenario, position, 0, continued=True)
-    candidate = _best_candidate(served, request, headers, history, prefix)
+    candidate = _best_candidate(served, request, headers, history)
     if candidate is None and referenced is not None:
         return _selection(*referenced, 0, continued=True)
     if candidate is None:
@@ -105,7 +103,6 @@ def _is_overridden(
     request: Request,
     headers: Mapping[str, str],
     history: Sequence[ModelTurn],
-    prefix: str,
     same: Sequence[tuple[Scenario, int]],
     named: Scenario | None,
 ) -> bool:
@@ -117,7 +114,7 @@ def _is_overridden(
         candidate.playable
         and not is_recorded(candidate.scenario)
         and conditions_of(candidate.scenario) > most
-        for candidate in candidates(served, request, headers, history, prefix)
+        for candidate in candidates(served, request, headers, history)
     )
 
 
@@ -207,18 +204,17 @@ def _best_candidate(
     request: Request,
     headers: Mapping[str, str],
     history: Sequence[ModelTurn],
-    prefix: str,
 ) -> Candidate | None:
     """The candidate that answers; None where no scenario matches.
 
     Raises:
         NoMatchError: all candidates are past their end, or several are equally good.
     """
-    matching = list(candidates(served, request, headers, history, prefix))
+    matching = list(candidates(served, request, headers, history))
     playable = [candidate for candidate in matching if candidate.playable]
     if not playable:
         fallbacks = (
-            candidate_without_user(scenario, request, headers, history, prefix)
+            candidate_without_user(scenario, request, headers, history)
             for scenario in served.fallbacks
         )
         playable = [last for last in fallbacks if last is not None and last.playable]

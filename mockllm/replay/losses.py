@@ -41,7 +41,7 @@ def find_losses(scenario: Scenario, protocols: Mapping[str, WireProtocol]) -> It
             spec = scenario.turns[position].for_api(api)
             if spec.http is not None or AutoPart() in spec.reply:
                 continue
-            turn = resolve(scenario, position, api, protocol.call_prefix)
+            turn = resolve(scenario, position, api)
             what = tuple(_differences(turn, normal(protocol.project(turn)), api))
             if what:
                 yield Loss(scenario.name, position + 1, api, what)

@@ -84,7 +84,7 @@ def _with_match(scenario: Scenario, served: ScenarioIndex) -> Scenario:
         if sent.protocol is None:
             return scenario
         request = request_of(captured, sent)
-        found = select(served, request, {}, sent.protocol.call_prefix)
+        found = select(served, request, {})
     except (OSError, MockLLMError):
         return scenario
     return replace(scenario, match=found.scenario.match)

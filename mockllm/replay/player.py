@@ -347,7 +347,7 @@ class Player:
             plain, name = split_model(self.served, request.model)
             if name is not None and request.scenario is None:
                 request = replace(request, model=plain, scenario=name)
-        selection = select(self.served, request, call.headers, protocol.call_prefix)
+        selection = select(self.served, request, call.headers)
         if len(selection.same_request) > 1:
             # Several recordings of one request are played in their order, then the last again.
             unplayed = session.next_unplayed(selection.same_request)

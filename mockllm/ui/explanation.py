@@ -115,7 +115,7 @@ def _ranked(
             continue
         if named is None and scenario.match is None:
             continue
-        conditions = scenario_conditions(scenario, request, exchange.headers, protocol.call_prefix)
+        conditions = scenario_conditions(scenario, request, exchange.headers)
         expected = match.user.value if match.user is not None else ""
         likeness = _likeness(scenario.name if named is not None else expected, sent)
         rank = (-_score(conditions), -likeness, scenario.name)
@@ -173,7 +173,7 @@ def _refused(player: Player, exchange: Exchange) -> dict[str, Any] | None:
         return None
     selection = Selection(scenario, exchange.position, exchange.turn)
     try:
-        chosen = select(player.served, request, exchange.headers, protocol.call_prefix)
+        chosen = select(player.served, request, exchange.headers)
         if chosen.scenario == scenario and chosen.position == exchange.position:
             selection = chosen
     except MockLLMError:  # it continues an answer that only its session knows

@@ -102,7 +102,7 @@ def selected(
 ) -> Selection | None:
     """The turn that answers a request; None where none does, or several do equally well."""
     try:
-        return select(index, request, headers, protocol.call_prefix)
+        return select(index, request, headers)
     except RequestError:
         return None
 

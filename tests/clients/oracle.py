@@ -115,8 +115,7 @@ def conveyed(scenario: Scenario, position: int, api: str, user_text: str = "") -
 
 
 def _resolved(scenario: Scenario, position: int, api: str, user_text: str) -> Turn:
-    prefix = PROTOCOLS[api].call_prefix
-    return resolve(scenario, position, api, prefix, auto=(TextPart(user_text),))
+    return resolve(scenario, position, api, auto=(TextPart(user_text),))
 
 
 def _seen(turn: Turn, finish: str | None = None) -> Seen:

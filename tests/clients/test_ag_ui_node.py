@@ -75,7 +75,7 @@ def results(scenario: Scenario) -> dict[str, str]:
 
 def turns(scenario: Scenario) -> list[Turn]:
     """The turns that the scenario plays over AG-UI."""
-    return [resolve(scenario, i, "agui", "call_") for i in range(len(scenario.turns))]
+    return [resolve(scenario, i, "agui") for i in range(len(scenario.turns))]
 
 
 def expected_run(turn: Turn) -> dict[str, Any]:

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 from mockllm.core.turn import Text, ToolCall, Turn
 from mockllm.matching.positions import turn_at
-from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import dumps
 from mockllm.replay.compilation.resolve import resolve
 from mockllm.scenario.model import Scenario, TextPart
@@ -238,8 +237,7 @@ def _input(call: ToolCall) -> tuple[Any, bool]:
 def _turn(scenario: Scenario, position: int, api: str) -> Turn:
     # An automatic answer repeats the last user message.
     user_text = opening(scenario) if position == 0 else next_user_text(scenario, position - 1, api)
-    prefix = PROTOCOLS[api].call_prefix
-    return resolve(scenario, position, api, prefix, auto=(TextPart(user_text),))
+    return resolve(scenario, position, api, auto=(TextPart(user_text),))
 
 
 def without_ids(steps: list[Step], api: str) -> list[Step]:

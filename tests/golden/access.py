@@ -227,7 +227,7 @@ def _calls(scenario: Scenario, position: int, api: str) -> tuple[Any, ...]:
     spec = turn_at(scenario, position, api)
     if spec is None or any(isinstance(part, AutoPart) for part in spec.reply):
         return ()
-    calls = resolve(scenario, position, api, PROTOCOLS[api].call_prefix).tool_calls
+    calls = resolve(scenario, position, api).tool_calls
     return () if any(_unparsable(call) for call in calls) else calls
 
 

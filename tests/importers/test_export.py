@@ -122,7 +122,7 @@ def test_the_conversation_of_a_scenario(api):
     protocol = PROTOCOLS[api]
     for position, one in ((0, found[1]), (1, found[2]), (2, found[3])):
         turn, _ = decoded(protocol, decode(one.body))
-        expected = resolve(scenario, position, api, protocol.call_prefix)
+        expected = resolve(scenario, position, api)
         assert turn.text == expected.text
         assert [call.parsed() for call in turn.tool_calls] == [
             call.parsed() for call in expected.tool_calls

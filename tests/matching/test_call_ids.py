@@ -44,7 +44,7 @@ def test_calls_are_known_by_turn_name_and_order() -> None:
         calls(("x1", "f")),
         result("x1"),
     )
-    found = with_scenario_ids(Request("chat", "m", {}, messages=history), SCENARIO, 2, "call_")
+    found = with_scenario_ids(Request("chat", "m", {}, messages=history), SCENARIO, 2)
     assert [call.id for message in found for call in message.calls] == ["f1", "f2", "g1", "f3"]
     assert [message.call_id for message in found if message.role == "tool"] == [
         "g1",
@@ -68,7 +68,7 @@ def test_ids_that_are_kept(sent: list[tuple[str, str]], own: list[str]) -> None:
     """An id of the scenario is never replaced, nor that of a call that the scenario does not
     make."""
     request = Request("chat", "m", {}, messages=(Message("user", "go"), calls(*sent)))
-    (_, message) = with_scenario_ids(request, SCENARIO, 1, "call_")
+    (_, message) = with_scenario_ids(request, SCENARIO, 1)
     assert [call.id for call in message.calls] == own
 
 
@@ -76,7 +76,7 @@ def test_turns_before_the_scenario_are_left_alone() -> None:
     """A history may begin with other turns; only those of the scenario are compared with it."""
     history = (calls(("x1", "f")), result("x1"), Message("user", "go"), calls(("x2", "f")))
     request = Request("chat", "m", {}, messages=history)
-    found = with_scenario_ids(request, SCENARIO, 1, "call_")
+    found = with_scenario_ids(request, SCENARIO, 1)
     assert [call.id for message in found for call in message.calls] == ["x1", "f1"]
 
 

@@ -57,8 +57,8 @@ VARIANT = scenario(
 
 def test_a_turn_may_differ_by_protocol() -> None:
     """The calls are those of the turn as the protocol plays it."""
-    assert planned_calls(VARIANT, 0, "chat", "call_") == (PlannedCall("f", "c"),)
-    assert planned_calls(VARIANT, 0, "anthropic", "toolu_") == (
+    assert planned_calls(VARIANT, 0, "chat") == (PlannedCall("f", "c"),)
+    assert planned_calls(VARIANT, 0, "anthropic") == (
         PlannedCall("g", "d"),
         PlannedCall("h", "e"),
     )
@@ -82,32 +82,32 @@ def test_the_calls_of_a_reply() -> None:
     """In order, groups included, numbered through for the ids that are derived."""
     names = [part.name for part in tool_parts(GROUPS.turns[0].reply)]
     assert names == ["a", "b", "c", "d"]
-    assert planned_calls(GROUPS, 0, "chat", "call_") == (
-        PlannedCall("a", call_id(GROUPS, 0, 0, "call_")),
+    assert planned_calls(GROUPS, 0, "chat") == (
+        PlannedCall("a", call_id(GROUPS, 0, 0, "chat")),
         PlannedCall("b", "own"),
-        PlannedCall("c", call_id(GROUPS, 0, 2, "call_")),
-        PlannedCall("d", call_id(GROUPS, 0, 3, "call_"), malformed=True),
+        PlannedCall("c", call_id(GROUPS, 0, 2, "chat")),
+        PlannedCall("d", call_id(GROUPS, 0, 3, "chat"), malformed=True),
     )
 
 
 def test_calls_that_are_not_known() -> None:
     """Those of an automatic reply, and those past the end."""
-    assert planned_calls(GROUPS, 1, "chat", "call_") is None
-    assert planned_calls(GROUPS, 2, "chat", "call_") is None
-    assert planned_calls(PLAIN, 0, "chat", "call_") == ()
+    assert planned_calls(GROUPS, 1, "chat") is None
+    assert planned_calls(GROUPS, 2, "chat") is None
+    assert planned_calls(PLAIN, 0, "chat") == ()
 
 
 def test_a_derived_id_never_changes() -> None:
     """It depends on seed, name, position and number, and begins as those of the API."""
-    assert call_id(GROUPS, 0, 2, "call_") == "call_" + derive("s", "s", 0, "call", 2)
+    assert call_id(GROUPS, 0, 2, "chat") == "call_" + derive("s", "s", 0, "call", 2)
     seeded = scenario("seed: 5\nturns: [{reply: {tool: a}}]")
-    assert call_id(seeded, 3, 1, "toolu_") == "toolu_" + derive("5", "s", 3, "call", 1)
+    assert call_id(seeded, 3, 1, "anthropic") == "toolu_" + derive("5", "s", 3, "call", 1)
 
 
 def test_any_id_may_stand_for_one_that_was_recorded_without() -> None:
     """A recorded call without an id: clients make one up."""
     text = "turns: [{reply: [{tool: a}, {tool: b, id: own}], recorded: s.1.jsonl}]"
-    calls = planned_calls(scenario(text), 0, "gemini", "")
+    calls = planned_calls(scenario(text), 0, "gemini")
     assert calls is not None
     assert [call.any_id for call in calls] == [True, False]
 

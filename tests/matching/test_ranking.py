@@ -40,7 +40,7 @@ def user(text: str) -> Message:
 
 def selected(*messages: Message, model: str = "m", **fields: object) -> Selection:
     request = Request("chat", model, {}, messages=messages, **fields)  # type: ignore[arg-type]
-    return select(SERVED, request, {}, "call_")
+    return select(SERVED, request, {})
 
 
 def name_and_index(*messages: Message, **fields: object) -> str:

@@ -45,7 +45,7 @@ def recording(
 
 def answers(scenarios: list[Scenario], request: Request, **headers: str) -> Selection:
     named = {f"x-mockllm-{name}": value for name, value in headers.items()}
-    return select(ScenarioIndex(scenarios), request, named, "")
+    return select(ScenarioIndex(scenarios), request, named)
 
 
 def test_the_recorded_request_gets_its_own_turn() -> None:

@@ -68,7 +68,7 @@ ANSWER = Message("assistant", "something")
 def selected(*messages, model="m", api="chat", headers=None, served=SERVED, **fields):
     """The scenario and turn that answer these messages, as `name:index`."""
     request = Request(api, model, {}, messages=messages, **fields)
-    found = select(served, request, headers or {}, "call_")
+    found = select(served, request, headers or {})
     return f"{found.scenario.name}:{found.index}"
 
 

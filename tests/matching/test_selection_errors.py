@@ -53,7 +53,7 @@ def chosen(
     **fields: object,
 ) -> Selection:
     request = Request(api, model, {}, messages=messages, **fields)  # type: ignore[arg-type]
-    return select(served, request, headers or {}, "call_")
+    return select(served, request, headers or {})
 
 
 def refusal(*messages: Message, **fields: object) -> tuple[str, int, str | None, str | None]:
@@ -265,7 +265,7 @@ def test_a_token_that_is_unknown() -> None:
     """The error is that of the API."""
     request = Request("responses", "m", {}, messages=(user("x"),), previous="f" * 40)
     with pytest.raises(RequestError) as caught:
-        select(SERVED, request, {}, "call_")
+        select(SERVED, request, {})
     assert caught.value.code == "previous_response_not_found"
     assert f"resp_{'f' * 40}" in caught.value.message
 

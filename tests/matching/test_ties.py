@@ -40,7 +40,7 @@ def answers(served: list[Scenario], *users: str) -> str:
     """The name of the scenario that answers a conversation of these user messages."""
     messages = [one for user in users for one in (Message("user", user), MODEL)][:-1]
     request = Request("chat", "m", {}, messages=tuple(messages))
-    return select(ScenarioIndex(served), request, {}, "call_").scenario.name
+    return select(ScenarioIndex(served), request, {}).scenario.name
 
 
 def test_the_shorter_name_then_the_first_in_order_answers() -> None:
@@ -70,7 +70,7 @@ def test_results_where_a_user_message_is_expected() -> None:
     served = [recording("a", "one"), recording("b", None)]
     messages = (Message("user", "hello"), MODEL, Message("tool", "x", call_id="c"))
     request = Request("chat", "m", {}, messages=messages)
-    assert select(ScenarioIndex(served), request, {}, "").scenario.name == "b"
+    assert select(ScenarioIndex(served), request, {}).scenario.name == "b"
 
 
 def test_an_authored_scenario_goes_before_recordings() -> None:

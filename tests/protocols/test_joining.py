@@ -56,7 +56,7 @@ def test_chat_joins_texts_calls_and_finish() -> None:
     """One Chat chunk can open two calls, continue both, and finish."""
     from mockllm.replay.compilation.resolve import resolve
 
-    turn = resolve(TEXT_AND_TWO_CALLS, 0, "chat", "call_")
+    turn = resolve(TEXT_AND_TWO_CALLS, 0, "chat")
     first, *_ = _played(turn, "chat", Wire(group=99))
     (choice,) = json.loads(first)["choices"]
     assert choice["delta"]["content"] == "Hello"
@@ -73,7 +73,7 @@ def test_gemini_joins_parts() -> None:
     """One chunk of Gemini can hold text, calls and the finish, without the empty text."""
     from mockllm.replay.compilation.resolve import resolve
 
-    turn = resolve(TEXT_AND_TWO_CALLS, 0, "gemini", "")
+    turn = resolve(TEXT_AND_TWO_CALLS, 0, "gemini")
     (only,) = _played(turn, "gemini", Wire(group=99))
     (candidate,) = json.loads(only)["candidates"]
     kinds = [next(iter(part)) for part in candidate["content"]["parts"]]
@@ -89,7 +89,7 @@ def test_chat_does_not_join_what_would_become_another_answer(quirk: str) -> None
     """Two calls with one index stay two entries, and no part of a name or an id is lost."""
     from mockllm.replay.compilation.resolve import resolve
 
-    turn = resolve(TEXT_AND_TWO_CALLS, 0, "chat", "call_")
+    turn = resolve(TEXT_AND_TWO_CALLS, 0, "chat")
     plain = _played(turn, "chat", Wire(quirks=(quirk,)))
     grouped = _played(turn, "chat", Wire(quirks=(quirk,), group=99))
     names, ids = zip(*(_names_and_ids(data) for data in (plain, grouped)), strict=True)

@@ -186,7 +186,7 @@ def test_every_variant_changes_its_sample(api: str, quirk: Quirk, variant: Varia
 def test_samples_decode_to_the_declared_turn(api: str, quirk: Quirk, variant: Variant) -> None:
     """Our own decoder reads the turn that the variant declares: the same, the rest of it, or the
     error."""
-    turn = resolve(quirk.sample, 0, api, PROTOCOLS[api].call_prefix)
+    turn = resolve(quirk.sample, 0, api)
     assert _values(decoded_turn(play(quirk, variant, api), api)) == _expected(turn, api, variant)
 
 

@@ -117,7 +117,7 @@ def test_every_variant_changes_its_sample(api: str, quirk: Quirk, variant: Varia
 @read_forms
 def test_samples_decode_to_the_declared_turn(api: str, quirk: Quirk, variant: Variant) -> None:
     """Where no error is expected, our own decoder reads the turn that the variant declares."""
-    turn = resolve(quirk.sample, 0, api, PROTOCOLS[api].call_prefix)
+    turn = resolve(quirk.sample, 0, api)
     got = decoded_turn(play(quirk, variant, api), api)
     assert summary(got, ids=variant.ids) == _expected(turn, api, variant)
 

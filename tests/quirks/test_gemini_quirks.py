@@ -120,7 +120,7 @@ def _stream_of_gemini_3(*quirks: str) -> str:
     target = client_target(protocol, "gemini-3-pro")
     request = protocol.parse(first_body(protocol, "gemini-3-pro", "Hello"), target, True)
     reply = Reply("seed", "0" * 40, "gemini-3-pro", protocol.options(request))
-    turn = resolve(TWO_CALLS, 0, "gemini", protocol.call_prefix)
+    turn = resolve(TWO_CALLS, 0, "gemini")
     timed = stream(turn, protocol, reply, Wire(quirks=quirks))
     return b"".join(part.data for part in timed).decode()
 

@@ -19,7 +19,7 @@ def scenario(text):
 
 def turn(text, position=0, api="chat"):
     """The neutral turn at a position."""
-    return resolve(scenario(text), position, api, "call_")
+    return resolve(scenario(text), position, api)
 
 
 def test_text_is_cut_as_written():
@@ -165,8 +165,8 @@ def test_planned_calls_are_those_that_are_played():
               - parallel: [{tool: g, id: c2}, {tool: h}]
               - {tool: bad, arguments: '{', malformed: true}
     """)
-    calls = resolve(s, 0, "chat", "call_").tool_calls
-    assert planned_calls(s, 0, "chat", "call_") == tuple(
+    calls = resolve(s, 0, "chat").tool_calls
+    assert planned_calls(s, 0, "chat") == tuple(
         PlannedCall(call.name, call.id, call.name == "bad") for call in calls
     )
 

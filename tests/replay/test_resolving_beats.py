@@ -23,7 +23,7 @@ def scenario(*turns: str, head: str = "") -> Scenario:
 
 
 def turn(*turns: str, head: str = "", position: int = 0, api: str = "chat") -> Turn:
-    return resolve(scenario(*turns, head=head), position, api, "call_")
+    return resolve(scenario(*turns, head=head), position, api)
 
 
 def test_every_kind_of_part() -> None:
@@ -37,13 +37,13 @@ def test_every_kind_of_part() -> None:
         "{frame: {data: text}, api: gemini}, {frame: {comment: c}, api: chat}, "
         "{frame: {raw: r}, api: chat}]"
     )
-    assert resolve(one, 0, "chat", "call_").parts == (
+    assert resolve(one, 0, "chat").parts == (
         Reasoning(("think",), "sig", summary=True),
         Text(("a", "b"), (Cite(0, "https://x/", "t", "c"),), logprobs=True),
         Refusal(("no",)),
         ToolCall("f", "c1", ('{"a"', ":1}"), "proof"),
-        ToolCall("g", call_id(one, 0, 1, "call_")),
-        ToolCall("h", call_id(one, 0, 2, "call_")),
+        ToolCall("g", call_id(one, 0, 1, "chat")),
+        ToolCall("h", call_id(one, 0, 2, "chat")),
         Opaque("chat", Frame('{"a":[1]}', "e", "i", 5)),
         Opaque("gemini", Frame("text")),
         Opaque("chat", Frame(comment="c")),
@@ -55,17 +55,17 @@ def test_there_is_no_reply() -> None:
     """Past the end, and where the turn is an error."""
     one = scenario("http: 500", "reply: {text: x}")
     with pytest.raises(LookupError, match=r"^s has no reply at position 0$"):
-        resolve(one, 0, "chat", "")
+        resolve(one, 0, "chat")
     with pytest.raises(LookupError, match=r"^s has no reply at position 2$"):
-        resolve(one, 2, "chat", "")
+        resolve(one, 2, "chat")
 
 
 def test_an_automatic_part() -> None:
     """It is replaced by the parts that are given."""
     one = scenario("reply: {auto: true}")
     given = (TextPart("b"), TextPart("bb"))
-    assert resolve(one, 0, "chat", "", auto=given).parts == (Text(("b",)), Text(("bb",)))
-    assert resolve(one, 0, "chat", "").parts == ()
+    assert resolve(one, 0, "chat", auto=given).parts == (Text(("b",)), Text(("bb",)))
+    assert resolve(one, 0, "chat").parts == ()
 
 
 def test_an_error_in_the_stream() -> None:
@@ -229,11 +229,11 @@ def test_random_cuts_differ_by_part_and_position() -> None:
     """And are the same in each process."""
     part = "{text: abcdefghijklmnopqrstuvwxyz, split: {random: [1, 5]}}"
     one = scenario(f"reply: [{part}, {part}]", f"reply: [{part}]")
-    first, second = resolve(one, 0, "chat", "").parts
-    (other,) = resolve(one, 1, "chat", "").parts
+    first, second = resolve(one, 0, "chat").parts
+    (other,) = resolve(one, 1, "chat").parts
     cuts = [part.fragments for part in (first, second, other) if isinstance(part, Text)]
     assert len(set(cuts)) == 3
-    assert resolve(one, 0, "chat", "").parts == (first, second)
+    assert resolve(one, 0, "chat").parts == (first, second)
 
 
 def test_arguments_that_are_cut() -> None:

@@ -221,7 +221,7 @@ def interleaved(draw: st.DrawFn, part: st.SearchStrategy[Any]) -> m.InterleavedP
 def beats_of(part: m.TextPart | m.ReasoningPart | m.RefusalPart | m.ToolPart) -> int:
     """The number of fragments in which a part streams, as the player counts them."""
     turns = (m.TurnSpec(reply=(part,)),)
-    return sum(map(beats, resolve(m.Scenario("a", turns), 0, "chat", "").parts))
+    return sum(map(beats, resolve(m.Scenario("a", turns), 0, "chat").parts))
 
 
 @st.composite

@@ -34,7 +34,7 @@ def answers(scenarios, *texts):
         messages += [{"role": "user", "content": text}, {"role": "assistant", "content": "x"}]
     body = json.loads(json.dumps({"model": "m", "messages": messages[:-1]}))
     selection = select(
-        ScenarioIndex(scenarios), PROTOCOLS["chat"].parse(body, NO_TARGET, False), {}, "call_"
+        ScenarioIndex(scenarios), PROTOCOLS["chat"].parse(body, NO_TARGET, False), {}
     )
     return selection.scenario.name, selection.index
 

@@ -131,7 +131,7 @@ def _compiled(
     quirks = _quirks(spec, api)
     variants = [variant for _, variant in quirks]
     # Project first: a quirk may add a value that the protocol itself cannot carry.
-    turn = protocol.project(resolve(scenario, 0, api, protocol.call_prefix))
+    turn = protocol.project(resolve(scenario, 0, api))
     received = _received(turn, variants)
     expected = outcome_of_turn(received, spec, api)
     reaction = _reaction(spec, answer, scenario, request, plain)

@@ -139,8 +139,7 @@ def _keys(step: Step, scenario: Scenario, position: int) -> Mapping[str, str]:
     """The keys of the calls in the latest turn, by their ids in the scenario."""
     assert step.last is not None
     sent = [call.id for message in step.request.messages for call in message.calls]
-    prefix = step.protocol.call_prefix
-    messages = with_scenario_ids(step.request, scenario, position, prefix)
+    messages = with_scenario_ids(step.request, scenario, position)
     own = [call.id for message in messages for call in message.calls]
     scenario_ids = dict(zip(sent, own, strict=True))
     return {scenario_ids.get(call.key, call.key): call.key for call in step.last.calls}

@@ -63,7 +63,7 @@ def _failure_reported(record: JudgedSession) -> Violations:
         expected = record.history.expected_position(step)
         messages = step.request.messages
         if expected is not None:
-            messages = with_scenario_ids(step.request, *expected, step.protocol.call_prefix)
+            messages = with_scenario_ids(step.request, *expected)
         for problem in check_expect(expect, step.request, messages, calls):
             reason = problem.removeprefix("request.results: ")
             message = f"{reason}; a client answers a call that failed with the error of its tool"

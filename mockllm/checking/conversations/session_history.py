@@ -173,9 +173,8 @@ class SessionHistory:
         key = (scenario.name, position, api, auto)
         resolved = self._turns.get(key)
         if resolved is None:
-            prefix = PROTOCOLS[api].call_prefix
-            turn = resolve(scenario, position, api, prefix, auto=auto)
-            planned = planned_calls(scenario, position, api, prefix)
+            turn = resolve(scenario, position, api, auto=auto)
+            planned = planned_calls(scenario, position, api)
             if planned is None:
                 planned = tuple(
                     PlannedCall(call.name, call.id, any_id=scenario.any_ids)

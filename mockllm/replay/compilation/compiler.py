@@ -118,7 +118,7 @@ def _compile(
     duration: int,
 ) -> HttpAnswer:
     scenario, position = selection.scenario, selection.position
-    turn = resolve(scenario, position, protocol.name, protocol.call_prefix, auto=auto, spec=spec)
+    turn = resolve(scenario, position, protocol.name, auto=auto, spec=spec)
     if duration and spec.timing is None and not turn.gaps:
         turn = spread(turn, duration)
     tried = (f"try {attempt}",) if attempt else ()

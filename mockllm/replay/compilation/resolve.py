@@ -58,7 +58,6 @@ def resolve(
     scenario: Scenario,
     position: int,
     api: str,
-    prefix: str,
     *,
     auto: Sequence[AnyPart] = (),
     spec: TurnSpec | None = None,
@@ -75,7 +74,7 @@ def resolve(
     spec = spec or turn_at(scenario, position, api)
     if spec is None or spec.http is not None:
         raise LookupError(f"{scenario.name} has no reply at position {position}")
-    resolver = _Resolver(scenario, position, prefix, spec.timing or Timing())
+    resolver = _Resolver(scenario, position, api, spec.timing or Timing())
     for part in spec.reply:
         for written in auto if isinstance(part, AutoPart) else (part,):
             resolver.add(written)
@@ -89,10 +88,10 @@ class _Resolver:
     fragment, or the opening of a call.
     """
 
-    def __init__(self, scenario: Scenario, position: int, prefix: str, timing: Timing) -> None:
+    def __init__(self, scenario: Scenario, position: int, api: str, timing: Timing) -> None:
         self._scenario = scenario
         self._position = position
-        self._prefix = prefix
+        self._api = api
         self._timing = timing
         self._defaults: Defaults = scenario.defaults
         self._parts: list[Part] = []
@@ -137,7 +136,7 @@ class _Resolver:
             case ToolPart():
                 number = self._calls
                 self._calls += 1
-                id = part.id or call_id(self._scenario, self._position, number, self._prefix)
+                id = part.id or call_id(self._scenario, self._position, number, self._api)
                 cut = self._cut_input(part.arguments, part.split)
                 return ToolCall(part.name, id, cut, part.signature, part.custom)
             case ServerToolPart():

@@ -58,7 +58,7 @@ def is_unedited(
     if turn.wire is not None or AutoPart() in turn.reply:
         return False
     protocol = PROTOCOLS[tape.api]
-    written = resolve(scenario, index, tape.api, protocol.call_prefix, spec=turn)
+    written = resolve(scenario, index, tape.api, spec=turn)
     taped = decoded or recorded_turn(plain, protocol, streamed=tape.streamed)
     return _content(written, turn) == _content(taped.turn, turn)
 

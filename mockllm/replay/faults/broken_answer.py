@@ -36,7 +36,7 @@ def circumstances(
     """
     planned = None
     if scenario is not None and position is not None:
-        planned = planned_calls(scenario, position, protocol.name, protocol.call_prefix)
+        planned = planned_calls(scenario, position, protocol.name)
     options: Hashable = None if request is None else protocol.options(request)
     reply = Reply(
         seed=derive("", "fault", path, length=32),

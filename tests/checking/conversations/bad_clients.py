@@ -312,7 +312,6 @@ def never_stops(conversation):
             conversation.player.served.by_name["endless"],
             (len(items) - 1) // 2,
             conversation.api,
-            PROTOCOLS[conversation.api].call_prefix,
         ).tool_calls
         items += [called(*calls), *(result(one, "nothing") for one in calls)]
 

@@ -117,9 +117,7 @@ def test_depth_counts_stored_turns():
     conversation = Conversation(ENDLESS, "responses")
     answer = conversation.request("search")
     for position in range(5):
-        turn = resolve(
-            conversation.player.served.by_name["endless"], position, "responses", "call_"
-        )
+        turn = resolve(conversation.player.served.by_name["endless"], position, "responses")
         results = [result(one, "nothing") for one in turn.tool_calls]
         answer = conversation.send(responses(answer, *results))
     assert conversation.verify(depth=6).good
@@ -435,7 +433,7 @@ def test_calls_of_an_automatic_reply_are_compared():
     conversation.send(given)
     request = PROTOCOLS["chat"].parse(given, NO_TARGET, True)
     scenario = conversation.player.served.by_name["auto"]
-    (tool_call,) = resolve(scenario, 0, "chat", "call_", auto=auto_parts(request)).tool_calls
+    (tool_call,) = resolve(scenario, 0, "chat", auto=auto_parts(request)).tool_calls
     conversation.request(
         "hi", called(renamed(tool_call, arguments='{"a":1}')), result(tool_call, "x")
     )

@@ -82,10 +82,9 @@ MATCHES_ALL = "Error: not found. CONFIRMED"
 
 def calls_and_results(scenario, position, api):
     """The calls of a turn whose arguments parse, and the results that the next turn requires."""
-    prefix = PROTOCOLS[api].call_prefix
-    planned = planned_calls(scenario, position, api, prefix) or ()
+    planned = planned_calls(scenario, position, api) or ()
     broken = {one.id for one in planned if one.malformed}
-    turn = resolve(scenario, position, api, prefix)
+    turn = resolve(scenario, position, api)
     calls = [one for one in turn.tool_calls if one.id not in broken]
     after = turn_at(scenario, position + 1, api)
     wanted = dict(after.request.results) if after is not None and after.request else {}
@@ -157,9 +156,7 @@ def correct_requests(conversation, scenario, name):
     items = [f"word{name}"]
     for position in range(len(scenario.turns)):
         yield list(items)
-        turn = resolve(
-            scenario, position, conversation.api, PROTOCOLS[conversation.api].call_prefix
-        )
+        turn = resolve(scenario, position, conversation.api)
         calls = turn.tool_calls
         items.append(called(*calls) if calls else AssistantMessage(turn.text))
         items += [result(one, f"{one.id} gave this") for one in calls] or ["Go on."]

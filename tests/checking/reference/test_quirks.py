@@ -50,7 +50,7 @@ every_case = for_all(("quirk", "variant", "api"), CASES)
 def expected_turn(quirk: Quirk, variant: Variant, api: str) -> Turn:
     """The turn that a correct client reads in the sample of a quirk."""
     protocol = PROTOCOLS[api]
-    plain = resolve(quirk.sample, 0, api, protocol.call_prefix)
+    plain = resolve(quirk.sample, 0, api)
     turn = variant.expected(plain) if variant.expected else plain
     back = protocol.project(turn)
     # A quirk may send a finish reason that the protocol lacks, and leave out the usage.
@@ -63,7 +63,7 @@ def problems(quirk: Quirk, variant: Variant, api: str, run: Run) -> list[str]:
     outcome, reaction = run.outcome, variant.right or quirk.prose.right
     turn = expected_turn(quirk, variant, api)
     if reaction == "error" or (reaction == "either" and outcome.errors):
-        plain = resolve(quirk.sample, 0, api, PROTOCOLS[api].call_prefix)
+        plain = resolve(quirk.sample, 0, api)
         sent = [*expected(plain, api).tool_calls, *expected(turn, api).tool_calls]
         return _reported(outcome, [(call.name, call.arguments) for call in sent])
     found = differences(turn, api, outcome, ids=variant.ids)

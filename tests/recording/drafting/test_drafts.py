@@ -62,7 +62,7 @@ def texts(scenario):
 def played(scenarios, *messages, **more):
     """The scenario and turn that answer a request."""
     request = PROTOCOLS["chat"].parse(json.loads(asks(*messages, **more)), NO_TARGET, False)
-    selection = select(ScenarioIndex(scenarios.values()), request, {}, "call_")
+    selection = select(ScenarioIndex(scenarios.values()), request, {})
     return selection.scenario.name, selection.index
 
 
@@ -342,7 +342,7 @@ def test_the_same_message_over_two_apis_streamed_and_not():
             request = PROTOCOLS["responses"].parse(
                 json.loads(requests[name].request_body), NO_TARGET, False
             )
-            selection = select(ScenarioIndex(scenarios.values()), request, {}, "call_")
+            selection = select(ScenarioIndex(scenarios.values()), request, {})
             assert selection.scenario.name == found[name]
 
 

@@ -413,7 +413,7 @@ def test_every_turn_is_what_its_tape_decodes_to(kind):
         assert is_unedited(scenario, 0, draft.tape), one.source
         assert draft.spec.timing is None, one.source
         assert not any(isinstance(p, PausePart) and p.duration for p in draft.spec.reply)
-        resolved = resolve(scenario, 0, protocol.name, protocol.call_prefix)
+        resolved = resolve(scenario, 0, protocol.name)
         taped = recorded_turn(one.plain(), protocol, streamed=draft.tape.streamed).turn
         assert content(resolved) == content(taped), one.source
         count += 1

@@ -31,7 +31,7 @@ def again(turn: Turn, api: str = "chat") -> Turn:
     """The turn after it was written as YAML, loaded and resolved, in one fragment for each part."""
     scenario = Scenario("a", (unresolve(writable(turn)),))
     assert loads(dump(scenario)) == (scenario,)
-    return resolve(scenario, 0, api, PROTOCOLS[api].call_prefix).whole()
+    return resolve(scenario, 0, api).whole()
 
 
 def yaml_of(turn: Turn) -> str:
@@ -54,7 +54,7 @@ def test_about_as_many_fragments() -> None:
     turn = Turn((Text(("Hel", "lo, ", "wo", "rld")), ToolCall("f", "c", ('{"a"', ":1}"))), "stop")
     spec = unresolve(turn)
     assert [part.split for part in spec.reply] == [3, 4]  # type: ignore[union-attr]
-    resolved = resolve(Scenario("a", (spec,)), 0, "chat", "call_")
+    resolved = resolve(Scenario("a", (spec,)), 0, "chat")
     assert [len(part.fragments) for part in resolved.parts] == [4, 2]  # type: ignore[union-attr]
 
 

@@ -58,7 +58,7 @@ scenarios = st.builds(
 def is_answered(scenario, request, headers, protocol) -> bool:
     """Whether the matcher selects a scenario that is served alone."""
     try:
-        select(ScenarioIndex([scenario]), request, headers, protocol.call_prefix)
+        select(ScenarioIndex([scenario]), request, headers)
     except NoMatchError:
         return False
     return True
@@ -75,7 +75,7 @@ def test_all_conditions_are_met_exactly_where_the_scenario_answers(api, data):
             st.sampled_from([{}, {"x-team": "a"}, {SCENARIO_HEADER: "one"}, {SCENARIO_HEADER: "x"}])
         )
         request = request_of(protocol, model, body)
-        found = scenario_conditions(scenario, request, headers, protocol.call_prefix)
+        found = scenario_conditions(scenario, request, headers)
         answered = is_answered(scenario, request, headers, protocol)
         assert all(one.met for one in found) == answered, found
         assert all(one.met != bool(one.note) for one in found), found
