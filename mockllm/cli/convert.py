@@ -74,8 +74,8 @@ def convert_tests(
     """
     found = _collected(paths)
     problems = [*_convert_sources(paths, write=write)]
-    for one in found:
-        problems += _convert_cassettes(one, cassettes, write=write)
+    for test in found:
+        problems += _convert_cassettes(test, cassettes, write=write)
     if problems:
         click.echo("\nnot converted:")
     for line in problems:
@@ -106,12 +106,12 @@ def _collected(paths: tuple[Path, ...]) -> list[_Test]:
         values = json.loads(report.read_text(encoding="utf-8"))
     return [
         _Test(
-            one["test"],
-            Path(os.path.relpath(one["module"])),
-            tuple(one["cassettes"]),
-            Path(os.path.relpath(one["folder"])),
+            test["test"],
+            Path(os.path.relpath(test["module"])),
+            tuple(test["cassettes"]),
+            Path(os.path.relpath(test["folder"])),
         )
-        for one in values
+        for test in values
     ]
 
 

@@ -125,7 +125,7 @@ def _changes(quirk: Quirk, variant: Variant, api: Api) -> Iterator[str]:
     assert odd.plain is not None
     show = format_stream if odd.events is not None else _raw
     unmarked = replace(odd, plain=None)  # the report of a failure marks what differs from `plain`
-    before, after = (show(one).split("\n") for one in (odd.plain, unmarked))
+    before, after = (show(played).split("\n") for played in (odd.plain, unmarked))
     changes = list(unified_diff(before, after, n=0, lineterm=""))[2:]
     lines = [line for line in changes if not line.startswith("@@")]
     for line in lines[:_MOST_LINES]:

@@ -54,14 +54,16 @@ def scrub(
         if is_binary(data):
             click.echo(f"{name}: is no text; only the text in it is searched")
     found = scrubbed(files, Redactor(rules))
-    for one in found:
-        for finding in one.findings:
+    for scrubbed_file in found:
+        for finding in scrubbed_file.findings:
             click.echo(str(finding))
-        if one.content is not None and not check:
-            rewrite(Path(one.file), one.content)
-    count = sum(not finding.stays or check for one in found for finding in one.findings)
+        if scrubbed_file.content is not None and not check:
+            rewrite(Path(scrubbed_file.file), scrubbed_file.content)
+    count = sum(
+        not finding.stays or check for scrubbed_file in found for finding in scrubbed_file.findings
+    )
     click.echo(_summary(count, len(files), check=check))
-    unread = any(one.content is None for one in found)
+    unread = any(scrubbed_file.content is None for scrubbed_file in found)
     context.exit(1 if unread or (check and count) else 0)
 
 

@@ -99,7 +99,7 @@ def _of_calls(case: Case, got: Outcome, difference: Difference) -> Cost:
 
 def _keys(calls: Sequence[Call]) -> list[str]:
     """Name and arguments of the calls that a program would execute."""
-    return [call_key(one) for one in map(comparable, calls) if _can_be_executed(one)]
+    return [call_key(call) for call in map(comparable, calls) if _can_be_executed(call)]
 
 
 def _can_be_executed(call: Any) -> bool:

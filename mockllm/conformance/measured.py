@@ -118,7 +118,7 @@ class _Judging:
         self._failures: dict[str, list[Failure]] = defaultdict(list)
         for failure in report.failures:
             self._failures[name_of(failure.case)].append(failure)
-        self._excused = {name_of(one.case): one.reason for one in report.excused}
+        self._excused = {name_of(excuse.case): excuse.reason for excuse in report.excused}
         self._frames = AdapterFrames(runner.hello.client.adapter, measurement.setting.command)
 
     @property

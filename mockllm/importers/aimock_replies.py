@@ -162,7 +162,7 @@ def _usage(usage: Any) -> m.UsageSpec | None:
 
 def _first(counts: Any, names: Iterable[str]) -> int | None:
     values = (counts.get(name) for name in names) if isinstance(counts, dict) else ()
-    return next((one for one in values if type(one) is int and one >= 0), None)
+    return next((value for value in values if type(value) is int and value >= 0), None)
 
 
 # Timing
@@ -220,7 +220,11 @@ def agui_turn(entry: _Json) -> m.TurnSpec:
             raise WireError("it has neither 'text' nor 'events'")
     decoder = PROTOCOLS["agui"].decoder()
     try:
-        decoded = [one for event in events for one in decoder.decode(Frame(compact(event)))]
+        decoded = [
+            decoded_event
+            for event in events
+            for decoded_event in decoder.decode(Frame(compact(event)))
+        ]
         folded = fold(Timed(0, event) for event in (*decoded, *decoder.close()))
     except (MockLLMError, ValueError) as error:
         raise WireError(f"its events are not those of AG-UI: {error}") from None

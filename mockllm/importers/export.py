@@ -137,7 +137,7 @@ def exchanges(scenario: m.Scenario, api: m.Api | None = None) -> list[Captured]:
     found: list[Captured] = []
     for position, turn in enumerate(scenario.turns):
         tried = turn.for_api(name).attempts
-        tapes = [*(_tape(one.recorded) for one in tried), recorded[position]]
+        tapes = [*(_tape(attempt.recorded) for attempt in tried), recorded[position]]
         exchanges = list(zip(client.turn(position), tapes, strict=True))
         if position >= begin:
             found += [_recorded(tape, api, exchange) or exchange for exchange, tape in exchanges]
@@ -307,7 +307,7 @@ def _meeting(condition: m.TextCondition, otherwise: str) -> str:
     if condition.op != "regex":
         return condition.value
     plain = _SYNTAX.sub("", condition.value)
-    for text in (otherwise, *(_ESCAPED.sub(r"\1", one) for one in plain.split("|"))):
+    for text in (otherwise, *(_ESCAPED.sub(r"\1", literal) for literal in plain.split("|"))):
         if text_holds(condition, text):
             return text
     return otherwise

@@ -32,7 +32,7 @@ def read(path: Path) -> list[Entry]:
     """
     match json_value(contents(path), path):
         case {"log": {"entries": list(entries)}}:
-            return [_exchange(one, f"{path}#{number}") for number, one in enumerate(entries, 1)]
+            return [_exchange(entry, f"{path}#{number}") for number, entry in enumerate(entries, 1)]
     raise UsageError(f"{path} is no HTTP archive: it has no 'log' with a list of 'entries'")
 
 

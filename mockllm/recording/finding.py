@@ -154,7 +154,7 @@ class Competing:
         else:
             names = (*self._groups.get(None, ()), *self._groups.get(group, ()))
         found = (self.by_name[name] for name in sorted(names, key=self._order.__getitem__))
-        return tuple(one for one in found if _may_compete(one, scenario))
+        return tuple(other for other in found if _may_compete(other, scenario))
 
 
 def _group(scenario: Scenario) -> RouteSpec | TextCondition | None:

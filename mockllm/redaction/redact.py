@@ -166,7 +166,9 @@ class Redactor:
         before = len(every)
         finder = self._by_rules.for_texts(every)
         found = (one for text in texts for one in finder.find(text))
-        every |= dict.fromkeys(secret for one in found for secret in one.secrets())
+        every |= dict.fromkeys(
+            secret for found_secret in found for secret in found_secret.secrets()
+        )
         return finder if len(every) == before else finder.knowing(every)
 
     # What a service keeps of a conversation
@@ -201,12 +203,12 @@ _ANSWER_ID = re.compile(r'"id"\s*:\s*"([\w-]+)"')
 
 def _continuing_fields() -> tuple[bytes, ...]:
     stored = (protocol.stored for protocol in PROTOCOLS.values())
-    return (b'"conversation"', *(f'"{one.field}"'.encode() for one in stored if one is not None))
+    return (b'"conversation"', *(f'"{kind.field}"'.encode() for kind in stored if kind is not None))
 
 
 def _prefixes() -> tuple[str, ...]:
     stored = (protocol.stored for protocol in PROTOCOLS.values())
-    return tuple(one.prefix for one in stored if one is not None)
+    return tuple(kind.prefix for kind in stored if kind is not None)
 
 
 def _continued(body: bytes) -> list[str]:
@@ -221,7 +223,7 @@ def _continued(body: bytes) -> list[str]:
     if isinstance(conversation, dict):
         conversation = conversation.get("id")
     stored = (protocol.stored for protocol in PROTOCOLS.values())
-    ids = (*(request.get(one.field) for one in stored if one is not None), conversation)
+    ids = (*(request.get(kind.field) for kind in stored if kind is not None), conversation)
     return [id for id in ids if isinstance(id, str)]
 
 

@@ -112,7 +112,7 @@ def _check_keys(file: Path | None, table: Mapping[str, Any]) -> None:
 
 def _strings(file: Path | None, table: Mapping[str, Any], key: str) -> list[str]:
     value = table.get(key, [])
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise UsageError(f"{file}: [redact] {key} must be a list of strings, got {value!r}")
     return value
 
@@ -120,7 +120,7 @@ def _strings(file: Path | None, table: Mapping[str, Any], key: str) -> list[str]
 def _switched(file: Path | None, table: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     """The kinds that the table `kinds` switches on, and off."""
     value = table.get("kinds", {})
-    if not isinstance(value, dict) or not all(isinstance(one, bool) for one in value.values()):
+    if not isinstance(value, dict) or not all(isinstance(item, bool) for item in value.values()):
         raise UsageError(
             f"{file}: [redact] kinds must be a table such as {{phone = true, email = false}}, "
             f"got {value!r}"

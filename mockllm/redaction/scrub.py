@@ -124,19 +124,19 @@ def _clean_yaml(
         return _clean_text(name, text, redactor, placeholders)
     found = list(redactor.for_text(read.text, placeholders).finder.in_document(read.document))
     starts = [value.start for value in read.document.values]
-    values = [bisect_right(starts, one.parts[0][0]) - 1 for one in found]
+    values = [bisect_right(starts, secret.parts[0][0]) - 1 for secret in found]
     stay = [_is_name_of_file(read.document.values[index], name, files) for index in values]
     marks = [read.nodes[index].start_mark.index for index in values]
-    gone = [one for one, stays in zip(found, stay, strict=True) if not stays]
+    gone = [secret for secret, stays in zip(found, stay, strict=True) if not stays]
     clean = changed(text, read, edits(gone, placeholders))
     comments = between(clean)
     commented = tuple(redactor.for_text(clean, placeholders).finder.in_document(comments))
-    kinds = [one.kind for one in found]
+    kinds = [secret.kind for secret in found]
     findings = [
         replace(one, stays=stays)
         for one, stays in zip(_at(name, text, zip(marks, kinds, strict=True)), stay, strict=True)
     ]
-    findings += _at(name, clean, ((one.parts[0][0], one.kind) for one in commented))
+    findings += _at(name, clean, ((secret.parts[0][0], secret.kind) for secret in commented))
     content = edited(clean, edits(commented, placeholders))
     return Scrubbed(name, _each(findings), _bytes(content))
 
@@ -148,7 +148,7 @@ def _is_name_of_file(value: StringValue, name: str, files: Container[str]) -> bo
 
 def _clean_text(name: str, text: str, redactor: Redactor, placeholders: Placeholders) -> Scrubbed:
     own = redactor.for_text(text, placeholders)
-    found = _at(name, text, ((one.parts[0][0], one.kind) for one in own.finder.find(text)))
+    found = _at(name, text, ((secret.parts[0][0], secret.kind) for secret in own.finder.find(text)))
     return Scrubbed(name, _each(found), _bytes(own.text(text)))
 
 

@@ -151,7 +151,7 @@ def _is_headers(value: Any) -> bool:
     return isinstance(value, list) and all(
         isinstance(pair, list)
         and len(pair) == 2
-        and all(isinstance(one, str) for one in pair)
+        and all(isinstance(item, str) for item in pair)
         and _NAME.fullmatch(pair[0]) is not None
         and _VALUE.fullmatch(pair[1]) is not None
         for pair in value

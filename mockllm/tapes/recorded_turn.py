@@ -116,7 +116,7 @@ def _folded(frames: Sequence[Frame], protocol: WireProtocol, problem: str) -> Re
     except (MockLLMError, ValueError) as error:
         problem = problem or str(error)
         turn = _longest(timed)
-    starts = [one.event for one in timed if isinstance(one.event, Start)]
+    starts = [timed_event.event for timed_event in timed if isinstance(timed_event.event, Start)]
     return RecordedTurn(
         writable(turn),
         tuple(_objects(frames)),

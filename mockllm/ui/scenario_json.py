@@ -66,7 +66,7 @@ def _title(turn: TurnSpec) -> str:
     else:
         title = ", ".join(filter(None, map(_part_title, turn.reply))) or "an empty answer"
     if turn.fault:
-        title += "; fault " + ", ".join(one.name for one in turn.fault)
+        title += "; fault " + ", ".join(fault.name for fault in turn.fault)
     return shorten(" ".join(title.split()), _LONGEST_TITLE)
 
 

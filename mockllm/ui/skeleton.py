@@ -82,7 +82,7 @@ def _answers(
     protocol: WireProtocol,
 ) -> bool:
     """Whether the last turn of a scenario answers the request, alone and beside the others."""
-    others = [one for one in served.scenarios if one.name != scenario.name]
+    others = [other for other in served.scenarios if other.name != scenario.name]
     key = scenario_key(scenario)
     if key is not None and any(
         scenario_key(one) == key and one.shares_api(scenario) for one in others

@@ -61,15 +61,18 @@ class Answering:
             UsageError: several scenarios would answer anything.
         """
         own = tuple(own)
-        names = {one.name for one in own}
-        rest = tuple(one for one in others if one.name not in names)
+        names = {scenario.name for scenario in own}
+        rest = tuple(scenario for scenario in others if scenario.name not in names)
         if len(own) == 1:
             (lone,) = own
             named = lone.name in anything or lone.match is None
             return cls((*own, *rest), *((lone.name, None) if named else (None, lone)))
-        _check_anything([one.name for one in own if one.name in anything])
+        _check_anything([scenario.name for scenario in own if scenario.name in anything])
         any_match = Match(anything=True)
-        matched = (replace(one, match=any_match) if one.name in anything else one for one in own)
+        matched = (
+            replace(scenario, match=any_match) if scenario.name in anything else scenario
+            for scenario in own
+        )
         return cls((*matched, *rest))
 
 
@@ -209,8 +212,10 @@ def _uses(
     if used is not None:
         yield f"{json.dumps(used)}, match=False"
     found = [
-        one.name
-        for one in known
-        if one.match is not None and one.plays_over(request.api) and _holds(one, request, headers)
+        scenario.name
+        for scenario in known
+        if scenario.match is not None
+        and scenario.plays_over(request.api)
+        and _holds(scenario, request, headers)
     ]
     yield from map(json.dumps, found[:_MOST_SUGGESTED])

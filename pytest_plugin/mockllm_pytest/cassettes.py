@@ -45,7 +45,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         {
             "test": item.nodeid,
             "module": str(item.path),
-            "cassettes": [name, *(str(one) for mark in marks for one in mark.args)],
+            "cassettes": [name, *(str(cassette) for mark in marks for cassette in mark.args)],
             "folder": str(recording_folder(item)),
         }
     )
@@ -65,7 +65,7 @@ def _cassette_name(item: pytest.Item) -> str:
     else:
         cls = getattr(item, "cls", None)
         name = f"{cls.__name__}.{item.name}" if cls is not None else item.name
-        name = name.translate({ord(one): "-" for one in _FORBIDDEN})
+        name = name.translate({ord(character): "-" for character in _FORBIDDEN})
     if len(name) + len(_SUFFIX) > _LONGEST:
         checksum = md5(name.encode(), usedforsecurity=False).hexdigest()
         name = f"{name[: _LONGEST - len(_SUFFIX) - len(checksum) - 3]}...{checksum}"

@@ -44,7 +44,7 @@ def recording_folder(node: pytest.Item) -> Path:
     For `Class.test[a-b]` it is `Class.test-a-b`. If such a name is not safe, or may collide with
     another test's on some file system, it is made safe and ends in a checksum.
     """
-    classes = [one.name for one in node.listchain() if isinstance(one, pytest.Class)]
+    classes = [parent.name for parent in node.listchain() if isinstance(parent, pytest.Class)]
     name = ".".join([*classes, node.name])
     folder = re.sub(r"[^A-Za-z0-9_.]+", "-", name).strip("-.")
     if len(name) > _LONGEST or not _PLAIN.fullmatch(name):

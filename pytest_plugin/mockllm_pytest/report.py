@@ -98,7 +98,7 @@ def judge(
     mistakes = sorted(
         _mistakes(session, scenarios, required, found), key=lambda mistake: mistake.number
     )
-    kept = [one for one in mistakes if getattr(allowed, one.argument, False) is not True]
+    kept = [wrong for wrong in mistakes if getattr(allowed, wrong.argument, False) is not True]
     if not kept:
         return Verdict((), "", "")
     return Verdict(
@@ -203,7 +203,7 @@ def _never_played(scenario: Scenario, any_request: bool) -> str:
 def _marker(mark: Mark, mistakes: Sequence[_Mistake]) -> str:
     """The marker of the test, with arguments that allow the mistakes."""
     keywords = dict(mark.given)
-    broken = dict.fromkeys(str(one.value) for one in mistakes if one.argument == "violations")
+    broken = dict.fromkeys(str(wrong.value) for wrong in mistakes if wrong.argument == "violations")
     if broken:
         before = mark.allowed.violations
         names = set() if isinstance(before, bool) else set(before)

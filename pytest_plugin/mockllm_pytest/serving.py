@@ -49,7 +49,7 @@ class Library:
     @cached_property
     def by_name(self) -> tuple[Scenario, ...]:
         """All scenarios without `match`: they answer requests that name them."""
-        return tuple(replace(one, match=None) for one in self.every)
+        return tuple(replace(scenario, match=None) for scenario in self.every)
 
     @property
     def served(self) -> tuple[Scenario, ...]:

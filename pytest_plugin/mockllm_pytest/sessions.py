@@ -173,12 +173,16 @@ class MockSession:
             ScenarioError: a file cannot be loaded; with every problem in it.
         """
         library = self._service.library
-        more = [one for path in self._mark.scenarios for one in library.find(path, self._folder)]
+        more = [
+            scenario
+            for path in self._mark.scenarios
+            for scenario in library.find(path, self._folder)
+        ]
         found: list[Scenario] = []
         for given in scenarios:
             some = library.find(given, self._folder, tuple(more))
             if isinstance(given, str | PathLike):
-                self._given.update({one.name: str(given) for one in some})
+                self._given.update({scenario.name: str(given) for scenario in some})
             found += some
         added = (quirks,) if isinstance(quirks, str) else tuple(quirks)
         self._quirks = _checked((*self._quirks, *added))
@@ -205,14 +209,16 @@ class MockSession:
 
         new = tuple(scenarios)
         for scenario in new:
-            other = next((one for one in self.scenarios if one.name == scenario.name), scenario)
+            other = next(
+                (known for known in self.scenarios if known.name == scenario.name), scenario
+            )
             if other is not scenario:
                 raise UsageError(
                     f"this session has a scenario {scenario.name!r} already; rename one of them"
                 )
         self._used += [one for one in new if all(one is not other for other in self._used)]
         if not match:
-            self._anything.update(dict.fromkeys(one.name for one in new))
+            self._anything.update(dict.fromkeys(added.name for added in new))
         self._assign()
         return new
 

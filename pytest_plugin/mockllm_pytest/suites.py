@@ -95,7 +95,7 @@ class _Suite(RuleSuite):
     def _examined(self, request: pytest.FixtureRequest) -> _Examination:
         service: MockService = request.getfixturevalue("mockllm_server")
         found = find_scenarios(service.library, self.scenarios, request.path.parent)
-        service.played.update(one.name for one in found if one.plays_over(self.api))
+        service.played.update(scenario.name for scenario in found if scenario.plays_over(self.api))
         examination = self._examine(self._cases(found, request), request)
         return self._with_bodies(found, examination)
 

@@ -205,7 +205,9 @@ def simple_form(given: Case) -> Case | None:
     that is the case itself."""
     plain = given.plain or given
     turns = tuple(
-        replace(turn, reply=tuple(part for one in turn.reply for part in _simple_parts(one)))
+        replace(
+            turn, reply=tuple(part for written in turn.reply for part in _simple_parts(written))
+        )
         for turn in plain.scenario.turns
     )
     scenario = replace(plain.scenario, turns=turns)
@@ -219,7 +221,7 @@ def _simple_parts(part: AnyPart) -> tuple[AnyPart, ...]:
         case ParallelPart(calls=calls):
             return tuple(replace(call, split=None) for call in calls)
         case InterleavedPart(parts=parts):
-            return tuple(simple for one in parts for simple in _simple_parts(one))
+            return tuple(simple for inner in parts for simple in _simple_parts(inner))
         case ToolPart():
             return (replace(part, split=None),)
         case _:

@@ -70,7 +70,7 @@ def without_quirk(scenario: Scenario, quirk: str) -> Scenario:
     """The scenario without one of its quirks."""
     return _rewired(
         scenario,
-        lambda wire: replace(wire, quirks=tuple(one for one in wire.quirks if one != quirk)),
+        lambda wire: replace(wire, quirks=tuple(name for name in wire.quirks if name != quirk)),
     )
 
 

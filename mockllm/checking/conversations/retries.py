@@ -64,7 +64,7 @@ def _overlap(one: Exchange, two: Exchange) -> bool:
 
 def _same(record: JudgedSession) -> Iterator[list[Exchange]]:
     """The tries that are the same request; others may be of another conversation."""
-    return (tries for tries in _tries(record) if len({one.body for one in tries}) == 1)
+    return (tries for tries in _tries(record) if len({attempt.body for attempt in tries}) == 1)
 
 
 def _of_pairs(
@@ -99,7 +99,7 @@ _GROWS = 1.05
 def _backoff(record: JudgedSession) -> Violations:
     rule = "backoff-grows"
     for tries in _same(record):
-        stated = any(one.retry_after is not None for one in tries[:-1])
+        stated = any(attempt.retry_after is not None for attempt in tries[:-1])
         each = waits(tries)
         if stated or len(each) < _FEWEST_WAITS or max(each[1:]) > each[0] * _GROWS:
             continue

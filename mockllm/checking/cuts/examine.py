@@ -55,7 +55,7 @@ def examine_cuts(
 ) -> CutReport:
     """The same as `check_cuts`, but returns every report."""
     found = planned(api, level, scenarios)
-    return cut_report(api, level, ((one, answer_to(client, one, level)) for one in found))
+    return cut_report(api, level, ((cut, answer_to(client, cut, level)) for cut in found))
 
 
 def planned(api: Api, level: Level, scenarios: Scenarios = ()) -> Iterator[Prefix]:
@@ -74,7 +74,7 @@ def _of_kit(api: Api, level: Level) -> tuple[Prefix, ...]:
     """The prefixes of the kit's samples, made once: several tests of a project need them."""
     known = _made.get((api, level))
     if known is None or known[0] is not PROTOCOLS[api]:
-        found = tuple(one for case in kit_samples_of(api) for one in _of(case, level))
+        found = tuple(cut for case in kit_samples_of(api) for cut in _of(case, level))
         known = _made[api, level] = PROTOCOLS[api], found
     return known[1]
 

@@ -120,7 +120,7 @@ def prefixes_at(case: Case, sizes: Iterable[int]) -> list[Prefix]:
 
 def cut_cases(found: Sequence[Prefix], level: Level) -> list[Case]:
     """The prefixes as cases, which runners can be given."""
-    return [_faulty(one) if level == "http" else _case(one) for one in found]
+    return [_faulty(prefix) if level == "http" else _case(prefix) for prefix in found]
 
 
 class _Seen:
@@ -163,7 +163,7 @@ class _Seen:
         inside |= {match.start() + 1 for match in _ESCAPES.finditer(data)}
         inside |= {match.start() + 1 for match in _CHARACTERS.finditer(data)}
         inside |= {match.end() - 1 for match in _CHARACTERS.finditer(data)}
-        return (event.begin + one for one in inside)
+        return (event.begin + offset for offset in inside)
 
     def place(self, size: int) -> Place:
         """The kind of place at which so many bytes end."""
@@ -216,15 +216,15 @@ def _calls(api: str, events: Sequence[SeenEvent]) -> Iterator[tuple[int, tuple[s
     yield 0, ()
     for event in events:
         argued = False
-        for one in event.events:
-            if isinstance(one, ToolStart):
-                calls[one.part] = (one.name or "", "")
-            elif isinstance(one, ToolArgs) and one.part in calls:
-                name, before = calls[one.part]
-                calls[one.part] = (name, before + one.text)
+        for inner in event.events:
+            if isinstance(inner, ToolStart):
+                calls[inner.part] = (inner.name or "", "")
+            elif isinstance(inner, ToolArgs) and inner.part in calls:
+                name, before = calls[inner.part]
+                calls[inner.part] = (name, before + inner.text)
                 argued = True
-            elif isinstance(one, PartEnd) and one.part in calls:
-                ended[one.part] = _key(*calls[one.part])
+            elif isinstance(inner, PartEnd) and inner.part in calls:
+                ended[inner.part] = _key(*calls[inner.part])
         if not argued:
             # An event may repeat the arguments as a whole before the event that ends the call.
             texts = set(strings_in(_json(event.data)))
@@ -237,11 +237,11 @@ def _calls(api: str, events: Sequence[SeenEvent]) -> Iterator[tuple[int, tuple[s
 def _whole_arguments(events: Sequence[SeenEvent]) -> dict[int, str]:
     found: dict[int, str] = {}
     for event in events:
-        for one in event.events:
-            if isinstance(one, ToolStart):
-                found[one.part] = ""
-            elif isinstance(one, ToolArgs):
-                found[one.part] = found.get(one.part, "") + one.text
+        for inner in event.events:
+            if isinstance(inner, ToolStart):
+                found[inner.part] = ""
+            elif isinstance(inner, ToolArgs):
+                found[inner.part] = found.get(inner.part, "") + inner.text
     return found
 
 

@@ -95,7 +95,10 @@ def judge(case: Case, got: Outcome, policy: Policy) -> Judgement:
             return Judgement(verdict, (), not_judged, tolerated, counts=counts, lost_counts=lost)
         no_end = list(_no_end(case, got, policy)) if reaction == "either" else []
         if no_end:
-            found = [*no_end, *(one for one in found if not follows(one, case, got))]
+            found = [
+                *no_end,
+                *(difference for difference in found if not follows(difference, case, got)),
+            ]
     exception = _exception(got)
     return Judgement(_verdict(found, reaction), tuple(found), not_judged, exception=exception)
 
@@ -107,7 +110,7 @@ def _exception(got: Outcome) -> str:
 
 
 def _verdict(found: Sequence[Difference], reaction: Right) -> Verdict:
-    fields = {one.field for one in found}
+    fields = {difference.field for difference in found}
     if "crash" in fields:
         return "crash"
     if "errors" in fields:

@@ -37,7 +37,7 @@ def from_expected(case: Case, got: Outcome, policy: Policy) -> list[Difference]:
             found += text_differences(case, name, getattr(got, name))
     if "tool_calls" not in policy.ignore and isinstance(got.tool_calls, tuple):
         found += call_differences(case, kept, got, policy)
-    if not errors and not any(one.subject == "tool_calls" for one in found):
+    if not errors and not any(difference.subject == "tool_calls" for difference in found):
         found += _unreported(got, policy, excluded)
     found = _doubted(found, got)
     found += finish_differences(case, got, policy)
@@ -58,11 +58,15 @@ def from_expected(case: Case, got: Outcome, policy: Policy) -> list[Difference]:
 def _doubted(found: list[Difference], got: Outcome) -> list[Difference]:
     """The differences of calls; a name or an id is not conclusive where calls are put together
     wrongly, since it may be that of another call."""
-    calls = [one for one in found if one.subject == "tool_calls"]
+    calls = [difference for difference in found if difference.subject == "tool_calls"]
     wrong = [call for call in calls if not call.conclusive]
     if not wrong and not got.errors:
         return found
-    causes = tuple(name for one in wrong[:1] for name in (one.invariant, *one.alternatives))
+    causes = tuple(
+        name
+        for difference in wrong[:1]
+        for name in (difference.invariant, *difference.alternatives)
+    )
     return [
         replace(one, conclusive=False, alternatives=(*one.alternatives, *causes))
         if one in calls and one.conclusive and one.invariant in ("name-kept", "id-kept")
@@ -75,8 +79,12 @@ def _beside_errors(
     errors: list[Difference], found: list[Difference], case: Case, got: Outcome
 ) -> list[Difference]:
     """The differences of an outcome with errors, less those that follow from the errors."""
-    rest = [replace(one, conclusive=False) for one in found if not follows(one, case, got)]
-    calls = [one for one in found if one.subject == "tool_calls"]
+    rest = [
+        replace(difference, conclusive=False)
+        for difference in found
+        if not follows(difference, case, got)
+    ]
+    calls = [difference for difference in found if difference.subject == "tool_calls"]
     if calls and _names_a_call(case, got):
         # An error that names a call: what is wrong with the call is its likely cause.
         errors = [
@@ -117,7 +125,7 @@ def follows(difference: Difference, case: Case, got: Outcome) -> bool:
 
 def _begins_a_call(call: Call, case: Case) -> bool:
     """Whether a call is one of the expected ones, or its beginning."""
-    same = [one for one in case.expected.tool_calls if one.name == call.name]
+    same = [expected for expected in case.expected.tool_calls if expected.name == call.name]
     have = comparable(call)
     return any(
         call_key(have) == call_key(one)

@@ -88,8 +88,8 @@ def _of_same_call(
     """The differences of calls that are certainly the same one, where some are lost or added."""
     keys = list(map(call_key, expected))
     for want in expected:
-        by_id = [one for one in got if case.ids and want.id is not None and one.id == want.id]
-        by_key = [one for one in got if call_key(one) == call_key(want)]
+        by_id = [call for call in got if case.ids and want.id is not None and call.id == want.id]
+        by_key = [call for call in got if call_key(call) == call_key(want)]
         if len(by_id) == 1 and by_id[0].arguments == want.arguments:
             yield from _name(0, want, by_id[0])
         elif not by_id and len(by_key) == 1 and keys.count(call_key(want)) == 1:

@@ -131,8 +131,10 @@ class Report:
     @property
     def needless(self) -> tuple[str, ...]:
         """The names in `Policy.allow` whose cases are all right."""
-        names = dict.fromkeys(one.name for one in self.excused)
-        bad = {one.name for one in self.excused if one.verdict not in ("right", "tolerated")}
+        names = dict.fromkeys(excuse.name for excuse in self.excused)
+        bad = {
+            excuse.name for excuse in self.excused if excuse.verdict not in ("right", "tolerated")
+        }
         return tuple(name for name in names if name not in bad)
 
     def broken(self) -> dict[str, list[Failure]]:

@@ -109,7 +109,7 @@ class Watch:
             self._add(description, "surface-complete")
 
     def _add(self, description: str, invariant: str) -> None:
-        if not any(one.invariant == invariant for one in self.found):
+        if not any(difference.invariant == invariant for difference in self.found):
             self.found.append(self._of_text(description, invariant))
 
     @staticmethod

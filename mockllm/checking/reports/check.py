@@ -95,7 +95,7 @@ def shrunk(
 
         def same(case: Case, invariant: str = invariant) -> Failure | None:
             found = examine_cases([case]).failures
-            return next((one for one in found if one.invariant == invariant), None)
+            return next((failure for failure in found if failure.invariant == invariant), None)
 
         if invariant == _OF_BODIES:
             failures += [first, *rest]
@@ -147,9 +147,9 @@ def summary(report: Report) -> list[str]:
         lines.append(f"  not judged: {len(report.skipped)} cases that show in bytes only")
     if report.stopped:
         lines.append(f"  not judged: the other cases, since {report.stopped}")
-    reasons = {one.name: one.reason for one in report.excused}
+    reasons = {excuse.name: excuse.reason for excuse in report.excused}
     for name, reason in reasons.items():
-        count = sum(one.name == name for one in report.excused)
+        count = sum(excuse.name == name for excuse in report.excused)
         lines.append(f"  excused: {name} ({count} cases): {reason}")
     lines += [f"  the excuse for {name} is not needed: all are right" for name in report.needless]
     return lines

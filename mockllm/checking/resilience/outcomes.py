@@ -60,7 +60,7 @@ def call_not_executed(case: FaultCase, outcome: Outcome) -> Ruling:
     if outcome.errors and outcome.partial is None:
         reason = "it reports an error and calls, and does not say whether the calls are partial"
         return "not judged", reason
-    listed = ", ".join(json.dumps(one, ensure_ascii=False)[:80] for one in handed)
+    listed = ", ".join(json.dumps(arguments, ensure_ascii=False)[:80] for arguments in handed)
     return "wrong", f"it hands on a call with the arguments {listed}"
 
 

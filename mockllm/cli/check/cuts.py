@@ -35,7 +35,7 @@ def plan_cuts(options: CheckOptions) -> Plan:
     cut = [prefix for prefix in listed if prefix.place != "whole"]
     run = set(map(id, chosen(cut, options.only, _forms, "sample, place or rule")))
     # The whole streams show what a client reads at all.
-    prefixes = [one for one in listed if one.place == "whole" or id(one) in run]
+    prefixes = [prefix for prefix in listed if prefix.place == "whole" or id(prefix) in run]
 
     def judge(line: ProgressLine, interrupted: Interruptible) -> Results:
         with attached(options) as runner:

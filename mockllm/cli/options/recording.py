@@ -55,7 +55,7 @@ def conditions(
     for name in names:
         if name not in known:
             raise click.BadParameter(f"{name!r} is none of {', '.join(known)}, or none")
-    return tuple(one for name in names for one in known if one == name)
+    return tuple(condition for name in names for condition in known if condition == name)
 
 
 secret_options = together(
@@ -179,12 +179,12 @@ def services(
             found |= dict.fromkeys(apis, _checked(environment[variable], variable))
     named: dict[str, str] = {}
     groups = _groups()
-    for one in given:
-        name, equals, url = one.partition("=")
+    for named_url in given:
+        name, equals, url = named_url.partition("=")
         if equals and name in groups:
             named |= dict.fromkeys(groups[name], _checked(url, f"{option} {name}="))
         else:
-            found |= dict.fromkeys(_variables()["MOCKLLM_UPSTREAM"], _checked(one, option))
+            found |= dict.fromkeys(_variables()["MOCKLLM_UPSTREAM"], _checked(named_url, option))
     return found | named
 
 

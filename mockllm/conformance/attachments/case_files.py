@@ -91,7 +91,9 @@ class AnswerFile:
     @property
     def missing(self) -> tuple[str, ...]:
         """The names of the cases that were written and have no answer. They are not judged."""
-        written = (one for one in self._written if not (self.needs_events and one.events is None))
+        written = (
+            case for case in self._written if not (self.needs_events and case.events is None)
+        )
         return tuple(case.name for case in written if case.name not in self.answers)
 
     def submit(self, case: Case) -> Future[Answer]:

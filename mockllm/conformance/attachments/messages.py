@@ -150,7 +150,7 @@ def read_hello(value: Mapping[str, Any]) -> Hello:
     client = value.get("client")
     if not isinstance(client, dict) or not isinstance(client.get("name"), str):
         raise InvalidMessageError('client: must be an object with a "name"')
-    names = [one.name for one in fields(Client) if one.name in client]
+    names = [slot.name for slot in fields(Client) if slot.name in client]
     for name in names:
         checked(client[name], f"client.{name}", lambda it: isinstance(it, str), "a text")
     unsupported = value.get("unsupported", [])

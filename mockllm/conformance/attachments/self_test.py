@@ -244,7 +244,7 @@ class _Conversation:
             )
 
     def _problem(self, problem: str, advice: str, sent: bytes = b"", received: bytes = b"") -> None:
-        texts = (one.decode(errors="replace").rstrip("\n") for one in (sent, received))
+        texts = (data.decode(errors="replace").rstrip("\n") for data in (sent, received))
         self.problems.append(RunnerProblem(problem, advice, *texts))
 
     def _write(self, data: bytes) -> None:

@@ -51,7 +51,7 @@ class Diff:
     @property
     def added_mistakes(self) -> list[CaseResult]:
         """The mistakes in cases that the old results do not have."""
-        return [one for one in self.added if one.failed]
+        return [case for case in self.added if case.failed]
 
     @property
     def unknown(self) -> bool:
@@ -151,7 +151,7 @@ def diff_text(found: Diff) -> str:
     lines += _section("mistakes in new cases", map(_new_line, found.added_mistakes))
     lines += _section("better", map(_line, found.of("better")))
     lines += _section("changed otherwise", map(_line, found.of("other")))
-    lines += _section("gone", (f"  {one.case}" for one in found.removed))
+    lines += _section("gone", (f"  {case.case}" for case in found.removed))
     return "\n".join(lines)
 
 

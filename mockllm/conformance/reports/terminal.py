@@ -146,7 +146,7 @@ def play_lines(results: Results, case: CaseResult) -> Iterator[str]:
     if play is None:
         return
     yield play.title
-    yield from (f"  {log_line(one)}" for one in play.log[:_MOST_REQUESTS])
+    yield from (f"  {log_line(entry)}" for entry in play.log[:_MOST_REQUESTS])
     if len(play.log) > _MOST_REQUESTS:
         yield f"  and {len(play.log) - _MOST_REQUESTS} more requests"
 

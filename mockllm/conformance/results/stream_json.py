@@ -57,7 +57,10 @@ def _is_pair(value: object) -> bool:
     return (
         isinstance(value, list)
         and len(value) == 2
-        and all(isinstance(one, int) and not isinstance(one, bool) and one >= 0 for one in value)
+        and all(
+            isinstance(number, int) and not isinstance(number, bool) and number >= 0
+            for number in value
+        )
     )
 
 

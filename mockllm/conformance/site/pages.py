@@ -58,7 +58,7 @@ class Pages:
         self._rows: dict[str, list[Row]] = {}
         names = (case.case for result in results for case in result.cases)
         self._keys = addresses(names)
-        self._cells = {one.key: self._column_rows(one) for one in self._every}
+        self._cells = {column.key: self._column_rows(column) for column in self._every}
         self._streams: dict[tuple[Stream, str, str], Markup] = {}
         dates = sorted({result.date for result in results})
         versions = sorted({result.mockllm for result in results})

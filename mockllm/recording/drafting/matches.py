@@ -266,7 +266,9 @@ def distinguishing_fields(request: Request, others: Sequence[Request]) -> dict[s
         for some in combinations(paths[:_MOST_TRIED], count):
             body = _part(request.body, some)
             holds = check_partial("body", body, request.body) is None
-            if holds and all(check_partial("body", body, one.body) is not None for one in others):
+            if holds and all(
+                check_partial("body", body, other.body) is not None for other in others
+            ):
                 return body
     return None
 

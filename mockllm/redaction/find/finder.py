@@ -62,7 +62,7 @@ class Finder:
         self._paths = paths
         self._places = KeptPlaces(self._keep, lambda text: self._read(text, _DEEPEST))
         self._given = tuple(known)
-        self._known = KnownSecrets(one for one in self._given if self._is_known(one))
+        self._known = KnownSecrets(secret for secret in self._given if self._is_known(secret))
         self._memo: dict[str, tuple[Found, ...]] = {}
         self._documents: dict[str, Document | None] = {}
         self._short: dict[str, _Searched] = {}
@@ -155,9 +155,9 @@ class Finder:
                 spans = [Found("", "", (span,)) for span in placeholder_spans(text)]
                 named = union(channel.values, spans)
                 certain += [*found, *named]
-                cut += [one for one in named if len(one.parts) > 1]
+                cut += [secret for secret in named if len(secret.parts) > 1]
             else:
-                longer = [one for one in found if joins(one, certain, channel)]
+                longer = [secret for secret in found if joins(secret, certain, channel)]
                 all_found = [*adjacent(all_found, longer), *longer]
                 found = adjacent(found, [*certain, *longer])
             all_found += found
@@ -190,8 +190,8 @@ class Finder:
         if field.kind == "string" and self._is_secret_field(field.name, text):
             span = value.span(0, len(text))
             yield from _unless_placeholder(f"field {field.name!r}", text, span)
-        for one in self.find(text, depth + 1):
-            yield replace(one, parts=tuple(value.span(*part) for part in one.parts))
+        for secret in self.find(text, depth + 1):
+            yield replace(secret, parts=tuple(value.span(*part) for part in secret.parts))
 
     def _is_secret_field(self, name: str, text: str) -> bool:
         if not field_is_secret(name, text) or self._keep.matches(text):
@@ -202,9 +202,9 @@ class Finder:
         """What is in a text that is no document, the earliest and then the longest first."""
         if not text.isascii() and _NO_TEXT.search(text):
             return [
-                moved(one, run.start())
+                moved(secret, run.start())
                 for run in _TEXT.finditer(text)
-                for one in self._in_plain(run[0], depth)
+                for secret in self._in_plain(run[0], depth)
             ]
         return self._in_plain(text, depth)
 
@@ -251,15 +251,15 @@ class Finder:
         for pattern in self._patterns:
             for span in searched(pattern.spans, text):
                 found += _unless_placeholder("pattern", text[slice(*span)], span)
-        blanked = _blanked(text, [one.parts[0] for one in found]) if found else ""
+        blanked = _blanked(text, [secret.parts[0] for secret in found]) if found else ""
         for kind, span in self._detector.find(text):
             found += _unless_placeholder(kind, text[slice(*span)], span)
         if blanked:  # an address may end where a secret of the user begins
             known = Spans(found)
             for kind, span in self._detector.find(blanked):
                 rest = _unless_placeholder(kind, text[slice(*span)], span)
-                found += [one for one in rest if not known.overlap(one)]
-        return [one for one in found if not self._keep.matches(one.secret)]
+                found += [secret for secret in rest if not known.overlap(secret)]
+        return [secret for secret in found if not self._keep.matches(secret.secret)]
 
     def _in_base64(self, runs: Iterable[Base64Run], depth: int) -> Iterator[Found]:
         for run in runs:

@@ -45,7 +45,7 @@ def union(values: Sequence[StringValue], found: Iterable[Found]) -> list[Found]:
     if not found:
         return []
     ends = list(accumulate(len(value.text) for value in values))
-    return [replace(one, parts=tuple(_over(values, ends, one.parts))) for one in found]
+    return [replace(secret, parts=tuple(_over(values, ends, secret.parts))) for secret in found]
 
 
 def _over(
@@ -64,19 +64,19 @@ def _over(
 def in_original(found: Iterable[Found], view: View) -> list[Found]:
     """What was found in a decoded text, at its positions in the original."""
     return [
-        replace(one, parts=tuple((view.starts[s], view.starts[e]) for s, e in one.parts))
-        for one in found
+        replace(secret, parts=tuple((view.starts[s], view.starts[e]) for s, e in secret.parts))
+        for secret in found
     ]
 
 
 def whole_escapes(found: Iterable[Found], view: View) -> list[Found]:
     """The same, but made longer where they begin or end inside an escape."""
     whole = []
-    for one in found:
-        ((start, end),) = one.parts
+    for secret in found:
+        ((start, end),) = secret.parts
         start = view.starts[bisect_right(view.starts, start) - 1]
         end = view.starts[bisect_left(view.starts, end)]
-        whole.append(replace(one, parts=((start, end),)))
+        whole.append(replace(secret, parts=((start, end),)))
     return whole
 
 
@@ -86,7 +86,7 @@ class Spans:
     def __init__(self, found: Iterable[Found]) -> None:
         self._starts: list[int] = []
         self._ends: list[int] = []
-        for start, end in sorted(part for one in found for part in one.parts):
+        for start, end in sorted(part for secret in found for part in secret.parts):
             if self._ends and start < self._ends[-1]:
                 self._ends[-1] = max(self._ends[-1], end)
             else:
@@ -107,7 +107,7 @@ def adjacent(found: Iterable[Found], others: Sequence[Found]) -> Iterable[Found]
     if not others:
         return found
     spans = Spans(others)
-    return [one for one in found if not spans.overlap(one)]
+    return [secret for secret in found if not spans.overlap(secret)]
 
 
 def joins(found: Found, certain: Iterable[Found], channel: Channel) -> bool:
@@ -115,23 +115,23 @@ def joins(found: Found, certain: Iterable[Found], channel: Channel) -> bool:
     item, ends: then it is more than what that channel shows of it."""
     nameless = [value for value in channel.values if len(value.ids) == 1]
     return any(
-        found.parts[: len(one.parts)] == one.parts
-        and len(found.parts) > len(one.parts)
-        and found.secret.startswith(one.secret)
+        found.parts[: len(secret.parts)] == secret.parts
+        and len(found.parts) > len(secret.parts)
+        and found.secret.startswith(secret.secret)
         and all(
             any(value.start <= start and end <= value.end for value in nameless)
-            for start, end in found.parts[len(one.parts) :]
+            for start, end in found.parts[len(secret.parts) :]
         )
-        for one in certain
-        if one.kind and nameless
+        for secret in certain
+        if secret.kind and nameless
     )
 
 
 def split(found: Iterable[Found], kept: Iterable[bool]) -> tuple[list[Found], list[Found]]:
     """Those that are not kept, and those that are."""
     parts: tuple[list[Found], list[Found]] = ([], [])
-    for one, is_kept in zip(found, kept, strict=True):
-        parts[is_kept].append(one)
+    for secret, is_kept in zip(found, kept, strict=True):
+        parts[is_kept].append(secret)
     return parts
 
 

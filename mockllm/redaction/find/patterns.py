@@ -29,8 +29,8 @@ LONGEST_PROSE = 15
 
 _RUN = b"x" * (LONGEST_PROSE + 1)
 _ALNUM = (string.ascii_letters + string.digits).encode()
-_SHAPE = bytes(ord("x") if one in _ALNUM or one in b"_-" else ord(" ") for one in range(256))
-_WORDS = bytes(ord(chr(one).lower()) if one in _ALNUM else ord(" ") for one in range(256))
+_SHAPE = bytes(ord("x") if code in _ALNUM or code in b"_-" else ord(" ") for code in range(256))
+_WORDS = bytes(ord(chr(code).lower()) if code in _ALNUM else ord(" ") for code in range(256))
 _BEGINNING = 4
 _LONG = 4096
 """Characters from which on it is faster to look at the words than to search for each text."""

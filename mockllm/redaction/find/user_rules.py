@@ -178,8 +178,8 @@ class KeptPlaces:
     def kept(self, values: Sequence[StringValue], found: Sequence[Found]) -> list[bool]:
         """For each secret in the joined text of values whether it is kept."""
         text, path = "".join([value.text for value in values]), _path_to(values[0])
-        kept = [self._is_kept(one, text, path) for one in found]
-        spans = Spans(one for one, is_kept in zip(found, kept, strict=True) if is_kept)
+        kept = [self._is_kept(secret, text, path) for secret in found]
+        spans = Spans(secret for secret, is_kept in zip(found, kept, strict=True) if is_kept)
         # A secret is known from where it is not kept too.
         return [
             is_kept or (one.kind == _KNOWN and spans.overlap(one))

@@ -70,7 +70,7 @@ _PROBE = 64
 _ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-"
 
 
-_SHAPE = bytes(ord("x" if chr(one) in _ALPHABET else " ") for one in range(256))
+_SHAPE = bytes(ord("x" if chr(code) in _ALPHABET else " ") for code in range(256))
 _SHORTEST_RUN = b"x" * 16
 
 
@@ -132,7 +132,7 @@ def is_inside_base64(text: str, start: int, end: int) -> bool:
     run = before + text[start:end]
     if _STANDARD.search(run) and _URL_SAFE.search(run):
         return False
-    return all(one.search(before) for one in _RANDOM)
+    return all(pattern.search(before) for pattern in _RANDOM)
 
 
 def _decoded(run: str, url_safe: bool, *, cut: bool = False) -> str | None:

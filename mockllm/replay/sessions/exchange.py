@@ -239,7 +239,11 @@ class Sent:
 
 
 _rest_of = attrgetter(
-    *(one.name for one in fields(Sent) if one.name not in ("clock", "marks", "bytes", "duration"))
+    *(
+        slot.name
+        for slot in fields(Sent)
+        if slot.name not in ("clock", "marks", "bytes", "duration")
+    )
 )
 _WHOLE = _rest_of(Sent(ended=0.0))
 

@@ -149,7 +149,9 @@ class SharedSession(Session):
         listed = tuple(turns)
         if not listed:
             return None
-        place: int | None = self._outcome(Claim(tuple((one.name, at) for one, at in listed)))
+        place: int | None = self._outcome(
+            Claim(tuple((scenario.name, at) for scenario, at in listed))
+        )
         return None if place is None else listed[place]
 
     def is_played(self, scenario: Scenario, index: int) -> bool:

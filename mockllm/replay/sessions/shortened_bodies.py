@@ -47,9 +47,9 @@ def shortened_value(value: Any) -> Any:
     if isinstance(value, str):
         return _shortened_text(value)
     if isinstance(value, dict):
-        return {name: shortened_value(one) for name, one in value.items()}
+        return {name: shortened_value(inner) for name, inner in value.items()}
     if isinstance(value, list):
-        return [shortened_value(one) for one in value]
+        return [shortened_value(inner) for inner in value]
     return value
 
 

@@ -59,12 +59,12 @@ class Services:
         """
         known = [PROTOCOLS[name] for name in self._upstreams]
         if self._count(known) > 1:
-            known = [one for one in known if not one.address.any_path]
+            known = [service for service in known if not service.address.any_path]
             for fitting in (
-                [one for one in known if self._is_below(one, path)],
-                [one for one in known if _own_headers(one, headers)],
+                [service for service in known if self._is_below(service, path)],
+                [service for service in known if _own_headers(service, headers)],
                 _by_first_segment(known, path),
-                [one for one in known if _shared_headers(one, headers)],
+                [service for service in known if _shared_headers(service, headers)],
             ):
                 if self._count(fitting) == 1:
                     return fitting[0]
@@ -88,7 +88,7 @@ class Services:
     def _is_below(self, protocol: WireProtocol, path: str) -> bool:
         """Whether a path begins with that of a base URL, which is more than a version."""
         base = urlsplit(self._upstreams[protocol.name]).path.rstrip("/")
-        more = any(_VERSION.fullmatch(one) is None for one in base.split("/") if one)
+        more = any(_VERSION.fullmatch(segment) is None for segment in base.split("/") if segment)
         return more and path.startswith(f"{base}/")
 
     def _ambiguous(self, path: str) -> str:
