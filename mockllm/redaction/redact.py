@@ -14,7 +14,6 @@ from mockllm.framing.content_coding import decompressed
 from mockllm.protocols import PROTOCOLS
 from mockllm.redaction.credentials import HeaderAllowlist, clean_url, credentials_of
 from mockllm.redaction.find.finder import Finder
-from mockllm.redaction.find.found import Found
 from mockllm.redaction.find.user_rules import compiled_paths, compiled_patterns
 from mockllm.redaction.placeholders import (
     Edit,
@@ -116,29 +115,13 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """A text without its secrets; one that is a JSON document or an event stream stays one."""
-        return self._for_text(text).text(text)
+        return self.for_text(text, Placeholders((text,))).text(text)
 
     def json(self, value: Any) -> Any:
         """A JSON value without its secrets."""
         written = json.dumps(value, ensure_ascii=False)
         clean = self.text(written)
         return value if clean == written else json.loads(clean)
-
-    def headers(
-        self, pairs: Iterable[tuple[str, str]], *, reply: bool = False
-    ) -> tuple[tuple[str, str], ...]:
-        """Headers without secrets: of a request those that may be kept, of a response all, but
-        the others with the value `REDACTED`."""
-        pairs = tuple(pairs)
-        redact = self._for_text("\n".join(value for _, value in pairs)).text
-        kept = self._allowlist.of_response if reply else self._allowlist.of_request
-        return kept(pairs, redact)
-
-    def url(self, url: str) -> str:
-        """A URL without its secrets: of its query only values that are known to be harmless are
-        kept."""
-        redactor = self._for_text(url)
-        return clean_url(url, redactor.placeholder, redactor.text)
 
     def pattern(self, text: str) -> str | None:
         """A regular expression that finds the text as it was and as it is redacted; None where
@@ -148,16 +131,9 @@ class Redactor:
         """
         return self._patterns(text)
 
-    def found(self, text: str) -> tuple[Found, ...]:
-        """The secrets in a text, the first of overlapping ones first."""
-        return self._finder((text,), ()).find(text)
-
     def for_text(self, text: str, placeholders: Placeholders) -> TextRedactor:
         """What takes the secrets out of a text that belongs together with others."""
         return TextRedactor(self._finder((text,), placeholders.known), placeholders)
-
-    def _for_text(self, text: str) -> TextRedactor:
-        return self.for_text(text, Placeholders((text,)))
 
     def _finder(self, texts: Iterable[str], known: Iterable[str]) -> Finder:
         """What finds in each of some texts also the secrets that only another one shows."""

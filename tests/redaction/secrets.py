@@ -7,6 +7,8 @@ import string
 from urllib.parse import quote
 
 from mockllm.core.timed_bytes import TimedBytes
+from mockllm.redaction.placeholders import Placeholders
+from mockllm.redaction.redact import Redactor
 from mockllm.tapes.captured import Captured
 
 ALNUM = string.ascii_letters + string.digits
@@ -228,3 +230,20 @@ def joined_strings(text):
 def generator(seed):
     """A seeded source of randomness."""
     return random.Random(seed)
+
+
+def found_in(redactor, text):
+    """The secrets in a text, the first of overlapping ones first."""
+    return redactor.for_text(text, Placeholders()).finder.find(text)
+
+
+def kept_headers(redactor, pairs, *, reply=False):
+    """The headers of a request, or of a reply, as a recording has them."""
+    request, answer = ((), tuple(pairs)) if reply else (tuple(pairs), ())
+    clean = redactor.captured(Captured("POST", "https://x.test/", request, b"", 200, answer, ()))
+    return clean.headers if reply else clean.request_headers
+
+
+def kept_url(url):
+    """A URL as a recording has it."""
+    return Redactor().captured(Captured("POST", url, (), b"", 200, (), ())).url

@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from mockllm.redaction.redact import Redactor
+from tests.redaction.secrets import found_in
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
 # The corpus has no credentials. An address of the Samaritans stands in an answer.
@@ -24,7 +25,7 @@ def test_nothing_else_is_redacted_in_streams() -> None:
     found = {
         (one.kind, secret)
         for file in sorted((CORPUS / "streams").glob("*/*/re*"))
-        for one in redactor.found(file.read_text(encoding="utf-8"))
+        for one in found_in(redactor, file.read_text(encoding="utf-8"))
         for secret in one.secrets()
     }
     assert {secret for _, secret in found} <= KNOWN, found
@@ -55,7 +56,7 @@ def test_nothing_else_is_redacted_in_cassettes() -> None:
         (one.kind, secret)
         for file in sorted((CORPUS / "suite").rglob("*.yaml"))
         for body in _bodies(file)
-        for one in redactor.found(body)
+        for one in found_in(redactor, body)
         for secret in one.secrets()
     }
     assert {secret for _, secret in found} <= KNOWN, found

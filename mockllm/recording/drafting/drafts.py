@@ -173,9 +173,7 @@ class Drafting:
             self._routes.written(draft.scenario.name, as_written.scenario)
             return
         conversation = self._conversations.pop(draft.scenario.name)
-        self._matches.drop(conversation)
-        conversation.change(as_written.scenario)
-        self._matches.keep(conversation)
+        self._change(conversation, as_written.scenario)
         self._conversations[as_written.scenario.name] = conversation
 
     def adopt(self, name: str, group: str) -> None:
@@ -207,6 +205,11 @@ class Drafting:
     def _keep(self, conversation: Conversation) -> None:
         self._conversations[conversation.scenario.name] = conversation
         self._known.keep(conversation)
+        self._matches.keep(conversation)
+
+    def _change(self, conversation: Conversation, scenario: Scenario) -> None:
+        self._matches.drop(conversation)
+        conversation.change(scenario)
         self._matches.keep(conversation)
 
     def _first(self, conversation: Conversation) -> Request | None:
@@ -265,10 +268,8 @@ class Drafting:
         scenario, left_out = _appended(replace(base, turns=kept, any_ids=any_ids), spec)
         first = request if placement.kind == "restart" else self._first(conversation)
         scenario, others = self._matched(scenario, first)
-        self._matches.drop(conversation)
-        conversation.change(scenario)
+        self._change(conversation, scenario)
         conversation.first = first
-        self._matches.keep(conversation)
         return conversation, base, others, left_out
 
     def _begin(
@@ -334,11 +335,8 @@ class Drafting:
         scenario, changes = self._matches.distinguished(scenario, first)
         others = []
         for conversation, changed in changes:
-            base = conversation.scenario
-            self._matches.drop(conversation)
-            conversation.change(changed)
-            self._matches.keep(conversation)
-            others.append(Draft(conversation.scenario, base=base))
+            others.append(Draft(changed, base=conversation.scenario))
+            self._change(conversation, changed)
         return scenario, tuple(others)
 
 
