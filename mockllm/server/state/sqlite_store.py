@@ -9,6 +9,7 @@ import sqlite3
 import struct
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
@@ -23,48 +24,30 @@ _MOST = 1024 * 1024
 """The longest line, in bytes."""
 
 
-class LoopbackListener:
-    """Answers other processes."""
-
-    def __init__(self, answers: Mapping[str, Callable[[], Awaitable[str]]]) -> None:
-        self._answers = answers
-        self._server: asyncio.Server | None = None
-
-    async def open(self) -> int:
-        """Listens; the port."""
-        self._server = await asyncio.start_server(self._answer, "127.0.0.1", 0)
-        port: int = self._server.sockets[0].getsockname()[1]
-        return port
-
-    async def close(self) -> None:
-        if self._server is not None:
-            self._server.close()
-
-    async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            async with asyncio.timeout(_WAIT):
-                question = (await reader.readline()).decode("ascii", "replace").strip()
-                answer = self._answers.get(question)
-                if answer is not None:
-                    try:
-                        text = await answer()
-                    except StoreError:
-                        text = _FAILED
-                    writer.write(text.encode() + b"\n")
-                    await writer.drain()
-        except (TimeoutError, OSError, ValueError):
-            return  # the other one has left, or is no process of ours
-        finally:
-            writer.close()
-
-
-async def ask_processes(ports: Mapping[str, int], question: str) -> dict[str, str | None]:
-    """What processes answer, by their names; None where one did not, or could not."""
-    answers = await asyncio.gather(*(_ask(port, question) for port in ports.values()))
-    return dict(zip(ports, answers, strict=True))
+async def _reply(
+    answers: Mapping[str, Callable[[], Awaitable[str]]],
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+) -> None:
+    """Answers another process, with one line of text."""
+    try:
+        async with asyncio.timeout(_WAIT):
+            question = (await reader.readline()).decode("ascii", "replace").strip()
+            if question in answers:
+                try:
+                    text = await answers[question]()
+                except StoreError:
+                    text = _FAILED
+                writer.write(text.encode() + b"\n")
+                await writer.drain()
+    except (TimeoutError, OSError, ValueError):
+        return  # the other one has left, or is no process of ours
+    finally:
+        writer.close()
 
 
 async def _ask(port: int, question: str) -> str | None:
+    """What a process answers; None where it does not, or cannot."""
     try:
         async with asyncio.timeout(_WAIT):
             reader, writer = await asyncio.open_connection("127.0.0.1", port, limit=_MOST)
@@ -113,17 +96,17 @@ class SqliteStore:
         self._database: sqlite3.Connection | None = None
         self._tables: SqliteTables | None = None
         self._process = ""
-        self._listener: LoopbackListener | None = None
+        self._listener: asyncio.Server | None = None
         self._accepted: mmap.mmap | None = None
 
     async def open(self, process: str, answers: Mapping[str, Callable[[], Awaitable[str]]]) -> None:
         self._process = process
-        self._listener = LoopbackListener(answers)
-        port = await self._listener.open()
+        self._listener = await asyncio.start_server(partial(_reply, answers), "127.0.0.1", 0)
+        port = self._listener.sockets[0].getsockname()[1]
         try:
             await self.run(lambda: self._open(port))
         except BaseException:
-            await self._listener.close()
+            self._listener.close()
             self._thread.shutdown()
             raise
 
@@ -142,7 +125,7 @@ class SqliteStore:
         if self._database is not None:
             await self.run(self._close)
         if self._listener is not None:
-            await self._listener.close()
+            self._listener.close()
         self._thread.shutdown()
 
     def _close(self) -> None:
@@ -210,21 +193,20 @@ class SqliteStore:
     # Processes
 
     async def flush_others(self) -> tuple[str, ...]:
-        answers, pids = await self._ask("flush")
-        silent = [name for name, answer in answers.items() if answer is None]
-        gone = [name for name in silent if not _is_running(pids[name])]
+        silent = [other for other, answer in await self._ask_others("flush") if answer is None]
+        gone = [name for name, pid, _ in silent if not _is_running(pid)]
         if gone:
             await self.run(lambda: self.tables.note_ended(gone))
-        return tuple(name for name in silent if name not in gone)
+        return tuple(name for name, *_ in silent if name not in gone)
 
     async def figures_of_others(self) -> tuple[str, ...]:
-        answers, _ = await self._ask("figures")
-        return tuple(filter(None, answers.values()))
+        return tuple(answer for _, answer in await self._ask_others("figures") if answer)
 
-    async def _ask(self, question: str) -> tuple[dict[str, str | None], dict[str, int]]:
+    async def _ask_others(self, question: str) -> list[tuple[tuple[str, int, int], str | None]]:
+        """The other processes, as `SqliteTables.others` has them, each with its answer."""
         others = await self.run(lambda: self.tables.others(self._process))
-        answers = await ask_processes({name: port for name, _, port in others}, question)
-        return answers, {name: pid for name, pid, _ in others}
+        answers = await asyncio.gather(*(_ask(port, question) for *_, port in others))
+        return list(zip(others, answers, strict=True))
 
 
 def _is_running(pid: int) -> bool:
@@ -233,5 +215,5 @@ def _is_running(pid: int) -> bool:
     except ProcessLookupError:
         return False
     except PermissionError:
-        return True
+        pass
     return True
