@@ -60,15 +60,15 @@ def make_parts(
     shared = _shared(answers, options, metrics) if options.state else None
     control = Control(sessions, answers.assigned, PROTOCOLS, answers.player_of, options.paths)
     access = ControlAccess(options.host, options.allowed_hosts, options.allowed_origins)
-    view = ServerView(answers, sessions, options.page)
     readiness = Readiness()
     if shared is not None:
-        from mockllm.server.state.shared_control import SharedControl
+        from mockllm.server.state.shared_sessions import SharedSessions
 
         answers.share(shared)
-        control.shared = view.shared = SharedControl(shared, answers.assigned)
+        control.sessions = SharedSessions(shared)
         shared.state.figures = own_figures
         readiness.checks.append(shared.state.problem)
+    view = ServerView(answers, control.sessions, options.page)
     requests = ServerRequests(answers, control, access, view, readiness, figures)
     handler = Handler(options, answers, sessions, shared, requests, view, metrics, streaming)
     state = None if shared is None else shared.state

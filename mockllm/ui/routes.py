@@ -42,7 +42,7 @@ class LivePage:
             self._session_list,
             self._store_away,
             server.set_watch,
-            server.shared is not None,
+            server.sessions.shared,
         )
         self.live = Live(sources)
         self._away = ""
@@ -122,7 +122,7 @@ class LivePage:
             "apis": list(PROTOCOLS),
             "urls": base_urls(PROTOCOLS, f"http://{host}"),
             "recording": None if recorded is None else recorded.about(),
-            "shared": self._server.shared is not None,
+            "shared": self._server.sessions.shared,
             "keeps": KEEPS,
             "max_rows": MOST_ROWS,
             "problems": self._problems(),
@@ -130,18 +130,14 @@ class LivePage:
         }
 
     async def _exchanges(self) -> Iterable[Exchange]:
-        sessions = await self._all_sessions()
+        sessions = await self._server.sessions.load()
         return [entry for session in sessions for entry in tuple(session.journal)]
 
     async def _session_list(self) -> list[dict[str, Any]]:
         return [
             session_json(session, self._scenarios_of(session))
-            for session in await self._all_sessions()
+            for session in await self._server.sessions.load()
         ]
-
-    async def _all_sessions(self) -> list[Session]:
-        shared = self._server.shared
-        return list(self._server.sessions if shared is None else await shared.load())
 
     def _scenarios_of(self, session: Session) -> list[str] | None:
         setup = self._answers.assigned.find(session.name)
@@ -159,9 +155,7 @@ class LivePage:
         return await asyncio.to_thread(self._detail, session, exchange, scenario)
 
     async def _session(self, name: str) -> Session:
-        shared = self._server.shared
-        sessions = self._server.sessions if shared is None else await shared.load([name])
-        session = sessions.find(name)
+        session = await self._server.sessions.find(name)
         if session is None:
             raise RequestError(f"There is no session {name[:128]!r} any more.", status=404)
         return session
@@ -205,7 +199,7 @@ class LivePage:
     async def _scenario(self, name: str, host: str) -> dict[str, Any]:
         from mockllm.ui.scenario_json import scenario_entry, scenario_json
 
-        scenario = self._named(name)
+        scenario = await self._named(name)
         entry = scenario_entry(scenario, (await self._played()).get(name, {}))
         problems = self._problems()
         return await asyncio.to_thread(scenario_json, scenario, entry, problems, f"http://{host}")
@@ -223,18 +217,20 @@ class LivePage:
                 turns[exchange.turn] = turns.get(exchange.turn, 0) + 1
         return played
 
-    def _named(self, name: str) -> Scenario:
+    async def _named(self, name: str) -> Scenario:
         scenario = self._answers.player.served.by_name.get(name)
         if scenario is not None:
             return scenario
-        for session in self._server.sessions.names:  # which may have scenarios of their own
+        for session in (
+            await self._server.sessions.names()
+        ).known:  # which may have scenarios of their own
             scenario = self._answers.player_of(session).served.by_name.get(name)
             if scenario is not None:
                 return scenario
         raise RequestError(f"No scenario {name[:128]!r} is served now.", status=404)
 
     async def _play(self, name: str, query: Mapping[str, str]) -> dict[str, Any]:
-        scenario = self._named(name)
+        scenario = await self._named(name)
         playable = [one for one in PROTOCOLS if scenario.plays_over(one)]
         api = query.get("api") or (playable[0] if playable else "")
         if scenario.route is None and api not in playable:

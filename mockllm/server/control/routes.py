@@ -17,19 +17,17 @@ from mockllm.replay.player import Player
 from mockllm.replay.sessions.session import Session, Sessions
 from mockllm.scenario.model import Scenario
 from mockllm.server.control.journal_pages import journal_parts, read_page
+from mockllm.server.control.local_sessions import LocalSessions
 from mockllm.server.control.query import flag, names, whole_number
 from mockllm.server.control.session_setup import SessionRequest, SessionSetup, SessionSetups
 from mockllm.server.http.request_target import SESSION_HEADER, SESSION_NAME
 
 if TYPE_CHECKING:
-    from mockllm.server.state.shared_control import SharedControl
+    from mockllm.server.state.shared_sessions import SharedSessions
 
 __all__ = ["CONTROL_PREFIX", "SESSION_NAME", "Control", "base_urls", "gone"]
 
 CONTROL_PREFIX = "/_mockllm/"
-
-_STATELESS = frozenset({("GET", "health")})
-"""The routes that need no session."""
 
 
 def base_urls(protocols: Protocols, root: str) -> dict[str, str]:
@@ -60,13 +58,13 @@ class Control:
         player_of: Callable[[str], Player],
         paths: tuple[tuple[str, str], ...] = (),
     ) -> None:
-        self._sessions = sessions
+        self._local = sessions
+        self.sessions: LocalSessions | SharedSessions = LocalSessions(sessions)
+        """Those of this process, or those that other processes share."""
         self._setups = setups
         self._player_of = player_of
         self._protocols = protocols
         self._paths = paths
-        self.shared: SharedControl | None = None
-        """The state that other processes share; None: there is none."""
 
     async def handle(
         self,
@@ -82,44 +80,26 @@ class Control:
         query = {} if session is None else {"session": session}
         query |= {name: values[-1] for name, values in parse_qs(parts.query).items()}
         steps = parts.path.removeprefix(CONTROL_PREFIX).strip("/").split("/")
-        route = (method, *steps)
-        if self.shared is None or route in _STATELESS:
-            return await self.respond(player, route, query, headers, body)
-        sessions = await self.shared.read(route, path, session)
-        reading = Control(sessions, self._setups, self._protocols, self._player_of, self._paths)
-        answer = await reading.respond(player, route, query, headers, body)
-        await self.shared.apply(route, sessions, body)
-        return answer
-
-    async def respond(
-        self,
-        player: Player,
-        route: tuple[str, ...],
-        query: Mapping[str, str],
-        headers: Mapping[str, str],
-        body: bytes,
-    ) -> tuple[int, dict[str, Any] | AsyncIterator[bytes]]:
-        """As `handle`; `route` is the method and the steps of the path."""
-        match route:
+        match method, *steps:
             case "GET", "health":
                 return 200, self.health(player)
             case "GET", "scenarios":
-                return 200, self._scenarios(player, query.get("session"))
+                return 200, await self._scenarios(player, query.get("session"))
             case "GET", "journal":
-                return 200, self._journal(query)
+                return 200, await self._journal(query)
             case "GET", "verify":
-                return 200, self._verify(query)
+                return 200, await self._verify(query)
             case "GET", "sessions":
-                return 200, self._list()
+                return 200, await self._list()
             case "POST", "sessions":
                 return 201, await self._create(player, headers, body)
             case "GET", "sessions", name:
-                return 200, self._summary(self._find(name))
+                return 200, self._summary(await self._find(name))
             case "POST", "sessions", name, "reset":
-                return 200, self._reset(name)
+                return 200, await self._reset(name)
             case "DELETE", "sessions", name:
-                return 200, self._delete(name)
-        wrong = f"{route[0]} {CONTROL_PREFIX}{'/'.join(route[1:])}"
+                return 200, await self._delete(name)
+        wrong = f"{method} {CONTROL_PREFIX}{'/'.join(steps)}"
         raise RequestError(
             f"{wrong} is not a control route. There are: GET health, "
             "ready, metrics, scenarios[?session=], journal[?session=&after=&limit=], "
@@ -133,26 +113,27 @@ class Control:
             "status": "ok",
             "scenarios": len(player.served.scenarios),
             "apis": list(self._protocols),
-            "sessions": len(self._sessions),
+            "sessions": len(self._local),
         }
 
-    def _scenarios(self, player: Player, session: str | None) -> dict[str, Any]:
+    async def _scenarios(self, player: Player, session: str | None) -> dict[str, Any]:
         if session is not None:
+            await self.sessions.refresh(session)
             player = self._player_of(session)
         scenarios = player.served.scenarios
         return {"scenarios": [described(scenario, self._protocols) for scenario in scenarios]}
 
-    def _journal(self, query: Mapping[str, str]) -> AsyncIterator[bytes]:
+    async def _journal(self, query: Mapping[str, str]) -> AsyncIterator[bytes]:
         page = read_page(query)
         name = query.get("session")
-        sessions = list(self._sessions) if name is None else [self._find(name)]
+        sessions = await self.sessions.load() if name is None else [await self._find(name)]
         return journal_parts(sessions, page)
 
-    def _verify(self, query: Mapping[str, str]) -> dict[str, Any]:
+    async def _verify(self, query: Mapping[str, str]) -> dict[str, Any]:
         # Imported here: serving does not need it.
         from mockllm.checking.conversations.judge import verify
 
-        session = self._find(query.get("session", "default"))
+        session = await self._find(query.get("session", "default"))
         try:
             verification = verify(
                 session,
@@ -167,16 +148,17 @@ class Control:
             raise RequestError(f"leave_out and require: {error}", param="leave_out") from None
         return {"session": session.name, **verification.as_json()}
 
-    def _list(self) -> dict[str, Any]:
-        return {
-            "sessions": [self._summary(session) for session in self._sessions],
-            "evicted": list(self._sessions.evicted),
-        }
+    async def _list(self) -> dict[str, Any]:
+        sessions = await self.sessions.load()
+        for session in sessions:
+            await self.sessions.refresh(session.name)
+        evicted = (await self.sessions.names()).evicted
+        return {"sessions": [*map(self._summary, sessions)], "evicted": list(evicted)}
 
-    def _find(self, name: str) -> Session:
-        session = self._sessions.find(name)
+    async def _find(self, name: str) -> Session:
+        session = await self.sessions.find(name)
         if session is None:
-            names = ", ".join(self._sessions.names) or "none"
+            names = ", ".join((await self.sessions.names()).known) or "none"
             raise RequestError(f"There is no session {name!r}; there are: {names}.", status=404)
         return session
 
@@ -199,21 +181,20 @@ class Control:
         scenarios = [scenario.name for scenario in setup.request.scenarios]
         return {"scenarios": scenarios, "quirks": list(setup.request.quirks)}
 
-    def _delete(self, name: str) -> dict[str, Any]:
-        self._find(name)
-        self._sessions.delete(name)
+    async def _delete(self, name: str) -> dict[str, Any]:
+        await self._find(name)
+        await self.sessions.delete(name)
         setup = self._setups.find(name)
         if setup is not None and (setup.gone or setup.request is not None):
             self._setups.release(name)
         return {"session": name, "deleted": True}
 
-    def _reset(self, name: str) -> dict[str, Any]:
-        self._find(name)
+    async def _reset(self, name: str) -> dict[str, Any]:
+        await self._find(name)
         setup = self._setups.find(name)
         if setup is not None and setup.gone:
             raise gone(name)
-        self._sessions.delete(name)
-        return {**self._summary(self._sessions.get(name)), "reset": True}
+        return {**self._summary(await self.sessions.reset(name)), "reset": True}
 
     async def _create(
         self, served: Player, headers: Mapping[str, str], body: bytes
@@ -230,14 +211,13 @@ class Control:
         request, player = await asyncio.to_thread(read)
         name = request.name or uuid.uuid4().hex[:12]
         if player is not None:
-            self._check_new(name)
+            await self._check_new(name)
             self._setups.add(name, request, player, served)
-            self._sessions.delete(name)  # what is known of one that was evicted
-        session = self._sessions.get(name)
+        session = await self.sessions.make(name, None if player is None else body)
         return self._created(session, headers["host"])
 
-    def _check_new(self, name: str) -> None:
-        known = self._sessions.find(name)
+    async def _check_new(self, name: str) -> None:
+        known = await self.sessions.find(name)
         setup = self._setups.find(name)
         if (known is None or known.evicted) and (setup is None or setup.gone):
             return

@@ -112,7 +112,7 @@ class ServerRequests:
             return False
         if answers.proxy is not None or (setup is not None and (setup.gone or setup.proxy)):
             return False
-        if self._control.shared is not None and session != "default":
+        if self._control.sessions.shared and session != "default":
             return False  # its scenarios may not be here yet
         return not answers.plain.has(answers.player_of(session), arrival.method, "/", None)
 

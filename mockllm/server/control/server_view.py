@@ -16,11 +16,11 @@ from aiohttp import web
 from mockllm.errors import Problem
 from mockllm.replay.compilation.http_answer import HttpAnswer
 from mockllm.replay.sessions.exchange import Exchange, Sent
-from mockllm.replay.sessions.session import Sessions
 from mockllm.server.answers import Answers
 
 if TYPE_CHECKING:
-    from mockllm.server.state.shared_control import SharedControl
+    from mockllm.server.control.local_sessions import LocalSessions
+    from mockllm.server.state.shared_sessions import SharedSessions
 
 
 class Page(Protocol):
@@ -104,12 +104,10 @@ class ServerView:
     def __init__(
         self,
         answers: Answers,
-        sessions: Sessions,
+        sessions: LocalSessions | SharedSessions,
         make_page: Callable[[ServerView], Page] | None,
     ) -> None:
         self.answers, self.sessions = answers, sessions
-        self.shared: SharedControl | None = None
-        """The sessions that other processes share; None: there are none."""
         self.sent = None if make_page is None else SentAnswers()
         """The last answers; None: there is no page."""
         self.watch: Callable[[Exchange], None] | None = None
