@@ -49,10 +49,12 @@ def first_request(protocol: WireProtocol, scenario: Scenario, text: str, model: 
 
 def parsed_request(exchange: Exchange) -> Request | None:
     """What an exchange requests of a model; None where that is nothing, or cannot be read."""
-    protocol = PROTOCOLS.get(exchange.api or "")
+    protocol = PROTOCOLS.get(exchange.played.api or "")
     if protocol is None or not exchange.body:
         return None
     try:
-        return protocol.parse(parse_object(exchange.body), exchange.target or NO_TARGET, False)
+        return protocol.parse(
+            parse_object(exchange.body), exchange.received.target or NO_TARGET, False
+        )
     except RequestError:
         return None

@@ -68,10 +68,10 @@ class Lookups:
         body = parse_object(exchange.body)
         request = replace(protocol.parse(body, call.target, False), stream=False)
         scenario = self._served.by_name.get(exchange.scenario or "")
-        if scenario is None or exchange.position is None or exchange.turn is None:
+        if scenario is None or exchange.played.position is None or exchange.turn is None:
             return None
-        selection = Selection(scenario, exchange.position, exchange.turn)
-        if turn_at(scenario, exchange.position, protocol.name) is None:
+        selection = Selection(scenario, exchange.played.position, exchange.turn)
+        if turn_at(scenario, exchange.played.position, protocol.name) is None:
             return None
         answer = parse_object(self._replayer.answer(selection, request, protocol).chunks[0].data)
         return Lookup(call.target, request=body, answer={**answer, "id": id})

@@ -412,10 +412,10 @@ class Player:
         recorded have the id of the recorded service, others have a token as their id."""
         prefix = protocol.stored.prefix if protocol.stored is not None else ""
         known = session.answer(f"{prefix}{id}") or session.answer(id)
-        if known is None or known.recorded != "exact" or known.position is None:
+        if known is None or known.played.recorded != "exact" or known.played.position is None:
             return id
         scenario = self.served.by_name.get(known.scenario or "")
-        return id if scenario is None else mint_token(scenario, known.position)
+        return id if scenario is None else mint_token(scenario, known.played.position)
 
     def look_up(self, call: ApiCall, operation: Operation) -> Answered:
         """The answer to an operation besides `generate`."""

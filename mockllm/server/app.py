@@ -163,7 +163,7 @@ class MockServer:
         known = self.sessions.find(session)
         if known is None or self._server is None:
             return
-        ports = {entry.connection for entry in known.journal if entry.in_use}
+        ports = {entry.received.connection for entry in known.journal if entry.in_use}
         for connection in tuple(self._server.connections):
             transport = connection.transport
             if transport is not None and transport.get_extra_info("peername")[1] in ports:

@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 from mockllm.replay.faults.fault_plan import NO_PLAN, FaultPlan
 
 if TYPE_CHECKING:
     from socket import socket
 
+    from aiohttp import web
+
     from mockllm.recording.drafting.drafts import Line, MatchRule
     from mockllm.redaction.redact import Rules
-    from mockllm.replay.sessions.session import Exchange
-    from mockllm.server.control.server_view import Page
+    from mockllm.replay.sessions.exchange import Exchange, Sent
 
 
 RecordMode = Literal["none", "once", "new_episodes", "all", "add"]
@@ -54,6 +55,34 @@ class RecordOptions:
     max_recorded: int = 256 * 1024 * 1024
     most_waiting: int = 64 * 1024 * 1024
     apart: bool = False
+
+
+class Page(Protocol):
+    """A page that shows what the server does."""
+
+    async def respond(
+        self,
+        request: web.BaseRequest,
+        sent: Sent,
+        target: str,
+        headers: Mapping[str, str],
+        fields: Mapping[str, str],
+    ) -> web.StreamResponse:
+        """Sends the answer to a request below the path of the page.
+
+        Args:
+            target: path and query, without the session prefix.
+            fields: headers of every answer.
+
+        Raises:
+            RequestError: there is no such route, request, scenario or file.
+        """
+
+    def reloaded(self) -> None:
+        """The scenario files were read again."""
+
+    def close(self) -> None:
+        """The server stops."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ _MOST_MESSAGES = 2_000
 
 def conversation_json(api: str, exchange: Exchange) -> dict[str, Any] | None:
     """What the request of an exchange has; None where that cannot be read as one of the API."""
-    request = parsed_request(exchange) if api == exchange.api else None
+    request = parsed_request(exchange) if api == exchange.played.api else None
     if request is None:
         return None
     protocol = PROTOCOLS[api]

@@ -50,8 +50,12 @@ def explanation_json(player: Player, exchange: Exchange) -> dict[str, Any] | Non
     if exchange.outcome == "invalid" and exchange.scenario is not None:
         nearest = _refused(player, exchange)
         return answer | ({"kind": "refused", "nearest": [nearest]} if nearest else {})
-    protocol = PROTOCOLS.get(exchange.api or "")
-    if exchange.outcome == "unmatched" and protocol is not None and exchange.target is not None:
+    protocol = PROTOCOLS.get(exchange.played.api or "")
+    if (
+        exchange.outcome == "unmatched"
+        and protocol is not None
+        and exchange.received.target is not None
+    ):
         request = _request(player, exchange, protocol)
         if request is None:
             return answer | {"skeleton_why": "Too little of the request is kept to read it."}
@@ -164,17 +168,17 @@ def _nearest(
 def _refused(player: Player, exchange: Exchange) -> dict[str, Any] | None:
     """The conditions of the turn that refused a request; None where it is not served any more."""
     scenario = player.served.by_name.get(exchange.scenario or "")
-    protocol = PROTOCOLS.get(exchange.api or "")
-    if scenario is None or protocol is None or exchange.position is None:
+    protocol = PROTOCOLS.get(exchange.played.api or "")
+    if scenario is None or protocol is None or exchange.played.position is None:
         return None
     request = _request(player, exchange, protocol)
-    spec = turn_at(scenario, exchange.position, protocol.name)
+    spec = turn_at(scenario, exchange.played.position, protocol.name)
     if request is None or spec is None or spec.request is None or exchange.turn is None:
         return None
-    selection = Selection(scenario, exchange.position, exchange.turn)
+    selection = Selection(scenario, exchange.played.position, exchange.turn)
     try:
         chosen = select(player.served, request, exchange.headers)
-        if chosen.scenario == scenario and chosen.position == exchange.position:
+        if chosen.scenario == scenario and chosen.position == exchange.played.position:
             selection = chosen
     except MockLLMError:  # it continues an answer that only its session knows
         pass
@@ -188,7 +192,7 @@ def _refused(player: Player, exchange: Exchange) -> dict[str, Any] | None:
 def _route(player: Player, exchange: Exchange) -> dict[str, Any]:
     parts = urlsplit(exchange.path)
     request = RouteRequest(
-        exchange.method, parts.path, parts.query, exchange.headers, exchange.body
+        exchange.received.method, parts.path, parts.query, exchange.headers, exchange.body
     )
     nearest = [
         _nearest(scenario, list(map(shown, conditions)))

@@ -216,7 +216,11 @@ class Live:
             else:
                 self._sources.away("")
                 now = {
-                    key_of(exchange): (exchange.at, exchange.in_use, exchange.duration)
+                    key_of(exchange): (
+                        exchange.received.at,
+                        exchange.in_use,
+                        exchange.sent.duration,
+                    )
                     for exchange in exchanges
                 }
                 for exchange in exchanges if known is not None else ():
@@ -228,7 +232,7 @@ class Live:
     async def _events(self, page: _Page, host: str) -> AsyncIterator[bytes]:
         yield event_bytes("hello", self._sources.hello(host))
         try:
-            exchanges = sorted(await self._sources.exchanges(), key=lambda one: one.at)
+            exchanges = sorted(await self._sources.exchanges(), key=lambda one: one.received.at)
             sessions = await self._sources.sessions()
         except RequestError as error:
             self._sources.away(error.message)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from mockllm.server.control.server_view import Page, ServerView
+    from mockllm.server.control.server_view import ServerView
+    from mockllm.server.options import Page
 
 
 def live_page(server: ServerView) -> Page:

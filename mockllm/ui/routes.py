@@ -167,13 +167,13 @@ class LivePage:
         from mockllm.ui.explanation import explanation_json, findings_json
 
         player = self._answers.player_of(session.name)
-        protocol = PROTOCOLS.get(exchange.api or "")
+        protocol = PROTOCOLS.get(exchange.played.api or "")
         sent, why = sent_of(exchange, self._server.sent, scenario, self._answers.options.speed)
         findings, findings_why = findings_json(session, player.served.by_name, exchange.number)
         return {
             "entry": exchange.as_json(),
             "row": row(exchange),
-            "conversation": conversation_json(exchange.api or "", exchange),
+            "conversation": conversation_json(exchange.played.api or "", exchange),
             "answer": None if sent is None else stream_json(sent, protocol),
             "answer_why": why,
             "explanation": explanation_json(player, exchange),

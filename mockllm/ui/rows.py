@@ -52,7 +52,7 @@ def key_of(exchange: Exchange) -> tuple[str, int]:
 
 def row(exchange: Exchange) -> dict[str, Any]:
     """The row of a request, which may not be over yet."""
-    fields = {name: getattr(exchange, name) for name in _FIELDS}
+    fields = exchange.shown(_FIELDS)
     for name in ("model", "path", "scenario", "method"):
         if fields[name] is not None:
             fields[name] = shorten(fields[name], _LONGEST)

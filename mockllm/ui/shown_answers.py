@@ -39,12 +39,12 @@ def sent_of(
         return _sent(kept_answer[0], kept_answer[1], scenario, speed), ""
     if exchange.outcome == "forwarded":
         return None, f"The bytes of the service are not kept. {_KEPT}"
-    if scenario is None or exchange.position is None or exchange.api not in PROTOCOLS:
+    if scenario is None or exchange.played.position is None or exchange.played.api not in PROTOCOLS:
         return None, f"The bytes are not kept, and no scenario gives them again. {_KEPT}"
     if exchange.body_size is not None:
         return None, "The answer cannot be made again: its request was too large to be kept whole."
     try:
-        answer = _made_again(exchange, scenario, exchange.quirks)
+        answer = _made_again(exchange, scenario, exchange.played.quirks)
     except MockLLMError as error:
         return None, f"The answer cannot be made again: {error}"
     note = (
@@ -52,7 +52,7 @@ def sent_of(
         "sent them. When each part left is not known."
     )
     sent = made_answer(answer, speed, note=note)
-    return replace(sent, fault=exchange.fault, struck_after=exchange.struck_after), ""
+    return replace(sent, fault=exchange.fault, struck_after=exchange.sent.struck_after), ""
 
 
 def made_answer(answer: HttpAnswer, speed: float, *, note: str = "") -> ShownAnswer:
@@ -72,17 +72,17 @@ def made_answer(answer: HttpAnswer, speed: float, *, note: str = "") -> ShownAns
 def _sent(
     exchange: Exchange, answer: HttpAnswer, scenario: Scenario | None, speed: float
 ) -> ShownAnswer:
-    at_once = not exchange.marks and not exchange.in_use and not exchange.broken_off
-    all_at = round(exchange.duration * 1_000_000) if at_once else None
-    short = exchange.bytes_sent < answer.size and not exchange.in_use
+    at_once = not exchange.sent.marks and not exchange.in_use and not exchange.broken_off
+    all_at = round(exchange.sent.duration * 1_000_000) if at_once else None
+    short = exchange.sent.bytes < answer.size and not exchange.in_use
     return replace(
         made_answer(answer, speed),
-        left=list(left_of(answer.data, exchange.marks or (), all_at=all_at)),
+        left=list(left_of(answer.data, exchange.sent.marks or (), all_at=all_at)),
         source="sent",
         note="The answer is still being sent." if exchange.in_use else "",
         fault=exchange.fault,
-        struck_after=exchange.struck_after,
-        gone_after=exchange.bytes_sent if exchange.broken_off or short else None,
+        struck_after=exchange.sent.struck_after,
+        gone_after=exchange.sent.bytes if exchange.broken_off or short else None,
         quirks=_quirks(exchange, answer, scenario),
     )
 
@@ -105,7 +105,7 @@ def _passed(exchange: Exchange, passed: PassedAnswer) -> ShownAnswer:
         passed.headers,
         chunks,
         streamed="event-stream" in headers.get("content-type", ""),
-        ending="complete" if exchange.complete else "closed",
+        ending="complete" if exchange.sent.complete else "closed",
     )
     return ShownAnswer(
         answer,
@@ -113,23 +113,23 @@ def _passed(exchange: Exchange, passed: PassedAnswer) -> ShownAnswer:
         note=note.strip(),
         timed=True,
         fault=exchange.fault,
-        struck_after=exchange.struck_after,
-        gone_after=exchange.bytes_sent if exchange.broken_off else None,
+        struck_after=exchange.sent.struck_after,
+        gone_after=exchange.sent.bytes if exchange.broken_off else None,
     )
 
 
 def _made_again(exchange: Exchange, scenario: Scenario, quirks: tuple[str, ...]) -> HttpAnswer:
     """The answer of the turn that answered an exchange."""
-    protocol = PROTOCOLS[exchange.api or ""]
+    protocol = PROTOCOLS[exchange.played.api or ""]
     request = parsed_request(exchange)
     if request is None:
         raise RequestError("its request cannot be read any more")
     return turn_answer(
         scenario,
-        exchange.position or 0,
+        exchange.played.position or 0,
         protocol,
-        replace(request, stream=exchange.stream),
-        attempt=exchange.attempt,
+        replace(request, stream=exchange.played.stream),
+        attempt=exchange.played.attempt,
         quirks=quirks,
     )
 
@@ -140,10 +140,10 @@ def _made_again(exchange: Exchange, scenario: Scenario, quirks: tuple[str, ...])
 def _quirks(exchange: Exchange, answer: HttpAnswer, scenario: Scenario | None) -> dict[int, str]:
     """By the number of a part, the quirks that made it: those parts that the same answer without
     quirks does not have."""
-    names = exchange.quirks
-    if scenario is None or exchange.position is None or len(answer.data) > _MOST_COMPARED:
+    names = exchange.played.quirks
+    if scenario is None or exchange.played.position is None or len(answer.data) > _MOST_COMPARED:
         return {}
-    spec = turn_at(scenario, exchange.position, exchange.api or "")
+    spec = turn_at(scenario, exchange.played.position, exchange.played.api or "")
     names += () if spec is None or spec.wire is None else spec.wire.quirks
     if not names or not answer.streamed or exchange.body_size is not None:
         return {}

@@ -60,24 +60,25 @@ def format_exchanges(
 def _exchange_lines(exchange: Exchange, scenarios: Mapping[str, Scenario]) -> Iterator[str]:
     request = parsed_request(exchange)
     summary = "" if request is None else _request_summary(request)
-    yield f"  {exchange.number}. {exchange.method} {exchange.path}{summary and '  ' + summary}"
+    line = f"  {exchange.number}. {exchange.received.method} {exchange.path}"
+    yield f"{line}  {summary}" if summary else line
     scenario = scenarios.get(exchange.scenario or "")
     answer = [str(exchange.status)]
     if scenario is not None and exchange.turn is not None:
         answer.append(f"turn {exchange.turn + 1} of {len(scenario.turns)} of {scenario.name}")
-        if exchange.attempt > 1:
-            answer.append(f"attempt {exchange.attempt}")
+        if exchange.played.attempt > 1:
+            answer.append(f"attempt {exchange.played.attempt}")
     if exchange.outcome == "error" and exchange.scenario is None:
         answer.append("no service answers")
     elif exchange.outcome in _OUTCOMES:
         answer.append(_OUTCOMES[exchange.outcome])
     if exchange.fault:
-        struck = "" if exchange.struck is not None else ", which did not strike"
+        struck = "" if exchange.sent.struck is not None else ", which did not strike"
         answer.append(f"fault {exchange.fault}{struck}")
     answer += _answer_summary(exchange, scenario, request)
-    if exchange.client_gone:
+    if exchange.sent.client_gone:
         answer.append("the client left before its end")
-    if exchange.stopped:
+    if exchange.sent.stopped:
         answer.append("the server stopped before its end")
     yield f"     -> {', '.join(answer)}"
     for problem in exchange.problems:
@@ -102,22 +103,22 @@ def _answer_summary(
 ) -> Iterator[str]:
     """The contents of an answer: its parts, its chunks and its bytes."""
     if exchange.outcome == "played" and scenario is not None and request is not None:
-        assert exchange.api is not None
+        assert exchange.played.api is not None
         assert exchange.turn is not None
-        yield from _parts(scenario.turns[exchange.turn].for_api(exchange.api).reply)
+        yield from _parts(scenario.turns[exchange.turn].for_api(exchange.played.api).reply)
         chunks = _chunks(exchange, scenario, request)
         if chunks is not None:
             yield f"{chunks} chunks"
-    yield f"{exchange.bytes_sent:,} bytes"
+    yield f"{exchange.sent.bytes:,} bytes"
 
 
 def _chunks(exchange: Exchange, scenario: Scenario, request: Request) -> int | None:
     """The number of events in the answer; None if it is not streamed."""
-    if not exchange.stream or exchange.position is None or exchange.turn is None:
+    if not exchange.played.stream or exchange.played.position is None or exchange.turn is None:
         return None
-    selection = Selection(scenario, exchange.position, exchange.turn)
+    selection = Selection(scenario, exchange.played.position, exchange.turn)
     request = replace(request, stream=True)
-    answer = Replayer().answer(selection, request, PROTOCOLS[request.api], exchange.quirks)
+    answer = Replayer().answer(selection, request, PROTOCOLS[request.api], exchange.played.quirks)
     return sum(frame.data is not None for frame in decode(b"".join(answer.data)))
 
 

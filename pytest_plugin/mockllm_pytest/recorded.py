@@ -95,7 +95,7 @@ class RecordedSession(MockSession):
         return "\n".join([super().format_exchanges(), *hints])
 
     def _record_hints(self, journal: Iterable[Exchange]) -> tuple[str, ...]:
-        return self._recording.hints(exchange.api for exchange in _unanswered(journal))
+        return self._recording.hints(exchange.played.api for exchange in _unanswered(journal))
 
     def close(self) -> None:
         """Waits until the recording is complete, and removes the session from the server."""

@@ -113,7 +113,7 @@ def test_run_streamed(agents, make_agent, loop, run, name, api):
     result, text = loop.run(follow())
     assert result.final_output == text == ending(scenario)
     assert calls(agents, result.new_items) == CALLS[name]
-    assert all(exchange.stream for exchange in run.exchanges)
+    assert all(exchange.played.stream for exchange in run.exchanges)
     run.expects_plays(plays(scenario, api))
 
 

@@ -36,7 +36,7 @@ def test_rate_limit_is_retried(claude, run, how):
     """With two retries the client returns the answer."""
     run.expects("error", "error", "played")
     assert WAYS[how](claude, first(SCENARIOS["rate-limited"], API)).seen.text
-    assert [exchange.attempt for exchange in run.exchanges] == [1, 2, 3]
+    assert [exchange.played.attempt for exchange in run.exchanges] == [1, 2, 3]
 
 
 @every_way

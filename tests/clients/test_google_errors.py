@@ -42,7 +42,7 @@ def test_rate_limit_is_retried(gemini, loop, run, how):
     request = first(SCENARIOS["rate-limited"], API)
     assert WAYS[how](gemini, request).seen.text == "Third time lucky."
     assert loop.run(ASYNC_WAYS[how](gemini, request)).seen.text == "Third time lucky."
-    assert [exchange.attempt for exchange in run.exchanges] == [1, 2, 3] * 2
+    assert [exchange.played.attempt for exchange in run.exchanges] == [1, 2, 3] * 2
 
 
 @every_way

@@ -167,7 +167,7 @@ def test_chat_stream(gemini, run, name, model):
     chat = gemini.chats.create(model=model, **chat_config(name))
     chunks = list(chat.send_message_stream(opening(scenario)))
     assert joined_text(chunks).endswith(ending(scenario))
-    assert all(exchange.stream for exchange in run.exchanges)
+    assert all(exchange.played.stream for exchange in run.exchanges)
     run.expects_plays(plays(scenario, API))
 
 

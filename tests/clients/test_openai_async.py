@@ -106,7 +106,7 @@ def test_sessions_at_once(async_client, loop, server: ServerThread, run, api, ho
     assert {answer.seen.text for answer in answers} == {"Third time lucky."}
     for each in [run, *others]:
         each.expects("error", "error", "played")
-        assert [exchange.attempt for exchange in each.exchanges] == [1, 2, 3]
+        assert [exchange.played.attempt for exchange in each.exchanges] == [1, 2, 3]
     for each in others:
         each.judge()
 

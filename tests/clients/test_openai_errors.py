@@ -55,7 +55,7 @@ def test_rate_limit_is_retried(client, run, api, stream):
     """With two retries the client returns the answer."""
     run.expects("error", "error", "played")
     send(api, client, first(SCENARIOS["rate-limited"], api), stream=stream)
-    assert [exchange.attempt for exchange in run.exchanges] == [1, 2, 3]
+    assert [exchange.played.attempt for exchange in run.exchanges] == [1, 2, 3]
 
 
 @both_apis

@@ -86,7 +86,7 @@ def test_run_stream(make_agent, loop, run, name, api):
     fragments = loop.run(follow())
     assert "".join(fragments) == ending(scenario)
     assert len(fragments) > 1
-    assert all(exchange.stream for exchange in run.exchanges)
+    assert all(exchange.played.stream for exchange in run.exchanges)
     run.expects_plays(plays(scenario, api))
 
 

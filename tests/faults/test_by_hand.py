@@ -200,7 +200,7 @@ def test_a_connection_that_is_not_reused(server: ServerThread, version: str) -> 
         while sock.recv(65536):
             pass
     entry = journal(server)[-1]
-    assert entry.struck is None
+    assert entry.sent.struck is None
     assert entry.problems
 
 

@@ -96,7 +96,7 @@ def test_what_is_recorded_is_whole(tmp_path: Path, fault: str, ended: str, heade
             assert got.status == expected.status
             (entry,) = journal(recorder)
             assert entry.fault
-            assert entry.struck is not None
+            assert entry.sent.struck is not None
     (scenario,) = load(tmp_path)
     assert scenario.turns[0].reply
     with ServerThread([scenario]) as replay:

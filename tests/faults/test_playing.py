@@ -53,9 +53,9 @@ def test_a_cut_after_events(
     assert plain.body.startswith(cut.body)
     entry = journal(server)[-1]
     assert entry.fault.startswith("cut:after=3 events")
-    assert entry.struck_after == entry.bytes_sent == len(cut.body)
-    assert entry.struck is not None
-    assert not entry.complete
+    assert entry.sent.struck_after == entry.sent.bytes == len(cut.body)
+    assert entry.sent.struck is not None
+    assert not entry.sent.complete
 
 
 @for_all("api", APIS)
@@ -101,7 +101,7 @@ def test_a_refused_connection(server: ServerThread, end: str, ended: str) -> Non
     refused = ask(server, "chat", f"refuse:end={end}")
     assert (refused.status, refused.wire, refused.ended) == (0, b"", ended)
     entry = journal(server)[-1]
-    assert (entry.fault, entry.status, entry.bytes_sent) == (f"refuse:end={end}", 0, 0)
+    assert (entry.fault, entry.status, entry.sent.bytes) == (f"refuse:end={end}", 0, 0)
 
 
 @for_all("api", APIS)
@@ -211,9 +211,9 @@ def test_a_slow_answer_is_whole(server: ServerThread) -> None:
     for fault in ("drip:rate=100000", "burst:pause=20ms", "stall:after=2 events,for=20ms"):
         assert ask(server, "chat", fault).body == plain
     entry = journal(server)[-1]
-    assert entry.struck is not None
-    assert entry.ended is not None
-    assert entry.ended >= 0.02
+    assert entry.sent.struck is not None
+    assert entry.sent.ended is not None
+    assert entry.sent.ended >= 0.02
 
 
 def test_a_stall_without_end(server: ServerThread) -> None:
@@ -225,11 +225,11 @@ def test_a_stall_without_end(server: ServerThread) -> None:
             begun = sock.recv(65536)
             assert begun
         entry = journal(server)[-1]
-        assert (entry.client_gone, entry.ended) == (False, None)
+        assert (entry.sent.client_gone, entry.sent.ended) == (False, None)
     limit = monotonic() + GIVE_UP
-    while not entry.client_gone and monotonic() < limit:
+    while not entry.sent.client_gone and monotonic() < limit:
         ask(server, "chat")
-    assert (entry.client_gone, entry.ended) == (True, None)
+    assert (entry.sent.client_gone, entry.sent.ended) == (True, None)
 
 
 def test_a_connection_that_is_closed_when_it_is_used(server: ServerThread) -> None:
@@ -237,12 +237,12 @@ def test_a_connection_that_is_closed_when_it_is_used(server: ServerThread) -> No
     with connect(server) as sock:
         sock.sendall(request_bytes("chat", x_mockllm_fault="keepalive-closed"))
         assert receive(sock).whole
-        assert journal(server)[-1].struck is None
+        assert journal(server)[-1].sent.struck is None
         number = len(journal(server))
         sock.sendall(request_bytes("chat"))
         assert receive(sock).ended in ("closed", "reset")
     assert len(journal(server)) == number
-    assert journal(server)[-1].struck is not None
+    assert journal(server)[-1].sent.struck is not None
 
 
 @pytest.mark.parametrize("status", [307, 308])
@@ -280,7 +280,7 @@ def test_a_place_that_does_not_come(server: ServerThread) -> None:
     answer = ask(server, "chat", "cut:after=5000 events")
     assert answer.ended == "complete"
     entry = journal(server)[-1]
-    assert entry.struck is None
+    assert entry.sent.struck is None
     reason = "did not strike: cut:after=5000 events: nothing is after 5000 events"
     assert reason in entry.problems[0]
     session = server.ask(server.server.sessions.get, "default")
@@ -320,7 +320,7 @@ def test_tries_with_answers_of_their_own(api: str) -> None:
         assert (last.ended, b"works" in last.body) == ("complete", True)
         entries = journal(server)
         assert [one.outcome for one in entries] == ["error", "error", "error", "played"]
-        assert [one.attempt for one in entries] == [1, 2, 3, 4]
+        assert [one.played.attempt for one in entries] == [1, 2, 3, 4]
 
 
 def test_a_try_of_a_turn_that_is_an_error() -> None:

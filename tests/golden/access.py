@@ -214,7 +214,7 @@ def conversation(scenario: Scenario, api: str) -> Iterator[tuple[str, bytes]]:
         calls = _calls(scenario, position, api) if exchange.outcome == "played" else ()
         if not calls:
             return
-        answer_id = exchange.answer_id or ""
+        answer_id = exchange.played.answer_id or ""
         if number == 0:
             odd = client.continuation(body, answer_id, calls, ["odd"] * len(calls))
             yield "wrong results", session.send(json.dumps(odd).encode(), model)[1]

@@ -102,7 +102,7 @@ def test_every_exchange_replays_byte_for_byte(imported, source):
     scenario = scenarios[line.scenario]
     named = scenario.name if scenario.match is None else None
     answer, exchange = replayed(Player([scenario], strict=False, named=named), one)
-    assert exchange.recorded == "exact", exchange.problems
+    assert exchange.played.recorded == "exact", exchange.problems
     assert (exchange.scenario, exchange.turn) == (line.scenario, line.turn)
     assert answer.status == one.status
     assert b"".join(answer.data) == one.plain().body
@@ -120,7 +120,7 @@ def test_each_recording_is_found_by_its_request(imported, player, source):
     for scenario, turn in recorded_before(player, one, line.scenario, line.turn):
         session.note_played(scenario.name, turn)
     answer, exchange = replayed(player, one, session)
-    assert exchange.recorded == "exact", exchange.problems
+    assert exchange.played.recorded == "exact", exchange.problems
     assert (exchange.scenario, exchange.turn) == (line.scenario, line.turn)
     assert b"".join(answer.data) == one.plain().body
 
@@ -138,7 +138,7 @@ def test_verify_finds_no_fault_in_recorded_conversations(imported):
         player, session = Player([scenarios[name]], named=named), Session("default")
         for one in exchanges:
             _, exchange = replayed(player, one, session)
-            assert exchange.recorded == "exact", (name, exchange.problems)
+            assert exchange.played.recorded == "exact", (name, exchange.problems)
         found = verify(session, scenarios)
         assert found.violations == (), name
     assert sum(len(exchanges) > 1 for exchanges in conversations.values()) > 5

@@ -134,7 +134,7 @@ def both(*questions, expected="True"):
     def test_it(mockllm_session):
         answers = [{requests}]
         print("answers:", answers)
-        print("outcomes:", [(one.outcome, one.recorded) for one in mockllm_session.journal])
+        print("outcomes:", [(one.outcome, one.played.recorded) for one in mockllm_session.journal])
         assert {expected}
     """
 

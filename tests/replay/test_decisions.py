@@ -89,7 +89,7 @@ class Client:
         return text_of(self.send(user, **fields))
 
     def facts(self, *names: str) -> tuple[Any, ...]:
-        return tuple(getattr(self.exchange, name) for name in names)
+        return tuple(self.exchange.shown(names).values())
 
 
 def text_of(answer: HttpAnswer) -> str:
@@ -280,15 +280,15 @@ def test_quirks_of_a_request() -> None:
     plain = Client().send("hello", stream=True)
     answer = client.send("hello", stream=True)
     assert answer.data != plain.data
-    assert client.exchange.quirks == ("sse-comments",)
+    assert client.exchange.played.quirks == ("sse-comments",)
     header = {"x-mockllm-quirk": " sse-crlf ,, chat-index-missing"}
     client.send("hello", stream=True, headers=header)
-    assert client.exchange.quirks == ("sse-comments", "sse-crlf", "chat-index-missing")
+    assert client.exchange.played.quirks == ("sse-comments", "sse-crlf", "chat-index-missing")
     client.send("hello", headers=header)
-    assert client.exchange.quirks == ()
+    assert client.exchange.played.quirks == ()
     other = Client()
     other.send("x", stream=True, model="mock/named", headers={"x-mockllm-quirk": ""})
-    assert other.exchange.quirks == ()
+    assert other.exchange.played.quirks == ()
 
 
 def test_an_unknown_quirk_is_refused() -> None:
@@ -321,7 +321,7 @@ def test_which_answers_are_kept() -> None:
     first = client.send("hello", api="responses")
     assert first.id is not None
     assert client.session.answer(first.id) is client.exchange
-    assert client.exchange.answer_id == first.id
+    assert client.exchange.played.answer_id == first.id
     client = Client()
     second = client.send("hello", api="responses", store=False, conversation="conv_1")
     assert second.id is not None

@@ -45,7 +45,7 @@ def test_an_entry_that_is_still_answered_keeps_its_body_until_the_end():
     one.settle()
     assert (one.body, one.headers) == (b"", {})
     (kept,) = dropped.exchanges()
-    assert (kept.client_gone, len(kept.body)) == (True, 5000)
+    assert (kept.sent.client_gone, len(kept.body)) == (True, 5000)
 
 
 def test_equal_bodies_count_once():

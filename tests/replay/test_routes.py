@@ -184,7 +184,7 @@ def test_a_tape_is_played_exactly(tmp_path: Path) -> None:
     assert answer.chunks == BYTES.chunks
     assert set(BYTES.headers) - {("content-length", "4")} <= set(answer.headers)
     assert b"\r\ncontent-length: 4\r\n" in answer.head()
-    assert (client.exchange.recorded, client.exchange.outcome) == ("exact", "played")
+    assert (client.exchange.played.recorded, client.exchange.outcome) == ("exact", "played")
 
 
 def test_equal_requests_get_their_recordings_in_order(tmp_path: Path) -> None:
@@ -194,7 +194,7 @@ def test_equal_requests_get_their_recordings_in_order(tmp_path: Path) -> None:
         tape = replace(BYTES, chunks=(TimedBytes(0, b"%d" % order),))
         record(tmp_path, name, tape, order)
     client = Client(*load(tmp_path))
-    found = [(body(send(client)), client.exchange.repeated) for _ in range(4)]
+    found = [(body(send(client)), client.exchange.played.repeated) for _ in range(4)]
     assert found == [(b"0", False), (b"1", False), (b"2", False), (b"2", True)]
 
 
@@ -205,7 +205,7 @@ def test_an_edited_answer_is_played_instead_of_its_tape(tmp_path: Path) -> None:
     file.write_text(file.read_text().replace("base64: //sAAQ==", "text: edited"))
     client = Client(*load(tmp_path))
     assert body(send(client)) == b"edited"
-    assert client.exchange.recorded == "edited"
+    assert client.exchange.played.recorded == "edited"
 
 
 def test_a_recorded_error_is_an_error(tmp_path: Path) -> None:
@@ -213,4 +213,4 @@ def test_a_recorded_error_is_an_error(tmp_path: Path) -> None:
     record(tmp_path, "speech", replace(BYTES, status=404))
     client = Client(*load(tmp_path))
     assert send(client).status == 404
-    assert (client.exchange.outcome, client.exchange.recorded) == ("error", "exact")
+    assert (client.exchange.outcome, client.exchange.played.recorded) == ("error", "exact")

@@ -158,7 +158,11 @@ def test_a_stream_is_replayed_exactly(folder: Folder) -> None:
     assert answer.segmented
     assert answer.status == exchange.status == 200
     assert dict(answer.headers)["content-type"] == "text/event-stream"
-    assert (exchange.outcome, exchange.recorded, exchange.problems) == ("played", "exact", ())
+    assert (exchange.outcome, exchange.played.recorded, exchange.problems) == (
+        "played",
+        "exact",
+        (),
+    )
     assert exchange.as_json()["recorded"] == "exact"
 
 
@@ -167,7 +171,7 @@ def test_turns_without_a_tape_play_their_reply(folder: Folder) -> None:
     client = Client(folder.record(STREAM))
     answer, exchange = client(chat_body("hello", "Hé", "again", stream=True))
     assert b"Again." in b"".join(answer.data)
-    assert exchange.recorded == ""
+    assert exchange.played.recorded == ""
 
 
 def test_a_cached_tape_gives_the_same_answer(folder: Folder) -> None:
@@ -177,7 +181,7 @@ def test_a_cached_tape_gives_the_same_answer(folder: Folder) -> None:
     (folder.path / "greeting.1.jsonl").unlink()
     for model in ("m", "another"):
         answer, exchange = client({**HELLO, "model": model})
-        assert (answer, exchange.recorded) == (first, "exact")
+        assert (answer, exchange.played.recorded) == (first, "exact")
 
 
 def test_a_body_is_replayed_exactly(folder: Folder) -> None:
@@ -187,7 +191,7 @@ def test_a_body_is_replayed_exactly(folder: Folder) -> None:
     assert not answer.streamed
     assert b"content-length: 9\r\n" in answer.head()
     assert b"x-ratelimit: 3\r\n" in answer.head()
-    assert exchange.recorded == "exact"
+    assert exchange.played.recorded == "exact"
 
 
 @pytest.mark.parametrize(
@@ -207,7 +211,7 @@ def test_errors_are_replayed_exactly(
     assert (answer.status, answer.data) == (status, (body,))
     assert set(headers) <= set(answer.headers)
     assert (exchange.outcome, exchange.status) == ("played" if status == 200 else "error", status)
-    assert exchange.recorded == "exact"
+    assert exchange.played.recorded == "exact"
 
 
 def test_compression_is_kept(folder: Folder) -> None:
@@ -268,14 +272,14 @@ def test_other_requests_get_the_reply(
         answer, exchange = client(body, api, **headers)
         assert b"H" in b"".join(answer.data)
         assert b"OPENROUTER" not in b"".join(answer.data)
-        assert (exchange.outcome, exchange.recorded) == ("played", why)
+        assert (exchange.outcome, exchange.played.recorded) == ("played", why)
 
 
 def test_a_body_does_not_answer_a_streaming_request(folder: Folder) -> None:
     """A recording that is not a stream is not played as one."""
     answer, exchange = Client(folder.record(BODY))(HELLO)
     assert answer.data[0].startswith(b"data: ")
-    assert exchange.recorded == "streamed"
+    assert exchange.played.recorded == "streamed"
 
 
 def test_an_edited_reply_replaces_the_recording(folder: Folder) -> None:
@@ -284,7 +288,7 @@ def test_an_edited_reply_replaces_the_recording(folder: Folder) -> None:
     folder.yaml.write_text(folder.yaml.read_text().replace("text: Hé", "text: Ho!"))
     answer, exchange = Client(folder.load())(HELLO)
     assert b'"Ho!"' in b"".join(answer.data)
-    assert exchange.recorded == "edited"
+    assert exchange.played.recorded == "edited"
 
 
 def test_an_edited_reply_takes_the_time_of_the_tape(folder: Folder) -> None:
@@ -294,7 +298,7 @@ def test_an_edited_reply_takes_the_time_of_the_tape(folder: Folder) -> None:
     text = folder.yaml.read_text().replace("text: Hé", "text: Hello\n        split: 1")
     folder.yaml.write_text(text)
     answer, exchange = Client(folder.load())(HELLO)
-    assert exchange.recorded == "edited"
+    assert exchange.played.recorded == "edited"
     content = [
         at for at, data in zip(answer.times, answer.data, strict=True) if b'content":"' in data
     ]
@@ -309,7 +313,7 @@ def test_another_api_takes_the_time_of_the_tape(folder: Folder, stream: bool) ->
     """Its stream and its body end when the tape does."""
     body = {"model": "m", "input": "hello", "stream": stream}
     answer, exchange = Client(folder.record(STREAM))(body, "responses")
-    assert exchange.recorded == "other api"
+    assert exchange.played.recorded == "other api"
     assert answer.times[-1] == CHUNKS[-1].at
 
 
@@ -321,7 +325,7 @@ def test_an_edited_reply_has_the_fields_of_the_service(folder: Folder) -> None:
         "    extra: {chat: {event: {provider: P}}, gemini: {event: {provider: G}}}\n    recorded:"
     )
     folder.yaml.write_text(text.replace("    recorded:", extra))
-    assert Client(folder.load())(HELLO)[1].recorded == "exact"
+    assert Client(folder.load())(HELLO)[1].played.recorded == "exact"
     edited = folder.yaml.read_text().replace("text: Hé", "text: Ho!")
     folder.yaml.write_text(edited)
     answer, _ = Client(folder.load())(HELLO)
@@ -339,10 +343,10 @@ def test_edits_outside_the_reply_keep_the_recording(folder: Folder) -> None:
     folder.yaml.write_text(edited.replace("Again.", "Once more."))
     client = Client(folder.load())
     first, busy = client(HELLO)
-    assert (first.status, busy.outcome, busy.recorded) == (503, "error", "")
+    assert (first.status, busy.outcome, busy.played.recorded) == (503, "error", "")
     answer, exchange = client(HELLO)
     assert answer.chunks == CHUNKS
-    assert (exchange.attempt, exchange.recorded) == (2, "exact")
+    assert (exchange.played.attempt, exchange.played.recorded) == (2, "exact")
 
 
 @pytest.mark.parametrize("broken", [None, b"", b"{}\n", dump_tape(STREAM)[:-5]])
@@ -357,7 +361,7 @@ def test_an_unreadable_tape_is_reported(folder: Folder, broken: bytes | None) ->
         tape.write_bytes(broken)
     answer, exchange = Client(scenarios)(HELLO)
     assert b"OPENROUTER" not in b"".join(answer.data)
-    assert (exchange.outcome, exchange.recorded) == ("played", "unreadable")
+    assert (exchange.outcome, exchange.played.recorded) == ("played", "unreadable")
     assert "greeting.1.jsonl" in exchange.problems[0]
 
 
@@ -365,7 +369,7 @@ def test_a_scenario_without_a_folder_has_no_tape(folder: Folder) -> None:
     """A scenario that was loaded from a text plays its reply."""
     folder.record(STREAM)
     _, exchange = Client(loads(folder.yaml.read_text()))(HELLO)
-    assert exchange.recorded == "unreadable"
+    assert exchange.played.recorded == "unreadable"
 
 
 def test_variants_of_the_own_protocol_are_edits(folder: Folder) -> None:
@@ -375,7 +379,7 @@ def test_variants_of_the_own_protocol_are_edits(folder: Folder) -> None:
     for api, why in (("gemini", "exact"), ("chat", "edited")):
         when = f"    when: {{api: {api}, finish: length}}\n    recorded:"
         folder.yaml.write_text(text.replace("    recorded:", when))
-        assert Client(folder.load())(HELLO)[1].recorded == why
+        assert Client(folder.load())(HELLO)[1].played.recorded == why
 
 
 @pytest.mark.parametrize(("last", "turn"), [("then: restart", 0), ("    repeat: true", 1)])
@@ -384,7 +388,7 @@ def test_repeated_turns_replay_their_tapes(folder: Folder, last: str, turn: int)
     again = replace(STREAM, chunks=(TimedBytes(3, b"data: again\n\n"),))
     client = Client(folder.record(STREAM, again, text=YAML + last + "\n"))
     answer, exchange = client(chat_body("hello", "a", "b", "c", "d", stream=True))
-    assert exchange.position == 2
+    assert exchange.played.position == 2
     assert answer.chunks == (STREAM, again)[turn].chunks
 
 
@@ -400,7 +404,7 @@ def test_a_recorded_response_can_be_continued(folder: Folder) -> None:
     then = {"model": "m", "input": "more", "previous_response_id": "resp_of_the_service"}
     assert client(then, "responses")[1].outcome == "invalid"
     answer, exchange = client(first, "responses")
-    assert (answer.data, exchange.recorded) == ((data,), "exact")
+    assert (answer.data, exchange.played.recorded) == ((data,), "exact")
     answer, exchange = client(then, "responses")
     assert (exchange.scenario, exchange.turn) == ("greeting", 1)
     target = Target({"response_id": "resp_of_the_service"})
@@ -415,7 +419,7 @@ def test_a_recorded_response_can_be_continued_after_another_api(folder: Folder) 
     data = f"event: response.created\ndata: {json.dumps(created)}\n\n".encode()
     headers = (("content-type", "text/event-stream"),)
     client = Client(folder.record(Tape("responses", True, 200, headers, (TimedBytes(1, data),))))
-    assert client(HELLO)[1].recorded == "other api"
+    assert client(HELLO)[1].played.recorded == "other api"
     assert client({"model": "m", "input": "hello", "stream": True}, "responses")[0].data == (data,)
     then = {"model": "m", "input": "more", "previous_response_id": "resp_of_the_service"}
     assert client(then, "responses")[1].turn == 1
@@ -440,7 +444,7 @@ def test_the_results_of_a_continued_recording_are_checked(
     tools = [{"type": "function", "name": "look", "parameters": {}}]
     first = {"model": "m", "input": "hello", "stream": True, "tools": tools}
     result = {"type": "function_call_output", "call_id": id, "output": "42"}
-    assert client(first, "responses")[1].recorded == "exact"
+    assert client(first, "responses")[1].played.recorded == "exact"
     client({**first, "input": [result], "previous_response_id": "resp_of_the_service"}, "responses")
     found = verify(client.session, client.player.served.by_name).violations
     assert [one.invariant for one in found] == broken
@@ -469,7 +473,7 @@ def test_requests_that_the_recorded_service_accepted_are_accepted(
     for _ in range(2):
         answer, exchange = client(HELLO | now)
         assert answer.status == status, exchange.problems
-        assert exchange.recorded == ("exact" if status == 200 else "")
+        assert exchange.played.recorded == ("exact" if status == 200 else "")
     found = verify(client.session, client.player.served.by_name).violations
     assert {one.invariant for one in found} == ({"request-valid"} if status == 400 else set())
 
@@ -513,7 +517,7 @@ def test_the_chunks_of_a_stream_arrive_unchanged(serve: Any, speed: float) -> No
         (exchange,) = server.server.sessions.get("default").journal
     assert head.startswith(b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n")
     assert http_chunks(rest) == [part.data for part in CHUNKS]
-    assert exchange.recorded == "exact"
+    assert exchange.played.recorded == "exact"
 
 
 def test_a_body_arrives_with_its_length(serve: Any) -> None:

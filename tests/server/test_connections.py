@@ -112,8 +112,8 @@ def test_a_client_that_leaves_ends_its_stream(serve: Callable[..., Served]) -> N
             rest += sock.recv(65536)
         assert len(served.server._parts.streaming) == 1
     exchange = ended.get(timeout=GIVE_UP)
-    assert (exchange.client_gone, exchange.ended) == (True, None)
-    assert exchange.bytes_sent > 0
+    assert (exchange.sent.client_gone, exchange.sent.ended) == (True, None)
+    assert exchange.sent.bytes > 0
     assert not served.server._parts.streaming
 
 
@@ -205,4 +205,4 @@ def test_a_reset_in_a_pause_ends_the_stream(serve: Callable[..., Served]) -> Non
         sock.sendall(streamed("waits"))
         head_of(sock)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-    assert ended.get(timeout=GIVE_UP).client_gone
+    assert ended.get(timeout=GIVE_UP).sent.client_gone

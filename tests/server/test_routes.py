@@ -445,4 +445,4 @@ def test_what_was_recorded_is_played_again(serve, tmp_path):
     with ServerThread(load(folder), ServerOptions()) as thread:
         assert _sent(thread.url) == recorded
         session = thread.server.sessions.get("default")
-        assert {one.recorded for one in session.journal} == {"exact"}
+        assert {one.played.recorded for one in session.journal} == {"exact"}

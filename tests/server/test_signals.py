@@ -43,8 +43,8 @@ def test_a_stream_that_the_server_ends(text):
         next(parts)
         thread.wait(thread.server.stop)
         one = logged.get(timeout=GIVE_UP)
-    assert (one.stopped, one.client_gone) == (True, False)
-    assert one.bytes_sent > 0
+    assert (one.sent.stopped, one.sent.client_gone) == (True, False)
+    assert one.sent.bytes > 0
     assert one.as_json()["stopped"]
 
 
@@ -64,7 +64,7 @@ def test_a_client_that_leaves_while_the_server_stops():
                 pass
         one = logged.get(timeout=GIVE_UP)
         stopping.join()
-    assert (one.stopped, one.client_gone) == (False, True)
+    assert (one.sent.stopped, one.sent.client_gone) == (False, True)
 
 
 # Processes

@@ -83,7 +83,7 @@ def test_a_session(run):
         answer = speak({"who": "human", "line": "hi"})
         assert "".join(a["bit"] for a in acts(answer.text) if a["act"] == "line") == "Hello hall"
         (exchange,) = mockllm_session.journal
-        assert (exchange.api, exchange.outcome) == ("echo", "played")
+        assert (exchange.played.api, exchange.outcome) == ("echo", "played")
 
     def test_refused(mockllm_session):
         speak({"who": "gadget", "cue": "none", "line": "42"})

@@ -135,7 +135,7 @@ def test_a_failed_attempt_and_its_retry(aimock, runs, api):
     assert failed["status"] == 503
     assert "Not now." in failed["message"]
     assert "raised" not in answered
-    assert [(one.status, one.attempt) for one in runs.exchanges] == [(503, 1), (200, 2)]
+    assert [(one.status, one.played.attempt) for one in runs.exchanges] == [(503, 1), (200, 2)]
     (scenario,) = runs.scenarios.values()
     (turn,) = scenario.turns
     assert [attempt.status for attempt in turn.attempts] == [503]

@@ -24,7 +24,7 @@ def extra_requests(record: JudgedSession) -> Violations:
     given: dict[tuple[str, int], Step] = {}
     for step in record.history.steps:
         exchange = step.exchange
-        scenario, position = scenarios.get(exchange.scenario or ""), exchange.position
+        scenario, position = scenarios.get(exchange.scenario or ""), exchange.played.position
         if exchange.outcome not in ("played", "error") or scenario is None or position is None:
             continue
         if _repeats(scenario, position):
@@ -49,10 +49,10 @@ def _given(step: Step, scenario: Scenario, position: int) -> bool:
     return (
         exchange.outcome == "played"
         and exchange.status < 300
-        and exchange.complete
+        and exchange.sent.complete
         and not step.failed
         and not exchange.broken_off
-        and exchange.ended is not None
+        and exchange.sent.ended is not None
         and not any(map(_allows_retry, _quirks(step, scenario, position)))
     )
 
@@ -60,7 +60,7 @@ def _given(step: Step, scenario: Scenario, position: int) -> bool:
 def _quirks(step: Step, scenario: Scenario, position: int) -> tuple[str, ...]:
     spec = turn_at(scenario, position, step.request.api)
     own = spec.wire.quirks if spec is not None and spec.wire is not None else ()
-    return (*own, *step.exchange.quirks) if step.exchange.stream else ()
+    return (*own, *step.exchange.played.quirks) if step.exchange.played.stream else ()
 
 
 def _allows_retry(name: str) -> bool:

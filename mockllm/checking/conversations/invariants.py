@@ -40,7 +40,9 @@ def _opaque_kept(record: JudgedSession) -> Violations:
         trip = step.last
         if trip is None or not trip.echoes or trip.stored or not trip.results:
             continue
-        judged = [one for one in trip.played if one.clear and one.exchange.recorded != "exact"]
+        judged = [
+            one for one in trip.played if one.clear and one.exchange.played.recorded != "exact"
+        ]
         if len(judged) < len(trip.played):
             continue  # any of the others may have been the answer
         reject = step.protocol.client.opaque_mistake
@@ -76,10 +78,10 @@ def _multi_hop(record: JudgedSession) -> Violations:
         id(answer) for step in steps for trip in step.round_trips for answer in trip.answers
     }
     requested = {
-        (step.request.api, step.exchange.scenario, step.exchange.position) for step in steps
+        (step.request.api, step.exchange.scenario, step.exchange.played.position) for step in steps
     }
     for step in steps:
-        name, position = step.exchange.scenario, step.exchange.position
+        name, position = step.exchange.scenario, step.exchange.played.position
         if not step.clear or not step.calls or step.last is None or not step.last.results:
             continue
         scenario = record.history.scenarios[name or ""]
@@ -174,7 +176,9 @@ def _results_and_calls(trip: RoundTrip) -> tuple[object, ...]:
 
 def _request_valid(record: JudgedSession) -> Violations:
     for step in record.history.steps:
-        problem = _refusal_of_tools(step.request.api, step.request.body, step.exchange.target)
+        problem = _refusal_of_tools(
+            step.request.api, step.request.body, step.exchange.received.target
+        )
         if problem is not None and problem != _refusal_when_recorded(step, record.history):
             yield Violation("request-valid", step.number, problem)
             record.reported.add(step.number)
@@ -220,21 +224,25 @@ def _refusal_of_tools(api: str, body: Mapping[str, Any], target: Target | None) 
 
 def _refusal(exchange: Exchange) -> str | None:
     """Why the API's own rules reject a body; None if only mockllm cannot answer it."""
-    if exchange.target is None or exchange.api is None or exchange.status not in (400, 422):
+    if (
+        exchange.received.target is None
+        or exchange.played.api is None
+        or exchange.status not in (400, 422)
+    ):
         return None
     if exchange.body_size is not None:
         return None  # what was wrong may be in the part that is not kept
-    protocol = PROTOCOLS[exchange.api]
+    protocol = PROTOCOLS[exchange.played.api]
     try:
         body = parse_object(exchange.body)
     except RequestError as error:
         return error.message
     try:
-        protocol.parse(body, exchange.target, False)
+        protocol.parse(body, exchange.received.target, False)
     except (RequestError, RecursionError):
         return None  # mockllm cannot answer it, but the service may
     try:
-        protocol.parse(body, exchange.target, True)
+        protocol.parse(body, exchange.received.target, True)
     except RequestError as error:
         return error.message
     return None

@@ -138,7 +138,7 @@ def verify(
     required = require | {"extra-request"} if once else require
     journal = tuple(session.exchanges())
     judged = JudgedSession(journal, SessionHistory(journal, scenarios), depth)
-    apis = {exchange.number: exchange.api for exchange in journal}
+    apis = {exchange.number: exchange.played.api for exchange in journal}
     # An invariant that is left out is judged, too: otherwise its violations would be attributed to
     # `request-valid`, which judges only the requests without a violation.
     violations: dict[Hashable, Violation] = {}
@@ -167,7 +167,7 @@ def verify(
 
 def _is_not_judged(exchange: Exchange) -> bool:
     """Whether too little is kept of a request for an answer to judge it."""
-    if exchange.body_size is None or exchange.target is None:
+    if exchange.body_size is None or exchange.received.target is None:
         return False
     try:
         parse_object(exchange.body)

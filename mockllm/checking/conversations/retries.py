@@ -43,12 +43,12 @@ def _tries(record: JudgedSession) -> Iterator[list[Exchange]]:
 def _of_turns(record: JudgedSession) -> Iterator[list[Exchange]]:
     open_: dict[tuple[str | None, str | None, int | None], list[Exchange]] = {}
     for exchange in record.journal:
-        if exchange.outcome not in ("played", "error") or not exchange.clock:
+        if exchange.outcome not in ("played", "error") or not exchange.received.clock:
             continue
-        key = exchange.api, exchange.scenario, exchange.position
+        key = exchange.played.api, exchange.scenario, exchange.played.position
         tries = open_.setdefault(key, [])
         tries.append(exchange)
-        if exchange.status < 400 and exchange.status and exchange.complete:
+        if exchange.status < 400 and exchange.status and exchange.sent.complete:
             yield tries
             del open_[key]
     yield from open_.values()
@@ -59,7 +59,7 @@ _NOTED_LATE = 0.05
 
 
 def _overlap(one: Exchange, two: Exchange) -> bool:
-    return one.in_use or two.clock < one.clock + one.duration - _NOTED_LATE
+    return one.in_use or two.received.clock < one.received.clock + one.sent.duration - _NOTED_LATE
 
 
 def _same(record: JudgedSession) -> Iterator[list[Exchange]]:

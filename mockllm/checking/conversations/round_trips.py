@@ -152,7 +152,7 @@ class Step:
     @property
     def clear(self) -> bool:
         """Whether the client has received the whole turn, unchanged by quirks."""
-        gone = self.exchange.broken_off or self.exchange.ended is None
+        gone = self.exchange.broken_off or self.exchange.sent.ended is None
         return self.turn is not None and not self.failed and not gone and not self.quirked
 
     def lineage(self) -> Iterator[Step]:

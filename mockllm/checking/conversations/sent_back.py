@@ -207,7 +207,7 @@ def _must_send_object(step: Step, answer: Step) -> bool:
     protocol = step.protocol
     if protocol.client.arguments_are_values:
         return True
-    return protocol.zero_arguments == "{}" and answer.exchange.recorded != "exact"
+    return protocol.zero_arguments == "{}" and answer.exchange.played.recorded != "exact"
 
 
 def _same_arguments(streamed: str, echoed: str) -> bool:

@@ -72,13 +72,15 @@ class SessionHistory:
         """The scenario and the position of the turn that should answer the request, whether or not
         it did."""
         scenario = self.scenarios.get(step.exchange.scenario or "")
-        position = step.exchange.position
+        position = step.exchange.played.position
         if scenario is not None and position is not None:
             return scenario, position
-        played = step.last.played if step.last is not None else ()
-        if not played or played[-1].exchange.position is None:
+        if step.last is None or not step.last.played:
             return None
-        return self.scenarios[played[-1].exchange.scenario or ""], played[-1].exchange.position + 1
+        last = step.last.played[-1].exchange.played
+        if last.position is None:
+            return None
+        return self.scenarios[last.scenario or ""], last.position + 1
 
     def _add(self, exchange: Exchange, request: Request) -> None:
         step = Step(exchange, request)
@@ -100,15 +102,15 @@ class SessionHistory:
             for call in trip.calls:
                 if call.results:
                     self._answered.setdefault((api, trip.location, call.key), []).append(step)
-        if step.turn is None or exchange.position is None:
+        if step.turn is None or exchange.played.position is None:
             return
         for streamed in step.calls:
             self._streamed.setdefault(streamed.id, exchange.number)
-        token = mint_token(self.scenarios[exchange.scenario or ""], exchange.position)
+        token = mint_token(self.scenarios[exchange.scenario or ""], exchange.played.position)
         self._tokens.setdefault(token, []).append(step)
         stored = PROTOCOLS[api].stored
         prefix = stored.prefix if stored is not None else ""
-        recorded = (exchange.answer_id or "").removeprefix(prefix)
+        recorded = (exchange.played.answer_id or "").removeprefix(prefix)
         if recorded not in ("", token):  # a recorded answer has the id of the service
             self._tokens.setdefault(recorded, []).append(step)
         if step.request.conversation is not None:
@@ -142,7 +144,7 @@ class SessionHistory:
         self, exchange: Exchange, request: Request
     ) -> tuple[Turn | None, tuple[StreamedCall, ...]]:
         scenario = self.scenarios.get(exchange.scenario or "")
-        position = exchange.position
+        position = exchange.played.position
         if exchange.outcome != "played" or scenario is None or position is None:
             return None, ()
         spec = turn_at(scenario, position, request.api)
@@ -200,23 +202,23 @@ def _read_between(step: Step, messages: Sequence[Message]) -> None:
 
 
 def _parse(exchange: Exchange) -> Request | None:
-    if exchange.target is None or exchange.api is None:
+    if exchange.received.target is None or exchange.played.api is None:
         return None
     try:
         body = parse_object(exchange.body)
         if len(exchange.body) > LONGEST:
             # As the journal keeps large bodies: otherwise one text would differ between requests.
             body = shortened_value(body)
-        return PROTOCOLS[exchange.api].parse(body, exchange.target, False)
+        return PROTOCOLS[exchange.played.api].parse(body, exchange.received.target, False)
     except (RequestError, RecursionError):  # the latter where it was nested too deeply
         return None
 
 
 def _is_quirked(step: Step, scenarios: Mapping[str, Scenario]) -> bool:
     exchange = step.exchange
-    if exchange.quirks:
+    if exchange.played.quirks:
         return True
-    if step.turn is None or exchange.position is None:
+    if step.turn is None or exchange.played.position is None:
         return False
-    spec = turn_at(scenarios[exchange.scenario or ""], exchange.position, step.request.api)
+    spec = turn_at(scenarios[exchange.scenario or ""], exchange.played.position, step.request.api)
     return spec is not None and spec.wire is not None and bool(spec.wire.quirks)

@@ -13,28 +13,28 @@ def _continuations(record: JudgedSession) -> Iterator[tuple[RoundTrip, list[Step
     turn there."""
     for step in record.history.steps:
         trip = step.last
-        if trip is None or not step.exchange.clock:
+        if trip is None or not step.exchange.received.clock:
             continue
         if any(call.results for call in trip.calls):
             answers = trip.played
-            if answers and all(answer.exchange.clock for answer in answers):
+            if answers and all(answer.exchange.received.clock for answer in answers):
                 yield trip, answers
 
 
 def _ended_before(answer: Step, step: Step) -> bool:
     """Whether the stream of an answer had ended when another request arrived."""
     exchange = answer.exchange
-    ended = exchange.ended
-    return ended is not None and exchange.clock + ended <= step.exchange.clock
+    ended = exchange.sent.ended
+    return ended is not None and exchange.received.clock + ended <= step.exchange.received.clock
 
 
 def _abandoned_before(answer: Step, step: Step) -> bool:
     """Whether the client had disconnected before the end of a stream when another request
     arrived."""
     exchange = answer.exchange
-    if not exchange.client_gone or exchange.ended is not None:
+    if not exchange.sent.client_gone or exchange.sent.ended is not None:
         return False
-    return exchange.clock + exchange.duration <= step.exchange.clock
+    return exchange.received.clock + exchange.sent.duration <= step.exchange.received.clock
 
 
 def results_too_early(record: JudgedSession) -> Violations:
@@ -93,7 +93,9 @@ def stream_abandoned(record: JudgedSession) -> Violations:
 def _read_on(answer: Step, step: Step) -> bool:
     """Whether the stream of an answer went on well after another request arrived."""
     exchange = answer.exchange
-    if not exchange.clock or not step.exchange.clock or exchange.broken_off:
+    if not exchange.received.clock or not step.exchange.received.clock or exchange.broken_off:
         return False
-    ended = exchange.ended
-    return ended is not None and (exchange.clock + ended >= step.exchange.clock + _TIME_TO_LEAVE)
+    ended = exchange.sent.ended
+    return ended is not None and (
+        exchange.received.clock + ended >= step.exchange.received.clock + _TIME_TO_LEAVE
+    )

@@ -60,7 +60,7 @@ def _not_played(case: FaultCase, exchanges: Sequence[Exchange]) -> str:
         first = exchanges[0]
         problem = f": {first.problems[0]}" if first.problems else ""
         return f"no request of the client was answered ({first.outcome}{problem})"
-    if not _breaks(case) or any(one.struck is not None for one in answered):
+    if not _breaks(case) or any(one.sent.struck is not None for one in answered):
         return ""
     missed = [exchange.fault_missed for exchange in answered if exchange.fault_missed]
     return f"a fault did not strike: {missed[0] if missed else 'the client left before'}"
@@ -196,7 +196,7 @@ def _same(play: _Play) -> Ruling:
 
 def _stall(play: _Play) -> Ruling:
     if not play.case.faults:  # a slow stream that still moves
-        gave_up = [exchange for exchange in play.exchanges if exchange.client_gone]
+        gave_up = [exchange for exchange in play.exchanges if exchange.sent.client_gone]
         if play.idle_timeout < _SLOW:
             text = f"its idle timeout is {play.idle_timeout:g} s, too short for this stream"
             return "not judged", text
@@ -213,7 +213,7 @@ def _stall(play: _Play) -> Ruling:
     if play.idle_timeout > play.case.deadline / 2:
         text = f"its idle timeout of {play.idle_timeout:g} s is longer than the case"
         return "not judged", text
-    if not play.last.answered and any(exchange.client_gone for exchange in play.exchanges):
+    if not play.last.answered and any(exchange.sent.client_gone for exchange in play.exchanges):
         return "not judged", "it gives up streams, and had not answered at its end"
     if not play.last.answered:
         text = f"it waits on after {play.case.deadline:g} s without a byte"
@@ -234,9 +234,9 @@ def _waited_too_long(play: _Play) -> float:
     """How long it waited for the next byte of a stream, where that is far above its idle timeout;
     otherwise 0."""
     waited = [
-        exchange.duration - exchange.struck
+        exchange.sent.duration - exchange.sent.struck
         for exchange in play.exchanges
-        if exchange.client_gone and exchange.struck is not None
+        if exchange.sent.client_gone and exchange.sent.struck is not None
     ]
     longest = max(waited, default=0.0)
     return longest if longest > 2 * play.idle_timeout + 2 else 0.0
@@ -247,7 +247,7 @@ def _first_error(outcome: Outcome) -> str:
 
 
 def _cancel(play: _Play) -> Ruling:
-    gone = [exchange.duration for exchange in play.exchanges if exchange.client_gone]
+    gone = [exchange.sent.duration for exchange in play.exchanges if exchange.sent.client_gone]
     if gone and min(gone) < _SOON:
         return "right", ""
     if gone:

@@ -16,7 +16,10 @@ FINAL_STATUSES = frozenset({400, 401, 403, 404, 422})
 
 def waits(exchanges: Sequence[Exchange]) -> list[float]:
     """The seconds from the end of each answer to the next request."""
-    return [two.clock - (one.clock + one.duration) for one, two in pairwise(exchanges)]
+    return [
+        two.received.clock - (one.received.clock + one.sent.duration)
+        for one, two in pairwise(exchanges)
+    ]
 
 
 def asked_too_early(one: Exchange, two: Exchange) -> str:
@@ -25,7 +28,7 @@ def asked_too_early(one: Exchange, two: Exchange) -> str:
         return ""
     # From the arrival of the first request: a busy server notes the end of its answer after the
     # client has it.
-    waited = two.clock - one.clock
+    waited = two.received.clock - one.received.clock
     if waited >= one.retry_after - _SLACK:
         return ""
     return (
@@ -48,8 +51,8 @@ def different_requests(one: Exchange, two: Exchange) -> str:
     """What differs between two tries; "" for nothing."""
     if one.body != two.body:
         return f"request {two.number} has another body than request {one.number}"
-    if one.path != two.path or one.method != two.method:
-        return f"request {two.number} goes to {two.method} {two.path}, not to {one.path}"
+    if one.path != two.path or one.received.method != two.received.method:
+        return f"request {two.number} goes to {two.received.method} {two.path}, not to {one.path}"
     for name in _KEYS:
         first, second = one.headers.get(name), two.headers.get(name)
         if first is not None and first != second:

@@ -174,13 +174,13 @@ class ServerLog:
         if self._colour:
             outcome = click.style(outcome, fg=_COLOURS[exchange.outcome])
         cells = (
-            _clock(int(exchange.at)),
-            f"{exchange.api or '-':<{self._api_width}}",
+            _clock(int(exchange.received.at)),
+            f"{exchange.played.api or '-':<{self._api_width}}",
             f"{exchange.scenario or '-':<{self._name_width}}",
             f"{turn:<7}",
             outcome,
             f"{exchange.status:>3}",
-            f"{_milliseconds(exchange.duration):>10}",
+            f"{_milliseconds(exchange.sent.duration):>10}",
             *_notes(exchange),
         )
         return "  ".join(cells)
@@ -262,28 +262,28 @@ def _milliseconds(seconds: float) -> str:
 
 
 def _struck(exchange: Exchange) -> str:
-    if exchange.struck is None:
+    if exchange.sent.struck is None:
         return ""
-    after = f" after {exchange.struck_after} bytes" if exchange.struck_after else ""
-    return f" at {_milliseconds(exchange.struck)}{after}"
+    after = f" after {exchange.sent.struck_after} bytes" if exchange.sent.struck_after else ""
+    return f" at {_milliseconds(exchange.sent.struck)}{after}"
 
 
 def _notes(exchange: Exchange) -> list[str]:
     notes = []
-    if exchange.scenario is None and exchange.method:
-        notes.append(f"{exchange.method} {exchange.path}")
-    if exchange.attempt > 1:
-        notes.append(f"try {exchange.attempt}")
+    if exchange.scenario is None and exchange.received.method:
+        notes.append(f"{exchange.received.method} {exchange.path}")
+    if exchange.played.attempt > 1:
+        notes.append(f"try {exchange.played.attempt}")
     if exchange.fault:
         notes.append(f"fault {exchange.fault}{_struck(exchange)}")
-    if exchange.recorded not in ("", "exact"):
-        notes.append(f"not as recorded: {exchange.recorded}")
-    if exchange.repeated:
+    if exchange.played.recorded not in ("", "exact"):
+        notes.append(f"not as recorded: {exchange.played.recorded}")
+    if exchange.played.repeated:
         notes.append("the recording was played before")
-    if exchange.client_gone:
-        notes.append(f"the client left after {exchange.bytes_sent} bytes")
-    if exchange.stopped:
-        notes.append(f"the server stopped after {exchange.bytes_sent} bytes")
+    if exchange.sent.client_gone:
+        notes.append(f"the client left after {exchange.sent.bytes} bytes")
+    if exchange.sent.stopped:
+        notes.append(f"the server stopped after {exchange.sent.bytes} bytes")
     for problem in exchange.problems:
         line = " ".join(problem.split())
         kept = _MAX_PROBLEM - _ADVICE

@@ -70,7 +70,7 @@ def _repeated(exchanges: Sequence[Exchange]) -> Iterator[str]:
     again = Counter(
         f"turn {(exchange.turn or 0) + 1} of {exchange.scenario}"
         for exchange in exchanges
-        if exchange.repeated
+        if exchange.played.repeated
     )
     for what, count in list(again.items())[:_MOST_SHOWN]:
         yield f"  played again: {what}, {counted(count, 'time')}; it was recorded once"
@@ -117,7 +117,7 @@ def _problems_of(exchange: Exchange) -> Iterator[str]:
     where = (
         f" (turn {exchange.turn + 1} of {exchange.scenario})" if exchange.turn is not None else ""
     )
-    first = f"  {exchange.outcome}: {exchange.method} {exchange.path}{where}"
+    first = f"  {exchange.outcome}: {exchange.received.method} {exchange.path}{where}"
     problems = [line for problem in exchange.problems for line in problem.splitlines()]
     if len(problems) == 1:
         yield f"{first}: {problems[0]}"

@@ -203,7 +203,7 @@ def with_requests(answer: Answer, exchanges: Sequence[Exchange], url: str) -> An
         unplayed = next((exchange for exchange in exchanges if exchange.outcome != "played"), None)
         if unplayed is None:
             return answer
-        reason = f"{unplayed.method} {unplayed.path} was not answered from the case"
+        reason = f"{unplayed.received.method} {unplayed.path} was not answered from the case"
         reason = "; ".join([reason, *map(str, unplayed.problems)])
         if len(exchanges) > 1:
             count = f"the client sent {len(exchanges)} requests for one case"

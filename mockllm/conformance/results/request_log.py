@@ -54,22 +54,22 @@ def logged(exchanges: Sequence[Exchange]) -> tuple[LoggedRequest, ...]:
     """The log of the requests of a case."""
     if not exchanges:
         return ()
-    begin = exchanges[0].clock
-    ports = list(dict.fromkeys(exchange.connection for exchange in exchanges))
+    begin = exchanges[0].received.clock
+    ports = list(dict.fromkeys(exchange.received.connection for exchange in exchanges))
     return tuple(
         LoggedRequest(
             number=number,
-            connection=ports.index(one.connection) + 1,
-            at=round(one.clock - begin, 4),
-            request=f"{one.method} {one.path}",
+            connection=ports.index(one.received.connection) + 1,
+            at=round(one.received.clock - begin, 4),
+            request=f"{one.received.method} {one.path}",
             headers=dict(one.headers),
             body_digest=sha256(one.body).hexdigest()[:16],
             status=one.status,
-            bytes_sent=one.bytes_sent,
+            bytes_sent=one.sent.bytes,
             fault=one.fault,
-            struck=None if one.struck is None else round(one.struck, 4),
-            struck_after=one.struck_after,
-            duration=None if one.in_use else round(one.duration, 4),
+            struck=None if one.sent.struck is None else round(one.sent.struck, 4),
+            struck_after=one.sent.struck_after,
+            duration=None if one.in_use else round(one.sent.duration, 4),
             closed_by=_closed_by(one),
         )
         for number, one in enumerate(exchanges, 1)
@@ -79,14 +79,14 @@ def logged(exchanges: Sequence[Exchange]) -> tuple[LoggedRequest, ...]:
 def _closed_by(one: Exchange) -> ClosedBy:
     if one.in_use:
         return "still sending"
-    if one.client_gone:
+    if one.sent.client_gone:
         return "client"
-    if one.stopped:
+    if one.sent.stopped:
         return "still sending"
     breaks = any(
         part.startswith(_CLOSING) and _ORDERLY not in part for part in one.fault.split(";")
     )
-    return "server" if not one.complete and (breaks or not one.fault) else "kept open"
+    return "server" if not one.sent.complete and (breaks or not one.fault) else "kept open"
 
 
 _CLOSING = ("cut", "refuse")

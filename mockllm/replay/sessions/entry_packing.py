@@ -58,17 +58,17 @@ def pack(exchanges: Sequence[tuple[int, Exchange]], process: str = "", ahead: fl
     for number, exchange in exchanges:
         body = bodies.setdefault(exchange.body, len(bodies))
         head = heads.setdefault(tuple(exchange.headers.items()), len(heads))
-        target = exchange.target
+        target = exchange.received.target
         where = (
             None if target is None else (dict(target.segments), target.method, dict(target.query))
         )
         received = (
-            exchange.method,
+            exchange.received.method,
             exchange.path,
             head,
             body,
-            exchange.at + ahead,
-            exchange.connection,
+            exchange.received.at + ahead,
+            exchange.received.connection,
             where,
         )
         own = (exchange.in_use, exchange.body_size)
@@ -137,9 +137,9 @@ def restore(
             exchange.sent.report(ENDED_EARLY)
             exchange.settle()
     turns: set[tuple[str | None, int | None]] = set()
-    for exchange in sorted(latest.values(), key=lambda one: one.at):
+    for exchange in sorted(latest.values(), key=lambda one: one.received.at):
         turn = (exchange.scenario, exchange.turn)
-        if exchange.recorded and exchange.attempt == 1:
+        if exchange.played.recorded and exchange.played.attempt == 1:
             exchange.note_repeat(turn in turns)
         turns.add(turn)
         record(session, exchange)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 from array import array
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from operator import attrgetter
 from typing import Any, Literal, NamedTuple
@@ -22,38 +22,41 @@ ExchangeOutcome = Literal[
     "played", "unmatched", "invalid", "error", "forwarded", "unknown route", "failed"
 ]
 
-_SHOWN = (
-    "method",
-    "path",
-    "headers",
-    "api",
-    "session",
-    "number",
-    "at",
-    "model",
-    "scenario",
-    "turn",
-    "position",
-    "attempt",
-    "stream",
-    "outcome",
-    "status",
-    "problems",
-    "bytes_sent",
-    "client_gone",
-    "stopped",
-    "duration",
-    "ended",
-    "quirks",
-    "fault",
-    "struck",
-    "struck_after",
-    "retry_after",
-    "connection",
-    "recorded",
-    "repeated",
-)
-"""The fields of an entry in JSON, besides its body."""
+_SHOWN = {
+    "bytes_sent" if path == "sent.bytes" else path.rpartition(".")[2]: attrgetter(path)
+    for path in (
+        "received.method",
+        "received.path",
+        "received.headers",
+        "played.api",
+        "session",
+        "number",
+        "received.at",
+        "played.model",
+        "played.scenario",
+        "played.turn",
+        "played.position",
+        "played.attempt",
+        "played.stream",
+        "outcome",
+        "status",
+        "problems",
+        "sent.bytes",
+        "sent.client_gone",
+        "sent.stopped",
+        "sent.duration",
+        "sent.ended",
+        "played.quirks",
+        "sent.fault",
+        "sent.struck",
+        "sent.struck_after",
+        "retry_after",
+        "received.connection",
+        "played.recorded",
+        "played.repeated",
+    )
+}
+"""The fields of an entry in JSON, besides its body, and where it has them."""
 
 
 class Received(NamedTuple):
@@ -479,7 +482,7 @@ class Exchange:
     @property
     def broken_off(self) -> bool:
         """Whether the answer was not sent whole: the client left, or the server stopped."""
-        return self.client_gone or self.stopped
+        return self.sent.client_gone or self.sent.stopped
 
     @property
     def fault_missed(self) -> str:
@@ -555,10 +558,14 @@ class Exchange:
             body_size=self.body_size,
         )
 
+    def shown(self, names: Iterable[str]) -> dict[str, Any]:
+        """The values of some fields of its JSON."""
+        return {name: _SHOWN[name](self) for name in names}
+
     def as_json(self) -> dict[str, Any]:
         """As the control route shows it; a body that is not UTF-8 is in `body_base64`, and
         only a shortened one has `body_size`."""
-        entry = {name: getattr(self, name) for name in _SHOWN}
+        entry = self.shown(_SHOWN)
         if self.body_size is not None:
             entry["body_size"] = self.body_size
         try:

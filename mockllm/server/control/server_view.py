@@ -1,4 +1,4 @@
-"""What a live page above the server reads of it, and what the server asks of the page.
+"""What a live page above the server reads of it.
 
 The server knows no page: who starts it gives one in its options, and it is made when somebody opens
 it.
@@ -8,47 +8,18 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Protocol
-
-from aiohttp import web
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from mockllm.errors import Problem
 from mockllm.replay.compilation.http_answer import HttpAnswer
-from mockllm.replay.sessions.exchange import Exchange, Sent
+from mockllm.replay.sessions.exchange import Exchange
 from mockllm.server.answers import Answers
+from mockllm.server.options import Page
 
 if TYPE_CHECKING:
     from mockllm.server.control.local_sessions import LocalSessions
     from mockllm.server.state.shared_sessions import SharedSessions
-
-
-class Page(Protocol):
-    """A page that shows what the server does."""
-
-    async def respond(
-        self,
-        request: web.BaseRequest,
-        sent: Sent,
-        target: str,
-        headers: Mapping[str, str],
-        fields: Mapping[str, str],
-    ) -> web.StreamResponse:
-        """Sends the answer to a request below the path of the page.
-
-        Args:
-            target: path and query, without the session prefix.
-            fields: headers of every answer.
-
-        Raises:
-            RequestError: there is no such route, request, scenario or file.
-        """
-
-    def reloaded(self) -> None:
-        """The scenario files were read again."""
-
-    def close(self) -> None:
-        """The server stops."""
 
 
 KEEPS = 256
@@ -89,11 +60,11 @@ class SentAnswers:
             if exchange is wanted:
                 return exchange, answer
         near = [
-            (abs(one.at - wanted.at), at)
+            (abs(one.received.at - wanted.received.at), at)
             for at, (one, _) in enumerate(self._kept)
-            if (one.connection, one.session, one.path, one.status)
-            == (wanted.connection, wanted.session, wanted.path, wanted.status)
-            and one.duration == wanted.duration
+            if (one.received.connection, one.session, one.path, one.status)
+            == (wanted.received.connection, wanted.session, wanted.path, wanted.status)
+            and one.sent.duration == wanted.sent.duration
         ]
         return self._kept[min(near)[1]] if near else None
 

@@ -183,13 +183,13 @@ class AnswerCopy:
 
     @property
     def _source(self) -> str:
-        return f"{self._exchange.method} {shown_url(self._exchange.path)}"
+        return f"{self._exchange.received.method} {shown_url(self._exchange.path)}"
 
     def _captured(self) -> Captured:
         exchange, upstream = self._exchange, self._upstream
         response = upstream.response
         return Captured(
-            method=exchange.method,
+            method=exchange.received.method,
             url=self._url,
             request_headers=tuple(_lowered(self._headers)),
             request_body=exchange.body if self._upload is None else self._upload.body,
@@ -197,7 +197,7 @@ class AnswerCopy:
             headers=tuple(_lowered(upstream.headers)),
             chunks=tuple(self._chunks),
             cut=self.cut,
-            at=exchange.at,
+            at=exchange.received.at,
             source=self._source,
             reason=unusual_reason(response.status, upstream.reason),
             trailers=tuple(_lowered(upstream.trailers)),

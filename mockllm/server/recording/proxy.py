@@ -245,7 +245,7 @@ class Proxy:
     ) -> web.StreamResponse:
         message = "WebSocket connections are not passed on and not recorded"
         if self._recorder is not None:
-            source = f"{exchange.method} {shown_url(exchange.path)}"
+            source = f"{exchange.received.method} {shown_url(exchange.path)}"
             self._recorder.skip(source, f"{source}: {message}")
         message += ". Let the client connect to the service itself."
         return await self._refuse(request, protocol, exchange, message, 501, "websocket")
@@ -313,10 +313,10 @@ class Proxy:
 
 
 def _parsed(protocol: WireProtocol, exchange: Exchange) -> Request | None:
-    if exchange.target is None:
+    if exchange.received.target is None:
         return None
     try:
-        return protocol.parse(parse_object(exchange.body), exchange.target, False)
+        return protocol.parse(parse_object(exchange.body), exchange.received.target, False)
     except RequestError:
         return None
 

@@ -216,10 +216,10 @@ class JournalWriter:
     def _batch(self, session: str, entries: Sequence[_Waiting], lost: Mapping[str, int]) -> Batch:
         offset = self._store.clock_offset
         exchanges = [(entry.number, entry.exchange) for entry in entries]
-        ids = (entry.exchange.answer_id for entry in entries if entry.has_answer)
+        ids = (entry.exchange.played.answer_id for entry in entries if entry.has_answer)
         return Batch(
             session,
-            max((exchange.at for _, exchange in exchanges), default=time.time()) + offset,
+            max((exchange.received.at for _, exchange in exchanges), default=time.time()) + offset,
             pack(exchanges, self._process, offset) if exchanges else b"",
             Counter(exchange.outcome for _, exchange in exchanges if not exchange.in_use),
             tuple(dict.fromkeys(turn for entry in entries for turn in entry.played)),

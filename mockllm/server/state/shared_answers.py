@@ -140,8 +140,8 @@ class SharedAnswers:
     def record(self, session: SharedSession, exchange: Exchange) -> None:
         """Takes an exchange into the journal; its number is known when the session is restored."""
         exchange.enter(session.name, 0)
-        protocol = PROTOCOLS.get(exchange.api or "")
-        has_answer = exchange.answer_id is not None and bool(protocol and protocol.stored)
+        protocol = PROTOCOLS.get(exchange.played.api or "")
+        has_answer = exchange.played.answer_id is not None and bool(protocol and protocol.stored)
         self.state.journal.add(session.name, exchange, tuple(session.noted), has_answer=has_answer)
 
     def end(self, exchange: Exchange) -> None:
@@ -150,5 +150,5 @@ class SharedAnswers:
 
 def _answer_of(entries: bytes, id: str) -> Exchange | None:
     """The exchange among packed entries whose answer has an id; the latest of several."""
-    exchanges = [exchange for _, exchange in unpack(entries) if exchange.answer_id == id]
+    exchanges = [exchange for _, exchange in unpack(entries) if exchange.played.answer_id == id]
     return exchanges[-1] if exchanges else None

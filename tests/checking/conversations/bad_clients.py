@@ -177,7 +177,7 @@ def renamed(one, **fields):
 def responses(answer: Exchange, *items) -> dict:
     """A request of Responses with the id of an earlier answer."""
     given = {"model": "gpt-4o", "input": results_of_responses(items)}
-    return {**given, "previous_response_id": answer.answer_id}
+    return {**given, "previous_response_id": answer.played.answer_id}
 
 
 def results_one_by_one(conversation):

@@ -112,7 +112,7 @@ def test_a_client_that_plays_a_shipped_scenario_breaks_no_invariant(api, scenari
         if not calls:
             break
         body_sent = protocol.client.continuation(
-            body_sent, exchange.answer_id or "", calls, results
+            body_sent, exchange.played.answer_id or "", calls, results
         )
     assert conversation.verify(once=True).violations == ()
 
@@ -289,7 +289,10 @@ def test_stored_conversations_and_item_references_are_followed():
         given = {"model": "gpt-4o", "input": results_of_responses(items)}
         conversation.send({**given, "conversation": "conv_1"})
     answer = conversation.request("book")
-    reference = {"type": "item_reference", "id": f"fc_{answer.answer_id.partition('_')[2]}0000"}
+    reference = {
+        "type": "item_reference",
+        "id": f"fc_{answer.played.answer_id.partition('_')[2]}0000",
+    }
     input_items = [*results_of_responses(["book"]), reference]
     conversation.send(
         {"model": "m", "input": input_items + results_of_responses([result(FIND, "found")])}

@@ -53,7 +53,9 @@ class Runs:
             with closing(connect(thread.url)) as client:
                 replayed = converse(client)
             played = thread.ask(
-                lambda: [one.recorded for one in thread.server.sessions.get("default").journal]
+                lambda: [
+                    one.played.recorded for one in thread.server.sessions.get("default").journal
+                ]
             )
         assert set(played) == {"exact"}
         return recorded, replayed

@@ -51,8 +51,8 @@ exchanges = st.builds(
 
 def parts(exchange: Exchange) -> tuple[object, ...]:
     """All that is kept of an entry; its clock is that of all processes."""
-    received = exchange.received._replace(clock=exchange.at)
-    sent = replace(exchange.sent, clock=exchange.at)
+    received = exchange.received._replace(clock=exchange.received.at)
+    sent = replace(exchange.sent, clock=exchange.received.at)
     return received, exchange.played, sent, exchange.in_use, exchange.body_size
 
 
@@ -82,12 +82,12 @@ def being_sent(exchange: Exchange) -> Exchange:
     return early
 
 
-@given(st.lists(exchanges, max_size=6, unique_by=lambda one: one.at), st.data())
+@given(st.lists(exchanges, max_size=6, unique_by=lambda one: one.received.at), st.data())
 def test_any_split_over_processes_is_one_session(
     recorded: list[Exchange], data: st.DataObject
 ) -> None:
     """Whichever process wrote an entry, in whichever order: the session of one process."""
-    recorded.sort(key=lambda one: one.at)
+    recorded.sort(key=lambda one: one.received.at)
     written: dict[str, list[tuple[int, Exchange]]] = {"a": [], "b": [], "c": []}
     for number, exchange in enumerate(recorded):
         of_process = written[data.draw(st.sampled_from("abc"))]
@@ -114,5 +114,5 @@ def test_an_answer_whose_process_is_gone() -> None:
     entry = pack([(1, journal_entry("POST", "/", {}, b"", in_use=True, at=1.0))], "gone")
     session = restore("s", Stored([entry], gone={"gone"}))
     (exchange,) = session.journal
-    assert (exchange.in_use, exchange.complete) == (False, False)
+    assert (exchange.in_use, exchange.sent.complete) == (False, False)
     assert exchange.problems == (ENDED_EARLY,)
