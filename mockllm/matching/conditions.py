@@ -45,6 +45,11 @@ class JudgedCondition:
     actual: Any
     problems: tuple[str, ...] = ()
 
+    @property
+    def met(self) -> bool:
+        """Whether it holds."""
+        return not self.problems
+
 
 def _judged(path: str, expected: Any, actual: Any, problem: str | None) -> JudgedCondition:
     return JudgedCondition(path, expected, actual, () if problem is None else (problem,))
@@ -121,14 +126,6 @@ def check_partial(what: str, expected: Any, actual: Any) -> str | None:
     return f"{what} must be {display(expected)}, got {display(actual)}"
 
 
-def check_match(
-    match: Match, request: Request, headers: Mapping[str, str], *, user: str | None = None
-) -> Iterator[str | None]:
-    """Why each condition of a `match` does not hold, None where it does; as `judged_match`."""
-    for condition in judged_match(match, request, headers, user=user):
-        yield condition.problems[0] if condition.problems else None
-
-
 def judged_match(
     match: Match, request: Request, headers: Mapping[str, str], *, user: str | None = None
 ) -> Iterator[JudgedCondition]:
@@ -202,18 +199,6 @@ def _judged_offer(path: str, name: str, request: Request) -> JudgedCondition:
     offered = ", ".join(names) or "none"
     message = f"{path}: the tool {name!r} must be offered; offered: {offered}"
     return _judged(path, name, offered, None if name in names else message)
-
-
-def check_expect(
-    expect: Expect,
-    request: Request,
-    since: Sequence[Message],
-    earlier_calls: Sequence[tuple[str, str]] = (),
-) -> list[str]:
-    """A message for each condition of a turn's `request:` that the request does not meet; as
-    `judged_expectations`."""
-    judged = judged_expectations(expect, request, since, earlier_calls)
-    return [problem for condition in judged for problem in condition.problems]
 
 
 def judged_expectations(

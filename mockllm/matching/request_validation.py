@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from mockllm.core.request import Message, Request
+from mockllm.core.request import Request
 from mockllm.errors import ExpectationError
 from mockllm.matching.call_ids import results_by_id, with_scenario_ids
-from mockllm.matching.conditions import check_expect
+from mockllm.matching.conditions import JudgedCondition, judged_expectations
 from mockllm.matching.history import read_history
 from mockllm.matching.positions import planned_calls
 from mockllm.matching.select import Selection
@@ -20,8 +18,8 @@ def check_expectations(
 ) -> None:
     """Checks a request against the `request` conditions of its turn."""
     assert spec.request is not None
-    expected = expected_of(selection, spec.request, request, protocol)
-    problems = check_expect(expected.conditions, request, expected.since, expected.calls)
+    judged = judged_request(selection, spec.request, request, protocol)
+    problems = [problem for condition in judged for problem in condition.problems]
     if problems:
         raise ExpectationError(
             f"Turn {selection.index + 1} of scenario {selection.scenario.name!r} expects another "
@@ -30,25 +28,10 @@ def check_expectations(
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Expected:
-    """What the `request` conditions of a turn are checked against.
-
-    Args:
-        conditions: with the ids that calls have in the request.
-        since: the messages from the one at which the scenario's conversation begins.
-        calls: of the scenario's earlier turns, as (name, id).
-    """
-
-    conditions: Expect
-    since: tuple[Message, ...]
-    calls: tuple[tuple[str, str], ...]
-
-
-def expected_of(
+def judged_request(
     selection: Selection, conditions: Expect, request: Request, protocol: WireProtocol
-) -> Expected:
-    """What the `request` conditions of the selected turn are checked against."""
+) -> list[JudgedCondition]:
+    """Every condition in the `request` of the selected turn."""
     scenario = selection.scenario
     earlier = [
         planned_calls(scenario, position, protocol.name) or ()
@@ -61,7 +44,7 @@ def expected_of(
         turns = read_history(messages).turns
         before = [call.id for call in turns[-1].calls] if turns else []
     expect = results_by_id(conditions, [id for _, id in calls], before)
-    return Expected(expect, tuple(messages[selection.start :]), tuple(calls))
+    return list(judged_expectations(expect, request, messages[selection.start :], calls))
 
 
 def check_continuation(selection: Selection, request: Request, protocol: WireProtocol) -> None:

@@ -28,7 +28,7 @@ from mockllm.matching.candidates import (
     start_after,
     turns_of_same_request,
 )
-from mockllm.matching.conditions import check_match, judged_user_text, last_user_text, text_holds
+from mockllm.matching.conditions import judged_match, judged_user_text, last_user_text, text_holds
 from mockllm.matching.history import ModelTurn, read_history
 from mockllm.matching.index import SCENARIO_HEADER, ScenarioIndex, named_scenario
 from mockllm.matching.positions import turn_index
@@ -304,15 +304,15 @@ def _near_misses(
         if match is None or match.anything or scenario.route is not None:
             continue
         user = judged_user_text(match, request)
-        results = list(check_match(match, request, headers, user=user))
+        judged = list(judged_match(match, request, headers, user=user))
         if not scenario.plays_over(request.api):
             problem = f"apis: it does not play over {request.api!r}"
         else:
             problem = next(
-                (result for result in results if result is not None),
+                (condition.problems[0] for condition in judged if condition.problems),
                 "its tool calls are not those in the history of this request",
             )
-        failed = sum(result is not None for result in results) / max(1, len(results))
+        failed = sum(not condition.met for condition in judged) / max(1, len(judged))
         expected = letter_pairs(match.user.value) if match.user is not None else set()
         similarity = len(expected & sent) / len(expected) if expected else 0.0
         yield (failed, -similarity, scenario.name), scenario.name, problem

@@ -4,18 +4,19 @@ that would answer it."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
 from mockllm.checking.conversations.judge import verify
 from mockllm.core.request import Request
-from mockllm.core.text import shorten
+from mockllm.core.text import display_json, shorten
 from mockllm.errors import MockLLMError
-from mockllm.matching.conditions import last_user_text
-from mockllm.matching.explained import Condition, scenario_conditions, shown, turn_conditions
+from mockllm.matching.conditions import JudgedCondition, last_user_text
+from mockllm.matching.explained import scenario_conditions
 from mockllm.matching.index import named_scenario, split_model
 from mockllm.matching.positions import turn_at
+from mockllm.matching.request_validation import judged_request
 from mockllm.matching.routes import RouteRequest
 from mockllm.matching.select import Selection, letter_pairs, select
 from mockllm.protocols import PROTOCOLS
@@ -92,7 +93,7 @@ def _unmatched(
         skeleton = request_skeleton(player.served, request, exchange.headers, protocol)
         why = "No scenario can have the name that this request wants, or its calls."
     nearest = [
-        _nearest(scenario, conditions)
+        _nearest(exchange, scenario, conditions)
         for scenario, conditions in _ranked(player, exchange, request, protocol)[:_NEAREST]
     ]
     return {"nearest": nearest, **_skeleton_json(skeleton, why)}
@@ -106,7 +107,7 @@ def _skeleton_json(skeleton: Skeleton | None, why: str) -> dict[str, Any]:
 
 def _ranked(
     player: Player, exchange: Exchange, request: Request, protocol: WireProtocol
-) -> list[tuple[Scenario, list[Condition]]]:
+) -> list[tuple[Scenario, list[JudgedCondition]]]:
     """The scenarios with their conditions, those with the largest share of met ones first, then
     those whose name or text of the user is most similar."""
     named = named_scenario(player.served, request, exchange.headers)
@@ -123,9 +124,7 @@ def _ranked(
         expected = match.user.value if match.user is not None else ""
         likeness = _likeness(scenario.name if named is not None else expected, sent)
         rank = (-_score(conditions), -likeness, scenario.name)
-        ranked.append(
-            (rank, scenario, [_unmasked(condition, exchange.headers) for condition in conditions])
-        )
+        ranked.append((rank, scenario, conditions))
     ranked.sort(key=lambda one: one[0])
     return [(scenario, conditions) for _, scenario, conditions in ranked]
 
@@ -135,22 +134,36 @@ def _likeness(expected: str, sent: set[str]) -> float:
     return len(pairs & sent) / len(pairs) if pairs else 0.0
 
 
-def _score(conditions: Iterable[Condition]) -> float:
+def _score(conditions: Iterable[JudgedCondition]) -> float:
     met = [condition.met for condition in conditions]
     return sum(met) / len(met) if met else 1.0
 
 
-def _unmasked(condition: Condition, headers: Mapping[str, str]) -> Condition:
-    """The condition, with a note where the journal has a mask in place of the header."""
+def _condition_json(condition: JudgedCondition, headers: Mapping[str, str]) -> dict[str, Any]:
+    """A condition, with a note where the journal has a mask in place of the header."""
+    note = shorten("\n".join(condition.problems), 1000)
     name = condition.path.removeprefix("match.headers.").rpartition(".")[0]
-    if condition.met or MASK not in headers.get(name or condition.path[14:], ""):
-        return condition
-    note = "the journal keeps no credentials, so this header is judged without its value"
-    return replace(condition, note=note)
+    if note and MASK in headers.get(name or condition.path[14:], ""):
+        note = "the journal keeps no credentials, so this header is judged without its value"
+    return {
+        "path": condition.path,
+        "met": condition.met,
+        "expected": _value(condition.expected),
+        "actual": _value(condition.actual),
+        "note": note,
+    }
+
+
+def _value(value: object) -> str:
+    text = "" if value is None else display_json(value)
+    return shorten(text, _LONGEST, mark=f"… ({len(text)} characters)")
 
 
 def _nearest(
-    scenario: Scenario, conditions: list[Condition], turn: int | None = None
+    exchange: Exchange,
+    scenario: Scenario,
+    conditions: list[JudgedCondition],
+    turn: int | None = None,
 ) -> dict[str, Any]:
     return {
         "scenario": scenario.name,
@@ -158,7 +171,7 @@ def _nearest(
         "file": scenario.file,
         "line": scenario.line or None,
         "score": round(_score(conditions), 3),
-        "conditions": [asdict(condition) for condition in conditions],
+        "conditions": [_condition_json(condition, exchange.headers) for condition in conditions],
     }
 
 
@@ -182,8 +195,8 @@ def _refused(player: Player, exchange: Exchange) -> dict[str, Any] | None:
             selection = chosen
     except MockLLMError:  # it continues an answer that only its session knows
         pass
-    conditions = turn_conditions(selection, spec, request, protocol)
-    return _nearest(scenario, conditions, exchange.turn)
+    conditions = judged_request(selection, spec.request, request, protocol)
+    return _nearest(exchange, scenario, conditions, exchange.turn)
 
 
 # Routes
@@ -195,7 +208,7 @@ def _route(player: Player, exchange: Exchange) -> dict[str, Any]:
         exchange.received.method, parts.path, parts.query, exchange.headers, exchange.body
     )
     nearest = [
-        _nearest(scenario, list(map(shown, conditions)))
+        _nearest(exchange, scenario, conditions)
         for scenario, conditions in player.routes.index.judged(request)
     ]
     nearest.sort(key=lambda one: -one["score"])

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from mockllm.core.request import OfferedTool, Request
 from mockllm.core.text import display
 from mockllm.errors import NoMatchError, UsageError
-from mockllm.matching.conditions import check_match, last_user_text
+from mockllm.matching.conditions import judged_match, last_user_text
 from mockllm.matching.index import SCENARIO_HEADER, named_scenario
 from mockllm.matching.select import nearest_scenarios
 from mockllm.replay.auto.schema_references import UnsatisfiableError
@@ -156,7 +156,7 @@ def _holds(scenario: Scenario, request: Request, headers: Mapping[str, str]) -> 
         message.text for message in request.messages if message.role == "user" and message.text
     }
     return any(
-        all(problem is None for problem in check_match(scenario.match, request, headers, user=user))
+        all(one.met for one in judged_match(scenario.match, request, headers, user=user))
         for user in users or {""}
     )
 

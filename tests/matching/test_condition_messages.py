@@ -8,10 +8,10 @@ import pytest
 
 from mockllm.core.request import Message, OfferedTool, Request
 from mockllm.matching.conditions import (
-    check_expect,
-    check_match,
     check_partial,
     check_text,
+    judged_expectations,
+    judged_match,
     last_user_text,
     model_holds,
     text_holds,
@@ -95,6 +95,16 @@ def test_the_last_user_message() -> None:
     assert last_user_text(Request("chat", "m", {}, messages=messages[2:])) == ""
 
 
+def check_match(*args: Any, **options: Any) -> list[str | None]:
+    """The message for each condition of a `match`, None where it holds."""
+    return [next(iter(one.problems), None) for one in judged_match(*args, **options)]
+
+
+def check_expect(*args: Any) -> list[str]:
+    """All messages for the conditions of a turn's `request`."""
+    return [problem for one in judged_expectations(*args) for problem in one.problems]
+
+
 def match_of(text: str) -> Match:
     (scenario,) = loads(f"scenario: a\nmatch: {text}\nturns: [{{reply: {{text: x}}}}]")
     assert scenario.match is not None
@@ -149,7 +159,7 @@ def test_the_user_message_that_is_checked() -> None:
     """The caller gives the message, or None where it has checked the condition itself."""
     request = Request("chat", "m", {}, messages=(Message("user", "hello"),))
     match = match_of("{user: hello}")
-    assert list(check_match(match, request, {}, user="hello")) == [None]
+    assert check_match(match, request, {}, user="hello") == [None]
     assert list(check_match(match, request, {})) == []
     assert list(check_match(match, request, {}, user="bye")) == [
         "match.user: the last user message must contain 'hello', got 'bye'"

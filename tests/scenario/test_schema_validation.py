@@ -11,7 +11,7 @@ from jsonschema import Draft202012Validator
 
 from mockllm.core.later import NotDoneError, deferring
 from mockllm.core.request import Request
-from mockllm.matching.conditions import check_expect
+from mockllm.matching.conditions import judged_expectations
 from mockllm.scenario.model import Expect
 from mockllm.scenario.schema_validation import SchemaGaveUpError, Steps, Validator, schema_flaw
 
@@ -57,17 +57,21 @@ def test_steps_are_counted_where_they_are_given() -> None:
         validator.errors(list(range(200)), 1, Steps(100))
 
 
+def problems_of(expect: Expect, request: Request) -> list[tuple[str, ...]]:
+    return [condition.problems for condition in judged_expectations(expect, request, ())]
+
+
 def test_a_large_body_is_validated_in_a_thread() -> None:
     """So that no stream waits for it; small ones are validated at once."""
     expect = Expect(schema={"properties": {"a": {"type": "integer"}}})
     small = Request("chat", "m", {"a": "x"})
     large = Request("chat", "m", {"a": "x" * 100_000})
     with deferring({}):
-        (problem,) = check_expect(expect, small, ())
+        ((problem,),) = problems_of(expect, small)
         assert problem == "request.schema: $.a: 'x' is not of type 'integer'"
         with pytest.raises(NotDoneError) as missing:
-            check_expect(expect, large, ())
+            problems_of(expect, large)
     errors = missing.value.read()
     with deferring({missing.value.key: lambda: errors}):
-        (problem,) = check_expect(expect, large, ())
+        ((problem,),) = problems_of(expect, large)
     assert problem.startswith("request.schema: $.a: 'xxx")

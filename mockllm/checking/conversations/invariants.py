@@ -26,7 +26,7 @@ from mockllm.checking.conversations.violations import (
 from mockllm.core.target import NO_TARGET, Target
 from mockllm.errors import RequestError
 from mockllm.matching.call_ids import with_scenario_ids
-from mockllm.matching.conditions import check_expect
+from mockllm.matching.conditions import judged_expectations
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.accepted_upstream import accepted_request
 from mockllm.replay.body import parse_object
@@ -66,7 +66,8 @@ def _failure_reported(record: JudgedSession) -> Violations:
         messages = step.request.messages
         if expected is not None:
             messages = with_scenario_ids(step.request, *expected)
-        for problem in check_expect(expect, step.request, messages, calls):
+        judged = judged_expectations(expect, step.request, messages, calls)
+        for problem in (problem for condition in judged for problem in condition.problems):
             reason = problem.removeprefix("request.results: ")
             message = f"{reason}; a client answers a call that failed with the error of its tool"
             yield violation("failure-reported", trip, message)

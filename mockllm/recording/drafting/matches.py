@@ -14,7 +14,7 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from mockllm.core.request import Request
-from mockllm.matching.conditions import check_match, check_partial
+from mockllm.matching.conditions import check_partial, judged_match
 from mockllm.protocols import PROTOCOLS
 from mockllm.recording.drafting.conversations import Conversation
 from mockllm.redaction.placeholders import wildcards
@@ -243,8 +243,7 @@ def _holds(scenario: Scenario, request: Request | None) -> bool:
     assert scenario.match is not None
     if not scenario.plays_over(request.api):
         return False
-    found = check_match(scenario.match, request, {})
-    return all(problem is None for problem in found)
+    return all(condition.met for condition in judged_match(scenario.match, request, {}))
 
 
 _MOST_FIELDS = 3
