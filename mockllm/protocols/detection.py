@@ -7,7 +7,6 @@ compared. Pure.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -117,13 +116,8 @@ def _values(body: bytes) -> Iterator[dict[str, Any]]:
         texts = [frame.data or "" for frame in decode(body)[:_MOST_VALUES]]
     except StreamFormatError:
         texts = []
-    for text in texts or [body.decode("utf-8", "replace")]:
-        try:
-            value = json.loads(text)
-        except (ValueError, RecursionError):
-            continue
-        if isinstance(value, dict):
-            yield value
+    objects = map(json_object, texts or [body.decode("utf-8", "replace")])
+    yield from (value for value in objects if value is not None)
 
 
 def model_of(request: Mapping[str, Any] | None, body: bytes) -> str:

@@ -24,6 +24,7 @@ from mockllm.core.turn import Opaque, Turn
 from mockllm.errors import MockLLMError
 from mockllm.protocols.base import WireProtocol, dumps
 from mockllm.protocols.records import Normalisation, ObjectPlace
+from mockllm.protocols.values import json_object
 
 Json = dict[str, Any]
 Extra = Mapping[str, Json]
@@ -62,11 +63,8 @@ def with_extra(
 
 
 def _with_fields(protocol: WireProtocol, frame: Frame, extra: Extra) -> Frame:
-    if frame.data is None or frame.data[:1] != "{":
-        return frame
-    try:
-        value = json.loads(frame.data)
-    except ValueError:  # a frame of the scenario may be broken on purpose
+    value = json_object(frame.data)
+    if value is None:  # a frame of the scenario may be broken on purpose
         return frame
     _merge_places(protocol, value, extra, streamed=True)
     return replace(frame, data=dumps(value))

@@ -22,7 +22,7 @@ from mockllm.core.frame import Frame
 from mockllm.core.timeline import fold
 from mockllm.core.turn import Turn
 from mockllm.protocols.ag_ui import API
-from mockllm.protocols.ag_ui.objects import json_object, read_usage
+from mockllm.protocols.ag_ui.objects import event_in, read_usage
 from mockllm.protocols.base import dumps
 from mockllm.protocols.service import no_body
 from mockllm.protocols.values import string
@@ -113,7 +113,7 @@ class Decoder:
 
     def decode(self, frame: Frame) -> list[ev.Event]:
         """The events of a frame; `Raw` for a frame without a neutral form."""
-        value = json_object(frame)
+        value = event_in(frame)
         if value is None:
             return [self._raw(frame)]
         events = _HANDLERS.get(value["type"], _unknown)(self._assembly, value)

@@ -19,8 +19,8 @@ from mockllm.protocols.ag_ui import API
 from mockllm.protocols.ag_ui.objects import (
     ENDINGS,
     Options,
+    event_in,
     frame_of,
-    json_object,
     message_prefix,
     write_usage,
 )
@@ -132,7 +132,7 @@ class Encoder:
         return [frame_of("TEXT_MESSAGE_END", messageId=id)]
 
     def _raw(self, frame: Frame) -> list[Frame]:
-        type = string((json_object(frame) or {}).get("type"))
+        type = string((event_in(frame) or {}).get("type"))
         if type in ENDINGS:
             self._over = True
         elif type == "RUN_STARTED":
@@ -159,4 +159,4 @@ def encode_body(turn: Turn, reply: Reply) -> dict[str, Any]:
     This form is mockllm's own, for reading and comparing: AG-UI always streams."""
     encoder = Encoder(turn, reply)
     frames = (frame for timed in expand(turn) for frame in encoder.encode(timed.event))
-    return {"events": [value for value in map(json_object, frames) if value is not None]}
+    return {"events": [value for value in map(event_in, frames) if value is not None]}

@@ -5,7 +5,6 @@ https://docs.ag-ui.com/concepts/events
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from typing import Any
 from mockllm.core.events import Usage
 from mockllm.core.frame import Frame
 from mockllm.protocols.base import Reply, derive, dumps
+from mockllm.protocols.values import json_object
 
 ENDINGS = frozenset({"RUN_FINISHED", "RUN_ERROR"})
 """The events that end a run."""
@@ -53,13 +53,10 @@ def frame_of(type: str, **fields: Any) -> Frame:
     return Frame(dumps(event_of(type, **fields)))
 
 
-def json_object(frame: Frame) -> dict[str, Any] | None:
+def event_in(frame: Frame) -> dict[str, Any] | None:
     """The event in a frame; None where it holds none."""
-    try:
-        value = json.loads(frame.data or "")
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict) and isinstance(value.get("type"), str) else None
+    value = json_object(frame.data)
+    return value if value is not None and isinstance(value.get("type"), str) else None
 
 
 def write_usage(usage: Usage | None, model: str) -> list[dict[str, Any]] | None:

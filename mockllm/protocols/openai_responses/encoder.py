@@ -60,14 +60,14 @@ def _part_type(part: Part) -> PartType | None:
 class _Citing:
     def __init__(self, text: Text) -> None:
         values = annotations_of(text)
-        self._left = list(zip(ends(values, text.text), enumerate(values), strict=True))
+        self._later = list(zip(ends(values, text.text), enumerate(values), strict=True))
         self._length = 0
 
     def add(self, fragment: str) -> list[tuple[int, dict[str, Any]]]:
         """The annotations, with their numbers, that are due after this fragment."""
         self._length += len(fragment)
-        due = [numbered for end, numbered in self._left if end <= self._length]
-        del self._left[: len(due)]
+        due = [numbered for end, numbered in self._later if end <= self._length]
+        del self._later[: len(due)]
         return due
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 from mockllm.core.turn import ServerTool
 from mockllm.protocols.base import dumps
-from mockllm.protocols.values import mapping, string
+from mockllm.protocols.values import json_object, mapping, string
 
 # Code as JSON text
 
@@ -66,35 +66,31 @@ def code_of(fragments: Sequence[str]) -> str | None:
 
 
 def _code_in(text: str) -> str:
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return text
-    code = value.get("code") if isinstance(value, dict) else None
+    code = (json_object(text) or {}).get("code")
     return code.encode("utf-8", "replace").decode() if isinstance(code, str) else text
 
 
 class _Reading:
     def __init__(self) -> None:
         self.begun = False
-        self._left = ""
-        self._over = False
+        self._unread = ""
+        self._ended = False
 
     def add(self, fragment: str) -> str:
         """The code that this fragment completes."""
-        if self._over:
+        if self._ended:
             return ""
-        self._left += fragment
+        self._unread += fragment
         if not self.begun:
-            if not self._left.startswith(_BEGIN):
+            if not self._unread.startswith(_BEGIN):
                 return ""
             self.begun = True
-            self._left = self._left.removeprefix(_BEGIN)
-        match = _TOKENS.match(self._left)
+            self._unread = self._unread.removeprefix(_BEGIN)
+        match = _TOKENS.match(self._unread)
         whole = match[0] if match else ""
-        self._left = self._left[len(whole) :]
+        self._unread = self._unread[len(whole) :]
         # The end of the string, or no JSON: neither is code.
-        self._over = self._left[:1] == '"' or len(self._left) > len(r"\ud83d\ude0")
+        self._ended = self._unread[:1] == '"' or len(self._unread) > len(r"\ud83d\ude0")
         code: str = json.loads(f'"{whole}"', strict=False)
         return code
 
