@@ -6,9 +6,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from mockllm.checking.cuts import CutAnswer, CutReport, CutRow, Prefix, cut_cases
+from mockllm.checking.cases.case import Case
+from mockllm.checking.cuts import CutAnswer, CutReport, CutRow
 from mockllm.checking.cuts.judging import NO_PLACE
-from mockllm.checking.cuts.prefixes import Level
 from mockllm.checking.cuts.report import Fooled, prefix_lines
 from mockllm.conformance.attachments.adapter_frames import AdapterFrames
 from mockllm.conformance.attachments.messages import Answer
@@ -20,18 +20,16 @@ from mockllm.conformance.results import CaseResult, Results, Stream, Verdict
 
 
 def cut_answers(
-    runner: Runner, found: Sequence[Prefix], level: Level, command: Sequence[str]
-) -> Iterator[tuple[Prefix, CutAnswer]]:
+    runner: Runner, cases: Sequence[Case], command: Sequence[str]
+) -> Iterator[tuple[Case, CutAnswer]]:
     """What a client does with prefixes, in their order.
 
     Args:
         command: of the runner; an exception that its file raised is not the client's.
     """
     frames = AdapterFrames(runner.hello.client.adapter, command)
-    unsupported = runner.hello.unsupported
-    answers = runner.each(cut_cases(found, level))
-    for prefix, (_, answer) in zip(found, answers, strict=True):
-        yield prefix, _cut_answer(answer, frames, unsupported)
+    for case, answer in runner.each(cases):
+        yield case, _cut_answer(answer, frames, runner.hello.unsupported)
 
 
 def _cut_answer(answer: Answer, frames: AdapterFrames, unsupported: frozenset[str]) -> CutAnswer:
@@ -75,10 +73,10 @@ def _mistakes(row: CutRow, fooled: Fooled, level: str) -> tuple[str, ...]:
 
 
 def _shown(fooled: Fooled) -> dict[str, Any]:
-    prefix, answer = fooled.prefix, fooled.answer
+    cut, answer = fooled.cut, fooled.answer
     return {
         "actual": json_value(as_json(answer.outcome, answer.absent)),
-        "stream": Stream(prefix.chunks, (), prefix.case.answer.headers, _ENDINGS[prefix.ending]),
+        "stream": Stream(cut.chunks, (), cut.whole.answer.headers, _ENDINGS[cut.ending]),
     }
 
 

@@ -6,7 +6,7 @@ import marshal
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import cycle
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from mockllm.checking.cases.variation import PLAIN, Variation
 from mockllm.checking.outcome import Outcome
@@ -109,6 +109,7 @@ class Case:
         body: the same answer, not streamed, as a JSON value; None if it has no such form.
         tolerated: other outcomes that are acceptable, however calls with malformed arguments
             are dealt with under the client's policy.
+        cut: where the stream breaks off; None where it does not.
     """
 
     name: str
@@ -130,6 +131,7 @@ class Case:
     body: Any = field(default=None, repr=False)
     tolerated: tuple[Outcome, ...] = ()
     tolerated_because: tuple[str, ...] = ()
+    cut: Cut | None = field(default=None, repr=False)
 
     @property
     def payloads(self) -> tuple[Payload, ...] | None:
@@ -156,6 +158,62 @@ class Case:
         Without sizes, the chunks are those of the case.
         """
         return iter(self.chunks) if not sizes else recut(self.chunks, sizes)
+
+
+Ending = Literal["orderly", "close"]
+Place = Literal[
+    "before-first-event",
+    "between-events",
+    "inside-event",
+    "inside-character",
+    "before-blank-line",
+    "whole",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Where a stream breaks off, and what came before.
+
+    Args:
+        whole: the case whose stream it is.
+        size: the bytes that came.
+        place: where it is cut; `whole` if it is not.
+        events: how many came as a whole.
+        content_complete: whether the whole content of the answer came, with its finish reason.
+        begun: how many calls have begun.
+        ended: of each call whose end was sent, name and arguments, as `call_key` has them.
+        last_event: the data of the last event that came as a whole; "" if none did.
+        rest: the bytes behind it.
+        ending: over HTTP, how the answer ends: `orderly`, with the last HTTP chunk, or `close`.
+    """
+
+    whole: Case
+    size: int
+    place: Place
+    events: int = 0
+    content_complete: bool = False
+    begun: int = 0
+    ended: tuple[str, ...] = ()
+    last_event: str = ""
+    rest: bytes = b""
+    ending: Ending = "orderly"
+
+    @property
+    def chunks(self) -> tuple[bytes, ...]:
+        """The bytes that came, cut as the server sends them."""
+        found: list[bytes] = []
+        left = self.size
+        for chunk in self.whole.chunks:
+            found += [chunk[:left]] if left > 0 else []
+            left -= len(chunk)
+        return tuple(found)
+
+    @property
+    def name(self) -> str:
+        """The cut in one word, such as `chat/cut-call@385`: the number of bytes follows `@`."""
+        ending = "+close" if self.ending == "close" else ""
+        return f"{self.whole.api}/{self.whole.scenario.name}@{self.size}{ending}"
 
 
 def recut(chunks: Iterable[bytes], sizes: Iterable[int]) -> Iterator[bytes]:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from mockllm.checking.cuts.examine import check_cuts, examine_cuts
 from mockllm.checking.cuts.judging import CutAnswer
-from mockllm.checking.cuts.prefixes import PLACES, Prefix, cut_cases, prefixes
+from mockllm.checking.cuts.prefixes import PLACES, prefixes
 from mockllm.checking.cuts.report import CutReport, CutRow, cut_report, cut_text
 from mockllm.checking.rules import CUT_RULES
 
@@ -26,9 +26,7 @@ __all__ = [
     "CutAnswer",
     "CutReport",
     "CutRow",
-    "Prefix",
     "check_cuts",
-    "cut_cases",
     "cut_report",
     "cut_text",
     "examine_cuts",

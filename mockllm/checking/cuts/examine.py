@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+from functools import cache
 from typing import Any, cast
 
 from mockllm.checking.cases.case import Case
+from mockllm.checking.cases.compiled import own
 from mockllm.checking.cuts.judging import CutAnswer
-from mockllm.checking.cuts.prefixes import Level, Prefix, prefix_at, prefixes
+from mockllm.checking.cuts.prefixes import Level, prefix_at, prefixes
 from mockllm.checking.cuts.report import CutReport, cut_report, cut_text
 from mockllm.checking.cuts.samples import kit_samples_of, samples_of
-from mockllm.checking.judging.running import Factory, drive, new_probe
+from mockllm.checking.judging.running import Factory, drive, feed_arguments, new_probe
+from mockllm.checking.judging.running import Level as ProbeLevel
 from mockllm.checking.outcome import Call, Outcome
 from mockllm.checking.probes import Delta
 from mockllm.checking.reports.check import Scenarios, scenarios_of
 from mockllm.errors import UsageError
 from mockllm.protocols import PROTOCOLS
-from mockllm.protocols.base import WireProtocol
 from mockllm.scenario.model import Api
 
 
@@ -24,7 +26,7 @@ def check_cuts(
     client: Factory,
     *,
     api: Api,
-    level: Level = "payloads",
+    level: ProbeLevel = "payloads",
     scenarios: Scenarios = (),
 ) -> CutReport:
     """Cuts streams at every place that matters; the report, if the client reports each cut.
@@ -50,7 +52,7 @@ def examine_cuts(
     client: Factory,
     *,
     api: Api,
-    level: Level = "payloads",
+    level: ProbeLevel = "payloads",
     scenarios: Scenarios = (),
 ) -> CutReport:
     """The same as `check_cuts`, but returns every report."""
@@ -58,7 +60,7 @@ def examine_cuts(
     return cut_report(api, level, ((cut, answer_to(client, cut, level)) for cut in found))
 
 
-def planned(api: Api, level: Level, scenarios: Scenarios = ()) -> Iterator[Prefix]:
+def planned(api: Api, level: Level, scenarios: Scenarios = ()) -> Iterator[Case]:
     """The prefixes of all samples, for each of them after the whole stream."""
     if api not in PROTOCOLS:
         raise UsageError(f"there is no API {api!r}; there are: {', '.join(PROTOCOLS)}")
@@ -67,28 +69,22 @@ def planned(api: Api, level: Level, scenarios: Scenarios = ()) -> Iterator[Prefi
         yield from _of(case, level)
 
 
-_made: dict[tuple[Api, Level], tuple[WireProtocol, tuple[Prefix, ...]]] = {}
-
-
-def _of_kit(api: Api, level: Level) -> tuple[Prefix, ...]:
+@cache
+def _of_kit(api: Api, level: Level) -> tuple[Case, ...]:
     """The prefixes of the kit's samples, made once: several tests of a project need them."""
-    known = _made.get((api, level))
-    if known is None or known[0] is not PROTOCOLS[api]:
-        found = tuple(cut for case in kit_samples_of(api) for cut in _of(case, level))
-        known = _made[api, level] = PROTOCOLS[api], found
-    return known[1]
+    return tuple(cut for case in kit_samples_of(api) for cut in _of(case, level))
 
 
-def _of(case: Case, level: Level) -> Iterator[Prefix]:
+def _of(case: Case, level: Level) -> Iterator[Case]:
     if level == "bytes" or case.events is not None:
-        yield prefix_at(case, sum(map(len, case.chunks)))
+        yield prefix_at(case, sum(map(len, case.chunks)), level)
         yield from prefixes(case, level)
 
 
-def answer_to(client: Factory, prefix: Prefix, level: Level) -> CutAnswer:
+def answer_to(client: Factory, case: Case, level: ProbeLevel) -> CutAnswer:
     """What a client does with a prefix: an exception is an error that it reports."""
-    probe = _Recording(new_probe(client, prefix.case))
-    outcome = drive(cast("Any", probe), _feeds(prefix, level))
+    probe = _Recording(new_probe(client, case))
+    outcome = drive(cast("Any", probe), feed_arguments(own(case), level))
     return CutAnswer(outcome, tuple(probe.handed_on))
 
 
@@ -112,11 +108,3 @@ class _Recording:
 
     def outcome(self) -> Any:
         return self._probe.outcome()
-
-
-def _feeds(prefix: Prefix, level: Level) -> Iterable[tuple[Any, ...]]:
-    if level == "bytes":
-        return [(chunk,) for chunk in prefix.chunks]
-    assert prefix.case.events is not None, f"{prefix.case.name} shows at the level of bytes only"
-    decoded = prefix.case.events.copy().decoded
-    return decoded if prefix.place == "whole" else decoded[: prefix.events]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mockllm.checking.cuts.prefixes import Prefix
+from mockllm.checking.cases.case import Case, Cut
 from mockllm.checking.cuts.samples import is_malformed
 from mockllm.checking.judging.difference import (
     call_key,
@@ -47,12 +47,12 @@ class CutAnswer:
         return replace(self, outcome=received(self.outcome)[0])
 
 
-def applies(rule: str, prefix: Prefix) -> bool:
+def applies(rule: str, cut: Cut) -> bool:
     """Whether a rule says anything about a prefix: the one on calls needs one that has begun."""
-    return rule == "cut-reported" or prefix.begun > 0
+    return rule == "cut-reported" or cut.begun > 0
 
 
-def judge_cut(rule: str, prefix: Prefix, answer: CutAnswer, whole: CutAnswer | None = None) -> str:
+def judge_cut(rule: str, cut: Cut, answer: CutAnswer, whole: CutAnswer | None = None) -> str:
     """What is wrong with the answer to a prefix under a rule, as a sentence; "" if nothing is.
 
     A prefix with the whole content is never wrong.
@@ -61,17 +61,17 @@ def judge_cut(rule: str, prefix: Prefix, answer: CutAnswer, whole: CutAnswer | N
         whole: what the client does with the whole stream; what it reads differently there, such as
             reasoning as text, says nothing about cuts.
     """
-    if prefix.content_complete or not applies(rule, prefix):
+    if cut.content_complete or not applies(rule, cut):
         return ""
     answer = answer.normalised
     if rule == "cut-reported":
-        found = _unreported(prefix, answer, "" if whole is None else whole.normalised.outcome.text)
+        found = _unreported(cut, answer, "" if whole is None else whole.normalised.outcome.text)
     else:
-        found = _handed_on(prefix, answer)
+        found = _handed_on(cut, answer)
     return printable("; ".join(found))
 
 
-def why_not_judged(rule: str, whole: Prefix, answer: CutAnswer) -> str:
+def why_not_judged(rule: str, whole: Case, answer: CutAnswer) -> str:
     """Why a sample cannot be judged for a client, from what the client does with the whole stream;
     "" if it can.
 
@@ -83,13 +83,13 @@ def why_not_judged(rule: str, whole: Prefix, answer: CutAnswer) -> str:
         return NO_PLACE
     answer = answer.normalised
     # Malformed arguments may be reported, left out or kept: that is a matter of the policy.
-    malformed = is_malformed(whole.case)
+    malformed = is_malformed(whole)
     failed = next((error for error in answer.outcome.errors if error.crash or not malformed), None)
     if failed is not None:
         return f"the client fails at the whole stream, too: {printable(failed.message)}"
     if malformed or rule == "cut-reported":
         return ""
-    wanted = Counter(map(_key, whole.case.expected.tool_calls))
+    wanted = Counter(map(_key, whole.expected.tool_calls))
     if wanted != Counter(map(_key, _all_calls(answer))):
         return "the client does not hand on the calls of the whole stream as they were sent"
     return ""
@@ -98,7 +98,7 @@ def why_not_judged(rule: str, whole: Prefix, answer: CutAnswer) -> str:
 # cut-reported
 
 
-def _unreported(prefix: Prefix, answer: CutAnswer, whole_text: Any) -> Iterator[str]:
+def _unreported(cut: Cut, answer: CutAnswer, whole_text: Any) -> Iterator[str]:
     outcome = answer.outcome
     reported = answer.outcome.partial or any(not error.crash for error in outcome.errors)
     if not reported and not outcome.errors:
@@ -107,10 +107,10 @@ def _unreported(prefix: Prefix, answer: CutAnswer, whole_text: Any) -> Iterator[
         crash = outcome.errors[0]
         place = f" ({crash.raised})" if crash.raised else ""
         yield f"the client breaks instead of reporting the cut: {crash.message}{place}"
-    elif outcome.finish in _complete_finishes(prefix.case.api):
+    elif outcome.finish in _complete_finishes(cut.whole.api):
         yield f"finish is {format_value(outcome.finish)}, although none was sent"
     if "text" not in answer.absent:
-        yield from _invented_text(prefix, outcome.text, whole_text)
+        yield from _invented_text(cut, outcome.text, whole_text)
 
 
 _COMPLETE = ("stop", "tool_calls")
@@ -122,9 +122,9 @@ def _complete_finishes(api: str) -> set[str]:
     return {*_COMPLETE, *(one for name in _COMPLETE for one in values.get(name, ()))}
 
 
-def _invented_text(prefix: Prefix, have: Any, whole_text: Any) -> Iterator[str]:
+def _invented_text(cut: Cut, have: Any, whole_text: Any) -> Iterator[str]:
     """Characters that the whole text does not have, such as U+FFFD for half of one."""
-    texts = (prefix.case.expected.text, whole_text)
+    texts = (cut.whole.expected.text, whole_text)
     known = {character for text in texts if isinstance(text, str) for character in text}
     if isinstance(have, str) and set(have) - known:
         strange = "".join(sorted(set(have) - known))
@@ -134,12 +134,12 @@ def _invented_text(prefix: Prefix, have: Any, whole_text: Any) -> Iterator[str]:
 # cut-call-not-executed
 
 
-def _handed_on(prefix: Prefix, answer: CutAnswer) -> Iterator[str]:
+def _handed_on(cut: Cut, answer: CutAnswer) -> Iterator[str]:
     if "tool_calls" in answer.absent:
         return
     # Malformed arguments may be read in any way, once their call has ended.
-    by_name = is_malformed(prefix.case)
-    ended = Counter(key.partition(" ")[0] if by_name else key for key in prefix.ended)
+    by_name = is_malformed(cut.whole)
+    ended = Counter(key.partition(" ")[0] if by_name else key for key in cut.ended)
     for call in _all_calls(answer):
         key = str(call.name) if by_name else _key(call)
         if ended[key] > 0:

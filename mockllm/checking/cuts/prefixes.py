@@ -13,30 +13,21 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Literal
 
-from mockllm.checking.cases.case import Case, Events
+from mockllm.checking.cases.case import Case, Cut, Ending, Events, Place
 from mockllm.checking.cases.expected import strings_in
 from mockllm.checking.judging.difference import call_key, comparable
 from mockllm.checking.outcome import Call
 from mockllm.core.events import PartEnd, ToolArgs, ToolStart
 from mockllm.faults.events import SeenEvent, seen_events
 from mockllm.protocols import PROTOCOLS
+from mockllm.quirks.prose import Right
 from mockllm.scenario.fault_model import Fault
 from mockllm.scenario.fault_model import Place as FaultPlace
 
 Level = Literal["payloads", "bytes", "http"]
-Ending = Literal["orderly", "close"]
-Place = Literal[
-    "before-first-event",
-    "between-events",
-    "inside-event",
-    "inside-character",
-    "before-blank-line",
-    "whole",
-]
-
 PLACES: Mapping[str, str] = {
     "before-first-event": "nothing came",
     "between-events": "after the blank line of an event",
@@ -47,44 +38,7 @@ PLACES: Mapping[str, str] = {
 """Where streams are cut; at the level of payloads only before the first event and between two."""
 
 
-@dataclass(frozen=True, slots=True)
-class Prefix:
-    """The beginning of a stream, as far as it came.
-
-    Args:
-        size: the bytes that came.
-        place: where it is cut; `whole` if it is not.
-        content_complete: whether the whole content of the answer came, with its finish reason.
-        ended: of each call whose end was sent, name and arguments, as `call_key` has them.
-        last_event: the data of the last event that came as a whole; "" if none did.
-        rest: the bytes behind it.
-        ending: over HTTP, how the answer ends: `orderly`, with the last HTTP chunk, or `close`.
-    """
-
-    case: Case
-    size: int
-    place: Place
-    events: int = 0
-    content_complete: bool = False
-    begun: int = 0
-    ended: tuple[str, ...] = ()
-    last_event: str = ""
-    rest: bytes = b""
-    ending: Ending = "orderly"
-
-    @property
-    def chunks(self) -> tuple[bytes, ...]:
-        """The bytes, cut as the server sends them."""
-        return _cut(self.case.chunks, self.size)
-
-    @property
-    def name(self) -> str:
-        """The prefix in one word, such as `chat/cut-call@385`: the number of bytes follows `@`."""
-        ending = "+close" if self.ending == "close" else ""
-        return f"{self.case.api}/{self.case.scenario.name}@{self.size}{ending}"
-
-
-def prefixes(case: Case, level: Level = "bytes") -> list[Prefix]:
+def prefixes(case: Case, level: Level = "bytes") -> list[Case]:
     """The prefixes of a stream which a client has to report as cut, the shortest first.
 
     Args:
@@ -97,30 +51,31 @@ def prefixes(case: Case, level: Level = "bytes") -> list[Prefix]:
         sizes = seen.places()
     else:
         sizes = seen.event_ends() | (seen.middles() if level == "http" else {})
-    found = [seen.prefix(size, place) for size, place in sorted(sizes.items())]
+    cuts = [seen.cut(size, place) for size, place in sorted(sizes.items())]
     endings: tuple[Ending, ...] = ("orderly", "close") if level == "http" else ("orderly",)
     return [
-        replace(one, ending=ending)
-        for one in found
-        if not one.content_complete
+        _cut_case(replace(cut, ending=ending), level)
+        for cut in cuts
+        if not cut.content_complete
         for ending in endings
     ]
 
 
-def prefix_at(case: Case, size: int) -> Prefix:
+def prefix_at(case: Case, size: int, level: Level = "bytes") -> Case:
     """The prefix of so many bytes, wherever that is."""
-    return prefixes_at(case, [size])[0]
+    return prefixes_at(case, [size], level)[0]
 
 
-def prefixes_at(case: Case, sizes: Iterable[int]) -> list[Prefix]:
+def prefixes_at(case: Case, sizes: Iterable[int], level: Level = "bytes") -> list[Case]:
     """The prefixes of so many bytes each."""
     seen = _Seen(case)
-    return [seen.prefix(size, seen.place(size)) for size in sizes]
+    return [_cut_case(seen.cut(size, seen.place(size)), level) for size in sizes]
 
 
-def cut_cases(found: Sequence[Prefix], level: Level) -> list[Case]:
-    """The prefixes as cases, which runners can be given."""
-    return [_faulty(prefix) if level == "http" else _case(prefix) for prefix in found]
+def cut_of(case: Case) -> Cut:
+    """Where the stream of a prefix breaks off."""
+    assert case.cut is not None, f"{case.name} is no prefix"
+    return case.cut
 
 
 class _Seen:
@@ -181,15 +136,15 @@ class _Seen:
                 return "inside-character" if continued else "inside-event"
         return "between-events"
 
-    def prefix(self, size: int, place: Place) -> Prefix:
-        """The prefix of so many bytes."""
+    def cut(self, size: int, place: Place) -> Cut:
+        """The cut after so many bytes."""
         dispatched = [event for event in self._events if event.end <= size]
         count = sum(at <= size for at in self._whole_at)
         received = self._events[:count]
         begun, ended = self._calls[count]
         last = dispatched[-1] if dispatched else None
-        return Prefix(
-            case=self._case,
+        return Cut(
+            whole=self._case,
             size=size,
             place=place,
             events=len(dispatched),
@@ -259,59 +214,44 @@ def _json(data: str) -> Any:
 # Cases
 
 
-def _case(prefix: Prefix) -> Case:
-    """The prefix as a case."""
-    whole = prefix.case
-    chunks = prefix.chunks
-    answer = replace(whole.answer, data=chunks, times=(0,) * len(chunks), size=prefix.size)
+def _cut_case(cut: Cut, level: Level) -> Case:
+    """A prefix as a case; over HTTP the whole stream, with a fault that the server plays."""
+    whole = cut.whole
+    if level == "http" and cut.place == "whole":
+        return replace(whole, name=cut.name, cut=cut)
+    name = cut.name.partition("/")[2]
+    reaction: Right = "same" if cut.place == "whole" else "error"
+    if level == "http":
+        fault = Fault("cut", _fault_place(cut), (("end", cut.ending),))
+        turns = (replace(whole.scenario.turns[0], fault=(fault,)),)
+        scenario = replace(whole.scenario, name=name, turns=turns)
+        return replace(whole, name=cut.name, scenario=scenario, reaction=reaction, cut=cut)
+    chunks = cut.chunks
     return replace(
         whole,
-        name=prefix.name,
-        scenario=replace(whole.scenario, name=prefix.name.partition("/")[2]),
-        answer=answer,
-        events=_events(prefix),
-        reaction="same" if prefix.place == "whole" else "error",
+        name=cut.name,
+        scenario=replace(whole.scenario, name=name),
+        answer=replace(whole.answer, data=chunks, times=(0,) * len(chunks), size=cut.size),
+        events=_events(cut),
+        reaction=reaction,
         body=None,
+        cut=cut,
     )
 
 
-def _faulty(prefix: Prefix) -> Case:
-    """The whole stream with a fault that the server plays."""
-    whole = prefix.case
-    if prefix.place == "whole":
-        return replace(whole, name=prefix.name)
-    scenario = whole.scenario
-    if not prefix.size:
-        place = FaultPlace("before", name="first")
-    elif prefix.place == "between-events":
-        place = FaultPlace("events", prefix.events)
-    else:
-        place = FaultPlace("in event", prefix.events + 1)
-    turn = replace(scenario.turns[0], fault=(Fault("cut", place, (("end", prefix.ending),)),))
-    name = prefix.name.partition("/")[2]
-    return replace(
-        whole,
-        name=prefix.name,
-        scenario=replace(scenario, name=name, turns=(turn,)),
-        reaction="error",
-    )
+def _fault_place(cut: Cut) -> FaultPlace:
+    if not cut.size:
+        return FaultPlace("before", name="first")
+    if cut.place == "between-events":
+        return FaultPlace("events", cut.events)
+    return FaultPlace("in event", cut.events + 1)
 
 
-def _events(prefix: Prefix) -> Events | None:
+def _events(cut: Cut) -> Events | None:
     """The decoded events of a prefix that ends with an event."""
-    events = prefix.case.events
+    events = cut.whole.events
     if events is None:
         return None
-    if prefix.place == "whole":
+    if cut.place == "whole":
         return events.copy()
-    return Events(lambda: events.copy().decoded[: prefix.events])
-
-
-def _cut(chunks: Sequence[bytes], size: int) -> tuple[bytes, ...]:
-    found = []
-    for chunk in chunks:
-        if size <= 0:
-            break
-        found.append(chunk[:size])
-        size -= len(chunk)
-    return tuple(found)
+    return Events(lambda: events.copy().decoded[: cut.events])

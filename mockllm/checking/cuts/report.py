@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from mockllm.checking.cases.case import Case
+from mockllm.checking.cases.case import Case, Cut, Ending, Place
 from mockllm.checking.cuts.judging import (
     NO_PLACE,
     CutAnswer,
@@ -13,7 +13,7 @@ from mockllm.checking.cuts.judging import (
     judge_cut,
     why_not_judged,
 )
-from mockllm.checking.cuts.prefixes import PLACES, Ending, Level, Place, Prefix
+from mockllm.checking.cuts.prefixes import PLACES, Level, cut_of
 from mockllm.checking.cuts.samples import is_malformed
 from mockllm.checking.rules import CUT_RULES, promise
 from mockllm.core.text import shorten
@@ -24,7 +24,7 @@ from mockllm.scenario.model import Api
 class Fooled:
     """A prefix that fools a client."""
 
-    prefix: Prefix
+    cut: Cut
     answer: CutAnswer
     description: str
 
@@ -104,12 +104,12 @@ class CutReport:
 
 
 def _length(fooled: Fooled) -> tuple[bool, bool, bool, int]:
-    prefix = fooled.prefix
+    cut = fooled.cut
     breaks = bool(fooled.answer.normalised.outcome.errors)
-    return not prefix.size, breaks, is_malformed(prefix.case), prefix.size
+    return not cut.size, breaks, is_malformed(cut.whole), cut.size
 
 
-def cut_report(api: Api, level: Level, answers: Iterable[tuple[Prefix, CutAnswer]]) -> CutReport:
+def cut_report(api: Api, level: Level, answers: Iterable[tuple[Case, CutAnswer]]) -> CutReport:
     """The report on all prefixes.
 
     Args:
@@ -117,12 +117,13 @@ def cut_report(api: Api, level: Level, answers: Iterable[tuple[Prefix, CutAnswer
     """
     judging = _Judging()
     played = 0
-    for prefix, answer in answers:
-        if prefix.place == "whole":
-            judging.whole(prefix, answer)
+    for case, answer in answers:
+        cut = cut_of(case)
+        if cut.place == "whole":
+            judging.whole(cut.whole, answer)
         else:
             played += 1
-            judging.prefix(prefix, answer)
+            judging.prefix(cut, answer)
     return CutReport(api, level, tuple(judging.rows), played)
 
 
@@ -137,40 +138,40 @@ class _Judging:
     def rows(self) -> Sequence[CutRow]:
         return list(self._rows.values())
 
-    def whole(self, prefix: Prefix, answer: CutAnswer) -> None:
+    def whole(self, case: Case, answer: CutAnswer) -> None:
         """Takes what the client does with a whole stream."""
-        self._whole[prefix.case.name] = answer
+        self._whole[case.name] = answer
         for rule in CUT_RULES:
-            reason = why_not_judged(rule, prefix, answer)
-            if is_malformed(prefix.case):
+            reason = why_not_judged(rule, case, answer)
+            if is_malformed(case):
                 # What a client does with malformed arguments is its own choice; other samples show
                 # that it reads calls at all.
                 reason = reason or self._unread.get(rule, "")
-            elif prefix.case.expected.tool_calls or rule == "cut-reported":
+            elif case.expected.tool_calls or rule == "cut-reported":
                 # The reason of the first sample stays until one is read as it was sent.
                 self._unread[rule] = reason and self._unread.get(rule, reason)
-            self._reasons[prefix.case.name, rule] = reason
+            self._reasons[case.name, rule] = reason
 
-    def prefix(self, prefix: Prefix, answer: CutAnswer) -> None:
+    def prefix(self, cut: Cut, answer: CutAnswer) -> None:
         """Judges one prefix under each rule that applies."""
-        for rule in self._rules(prefix):
-            new = CutRow(prefix.case, prefix.place, rule, prefix.ending)
+        for rule in self._rules(cut):
+            new = CutRow(cut.whole, cut.place, rule, cut.ending)
             row = self._rows.setdefault(new.name, new)
-            reason = self._reasons[prefix.case.name, rule] or answer.unusable
+            reason = self._reasons[cut.whole.name, rule] or answer.unusable
             if not reason and rule == "cut-call-not-executed" and "tool_calls" in answer.absent:
                 reason = NO_PLACE
             if reason:
                 row.not_judged[reason] = row.not_judged.get(reason, 0) + 1
                 continue
             row.judged += 1
-            wrong = judge_cut(rule, prefix, answer, self._whole[prefix.case.name])
+            wrong = judge_cut(rule, cut, answer, self._whole[cut.whole.name])
             if wrong:
                 row.wrong += 1
-                if row.shortest is None or prefix.size < row.shortest.prefix.size:
-                    row.shortest = Fooled(prefix, answer, wrong)
+                if row.shortest is None or cut.size < row.shortest.cut.size:
+                    row.shortest = Fooled(cut, answer, wrong)
 
-    def _rules(self, prefix: Prefix) -> Iterator[str]:
-        return (rule for rule in CUT_RULES if applies(rule, prefix))
+    def _rules(self, cut: Cut) -> Iterator[str]:
+        return (rule for rule in CUT_RULES if applies(rule, cut))
 
 
 _WIDEST = 150
@@ -219,7 +220,7 @@ def _rule(report: CutReport, rule: str) -> Iterator[str]:
         yield from _place([row for row in rows if row.place == place], f"{place} ({meaning})")
     shortest = report.shortest(rule)
     if shortest is not None:
-        yield f"  the shortest prefix that fools the client, {shortest.prefix.name}:"
+        yield f"  the shortest prefix that fools the client, {shortest.cut.name}:"
         yield from (f"    {line}" for line in prefix_lines(shortest, report.level))
 
 
@@ -231,16 +232,16 @@ def _place(rows: list[CutRow], title: str) -> Iterator[str]:
 
 def prefix_lines(fooled: Fooled, level: str) -> Iterator[str]:
     """A prefix that fools a client: where it ends, its last event, its bytes, what is wrong."""
-    prefix = fooled.prefix
-    events = "1 event" if prefix.events == 1 else f"{prefix.events} events"
-    whole = sum(map(len, prefix.case.chunks))
-    closed = ", and the connection is closed" if prefix.ending == "close" else ""
-    yield f"after {events}, {prefix.size} of {whole} bytes: {PLACES[prefix.place]}{closed}"
-    if prefix.last_event:
-        yield f"last event: {shorten(prefix.last_event, _WIDEST, keep=60, tail=80)}"
+    cut = fooled.cut
+    events = "1 event" if cut.events == 1 else f"{cut.events} events"
+    whole = sum(map(len, cut.whole.chunks))
+    closed = ", and the connection is closed" if cut.ending == "close" else ""
+    yield f"after {events}, {cut.size} of {whole} bytes: {PLACES[cut.place]}{closed}"
+    if cut.last_event:
+        yield f"last event: {shorten(cut.last_event, _WIDEST, keep=60, tail=80)}"
     else:
         yield "last event: none"
     if level != "payloads":
-        rest = shorten(repr(prefix.rest), _WIDEST, keep=60, tail=80)
-        yield f"bytes after it: {rest if prefix.rest else 'none'}"
+        rest = shorten(repr(cut.rest), _WIDEST, keep=60, tail=80)
+        yield f"bytes after it: {rest if cut.rest else 'none'}"
     yield f"wrong: {fooled.description}"

@@ -7,9 +7,10 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import cast
 
-from mockllm.checking.cuts import CUT_RULES, CutAnswer, CutReport, Prefix, cut_report
+from mockllm.checking.cases.case import Case
+from mockllm.checking.cuts import CUT_RULES, CutAnswer, CutReport, cut_report
 from mockllm.checking.cuts.examine import planned
-from mockllm.checking.cuts.prefixes import Level
+from mockllm.checking.cuts.prefixes import Level, cut_of
 from mockllm.checking.cuts.report import row_name
 from mockllm.cli.check.options import CheckOptions
 from mockllm.cli.check.plan import (
@@ -32,45 +33,46 @@ def plan_cuts(options: CheckOptions) -> Plan:
     level = cast("Level", options.measured_level)
     scenarios = read_scenarios(options.paths) if options.paths else ()
     listed = list(planned(options.api, level, scenarios))
-    cut = [prefix for prefix in listed if prefix.place != "whole"]
-    run = set(map(id, chosen(cut, options.only, _forms, "sample, place or rule")))
+    prefixes = [case for case in listed if not _is_whole(case)]
+    run = set(map(id, chosen(prefixes, options.only, _forms, "sample, place or rule")))
     # The whole streams show what a client reads at all.
-    prefixes = [prefix for prefix in listed if prefix.place == "whole" or id(prefix) in run]
+    cases = [case for case in listed if _is_whole(case) or id(case) in run]
 
     def judge(line: ProgressLine, interrupted: Interruptible) -> Results:
         with attached(options) as runner:
-            answers = _answered(options, runner, prefixes, line)
+            answers = _answered(options, runner, cases, line)
             report = _only(cut_report(options.api, level, interrupted.until(answers)), options)
             results = cut_results(report, runner, measurement_of(options, _stopped(interrupted)))
             print_remarks(runner.remarks)
             return results
 
-    return Plan(tuple(dict.fromkeys(name for one in cut for name in _names(one))), judge)
+    return Plan(tuple(dict.fromkeys(name for case in prefixes for name in _names(case))), judge)
 
 
 def _stopped(interrupted: Interruptible) -> str:
     return "interrupted before the last prefix" if interrupted.happened else ""
 
 
+def _is_whole(case: Case) -> bool:
+    return cut_of(case).place == "whole"
+
+
 def _answered(
-    options: CheckOptions,
-    runner: Runner,
-    prefixes: Sequence[Prefix],
-    line: ProgressLine,
-) -> Iterator[tuple[Prefix, CutAnswer]]:
-    level = cast("Level", options.measured_level)
-    for done, pair in enumerate(cut_answers(runner, prefixes, level, options.command)):
-        line("prefixes", done, len(prefixes))
+    options: CheckOptions, runner: Runner, cases: Sequence[Case], line: ProgressLine
+) -> Iterator[tuple[Case, CutAnswer]]:
+    for done, pair in enumerate(cut_answers(runner, cases, options.command)):
+        line("prefixes", done, len(cases))
         yield pair
 
 
-def _names(prefix: Prefix) -> list[str]:
+def _names(case: Case) -> list[str]:
     """The names of the lines of a results file that a prefix belongs to."""
-    return [row_name(prefix.case, prefix.place, prefix.ending, rule) for rule in CUT_RULES]
+    cut = cut_of(case)
+    return [row_name(cut.whole, cut.place, cut.ending, rule) for rule in CUT_RULES]
 
 
-def _forms(prefix: Prefix) -> Iterator[str]:
-    return (form for name in _names(prefix) for form in _forms_of(name))
+def _forms(case: Case) -> Iterator[str]:
+    return (form for name in _names(case) for form in _forms_of(name))
 
 
 def _forms_of(name: str) -> tuple[str, ...]:

@@ -143,9 +143,9 @@ def test_the_shortest_prefix_that_is_executed():
     shortest = examine_cuts(partial(WholeByChance, "chat"), api="chat").shortest(
         "cut-call-not-executed"
     )
-    assert shortest.prefix.case.scenario.name == "cut-call-spaced"
-    assert shortest.prefix.events == 2
-    assert "Paris" in shortest.prefix.last_event
+    assert shortest.cut.whole.scenario.name == "cut-call-spaced"
+    assert shortest.cut.events == 2
+    assert "Paris" in shortest.cut.last_event
     assert 'order({"city": "Paris"})' in shortest.description
 
 
@@ -171,7 +171,7 @@ def test_one_of_twelve():
 def test_the_empty_stream_is_shown_last():
     """A client that reports no cut is shown by a prefix with an event."""
     report = examine_cuts(partial(Silent, "chat"), api="chat")
-    assert report.shortest("cut-reported").prefix.events > 0
+    assert report.shortest("cut-reported").cut.events > 0
     rows = [row for row in report.of("cut-reported") if row.place == "before-first-event"]
     assert all(row.wrong for row in rows)
 

@@ -8,7 +8,7 @@ import pytest
 
 from mockllm.checking import Call, Outcome
 from mockllm.checking.cuts.judging import CutAnswer, judge_cut
-from mockllm.checking.cuts.prefixes import prefix_at, prefixes
+from mockllm.checking.cuts.prefixes import cut_of, prefix_at, prefixes
 from mockllm.checking.cuts.samples import kit_samples_of
 from mockllm.checking.outcome import Trouble
 from mockllm.protocols import PROTOCOLS
@@ -16,7 +16,7 @@ from tests.cases import for_all
 
 CRASH = Trouble("KeyError: 'finish'", crash=True, raised="client.py:3 in close")
 (CASE,) = (case for case in kit_samples_of("chat") if case.scenario.name == "cut-call")
-CUT = prefixes(CASE, "payloads")[-1]
+CUT = cut_of(prefixes(CASE, "payloads")[-1])
 
 
 def judged(rule, *, partial=False, handed_on=(), absent=(), **outcome):
@@ -97,7 +97,7 @@ def test_what_is_complete_in_content_is_accepted_either_way(api):
     for case in kit_samples_of(api):
         whole = sum(map(len, case.chunks))
         for size in (whole, whole - 1, whole - 2):
-            prefix = prefix_at(case, size)
+            prefix = cut_of(prefix_at(case, size))
             assert prefix.content_complete
             for answer in (CutAnswer(Outcome()), CutAnswer(Outcome.of(errors=["cut"]))):
                 assert judge_cut("cut-reported", prefix, answer) == ""

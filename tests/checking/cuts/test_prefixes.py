@@ -12,7 +12,7 @@ from examples.accumulators import REFERENCES
 from examples.accumulators.lines import ReferenceBytes
 from mockllm.checking.cuts.examine import answer_to
 from mockllm.checking.cuts.judging import CutAnswer, judge_cut
-from mockllm.checking.cuts.prefixes import cut_cases, prefix_at, prefixes, prefixes_at
+from mockllm.checking.cuts.prefixes import cut_of, prefix_at, prefixes, prefixes_at
 from mockllm.checking.cuts.samples import cut_samples, kit_samples_of, samples_of
 from mockllm.checking.judging.difference import call_key
 from mockllm.checking.judging.running import drive
@@ -40,7 +40,7 @@ def test_content_is_complete_from_the_event_that_the_api_defines(api):
     """Before this event a cut has to be reported; from it on, either is right."""
     case = SAMPLES[api, "cut-two-calls"]
     body = b"".join(case.chunks)
-    every = prefixes_at(case, range(len(body) + 1))
+    every = list(map(cut_of, prefixes_at(case, range(len(body) + 1))))
     first = next(one.size for one in every if one.content_complete)
     assert all(one.content_complete for one in every[first:])
     found = every[first]
@@ -55,7 +55,7 @@ def test_prefixes_are_real_and_never_complete(api, level):
     for case in kit_samples_of(api):
         body = b"".join(case.chunks)
         sizes = []
-        for prefix in prefixes(case, level):
+        for prefix in map(cut_of, prefixes(case, level)):
             assert b"".join(prefix.chunks) == body[: prefix.size]
             assert body[: prefix.size].endswith(prefix.rest)
             assert not prefix.content_complete
@@ -71,7 +71,7 @@ def test_places_inside_characters_and_line_ends(api):
         if owner != api:
             continue
         body = b"".join(case.chunks)
-        for prefix in prefixes(case):
+        for prefix in map(cut_of, prefixes(case)):
             before, after = body[: prefix.size], body[prefix.size :]
             inside = after[0] & 0xC0 == 0x80
             assert inside == (prefix.place == "inside-character")
@@ -85,7 +85,7 @@ def test_places_inside_characters_and_line_ends(api):
 def test_calls_end_where_the_api_marks_their_end(api):
     """A call counts as ended no earlier than its last fragment."""
     case = SAMPLES[api, "cut-call-spaced"]
-    for prefix in prefixes(case, "payloads"):
+    for prefix in map(cut_of, prefixes(case, "payloads")):
         if prefix.ended:
             assert api != "chat"  # it has no mark but the finish reason
             assert prefix.begun == 1
@@ -94,7 +94,7 @@ def test_calls_end_where_the_api_marks_their_end(api):
 
 def test_arguments_that_responses_repeats_as_a_whole_are_ended():
     """`function_call_arguments.done` comes before `output_item.done`, and is an end, too."""
-    found = prefixes(SAMPLES["responses", "cut-call"], "payloads")
+    found = map(cut_of, prefixes(SAMPLES["responses", "cut-call"], "payloads"))
     first = next(one for one in found if one.ended)
     assert '"type":"response.function_call_arguments.done"' in first.last_event
 
@@ -103,11 +103,10 @@ def test_arguments_that_responses_repeats_as_a_whole_are_ended():
 def test_runners_get_the_same_prefix(api):
     """The case of a prefix has its bytes, and at the level of payloads its events."""
     for case in kit_samples_of(api):
-        found = prefixes(case, "payloads")
-        for prefix, cut in zip(found, cut_cases(found, "payloads"), strict=True):
-            assert cut.chunks == prefix.chunks
-            assert len(cut.payloads) == prefix.events
-            assert cut.reaction == "error"
+        for prefix in prefixes(case, "payloads"):
+            assert prefix.chunks == cut_of(prefix).chunks
+            assert len(prefix.payloads) == cut_of(prefix).events
+            assert prefix.reaction == "error"
 
 
 def test_samples_have_arguments_whose_beginning_is_valid_json():
@@ -162,7 +161,7 @@ def test_a_cut_is_judged_the_same_however_its_bytes_come(sample, where, sizes, f
     one = answer_to(lambda: make(case.api), prefix, "bytes")
     other = drive(make(case.api), chunked(b"".join(prefix.chunks), sizes))
     for rule in CUT_RULES:
-        judged = judge_cut(rule, prefix, one)
-        assert judge_cut(rule, prefix, CutAnswer(other)) == judged
+        judged = judge_cut(rule, cut_of(prefix), one)
+        assert judge_cut(rule, cut_of(prefix), CutAnswer(other)) == judged
         if not fault:
             assert not judged
