@@ -66,6 +66,10 @@ class Usage:
     cached: int | None = None
 
 
+TOKEN_COUNTS = ("input", "output", "reasoning", "cached")
+"""The fields of `Usage`."""
+
+
 @dataclass(frozen=True, slots=True)
 class Trouble:
     """An error that a client reports.
@@ -174,6 +178,13 @@ class Outcome:
         )
 
 
+TEXTS = ("text", "reasoning", "refusal")
+FIELDS = (*TEXTS, "tool_calls", "finish", "usage")
+"""The fields of an outcome that are judged; these cannot be `NOT_KEPT`."""
+LABELS = ("role", "model", "response_id", "opaque")
+"""Those that can."""
+
+
 def _each(convert: Callable[[Any], Any], values: Any) -> Any:
     """The converted values; what is no collection stays as it is."""
     if values is None:
@@ -184,7 +195,7 @@ def _each(convert: Callable[[Any], Any], values: Any) -> Any:
 
 
 def _usage(value: Any) -> Any:
-    if isinstance(value, Mapping) and set(value) <= {"input", "output", "reasoning", "cached"}:
+    if isinstance(value, Mapping) and set(value) <= set(TOKEN_COUNTS):
         return Usage(**value)
     if isinstance(value, tuple | list) and len(value) <= 4:
         return Usage(*value)

@@ -10,12 +10,12 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 from mockllm.checking.cases.case import Case
-from mockllm.checking.outcome import is_kept
+from mockllm.checking.outcome import FIELDS, LABELS, TEXTS
 from mockllm.conformance.costs import group_of
 from mockllm.quirks import find
 
-_CONTENT = ("text", "reasoning", "refusal", "tool_calls")
-_FIELDS = (*_CONTENT, "finish", "usage", "role", "model", "response_id", "opaque", "raw_arguments")
+_CONTENT = (*TEXTS, "tool_calls")
+_FIELDS = (*FIELDS, *LABELS, "raw_arguments")
 
 _OF_INVARIANT = {
     "role-kept": ("role",),
@@ -43,17 +43,17 @@ def unjudged(case: Case, absent: Collection[str], judged: Collection[str]) -> tu
         judged: those that the judgement itself names as not judged.
     """
     return tuple(
-        name for name in _FIELDS if name in judged or (name in absent and _has(case, name))
+        name for name in _FIELDS if name in judged or (name in absent and case.expects(name))
     )
 
 
 def fields_about(case: Case) -> tuple[str, ...]:
     """The fields that show whether a client gets a case right; () if errors do."""
-    found = tuple(name for name in _candidates(case) if _has(case, name))
+    found = tuple(name for name in _candidates(case) if case.expects(name))
     if found or case.reaction == "error":
         return found
     # Nothing of it is in this stream: whatever else there is shows that the client reads it.
-    return tuple(name for name in _FIELDS[:-1] if _has(case, name))
+    return tuple(name for name in _FIELDS[:-1] if case.expects(name))
 
 
 def _candidates(case: Case) -> tuple[str, ...]:
@@ -79,13 +79,6 @@ def _is_of_own_sample(case: Case, name: str) -> bool:
     quirk, variant = find(case.quirk)
     kinds = {type(part).__name__ for part in quirk.sample_of(variant).turns[0].reply}
     return f"{name.title()}Part" in kinds
-
-
-def _has(case: Case, name: str) -> bool:
-    if name == "raw_arguments":
-        return any(is_kept(call.raw_arguments) for call in case.expected.tool_calls)
-    value = getattr(case.expected, name)
-    return is_kept(value) and value not in (None, (), "")
 
 
 def _keys_changed(case: Case) -> set[str]:

@@ -9,7 +9,7 @@ from itertools import cycle
 from typing import Any, Literal, TypeAlias
 
 from mockllm.checking.cases.variation import PLAIN, Variation
-from mockllm.checking.outcome import Outcome
+from mockllm.checking.outcome import Outcome, is_kept
 from mockllm.quirks.prose import Right
 from mockllm.replay.compilation.http_answer import HttpAnswer
 from mockllm.scenario.model import Api, Scenario, ToolSpec
@@ -151,6 +151,13 @@ class Case:
             for part in self.answer.data
             for start in range(0, len(part), _READ)
         )
+
+    def expects(self, field: str) -> bool:
+        """Whether a correct client has a value of a field of the outcome, or of raw arguments."""
+        if field == "raw_arguments":
+            return any(is_kept(call.raw_arguments) for call in self.expected.tool_calls)
+        value = getattr(self.expected, field)
+        return is_kept(value) and value not in (None, (), "")
 
     def byte_chunks(self, *sizes: int) -> Iterator[bytes]:
         """The bytes of the answer, cut into chunks of these sizes, repeated in a cycle.

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from mockllm.checking.outcome import NOT_KEPT, Call, NotKept, Outcome, Trouble, Usage
+from mockllm.checking.outcome import NOT_KEPT, TOKEN_COUNTS, Call, NotKept, Outcome, Trouble, Usage
 from mockllm.core.turn import Reasoning, Text, TokenUsage, ToolCall, Turn
 from mockllm.protocols import PROTOCOLS
 from mockllm.scenario.model import Api, FramePart, TurnSpec, UsageSpec
@@ -72,10 +72,9 @@ def _usage(usage: TokenUsage | None, expect: UsageSpec | None) -> Usage | None:
     """The counts of a turn; those of `expect` replace them."""
     if expect is not None and not expect.sent:
         return None
-    names = ("input", "output", "reasoning", "cached")
-    counts = {name: None if usage is None else getattr(usage, name) for name in names}
+    counts = {name: None if usage is None else getattr(usage, name) for name in TOKEN_COUNTS}
     if expect is not None:
-        counts |= {n: getattr(expect, n) for n in names if getattr(expect, n) is not None}
+        counts |= {n: getattr(expect, n) for n in TOKEN_COUNTS if getattr(expect, n) is not None}
     return None if usage is None and expect is None else Usage(**counts)
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from mockllm.checking.cases.case import Case
-from mockllm.checking.judging.compare_answer import COUNTS, follows, from_expected
+from mockllm.checking.judging.compare_answer import follows, from_expected
 from mockllm.checking.judging.compare_errors import from_error
 from mockllm.checking.judging.difference import (
     Difference,
@@ -23,7 +23,16 @@ from mockllm.checking.judging.difference import (
     printable,
 )
 from mockllm.checking.judging.received import received
-from mockllm.checking.outcome import NOT_KEPT, Call, Outcome, is_kept
+from mockllm.checking.outcome import (
+    FIELDS,
+    LABELS,
+    NOT_KEPT,
+    TEXTS,
+    TOKEN_COUNTS,
+    Call,
+    Outcome,
+    is_kept,
+)
 from mockllm.checking.policy import Policy
 from mockllm.quirks.prose import Right
 
@@ -132,7 +141,7 @@ def _not_judged(case: Case, got: Outcome, policy: Policy) -> tuple[str, ...]:
     expected = case.expected
     names = [
         name
-        for name in ("role", "model", "response_id", "opaque")
+        for name in LABELS
         if not is_kept(getattr(got, name)) and getattr(expected, name) not in (NOT_KEPT, None, ())
     ]
     if policy.usage_requested is False and expected.usage is not None and got.usage is None:
@@ -140,8 +149,7 @@ def _not_judged(case: Case, got: Outcome, policy: Policy) -> tuple[str, ...]:
     raw = [call for call in expected.tool_calls if is_kept(call.raw_arguments)]
     if raw and any(not is_kept(call.raw_arguments) for call in calls_of(got)):
         names.append("raw_arguments")
-    declared = ("text", "reasoning", "refusal", "tool_calls", "finish", "usage")
-    names += [name for name in declared if name in policy.ignore and getattr(expected, name)]
+    names += [name for name in FIELDS if name in policy.ignore and getattr(expected, name)]
     return tuple(dict.fromkeys(names))
 
 
@@ -149,8 +157,9 @@ def _counts(case: Case, got: Outcome) -> tuple[tuple[str, ...], tuple[str, ...]]
     """The token counts that a client reports, and those that are sent and not reported."""
     if got.usage is None or not is_kept(got.usage) or case.expected.usage is None:
         return (), ()
-    reported = tuple(name for name in COUNTS if getattr(got.usage, name) is not None)
-    lost = (name for name in COUNTS if name not in reported and getattr(case.expected.usage, name))
+    reported = tuple(name for name in TOKEN_COUNTS if getattr(got.usage, name) is not None)
+    sent = (name for name in TOKEN_COUNTS if getattr(case.expected.usage, name))
+    lost = (name for name in sent if name not in reported)
     return reported, tuple(lost)
 
 
@@ -190,7 +199,7 @@ def _in_other_order(case: Case, got: Outcome) -> str:
     """Which texts are right in the order of their arrival alone; "" if none is."""
     names = [
         name
-        for name in ("text", "reasoning", "refusal")
+        for name in TEXTS
         if isinstance(getattr(got, name), str)
         and getattr(got, name) != getattr(case.expected, name)
         and Counter(getattr(got, name)) == Counter(getattr(case.expected, name))

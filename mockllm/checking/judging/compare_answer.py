@@ -18,7 +18,7 @@ from mockllm.checking.judging.difference import (
 )
 from mockllm.checking.judging.exceptions import unexpected_errors
 from mockllm.checking.judging.stream_reading import is_in_order_of_arrival
-from mockllm.checking.outcome import Call, Outcome, Usage, is_kept
+from mockllm.checking.outcome import TEXTS, TOKEN_COUNTS, Call, Outcome, Usage, is_kept
 from mockllm.checking.policy import Policy
 from mockllm.protocols import PROTOCOLS
 
@@ -32,7 +32,7 @@ def from_expected(case: Case, got: Outcome, policy: Policy) -> list[Difference]:
     kept, excluded = _apply_policy(policy, case)
     errors = list(unexpected_errors(case, got, policy, excluded))
     found: list[Difference] = []
-    for name in ("text", "reasoning", "refusal"):
+    for name in TEXTS:
         if name not in policy.ignore and is_kept(getattr(got, name)):
             found += text_differences(case, name, getattr(got, name))
     if "tool_calls" not in policy.ignore and isinstance(got.tool_calls, tuple):
@@ -171,9 +171,6 @@ def _unreported(
             yield Difference("unreported", description, invariant, alternatives=others)
 
 
-COUNTS = ("input", "output", "reasoning", "cached")
-"""The token counts of `Usage`."""
-
 _NULL_AS_TEXT = re.compile(r"None|null|undefined|\[object Object\]")
 
 
@@ -225,7 +222,7 @@ def usage_differences(
         if policy.usage_requested is not False:
             yield Difference("usage", "usage is lost", "finish-and-usage")
         return
-    for name in COUNTS:
+    for name in TOKEN_COUNTS:
         reported, sent = getattr(got, name), getattr(expected, name)
         if reported is not None and reported != sent:
             description = f"usage: {name} is {reported} tokens, not {sent}"

@@ -21,7 +21,7 @@ from mockllm.checking.judging.difference import (
 )
 from mockllm.checking.judging.exceptions import exception_invariant
 from mockllm.checking.judging.stream_reading import open_calls
-from mockllm.checking.outcome import Outcome
+from mockllm.checking.outcome import TEXTS, Outcome
 from mockllm.checking.policy import Policy
 from mockllm.protocols import PROTOCOLS
 
@@ -166,7 +166,7 @@ def _incomplete_calls(case: Case, got: Outcome, invariant: str) -> Iterator[Diff
 
 def _texts_before_error(case: Case, got: Outcome, policy: Policy) -> Iterator[Difference]:
     """What came before the error has no characters that were not sent, and none twice."""
-    for name in ("text", "reasoning", "refusal"):
+    for name in TEXTS:
         have: Any = getattr(got, name)
         if name in policy.ignore or not isinstance(have, str):
             continue

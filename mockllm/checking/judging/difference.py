@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mockllm.checking.judging.values import Foreign, canonical, comparable_value
-from mockllm.checking.outcome import NOT_KEPT, Call, NotKept, Outcome
+from mockllm.checking.outcome import NOT_KEPT, TEXTS, Call, NotKept, Outcome
 from mockllm.core.text import shorten
 
 _LONGEST = 100
@@ -98,7 +98,7 @@ def describe(outcome: Outcome) -> str:
     """An outcome in one line."""
     items = [
         f"{name} {format_value(getattr(outcome, name))}"
-        for name in ("text", "reasoning", "refusal")
+        for name in TEXTS
         if getattr(outcome, name) and getattr(outcome, name) is not NOT_KEPT
     ]
     if outcome.tool_calls and isinstance(outcome.tool_calls, tuple):

@@ -13,7 +13,7 @@ from typing import Any
 
 from mockllm.checking.judging.difference import Difference, format_value
 from mockllm.checking.judging.values import comparable_value, foreign
-from mockllm.checking.outcome import NOT_KEPT, Call, Outcome, Trouble, Usage
+from mockllm.checking.outcome import NOT_KEPT, TEXTS, TOKEN_COUNTS, Call, Outcome, Trouble, Usage
 
 
 def received(outcome: Outcome) -> tuple[Outcome, list[Difference]]:
@@ -31,7 +31,7 @@ def received(outcome: Outcome) -> tuple[Outcome, list[Difference]]:
     return replace(outcome, **changes), found
 
 
-_CONTENT = dict.fromkeys(("text", "reasoning", "refusal"), "text-accumulates")
+_CONTENT = dict.fromkeys(TEXTS, "text-accumulates")
 _LABELS = {
     "finish": "finish-and-usage",
     "role": "role-kept",
@@ -149,7 +149,7 @@ def _usage(value: Any, found: list[Difference]) -> Any:
     if not isinstance(value, Usage):
         found.append(_wrong_type("usage", value, "a Usage", "finish-and-usage"))
         return NOT_KEPT
-    for name in ("input", "output", "reasoning", "cached"):
+    for name in TOKEN_COUNTS:
         number = comparable_value(getattr(value, name))
         if number is not None and (isinstance(number, bool) or not isinstance(number, int | float)):
             found.append(

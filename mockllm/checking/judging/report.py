@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 
 from mockllm.checking.cases.case import Case
 from mockllm.checking.judging.compare import Judgement, Verdict
-from mockllm.checking.outcome import is_kept
 from mockllm.checking.rules import INVARIANTS
 
 
@@ -72,14 +71,6 @@ _FIELDS = {
 """The fields that an invariant is about, where a client may have no place for them."""
 
 
-def _has(case: Case, field: str) -> bool:
-    """Whether the expected outcome of a case has a value of a field."""
-    if field == "raw_arguments":
-        return any(is_kept(call.raw_arguments) for call in case.expected.tool_calls)
-    value = getattr(case.expected, field)
-    return is_kept(value) and value not in (None, ())
-
-
 @dataclass(frozen=True, slots=True)
 class Report:
     """The result of an examination.
@@ -125,7 +116,7 @@ class Report:
             name not in result.judgement.not_judged
             for result in self.results
             for name in fields
-            if _has(result.case, name)
+            if result.case.expects(name)
         )
 
     @property

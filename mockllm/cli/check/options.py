@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self, get_args, get_type_hints
 
+from mockllm.checking.outcome import FIELDS, LABELS
 from mockllm.checking.policy import Policy
 from mockllm.conformance.commands import Setting
 from mockllm.errors import UsageError
@@ -166,18 +167,7 @@ def read_policy(choices: Iterable[str]) -> Policy:
 
 
 _LITERALS = ("malformed", "missing_id", "unknown_tool", "order")
-_FIELDS = (
-    "text",
-    "reasoning",
-    "refusal",
-    "tool_calls",
-    "finish",
-    "usage",
-    "role",
-    "model",
-    "response_id",
-    "opaque",
-)
+_FIELDS = (*FIELDS, *LABELS)
 
 
 def _check_fields(names: Iterable[str]) -> None:

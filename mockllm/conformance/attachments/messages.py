@@ -13,11 +13,10 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 from mockllm.checking.cases.case import Case
-from mockllm.checking.outcome import Outcome
+from mockllm.checking.outcome import FIELDS, Outcome
 from mockllm.checking.resilience.model import ResiliencePolicy
 from mockllm.conformance.attachments.outcome_json import (
     CAN_LACK,
-    FIELDS,
     InvalidMessageError,
     as_json,
     checked,

@@ -5,17 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, get_args
 
-from mockllm.checking.outcome import NOT_KEPT, Call, ErrorCause, Outcome, Trouble, Usage, is_kept
+from mockllm.checking.outcome import (
+    FIELDS,
+    LABELS,
+    NOT_KEPT,
+    TEXTS,
+    TOKEN_COUNTS,
+    Call,
+    ErrorCause,
+    Outcome,
+    Trouble,
+    Usage,
+    is_kept,
+)
 
-FIELDS = ("text", "reasoning", "refusal", "tool_calls", "finish", "usage")
-"""The fields of an outcome that cannot be NOT_KEPT; where an answer has none, it is absent."""
-
-_KEPT = ("role", "model", "response_id", "opaque")
-CAN_LACK = frozenset({*FIELDS, *_KEPT})
+CAN_LACK = frozenset({*FIELDS, *LABELS})
 """The fields that a client may have no place for."""
 
 _KNOWN = {"id", *CAN_LACK, "errors", "crash", "partial", "handed_on", "earlier", "left"}
-_COUNTS = ("input", "output", "reasoning", "cached")
 _OPEN = ("tasks", "threads", "connections")
 _CAUSES = get_args(ErrorCause)
 
@@ -61,7 +68,7 @@ def read_outcome(value: Mapping[str, Any]) -> Outcome:
     """The outcome of an answer. Fields that are absent have their default."""
     _refuse_others(value, _KNOWN, "", "an answer")
     fields: dict[str, Any] = {}
-    for name in ("text", "reasoning", "refusal"):
+    for name in TEXTS:
         fields[name] = checked(value.get(name), name, is_text, "a text or null") or ""
     for name in ("finish", "role", "model", "response_id"):
         given = checked(value.get(name), name, is_text, "a text or null")
@@ -116,8 +123,9 @@ def _call(value: Any, where: str) -> Call:
 def _usage(value: Any) -> Usage | None:
     if value is None:
         return None
-    if not isinstance(value, dict) or not value.keys() <= set(_COUNTS):
-        raise InvalidMessageError(f"usage: must be null or an object with {', '.join(_COUNTS)}")
+    if not isinstance(value, dict) or not value.keys() <= set(TOKEN_COUNTS):
+        known = ", ".join(TOKEN_COUNTS)
+        raise InvalidMessageError(f"usage: must be null or an object with {known}")
     for name, count in value.items():
         checked(count, f"usage.{name}", _is_token_count, "a whole number")
     return Usage(**value)
@@ -186,7 +194,7 @@ def as_json(outcome: Outcome, absent: frozenset[str] = frozenset()) -> dict[str,
         "usage": _usage_json(outcome.usage),
         "errors": [_error_json(error) for error in outcome.errors if not error.crash],
     }
-    for name in _KEPT:
+    for name in LABELS:
         kept = getattr(outcome, name)
         if is_kept(kept):
             value[name] = list(kept or ()) if name == "opaque" else kept
@@ -225,5 +233,5 @@ def _call_json(call: Call) -> dict[str, Any]:
 def _usage_json(usage: Usage | None) -> dict[str, Any] | None:
     if usage is None:
         return None
-    counts = {name: getattr(usage, name) for name in _COUNTS}
+    counts = {name: getattr(usage, name) for name in TOKEN_COUNTS}
     return {name: count for name, count in counts.items() if count is not None}

@@ -14,6 +14,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 
 from mockllm.checking.cases.compile import plain_cases
+from mockllm.checking.outcome import FIELDS
 from mockllm.conformance.attachments.child import end_process, spawn
 from mockllm.conformance.attachments.http_sessions import stream_session
 from mockllm.conformance.attachments.messages import (
@@ -25,7 +26,7 @@ from mockllm.conformance.attachments.messages import (
     read_hello,
     sent_id,
 )
-from mockllm.conformance.attachments.outcome_json import FIELDS, InvalidMessageError
+from mockllm.conformance.attachments.outcome_json import InvalidMessageError
 from mockllm.conformance.attachments.process import START_LIMIT
 from mockllm.core.text import shorten
 from mockllm.quirks.samples import SAMPLES
