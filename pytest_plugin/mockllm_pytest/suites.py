@@ -25,6 +25,7 @@ from mockllm.checking import (
 )
 from mockllm.checking.judging.running import Level
 from mockllm.checking.reports.check import shrunk, summary
+from mockllm.checking.reports.shrinking import TRIES
 from mockllm.checking.rules import promise
 from mockllm.scenario.model import Scenario
 from mockllm_pytest.cases import CasePlayer, find_scenarios
@@ -42,15 +43,13 @@ _INTERMEDIATE = (
 )
 """The invariants that show in the middle of a stream only."""
 
-_TRIES_OVER_HTTP = 50
-
 
 @dataclass(frozen=True, slots=True)
 class _Examination:
-    """The report of a client, and how to format it with the smallest streams."""
+    """The report of a client, and how it runs through other cases."""
 
     report: Report
-    text: Callable[[Report], str]
+    examine_cases: Callable[[Iterable[Case]], Report]
 
 
 class _Suite(RuleSuite):
@@ -75,6 +74,7 @@ class _Suite(RuleSuite):
     allow: ClassVar[Mapping[str, str]] = {}
 
     _variations: ClassVar[int] = 25
+    _tries: ClassVar[int] = TRIES
 
     def body(self, value: Any) -> Outcome:
         """The client's outcome for an answer that is not streamed.
@@ -107,8 +107,12 @@ class _Suite(RuleSuite):
 
     def _mistake(self, rule: str, found: _Examination, request: pytest.FixtureRequest) -> str:
         report = found.report
-        text = found.text(replace(report, failures=tuple(report.broken()[rule])))
+        broken = replace(report, failures=tuple(report.broken()[rule]))
+        text = self._text(shrunk(broken, found.examine_cases, tries=self._tries))
         return f"{text}\n{rerun_line(request, f' --mockllm-seed {self._seed(request)}')}"
+
+    def _text(self, report: Report) -> str:
+        return report_text(report)
 
     def _not_judged(self, rule: str, found: _Examination) -> str:
         if found.report.stopped:
@@ -194,16 +198,13 @@ class AccumulatorSuite(_Suite):
         return None
 
     def _examine(self, found: Iterable[Case], request: pytest.FixtureRequest) -> _Examination:
-        factory = _ProbeFactory(self)
-
         def examine_cases(some: Iterable[Case]) -> Report:
-            return examine(factory, some, self._policy, level=self.level)
+            return examine(_ProbeFactory(self), some, self._policy, level=self.level)
 
-        def text(broken: Report) -> str:
-            small = shrunk(broken, examine_cases)
-            return report_text(small, factory, level=self.level, policy=self._policy)
+        return _Examination(examine_cases(found), examine_cases)
 
-        return _Examination(examine_cases(found), text)
+    def _text(self, report: Report) -> str:
+        return report_text(report, _ProbeFactory(self), level=self.level, policy=self._policy)
 
 
 class _ProbeFactory:
@@ -238,6 +239,7 @@ class ClientSuite(_Suite):
     speed: ClassVar[float | None] = None
 
     _variations: ClassVar[int] = 3
+    _tries: ClassVar[int] = 50
 
     def run(self, base_url: str, case: Case) -> Outcome:
         """Requests a streamed answer to the case's prompt, and returns the client's outcome.
@@ -261,7 +263,4 @@ class ClientSuite(_Suite):
                 self.run, player.at, some, self._policy, usage_requested=player.requests_usage
             )
 
-        def text(broken: Report) -> str:
-            return report_text(shrunk(broken, examine_cases, tries=_TRIES_OVER_HTTP))
-
-        return _Examination(examine_cases(found), text)
+        return _Examination(examine_cases(found), examine_cases)

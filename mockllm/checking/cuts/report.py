@@ -16,7 +16,7 @@ from mockllm.checking.cuts.judging import (
 from mockllm.checking.cuts.prefixes import PLACES, Level, cut_of
 from mockllm.checking.cuts.samples import is_malformed
 from mockllm.checking.rules import CUT_RULES, promise
-from mockllm.core.text import shorten
+from mockllm.core.text import counted, shorten
 from mockllm.scenario.model import Api
 
 
@@ -233,9 +233,9 @@ def _place(rows: list[CutRow], title: str) -> Iterator[str]:
 def prefix_lines(fooled: Fooled, level: str) -> Iterator[str]:
     """A prefix that fools a client: where it ends, its last event, its bytes, what is wrong."""
     cut = fooled.cut
-    events = "1 event" if cut.events == 1 else f"{cut.events} events"
     whole = sum(map(len, cut.whole.chunks))
     closed = ", and the connection is closed" if cut.ending == "close" else ""
+    events = counted(cut.events, "event")
     yield f"after {events}, {cut.size} of {whole} bytes: {PLACES[cut.place]}{closed}"
     if cut.last_event:
         yield f"last event: {shorten(cut.last_event, _WIDEST, keep=60, tail=80)}"

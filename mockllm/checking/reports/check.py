@@ -18,6 +18,7 @@ from mockllm.checking.policy import Policy
 from mockllm.checking.reports.reproduction import reproduction
 from mockllm.checking.reports.shrinking import TRIES, shrink
 from mockllm.checking.reports.stream_text import format_stream
+from mockllm.core.text import counted
 from mockllm.errors import UsageError
 from mockllm.replay.loading import load
 from mockllm.scenario.model import Scenario
@@ -163,7 +164,7 @@ def _failure_lines(
     lines = str(first).splitlines()
     others = len(failures) - 1
     if others:
-        lines.append(f"  and {others} more case{'s' * (others > 1)}")
+        lines.append(f"  and {counted(others, 'more case')}")
     lines.append("  the smallest stream that shows it:" if first.shrunk else "  the stream:")
     lines += [f"    {line}" for line in format_stream(small, level, first.at).splitlines()]
     if client is not None and first.invariant != _OF_BODIES:

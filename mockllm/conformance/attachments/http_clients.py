@@ -28,6 +28,7 @@ from mockllm.conformance.attachments.messages import Answer, Hello, question
 from mockllm.conformance.attachments.process import Program, RunnerProcesses
 from mockllm.conformance.attachments.runner import Runner, check_api
 from mockllm.conformance.case_names import name_of
+from mockllm.core.text import counted
 from mockllm.protocols.environment import unproxied
 from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread
@@ -99,7 +100,7 @@ class HttpClients:
         lines = list(self.processes.remarks)
         if self._repeated:
             first, requests = next(iter(self._repeated.items()))
-            cases = "1 case" if len(self._repeated) == 1 else f"{len(self._repeated)} cases"
+            cases = counted(len(self._repeated), "case")
             lines.append(
                 f"the client sent several requests in {cases}, such as {requests} in {first}: it "
                 "retries, or sends them twice"

@@ -11,7 +11,7 @@ from mockllm.conformance.commands import Setting, show_command
 from mockllm.conformance.results import CaseResult, Results, passes, rule_verdict
 from mockllm.conformance.results.known import Standing
 from mockllm.conformance.results.request_log import log_line
-from mockllm.core.text import shorten
+from mockllm.core.text import counted, shorten
 from mockllm.quirks.prose import TOPICS
 
 _WORST = 10
@@ -53,12 +53,8 @@ def _title(results: Results) -> str:
     client = results.client
     name = " ".join(filter(None, (client.name, client.version)))
     language = f" ({client.language})" if client.language else ""
-    cases = _count(len(results.cases), "case")
+    cases = counted(len(results.cases), "case")
     return f"{name}{language} over {results.api}, level {results.level}: {cases}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _table(results: Results) -> Iterator[str]:
@@ -106,7 +102,7 @@ def _worst(new: Sequence[CaseResult], results: Results) -> Iterator[str]:
         return
     shown = list(found.values())[:_WORST]
     yield ""
-    yield f"MISTAKES: {len(found)}, in {_count(len(new), 'case')}" + (
+    yield f"MISTAKES: {len(found)}, in {counted(len(new), 'case')}" + (
         f"; the worst {_WORST}:" if len(found) > _WORST else ""
     )
     cost = None
@@ -189,14 +185,14 @@ def _reasons(results: Results) -> Iterable[str]:
         yield f"the remaining cases: {results.stopped}"
     fields = Counter(name for case in results.cases for name in case.not_judged)
     for name, count in fields.most_common():
-        cases = _count(count, "case")
+        cases = counted(count, "case")
         yield f"{name} in {cases}: the client has no place for it, or the policy ignores it"
     reasons = Counter(map(_reason, filter(_has_no_verdict, results.cases)))
     for reason, count in reasons.most_common():
-        yield f"{_count(count, 'case')}: {reason}"
+        yield f"{counted(count, 'case')}: {reason}"
     adapter = [case for case in results.cases if case.verdict == "adapter"]
     if adapter:
-        yield f"{_count(len(adapter), 'case')}, {adapter[0].case} first: {adapter[0].reason}"
+        yield f"{counted(len(adapter), 'case')}, {adapter[0].case} first: {adapter[0].reason}"
 
 
 def _has_no_verdict(case: CaseResult) -> bool:
