@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import cast
 
 from mockllm.checking.cases.case import Case
@@ -19,7 +20,6 @@ from mockllm.cli.check.plan import (
     attached,
     chosen,
     measurement_of,
-    print_remarks,
 )
 from mockllm.cli.options.parameters import read_scenarios
 from mockllm.cli.terminal.progress import ProgressLine
@@ -38,15 +38,13 @@ def plan_cuts(options: CheckOptions) -> Plan:
     # The whole streams show what a client reads at all.
     cases = [case for case in listed if _is_whole(case) or id(case) in run]
 
-    def judge(line: ProgressLine, interrupted: Interruptible) -> Results:
-        with attached(options) as runner:
-            answers = _answered(options, runner, cases, line)
-            report = _only(cut_report(options.api, level, interrupted.until(answers)), options)
-            results = cut_results(report, runner, measurement_of(options, _stopped(interrupted)))
-            print_remarks(runner.remarks)
-            return results
+    def judge(runner: Runner, line: ProgressLine, interrupted: Interruptible) -> Results:
+        answers = _answered(options, runner, cases, line)
+        report = _only(cut_report(options.api, level, interrupted.until(answers)), options)
+        return cut_results(report, runner, measurement_of(options, _stopped(interrupted)))
 
-    return Plan(tuple(dict.fromkeys(name for case in prefixes for name in _names(case))), judge)
+    names = dict.fromkeys(name for case in prefixes for name in _names(case))
+    return Plan(tuple(names), partial(attached, options), judge)
 
 
 def _stopped(interrupted: Interruptible) -> str:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from dataclasses import replace
 from difflib import get_close_matches
+from typing import cast
 
 from mockllm.checking.resilience.cases import fault_cases
 from mockllm.checking.resilience.model import FaultCase
 from mockllm.checking.rules import RESILIENCE
 from mockllm.cli.check.options import CheckOptions
-from mockllm.cli.check.plan import Interruptible, Plan, chosen, measurement_of, print_remarks
+from mockllm.cli.check.plan import Interruptible, Plan, chosen, measurement_of
 from mockllm.cli.terminal.progress import ProgressLine
 from mockllm.conformance.attachments.adapter_frames import AdapterFrames
 from mockllm.conformance.attachments.http_clients import HttpClients, fault_limit
 from mockllm.conformance.attachments.process import Program
+from mockllm.conformance.attachments.runner import Runner
 from mockllm.conformance.fault_check import check_faults, fault_results
 from mockllm.conformance.results import Results
 from mockllm.errors import UsageError
@@ -33,27 +34,15 @@ def plan_faults(options: CheckOptions) -> Plan:
     if options.limit is not None:
         cases = [replace(planned, deadline=options.limit) for planned in cases]
 
-    def judge(line: ProgressLine, interrupted: Interruptible) -> Results:
-        return _judge(options, cases, rules, line, interrupted)
+    def attach() -> Runner:
+        program = Program(command=options.command, limit=fault_limit(cases), jobs=options.jobs)
+        served = ServerOptions(grace=0)
+        return Runner(HttpClients(program, options.api, options=served, per_case=options.per_case))
 
-    return Plan(tuple(f"{case.name}:{rule}" for case in listed for rule in case.rules), judge)
-
-
-def _judge(
-    options: CheckOptions,
-    cases: Sequence[FaultCase],
-    rules: Sequence[str],
-    line: ProgressLine,
-    interrupted: Interruptible,
-) -> Results:
-    program = Program(command=options.command, limit=fault_limit(cases), jobs=options.jobs)
-    clients = HttpClients(
-        program, options.api, options=ServerOptions(grace=0), per_case=options.per_case
-    )
-    with closing(clients) as runner:
+    def judge(runner: Runner, line: ProgressLine, interrupted: Interruptible) -> Results:
         policy = runner.hello.resilience
         check = check_faults(
-            runner,
+            cast("HttpClients", runner.attachment),
             cases,
             policy,
             rules,
@@ -62,8 +51,10 @@ def _judge(
             progress=line,
             goes_on=lambda: not interrupted.happened,
         )
-        print_remarks(runner.remarks)
         return fault_results(check, runner.hello, measurement_of(options), policy)
+
+    names = tuple(f"{case.name}:{rule}" for case in listed for rule in case.rules)
+    return Plan(names, attach, judge)
 
 
 def _rules(names: Sequence[str]) -> tuple[str, ...]:

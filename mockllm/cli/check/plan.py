@@ -64,10 +64,12 @@ class Plan:
 
     Args:
         names: of all lines that the results may have, whether they are chosen or not.
+        attach: starts the client.
     """
 
     names: tuple[str, ...]
-    judge: Callable[[ProgressLine, Interruptible], Results]
+    attach: Callable[[], Runner]
+    judge: Callable[[Runner, ProgressLine, Interruptible], Results]
 
 
 def attached(options: CheckOptions) -> Runner:
@@ -93,12 +95,6 @@ def measurement_of(options: CheckOptions, stopped: str = "") -> Measurement:
         arguments=options.arguments,
         stopped=stopped,
     )
-
-
-def print_remarks(remarks: Iterable[str]) -> None:
-    """Prints what happened besides the answers."""
-    for remark in remarks:
-        click.echo(f"mockllm: {remark}", err=True)
 
 
 def chosen(

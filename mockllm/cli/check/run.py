@@ -37,8 +37,10 @@ def run_check(options: CheckOptions) -> int:
         return 0
     plan = _plan(options)
     lists = _Lists.read(options, plan.names)
-    with progress_line() as line, Interruptible() as interrupted:
-        results = plan.judge(line, interrupted)
+    with progress_line() as line, Interruptible() as interrupted, plan.attach() as runner:
+        results = plan.judge(runner, line, interrupted)
+        for remark in runner.remarks:
+            click.echo(f"mockllm: {remark}", err=True)
     return _report(options, results, lists)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -18,7 +19,6 @@ from mockllm.cli.check.plan import (
     attached,
     chosen,
     measurement_of,
-    print_remarks,
 )
 from mockllm.cli.options.parameters import read_scenarios
 from mockllm.cli.terminal.progress import ProgressLine
@@ -36,10 +36,13 @@ def plan_streams(options: CheckOptions) -> Plan:
     listed = _all_cases(options)
     run = chosen_cases(listed, options.only)
 
-    def judge(line: ProgressLine, interrupted: Interruptible) -> Results:
-        return _judge(options, run, line, interrupted)
+    def attach() -> Runner:
+        if options.judge is not None:
+            return file_runner(options.judge, run, cast("Level", options.level))
+        return attached(options)
 
-    return Plan(tuple(map(name_of, (*listed, *_plain_forms(listed)))), judge)
+    names = map(name_of, (*listed, *_plain_forms(listed)))
+    return Plan(tuple(names), attach, partial(_judge, options, run))
 
 
 def emit(options: CheckOptions, path: Path) -> None:
@@ -89,31 +92,27 @@ def _names(case: Case) -> Iterator[str]:
 
 
 def _judge(
-    options: CheckOptions, run: Sequence[Case], line: ProgressLine, interrupted: Interruptible
+    options: CheckOptions,
+    run: Sequence[Case],
+    runner: Runner,
+    line: ProgressLine,
+    interrupted: Interruptible,
 ) -> Results:
-    with _runner(options, run) as runner:
-        done = 0
+    done = 0
 
-        def progress(_: object) -> None:
-            nonlocal done
-            done += 1
-            line("cases", done, len(run))
+    def progress(_: object) -> None:
+        nonlocal done
+        done += 1
+        line("cases", done, len(run))
 
-        given = interrupted.until(_answered(runner, run))
-        report = runner.examine(given, options.policy, progress)
-        stopped = interrupted.stopped(done, len(run)) or _unanswered(runner)
-        measurement = measurement_of(options, stopped)
-        results = measured(report, runner, measurement, () if interrupted.happened else run)
-        if not (options.no_shrink or options.judge is not None or interrupted.happened):
-            results = _shrunk(options, runner, report, results, line)
-        print_remarks(runner.remarks)
-        return results
-
-
-def _runner(options: CheckOptions, run: Sequence[Case]) -> Runner:
-    if options.judge is not None:
-        return file_runner(options.judge, run, cast("Level", options.level))
-    return attached(options)
+    given = interrupted.until(_answered(runner, run))
+    report = runner.examine(given, options.policy, progress)
+    stopped = interrupted.stopped(done, len(run)) or _unanswered(runner)
+    measurement = measurement_of(options, stopped)
+    results = measured(report, runner, measurement, () if interrupted.happened else run)
+    if not (options.no_shrink or options.judge is not None or interrupted.happened):
+        results = _shrunk(options, runner, report, results, line)
+    return results
 
 
 def _answered(runner: Runner, run: Sequence[Case]) -> list[Case]:
