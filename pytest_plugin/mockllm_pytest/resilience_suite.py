@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Awaitable, Iterator
+from collections.abc import Awaitable
 from fnmatch import fnmatchcase
 from typing import ClassVar
 
@@ -14,8 +14,8 @@ from mockllm.checking.resilience.model import FaultCase, ResiliencePolicy
 from mockllm.checking.rules import RESILIENCE, promise
 from mockllm.conformance.attachments.functions import FunctionPlayer, Returned
 from mockllm.conformance.fault_check import FaultCheck, check_faults
+from mockllm.conformance.reports.terminal import mistake_lines
 from mockllm.conformance.results import CaseResult, rule_verdict
-from mockllm.conformance.results.request_log import log_line
 from mockllm.errors import UsageError
 from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread
@@ -91,7 +91,8 @@ class ResilienceSuite(RuleSuite):
         return rule_verdict(_of_rule(rule, found)) == "wrong"
 
     def _mistake(self, rule: str, found: FaultCheck, request: pytest.FixtureRequest) -> str:
-        return "\n".join([*_mistake_lines(rule, found), rerun_line(request)])
+        first, *others = (one for one in _of_rule(rule, found) if one.failed)
+        return "\n".join([*mistake_lines(first, others, found.plays), rerun_line(request)])
 
     def _not_judged(self, rule: str, found: FaultCheck) -> str:
         verdict = rule_verdict(_of_rule(rule, found))
@@ -111,15 +112,3 @@ def _most_common(reasons: Counter[str]) -> str:
     (first, count), more = reasons.most_common(1)[0], len(reasons) - 1
     cases = f" ({count} cases)" if count > 1 else ""
     return f"{first}{cases}" + (f", and {more} other reasons" if more else "")
-
-
-def _mistake_lines(rule: str, found: FaultCheck) -> Iterator[str]:
-    """The mistake, and the log of the connections of its first case."""
-    first, *others = (one for one in _of_rule(rule, found) if one.failed)
-    play = found.plays[first.played]
-    yield f"{rule}: {promise(rule)}"
-    yield f"  {first.played}: {play.title}"
-    yield from (f"    {text}" for text in first.differences)
-    yield from (f"      {log_line(one)}" for one in play.log)
-    if others:
-        yield f"  also in {', '.join(one.played for one in others)}"

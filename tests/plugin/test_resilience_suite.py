@@ -51,8 +51,8 @@ def test_every_rule_is_a_test_of_its_own(run):
     assert outcomes["passed"] + outcomes["failed"] + outcomes["skipped"] == len(RESILIENCE)
     result.stdout.fnmatch_lines(
         [
-            "cut-reported: a client reports a stream that was cut*",
-            "  chat/cut-in-text-orderly: *",
+            "  chat/cut-in-text-orderly:cut-reported*",
+            "    cut-reported: a client reports a stream that was cut*",
             "      1. at 0.000 s, connection 1: POST */chat/completions -> 200*end=orderly*",
             'to run it again: pytest "*TestMine::test_cut_reported"',
             "*not judged: the runner does not say what is open at the end*",

@@ -210,10 +210,10 @@ class Cut:
     def chunks(self) -> tuple[bytes, ...]:
         """The bytes that came, cut as the server sends them."""
         found: list[bytes] = []
-        left = self.size
+        remaining = self.size
         for chunk in self.whole.chunks:
-            found += [chunk[:left]] if left > 0 else []
-            left -= len(chunk)
+            found += [chunk[:remaining]] if remaining > 0 else []
+            remaining -= len(chunk)
         return tuple(found)
 
     @property

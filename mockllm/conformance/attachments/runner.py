@@ -32,7 +32,7 @@ class Attachment(Protocol):
 
     @property
     def window(self) -> int:
-        """How many cases may be submitted ahead of those that are judged."""
+        """How many cases may be submitted before the first of them is judged."""
 
     @property
     def needs_events(self) -> bool:
@@ -71,16 +71,16 @@ class Runner:
         progress: Progress | None = None,
     ) -> Report:
         """Runs the client through cases."""
-        ahead = _Ahead(self.attachment, iter(cases))
+        window = _Window(self.attachment, iter(cases))
 
         def reply(case: Case) -> tuple[Outcome, frozenset[str]]:
-            answer = ahead.answer(case)
+            answer = window.answer(case)
             self.answers.setdefault(case.name, answer)  # not of another form of the same name
             return answer.outcome, answer.absent | self.hello.unsupported
 
         return examine_outcomes(
             reply,
-            ahead.cases(),
+            window.cases(),
             policy,
             progress=progress,
             usage_requested=self.attachment.requests_usage,
@@ -89,8 +89,8 @@ class Runner:
 
     def each(self, cases: Iterable[Case]) -> Iterator[tuple[Case, Answer]]:
         """The cases in their order with their answers, which `answers` does not keep."""
-        ahead = _Ahead(self.attachment, iter(cases))
-        return ((case, ahead.answer(case)) for case in ahead.cases())
+        window = _Window(self.attachment, iter(cases))
+        return ((case, window.answer(case)) for case in window.cases())
 
     def answer(self, case: Case) -> Answer:
         """The answer to one more case."""
@@ -117,8 +117,8 @@ def check_api(api: str) -> None:
         raise UsageError(f"there is no API {api!r}; there are: {', '.join(PROTOCOLS)}")
 
 
-class _Ahead:
-    """Submits the cases of a list ahead of those that are judged."""
+class _Window:
+    """Submits the cases of a list some time before they are judged."""
 
     def __init__(self, attachment: Attachment, cases: Iterator[Case]) -> None:
         self._submit, self._cases = attachment.submit, cases
@@ -138,6 +138,6 @@ class _Ahead:
             yield self._queue.popleft()
 
     def answer(self, case: Case) -> Answer:
-        """The answer to a case: one that was submitted ahead, or one more."""
+        """The answer to a case: one that was submitted before, or one more."""
         future = self._futures.pop(id(case), None)
         return (future if future is not None else self._submit(case)).result()

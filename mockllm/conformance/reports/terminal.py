@@ -4,11 +4,11 @@ judged. Pure."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from mockllm.checking.rules import COST_MEANINGS, RESILIENCE, promise, severity
 from mockllm.conformance.commands import Setting, show_command
-from mockllm.conformance.results import CaseResult, Results, passes, rule_verdict
+from mockllm.conformance.results import CaseResult, Play, Results, passes, rule_verdict
 from mockllm.conformance.results.known import Standing
 from mockllm.conformance.results.request_log import log_line
 from mockllm.core.text import counted, shorten
@@ -111,7 +111,7 @@ def _worst(new: Sequence[CaseResult], results: Results) -> Iterator[str]:
         if first.cost != cost:
             cost = first.cost
             yield f"{cost}: {COST_MEANINGS[cost or 'loud failure']}"
-        yield from _mistake(first, cases[1:], results)
+        yield from mistake_lines(first, cases[1:], results.plays)
     plain = next((one.case for one in new if one.group not in RESILIENCE), "")
     if plain:
         yield f"To see the bytes: {show_command(Setting((), ()), plain)}"
@@ -121,7 +121,15 @@ def _severity(case: CaseResult) -> tuple[int, bool]:
     return severity(case.cost), "~" in case.case
 
 
-def _mistake(case: CaseResult, more: Sequence[CaseResult], results: Results) -> Iterator[str]:
+def mistake_lines(
+    case: CaseResult, more: Sequence[CaseResult], plays: Mapping[str, Play]
+) -> Iterator[str]:
+    """A mistake of a client.
+
+    Args:
+        more: the other cases in which it makes the same one.
+        plays: see `Results`.
+    """
     also = f" (and {len(more)} more like it)" if more else ""
     yield f"  {case.case}{also}"
     if case.group in RESILIENCE:
@@ -130,15 +138,15 @@ def _mistake(case: CaseResult, more: Sequence[CaseResult], results: Results) -> 
     texts += [text for text in case.differences if not case.exception or case.exception not in text]
     for text in texts[:_MOST_DIFFERENCES]:
         yield f"    {_short(text)}"
-    yield from (f"    {line}" for line in play_lines(results, case))
+    yield from (f"    {line}" for line in _play_lines(case, plays))
     if case.group in RESILIENCE:
         yield from _others(more)
         yield from (f"    again: {line}" for line in case.reproduce[:1])
 
 
-def play_lines(results: Results, case: CaseResult) -> Iterator[str]:
+def _play_lines(case: CaseResult, plays: Mapping[str, Play]) -> Iterator[str]:
     """What happens in a case with a fault, and the log of its connections."""
-    play = results.plays.get(case.played)
+    play = plays.get(case.played)
     if play is None:
         return
     yield play.title
