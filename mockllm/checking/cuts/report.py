@@ -154,7 +154,9 @@ class _Judging:
 
     def prefix(self, cut: Cut, answer: CutAnswer) -> None:
         """Judges one prefix under each rule that applies."""
-        for rule in self._rules(cut):
+        for rule in CUT_RULES:
+            if not applies(rule, cut):
+                continue
             new = CutRow(cut.whole, cut.place, rule, cut.ending)
             row = self._rows.setdefault(new.name, new)
             reason = self._reasons[cut.whole.name, rule] or answer.unusable
@@ -170,9 +172,6 @@ class _Judging:
                 if row.shortest is None or cut.size < row.shortest.cut.size:
                     row.shortest = Fooled(cut, answer, wrong)
 
-    def _rules(self, cut: Cut) -> Iterator[str]:
-        return (rule for rule in CUT_RULES if applies(rule, cut))
-
 
 _WIDEST = 150
 _MOST_REASONS = 10
@@ -184,13 +183,11 @@ def cut_text(report: CutReport, rules: Collection[str] | None = None) -> str:
     Args:
         rules: those that are explained; default: all. With none, only counts are left.
     """
-    return "\n".join(cut_lines(report, rules))
+    return "\n".join(_lines(report, rules))
 
 
-def cut_lines(report: CutReport, rules: Collection[str] | None = None) -> Iterator[str]:
-    """The lines of a report; see `cut_text`."""
-    title = f"{report.api}, cut at every place, level {report.level}: {report.played} prefixes"
-    yield title
+def _lines(report: CutReport, rules: Collection[str] | None) -> Iterator[str]:
+    yield f"{report.api}, cut at every place, level {report.level}: {report.played} prefixes"
     for rule in CUT_RULES:
         if rules is None or rule in rules:
             yield ""

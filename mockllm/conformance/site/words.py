@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from mockllm.checking.rules import COSTS, RESILIENCE
+from mockllm.checking.rules import COST_MEANINGS, COSTS, RESILIENCE
 from mockllm.conformance.results import CaseResult, rule_verdict
 
 
@@ -20,12 +20,14 @@ class Mark:
     meaning: str
 
 
+MISTAKES: tuple[Mark, ...] = tuple(
+    Mark(cost.replace(" ", "-"), symbol, cost, rank, COST_MEANINGS[cost])
+    for rank, (cost, symbol) in enumerate(zip(COSTS, "✖∅≠!↯", strict=True))
+)
+"""The marks of `rules.COSTS`, in the same order."""
+
 _ALL = (
-    Mark("wrong-call", "✖", "wrong call", 0, "a tool call runs that the model did not make"),
-    Mark("data-lost", "∅", "data lost", 1, "text, a call or an error is lost without a message"),
-    Mark("wrong-metadata", "≠", "wrong metadata", 2, "ids, order, usage, finish or role are wrong"),
-    Mark("loud-failure", "!", "loud failure", 3, "an error, although the stream can be read"),
-    Mark("unreliable", "↯", "unreliable", 4, "it hangs, retries wrongly, leaves connections open"),
+    *MISTAKES,
     Mark("as-plain", "≈", "as in the plain stream", 5, "the same mistake as without the quirk"),
     Mark("allowed", "△", "allowed", 6, "wrong, and excused by the policy of this run"),
     Mark("adapter", "⚙", "adapter", 7, "the adapter failed, not the client; not judged"),
@@ -37,9 +39,6 @@ _ALL = (
 
 MARKS: dict[str, Mark] = {one.key: one for one in _ALL}
 """By key, the worst first."""
-
-MISTAKES: tuple[Mark, ...] = _ALL[: len(COSTS)]
-"""The marks of `rules.COSTS`, in the same order: the rank of each is its place here."""
 
 
 def mark_of(case: CaseResult) -> Mark:
