@@ -326,15 +326,11 @@ class Exchange:
         """The memory that its journal counts for it, in bytes."""
         self._dropped = False
 
-    # What it has of its request
-
-    @property
-    def method(self) -> str:
-        """As in `Received`; and so are the next ones."""
-        return self.received.method
+    # What tests read (docs/pytest.md): the rest is in `received`, `played` and `sent`
 
     @property
     def path(self) -> str:
+        """As in `Received`; and so are the next ones."""
         return self.received.path
 
     @property
@@ -346,38 +342,8 @@ class Exchange:
         return self.received.body
 
     @property
-    def at(self) -> float:
-        return self.received.at
-
-    @property
-    def clock(self) -> float:
-        return self.received.clock
-
-    @property
-    def connection(self) -> int:
-        return self.received.connection
-
-    @property
-    def target(self) -> Target | None:
-        return self.received.target
-
-    # What was played
-
-    @property
-    def api(self) -> str | None:
-        """As in `Played`; and so are the next ones."""
-        return self.played.api
-
-    @property
-    def model(self) -> str | None:
-        return self.played.model
-
-    @property
-    def stream(self) -> bool:
-        return self.played.stream
-
-    @property
     def scenario(self) -> str | None:
+        """As in `Played`; and so is the next one."""
         return self.played.scenario
 
     @property
@@ -385,73 +351,9 @@ class Exchange:
         return self.played.turn
 
     @property
-    def position(self) -> int | None:
-        return self.played.position
-
-    @property
-    def attempt(self) -> int:
-        return self.played.attempt
-
-    @property
-    def quirks(self) -> tuple[str, ...]:
-        return self.played.quirks
-
-    @property
-    def recorded(self) -> str:
-        return self.played.recorded
-
-    @property
-    def repeated(self) -> bool:
-        return self.played.repeated
-
-    @property
-    def answer_id(self) -> str | None:
-        return self.played.answer_id
-
-    # What was sent of it
-
-    @property
-    def bytes_sent(self) -> int:
-        """As in `Sent`; and so are the next ones."""
-        return self.sent.bytes
-
-    @property
-    def marks(self) -> array[float] | None:
-        return self.sent.marks
-
-    @property
-    def ended(self) -> float | None:
-        return self.sent.ended
-
-    @property
-    def client_gone(self) -> bool:
-        return self.sent.client_gone
-
-    @property
-    def stopped(self) -> bool:
-        return self.sent.stopped
-
-    @property
-    def duration(self) -> float:
-        return self.sent.duration
-
-    @property
-    def complete(self) -> bool:
-        return self.sent.complete
-
-    @property
     def fault(self) -> str:
+        """As in `Sent`."""
         return self.sent.fault
-
-    @property
-    def struck(self) -> float | None:
-        return self.sent.struck
-
-    @property
-    def struck_after(self) -> int | None:
-        return self.sent.struck_after
-
-    # Of both
 
     @property
     def outcome(self) -> ExchangeOutcome:
