@@ -33,19 +33,6 @@ class VisibleLine:
     pieces: tuple[Piece, ...]
 
 
-def plain_lines(data: bytes) -> list[str] | None:
-    """The lines of bytes in which nothing is special but line feeds, each without its end, and the
-    rest after the last one: most of a stream. None for all other bytes."""
-    try:
-        text = data.decode()
-    except UnicodeDecodeError:
-        return None
-    lines = text.split("\n")
-    if any(len(line) > _WIDEST for line in lines) or _SPECIAL.search(text.replace("\n", "")):
-        return None
-    return lines
-
-
 def visible_lines(writes: Iterable[bytes]) -> Iterator[VisibleLine]:
     """The lines of some writes, with a `cut` where each write begins.
 

@@ -27,7 +27,7 @@ from mockllm.replay.player import Player
 from mockllm.replay.sessions.exchange import Exchange
 from mockllm.replay.sessions.session import Session
 from mockllm.scenario.model import Match, Scenario
-from mockllm.ui.skeleton import Skeleton, request_skeleton, route_skeleton, selected
+from mockllm.ui.skeleton import request_skeleton, route_skeleton, selected
 
 _NEAREST = 5
 _MOST_COMPARED = 2_000
@@ -85,24 +85,21 @@ def _request(player: Player, exchange: Exchange, protocol: WireProtocol) -> Requ
 def _unmatched(
     player: Player, exchange: Exchange, request: Request, protocol: WireProtocol
 ) -> dict[str, Any]:
-    skeleton, why = None, "The request is too large to be kept whole, so nothing is written for it."
-    now = selected(player.served, request, exchange.headers, protocol)
-    if now is not None:
-        why = f"The scenario {now.scenario.name} answers such a request now."
-    elif exchange.body_size is None:
-        skeleton = request_skeleton(player.served, request, exchange.headers, protocol)
-        why = "No scenario can have the name that this request wants, or its calls."
     nearest = [
         _nearest(exchange, scenario, conditions)
         for scenario, conditions in _ranked(player, exchange, request, protocol)[:_NEAREST]
     ]
-    return {"nearest": nearest, **_skeleton_json(skeleton, why)}
-
-
-def _skeleton_json(skeleton: Skeleton | None, why: str) -> dict[str, Any]:
-    if skeleton is None:
-        return {"skeleton_why": why}
-    return {"skeleton": skeleton.text, "file": skeleton.file}
+    now = selected(player.served, request, exchange.headers, protocol)
+    if now is not None:
+        why = f"The scenario {now.scenario.name} answers such a request now."
+    elif exchange.body_size is not None:
+        why = "The request is too large to be kept whole, so nothing is written for it."
+    else:
+        skeleton = request_skeleton(player.served, request, exchange.headers, protocol)
+        if skeleton is not None:
+            return {"nearest": nearest, **skeleton}
+        why = "No scenario can have the name that this request wants, or its calls."
+    return {"nearest": nearest, "skeleton_why": why}
 
 
 def _ranked(
@@ -213,10 +210,8 @@ def _route(player: Player, exchange: Exchange) -> dict[str, Any]:
     ]
     nearest.sort(key=lambda one: -one["score"])
     skeleton = route_skeleton(player.served, request)
-    return {
-        "nearest": nearest[:_NEAREST],
-        **_skeleton_json(skeleton, "No scenario can have this route."),
-    }
+    why = {"skeleton_why": "No scenario can have this route."}
+    return {"nearest": nearest[:_NEAREST], **(skeleton or why)}
 
 
 _LONGEST_FINDING = 4_000

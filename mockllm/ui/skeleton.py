@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from mockllm.core.request import Request
@@ -47,12 +47,9 @@ _NO_TEXT = re.compile("[\ud800-\udfff]+")
 """Half of a surrogate pair: no YAML can have it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Skeleton:
-    """A scenario file."""
-
-    text: str
-    file: str
+Skeleton = Mapping[str, str]
+"""A scenario file: its text as `skeleton`, and as `file` a name for it: that of the scenario whose
+place it takes, if it does."""
 
 
 def request_skeleton(
@@ -234,7 +231,7 @@ def _written(served: ScenarioIndex, scenario: Scenario, request: Request) -> Ske
     lines.append("# Change the answer, and the conditions if similar requests are to get it, too.")
     text = "\n".join((*lines, dump(scenario)))
     file = known.file if known is not None and known.file else f"{scenario.name}.yaml"
-    return Skeleton(text, file)
+    return {"skeleton": text, "file": file}
 
 
 _ANSWER = RouteAnswer(200, (), "json", {"answer": "Write the answer here."})
@@ -256,7 +253,7 @@ def route_skeleton(served: ScenarioIndex, request: RouteRequest) -> Skeleton | N
             continue
         if len(turns) == 1 and turns[0][0] == scenario:
             comment = "# For a route that nothing answers. Change the answer.\n"
-            return Skeleton(comment + text, f"{name}.yaml")
+            return {"skeleton": comment + text, "file": f"{name}.yaml"}
     return None
 
 

@@ -16,7 +16,7 @@ from mockllm.core.http_status import reason_phrase
 from mockllm.core.text import shorten
 from mockllm.core.timeline import fold
 from mockllm.core.turn import ToolCall, Turn
-from mockllm.core.visible_bytes import Piece, plain_lines, visible_lines
+from mockllm.core.visible_bytes import Piece, visible_lines
 from mockllm.errors import MockLLMError
 from mockllm.framing.sse import SSEDecoder
 from mockllm.protocols.base import WireProtocol
@@ -96,15 +96,8 @@ def stream_json(shown: ShownAnswer, protocol: WireProtocol | None) -> dict[str, 
 
 # Bytes
 
-_LF = ["end", "LF"]
-
 
 def _lines(data: bytes) -> list[list[Any]]:
-    plain = plain_lines(data)
-    if plain is not None:
-        *whole, rest = plain
-        ended = [[one, _LF] if one else [_LF] for one in whole]
-        return [*ended, [rest]] if rest else ended
     lines = [[_piece(piece) for piece in line.pieces] for line in visible_lines([data])]
     if lines:
         del lines[0][0]  # the mark where a write begins: each part is one

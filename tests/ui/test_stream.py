@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockllm.core.timed_bytes import TimedBytes
-from mockllm.core.visible_bytes import plain_lines, visible_lines
+from mockllm.core.visible_bytes import visible_lines
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.compilation.http_answer import bytes_answer
 from mockllm.server.control.server_view import KEEPS, SentAnswers
@@ -199,16 +199,6 @@ def test_visible_lines_lose_nothing(writes: list[bytes]) -> None:
             elif piece.kind != "cut":
                 data += piece.text.encode()
     assert data == b"".join(writes)
-
-
-@given(st.text(st.sampled_from('ab\n\r\t\u202e"é'), max_size=30).map(str.encode))
-def test_plain_lines_are_visible_lines(data: bytes) -> None:
-    """The short way for ordinary bytes gives what the long one gives."""
-    plain = plain_lines(data)
-    if plain is not None:
-        pieces = [piece for line in visible_lines([data]) for piece in line.pieces[0:]]
-        shown = "".join("\n" if one.kind == "end" else one.text for one in pieces[1:])
-        assert "\n".join(plain) == shown == data.decode()
 
 
 def _is_byte(note: str) -> bool:
