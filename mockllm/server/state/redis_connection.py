@@ -91,6 +91,10 @@ class RedisConnection:
             what = str(error) or type(error).__name__
             raise StoreError(f"{self._shown}: {what}") from None
 
+    async def call(self, command: str, *args: Any, **options: Any) -> Any:
+        """What one command of the client returns."""
+        return await self.run(lambda: getattr(self.redis, command)(*args, **options))
+
     async def _drop_connections(self) -> None:
         """Closes those that are not in use. The client takes those that the server closed for good
         ones: each would fail."""
@@ -172,16 +176,14 @@ class RedisProcesses:
             # Again: the client loses a cancellation that meets it while it connects.
             _, running = await asyncio.wait(running, timeout=_AGAIN)
         connection = self._connection
-        await connection.run(
-            lambda: connection.redis.zrem(connection.key("processes"), self._process)
-        )
+        await connection.call("zrem", connection.key("processes"), self._process)
 
     async def _beat(self) -> None:
         """Gives a sign of life, and compares the clocks."""
         connection = self._connection
         await connection.compare_clocks()
         alive = {self._process: connection.now}
-        await connection.run(lambda: connection.redis.zadd(connection.key("processes"), alive))
+        await connection.call("zadd", connection.key("processes"), alive)
 
     async def _live(self) -> None:
         while True:
@@ -239,20 +241,19 @@ class RedisProcesses:
     async def _request_flush(self, answer: str) -> set[str]:
         """The processes that have answered, after at most 0.2 s. To be called again and again: one
         that has just lost its connection does not hear it at first."""
-        run, redis = self._connection.run, self._connection.redis
-        text = f"{self._process} {answer}"
-        await run(lambda: redis.publish(self._connection.key("flush"), text))
-        done = await run(lambda: redis.blpop([answer], timeout=0.2))
+        call = self._connection.call
+        await call("publish", self._connection.key("flush"), f"{self._process} {answer}")
+        done = await call("blpop", [answer], timeout=0.2)
         answered: set[str] = set()
         while done is not None:
             answered.add(done.decode() if isinstance(done, bytes) else done[1].decode())
-            done = await run(lambda: redis.lpop(answer))
+            done = await call("lpop", answer)
         return answered
 
     async def _seen(self) -> dict[str, float]:
         connection = self._connection
         key = connection.key("processes")
-        known = await connection.run(lambda: connection.redis.zrange(key, 0, -1, withscores=True))
+        known = await connection.call("zrange", key, 0, -1, withscores=True)
         return {name.decode(): at for name, at in known}
 
     async def _note_ended(self, names: Sequence[str], at: float) -> None:

@@ -54,8 +54,8 @@ class RedisStore:
     def __init__(self, url: str) -> None:
         self._connection = RedisConnection(url)
         self._processes = RedisProcesses(self._connection)
-        self._redis = self._connection.redis
-        self._scripts = {name: self._redis.register_script(_script(name)) for name in _SCRIPTS}
+        register = self._connection.redis.register_script
+        self._scripts = {name: register(_script(name)) for name in _SCRIPTS}
 
     @property
     def clock_offset(self) -> float:
@@ -83,7 +83,7 @@ class RedisStore:
         return ()
 
     async def check(self) -> None:
-        await self._connection.run(self._redis.ping)
+        await self._connection.call("ping")
 
     # Operations
 
@@ -93,7 +93,7 @@ class RedisStore:
                 return await self._find_answer(session, id)
             case FindConversation(id):
                 key = self._key(session, "conversations")
-                token = await self._connection.run(lambda: self._redis.hget(key, id))
+                token = await self._connection.call("hget", key, id)
                 return None if token is None else token.decode()
             case Attempt(turn, failures):
                 return int(await self._run("attempt", session, turn_key(turn), failures))
@@ -105,11 +105,11 @@ class RedisStore:
                 return int(await self._run("number", session))
 
     async def _find_answer(self, session: str, id: str) -> bytes | None:
-        run, journal = self._connection.run, self._key(session, "journal")
-        number = await run(lambda: self._redis.zscore(self._key(session, "answers"), id))
+        call, journal = self._connection.call, self._key(session, "journal")
+        number = await call("zscore", self._key(session, "answers"), id)
         if number is None:
             return None
-        batches = await run(lambda: self._redis.xrange(journal, int(number), int(number)))
+        batches = await call("xrange", journal, int(number), int(number))
         return batches[0][1][b"entries"] if batches else None
 
     async def keep(
@@ -265,5 +265,4 @@ class RedisStore:
             return None
         if not has_body or version.decode() == known:
             return Setup(version.decode(), gone=not has_body)
-        body = await self._connection.run(lambda: self._redis.hget(key, "body"))
-        return Setup(version.decode(), body or b"")
+        return Setup(version.decode(), await self._connection.call("hget", key, "body") or b"")

@@ -160,10 +160,10 @@ def test_a_full_server_refuses_as_if_it_were_away(tmp_path: Path) -> None:
             one = Attempt(("busy", 0), 2)
             try:
                 assert await store.perform("s", one) == 0
-                await store._redis.config_set("maxmemory", 1)
+                await store._connection.redis.config_set("maxmemory", 1)
                 with pytest.raises(StoreError, match="maxmemory"):
                     await store.perform("s", one)
-                await store._redis.config_set("maxmemory", 0)
+                await store._connection.redis.config_set("maxmemory", 0)
                 assert await store.perform("s", one) == 1
             finally:
                 await store.close()
