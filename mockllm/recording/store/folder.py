@@ -22,8 +22,7 @@ from mockllm.errors import Problem, ScenarioError
 from mockllm.recording.drafting.drafts import Draft
 from mockllm.recording.drafting.naming import file_stem, free_name
 from mockllm.recording.store.locks import alone, is_unfinished, put_all
-from mockllm.recording.store.long_values import files_of
-from mockllm.recording.store.scenario_files import ScenarioFiles
+from mockllm.recording.store.scenario_files import ScenarioFiles, files_of
 from mockllm.replay.loading import load, loads
 from mockllm.scenario.dump import dump
 from mockllm.scenario.model import Recorded, Scenario

@@ -2,7 +2,7 @@
 
 import threading
 
-from mockllm.server.recording.exchange_queue import ExchangeQueue
+from mockllm.server.recording.recorder import ExchangeQueue
 from tests.recording.exchanging import answer, user
 from tests.timeouts import GIVE_UP
 
