@@ -72,9 +72,9 @@ def convert_tests(
       mockllm convert-tests tests --write
       mockllm convert-tests tests --write --cassettes tests/fixtures/vcr
     """
-    found = _collected(paths)
+    tests = _collected(paths)
     problems = [*_convert_sources(paths, write=write)]
-    for test in found:
+    for test in tests:
         problems += _convert_cassettes(test, cassettes, write=write)
     if problems:
         click.echo("\nnot converted:")
@@ -141,17 +141,17 @@ def _convert_sources(paths: Iterable[Path], *, write: bool) -> Iterator[str]:
 
 
 def _python_files(paths: Iterable[Path]) -> Iterator[Path]:
-    found: dict[Path, None] = {}
+    files: dict[Path, None] = {}
     for path in paths:
         if not path.is_dir():
-            found[path] = None
+            files[path] = None
             continue
         for parent, folders, names in os.walk(path):
             folders[:] = sorted(
                 name for name in folders if name[0] != "." and name not in _NOT_SEARCHED
             )
-            found |= dict.fromkeys(Path(parent, name) for name in sorted(names))
-    yield from (path for path in found if path.suffix == ".py")
+            files |= dict.fromkeys(Path(parent, name) for name in sorted(names))
+    yield from (path for path in files if path.suffix == ".py")
 
 
 def _diff(file: Path, before: str, after: str) -> str:
@@ -167,10 +167,10 @@ def _diff(file: Path, before: str, after: str) -> str:
 def _convert_cassettes(test: _Test, cassettes: Path | None, *, write: bool) -> Iterator[str]:
     """Imports the cassettes of a test; returns what was not imported."""
     base = cassettes or test.module.parent / "cassettes"
-    found = {name: _cassette(name, test, base) for name in test.cassettes}
-    for name in (name for name, file in found.items() if file is None):
+    by_name = {name: _cassette(name, test, base) for name in test.cassettes}
+    for name in (name for name, file in by_name.items() if file is None):
         yield f"{test.test}: there is no cassette {name!r} in {base}; record the test anew"
-    files = [file for file in found.values() if file is not None]
+    files = [file for file in by_name.values() if file is not None]
     if not files:
         return
     if test.folder.is_dir() and any(test.folder.iterdir()):

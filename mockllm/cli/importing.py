@@ -78,12 +78,12 @@ def import_(
 
     gc.set_threshold(_COLLECTION)
     rules = redaction_rules(redact, redact_paths, redact_kinds, keep)
-    found = list(files(paths))
+    sources = list(files(paths))
     rule = MatchRule() if match is None else MatchRule(match)
     folder, redactor = Folder(output), Redactor(rules)
     with progress_line() as progress:
         results = import_files(
-            found, folder, redactor=redactor, match=rule, join=join, progress=progress
+            sources, folder, redactor=redactor, match=rule, join=join, progress=progress
         )
     if as_json:
         # Names of files and paths of URLs may have secrets too.

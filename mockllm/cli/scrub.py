@@ -53,17 +53,19 @@ def scrub(
     for name, data in files.items():
         if is_binary(data):
             click.echo(f"{name}: is no text; only the text in it is searched")
-    found = scrubbed(files, Redactor(rules))
-    for scrubbed_file in found:
+    changed = scrubbed(files, Redactor(rules))
+    for scrubbed_file in changed:
         for finding in scrubbed_file.findings:
             click.echo(str(finding))
         if scrubbed_file.content is not None and not check:
             rewrite(Path(scrubbed_file.file), scrubbed_file.content)
     count = sum(
-        not finding.stays or check for scrubbed_file in found for finding in scrubbed_file.findings
+        not finding.stays or check
+        for scrubbed_file in changed
+        for finding in scrubbed_file.findings
     )
     click.echo(_summary(count, len(files), check=check))
-    unread = any(scrubbed_file.content is None for scrubbed_file in found)
+    unread = any(scrubbed_file.content is None for scrubbed_file in changed)
     context.exit(1 if unread or (check and count) else 0)
 
 

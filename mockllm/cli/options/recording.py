@@ -150,8 +150,8 @@ def record_options(
     from mockllm.recording.drafting.drafts import MatchRule
     from mockllm.server.options import RecordOptions
 
-    found = services(upstreams, os.environ)
-    if not found and mode != "none":
+    upstream = services(upstreams, os.environ)
+    if not upstream and mode != "none":
         raise UsageError(
             "recording needs a service: --upstream https://api.openai.com, or "
             "--upstream anthropic=https://api.anthropic.com, or MOCKLLM_UPSTREAM_OPENAI in the "
@@ -159,7 +159,7 @@ def record_options(
         )
     return RecordOptions(
         folder=folder,
-        upstreams=found,
+        upstreams=upstream,
         mode=mode,
         match=None if match is None else MatchRule(match),
         rules=redaction_rules(redact, redact_paths, redact_kinds, keep),
@@ -173,10 +173,10 @@ def services(
 ) -> dict[str, str]:
     """The base URL of the service for each API: options count more than the environment, and
     those for one API more than those for all."""
-    found: dict[str, str] = {}
+    by_api: dict[str, str] = {}
     for variable, apis in _variables().items():
         if environment.get(variable):
-            found |= dict.fromkeys(apis, _checked(environment[variable], variable))
+            by_api |= dict.fromkeys(apis, _checked(environment[variable], variable))
     named: dict[str, str] = {}
     groups = _groups()
     for named_url in given:
@@ -184,8 +184,8 @@ def services(
         if equals and name in groups:
             named |= dict.fromkeys(groups[name], _checked(url, f"{option} {name}="))
         else:
-            found |= dict.fromkeys(_variables()["MOCKLLM_UPSTREAM"], _checked(named_url, option))
-    return found | named
+            by_api |= dict.fromkeys(_variables()["MOCKLLM_UPSTREAM"], _checked(named_url, option))
+    return by_api | named
 
 
 def _checked(url: str, where: str) -> str:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _TURN = 0.0002  # seconds for which a thread may keep the others waiting
 _SLACK = 0.25  # seconds for what is left to do after the grace
-_AGAIN = 0.05  # seconds after which a task that goes on is cancelled again
+_CANCEL_PERIOD = 0.05  # seconds after which a task that goes on is cancelled again
 _COLLECT = (10_000, 10, 2)
 """How many new objects the garbage collector waits for. Thousands of open streams are no garbage;
 with Python's own numbers, looking at them again and again takes a seventh of the start of each."""
@@ -256,7 +256,7 @@ async def ended(task: asyncio.Task[Any]) -> None:
     """Cancels a task until it has ended: aiohttp's shutdown goes on after one `CancelledError`."""
     while not task.done():
         task.cancel()
-        await asyncio.wait((task,), timeout=_AGAIN)
+        await asyncio.wait((task,), timeout=_CANCEL_PERIOD)
     if not task.cancelled():
         task.result()
 

@@ -77,11 +77,11 @@ class ServerLog:
         self._api_width = self._name_width = 1
         self._url = ""
 
-    def _says(self, event: str) -> bool:
+    def _shows(self, event: str) -> bool:
         return self._only is None or event in self._only
 
     def _put(self, event: str, lines: Iterable[str], **fields: Any) -> None:
-        if not self._says(event):
+        if not self._shows(event):
             return
         if self._json:
             self._output.line(_dumps({"event": event, **fields}))
@@ -91,7 +91,7 @@ class ServerLog:
 
     def listening(self, url: str) -> None:
         self._url = url
-        if self._says("address"):
+        if self._shows("address"):
             self._output.line(f"mockllm listening on {url}")
 
     def serving(
@@ -187,7 +187,7 @@ class ServerLog:
 
     def recorded(self, line: Line) -> None:
         skipped = line.outcome == "skipped"
-        if not self._says("skipped" if skipped else "recorded"):
+        if not self._shows("skipped" if skipped else "recorded"):
             return
         if self._json:
             self._output.line(_dumps({"event": "recorded", **asdict(line)}))
@@ -286,6 +286,6 @@ def _notes(exchange: Exchange) -> list[str]:
         notes.append(f"the server stopped after {exchange.sent.bytes} bytes")
     for problem in exchange.problems:
         line = " ".join(problem.split())
-        kept = _MAX_PROBLEM - _ADVICE
-        notes.append(shorten(line, _MAX_PROBLEM, keep=kept, tail=_ADVICE, mark=" … "))
+        beginning = _MAX_PROBLEM - _ADVICE
+        notes.append(shorten(line, _MAX_PROBLEM, keep=beginning, tail=_ADVICE, mark=" … "))
     return notes

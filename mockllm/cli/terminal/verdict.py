@@ -67,14 +67,14 @@ def judge(
 def _repeated(exchanges: Sequence[Exchange]) -> Iterator[str]:
     """The recordings that were played again: more requests came than were recorded. It is no
     mistake by itself; with `--once` it is an `extra-request`."""
-    again = Counter(
+    repeated = Counter(
         f"turn {(exchange.turn or 0) + 1} of {exchange.scenario}"
         for exchange in exchanges
         if exchange.played.repeated
     )
-    for what, count in list(again.items())[:_MOST_SHOWN]:
+    for what, count in list(repeated.items())[:_MOST_SHOWN]:
         yield f"  played again: {what}, {counted(count, 'time')}; it was recorded once"
-    yield from _more(list(again))
+    yield from _more(list(repeated))
 
 
 def _not_covered(found: Verification) -> Iterator[str]:

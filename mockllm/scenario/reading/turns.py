@@ -58,15 +58,15 @@ def extra(node: Node, findings: Findings) -> tuple[tuple[m.Api, Any], ...] | Non
     if not _is_filled(node, "a mapping of APIs to their fields", findings):
         return None
     assert isinstance(node, Mapping)
-    found: list[tuple[m.Api, Any]] = []
+    by_api: list[tuple[m.Api, Any]] = []
     for api, item in node.entries.items():
         if api not in findings.vocabulary.apis:
             unknown(node, api, findings, findings.vocabulary.apis)
         elif isinstance(item, Mapping) and not item.entries:
             findings.add(item, "must have one of " + ", ".join(_PLACES))
         else:
-            found.append((api, _by_place(item, findings)))
-    return tuple(found)
+            by_api.append((api, _by_place(item, findings)))
+    return tuple(by_api)
 
 
 _MAX_SEGMENT = 16 * 1024 * 1024
