@@ -52,7 +52,7 @@ class EventReader:
     def __init__(self, protocol: WireProtocol) -> None:
         self._protocol = protocol
         self._decoder = protocol.decoder()
-        self._held = b""
+        self._pending = b""
         self._begin = 0
         self._complete = False
         self._readable = True
@@ -62,8 +62,8 @@ class EventReader:
 
     def read(self, data: bytes) -> list[SeenEvent]:
         """The events that these bytes complete."""
-        self._held += data
-        if not self._begun and (first := self._held.lstrip()[:1]):
+        self._pending += data
+        if not self._begun and (first := self._pending.lstrip()[:1]):
             self._begun = True
             self._elements = ElementScanner() if first == b"[" else None
         if not self._begun:
@@ -74,34 +74,34 @@ class EventReader:
         """The event that ends with the stream and not with a blank line, if there is one."""
         if self._elements is not None:
             return []
-        found = self._blocks(final=True)
-        if self._held.strip():
-            found += self._block(self._held)
-        return found
+        events = self._blocks(final=True)
+        if self._pending.strip():
+            events += self._block(self._pending)
+        return events
 
     def _found_elements(self) -> list[SeenEvent]:
         assert self._elements is not None
-        spans = self._elements.read(self._held[self._scanned :])
-        found: list[SeenEvent] = []
+        spans = self._elements.read(self._pending[self._scanned :])
+        events: list[SeenEvent] = []
         for begin, end in spans:
-            text = self._held[begin - self._begin : end - self._begin].decode(errors="replace")
-            found.append(self._event(begin, end, [Frame(text)]))
+            text = self._pending[begin - self._begin : end - self._begin].decode(errors="replace")
+            events.append(self._event(begin, end, [Frame(text)]))
         if spans:
-            self._held = self._held[spans[-1][1] - self._begin :]
+            self._pending = self._pending[spans[-1][1] - self._begin :]
             self._begin = spans[-1][1]
-        self._scanned = len(self._held)
-        return found
+        self._scanned = len(self._pending)
+        return events
 
     def _blocks(self, *, final: bool) -> list[SeenEvent]:
-        found: list[SeenEvent] = []
+        events: list[SeenEvent] = []
         at = 0
-        for blank in _BLANK.finditer(self._held):
-            if not final and blank.end() == len(self._held) and blank[0].endswith(b"\r"):
+        for blank in _BLANK.finditer(self._pending):
+            if not final and blank.end() == len(self._pending) and blank[0].endswith(b"\r"):
                 break  # the first half of CRLF, perhaps
-            found += self._block(self._held[at : blank.end()])
+            events += self._block(self._pending[at : blank.end()])
             at = blank.end()
-        self._held = self._held[at:]
-        return found
+        self._pending = self._pending[at:]
+        return events
 
     def _block(self, block: bytes) -> list[SeenEvent]:
         begin, self._begin = self._begin, self._begin + len(block)

@@ -116,8 +116,8 @@ def check_partial(what: str, expected: Any, actual: Any) -> str | None:
             return f"{what} must be a list, got {display(actual)}"
         if len(expected) != len(actual):
             return f"{what} must have {len(expected)} items, got {len(actual)}"
-        for index, (left, right) in enumerate(zip(expected, actual, strict=True)):
-            problem = check_partial(f"{what}[{index}]", left, right)
+        for index, (value, sent) in enumerate(zip(expected, actual, strict=True)):
+            problem = check_partial(f"{what}[{index}]", value, sent)
             if problem is not None:
                 return problem
         return None
@@ -142,7 +142,7 @@ def judged_match(
         yield _judged_text("match.system", "the system prompt", match.system, request.system)
     for name in match.tools:
         yield _judged_offer("match.tools", name, request)
-    yield from judged_headers(match, headers)
+    yield from judged_values("match.headers", "the header", match.headers, headers)
     yield from judged_body("match.body", match.body, request.body)
     if match.stream is not None:
         verb = "" if match.stream else "not "
@@ -157,11 +157,6 @@ def judged_model(match: Match, model: str) -> Iterator[JudgedCondition]:
         message = f"match.model: the model must match {match.model!r}, got {model!r}"
         problem = None if model_holds(match.model, model) else message
         yield _judged("match.model", match.model, model, problem)
-
-
-def judged_headers(match: Match, headers: Mapping[str, str]) -> Iterator[JudgedCondition]:
-    """The conditions on headers, which have lower-case names."""
-    return judged_values("match.headers", "the header", match.headers, headers)
 
 
 def judged_values(

@@ -17,18 +17,16 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from mockllm.core.text import display
-from mockllm.errors import NoMatchError
 from mockllm.matching.candidates import conditions_of
 from mockllm.matching.conditions import (
     JudgedCondition,
     judged_body,
-    judged_headers,
     judged_model,
     judged_values,
 )
 from mockllm.matching.fingerprint import route_digest
-from mockllm.matching.index import SCENARIO_HEADER
 from mockllm.matching.multipart import form_fields
+from mockllm.matching.select import ambiguous
 from mockllm.protocols.routes import parse_query
 from mockllm.scenario.model import Match, Scenario
 from mockllm.scenario.precedence import is_recorded, precedence
@@ -77,7 +75,7 @@ class RouteRequest:
 def judged_conditions(match: Match, request: RouteRequest, model: str) -> Iterator[JudgedCondition]:
     """Every condition of a route's `match`."""
     yield from judged_model(match, request.model or model)
-    yield from judged_headers(match, request.headers)
+    yield from judged_values("match.headers", "the header", match.headers, request.headers)
     yield from judged_values("match.query", "the parameter", match.query, request.parameters)
     if match.body is not None and request.fields is None:
         kind = display(request.content_type) if request.content_type else "no content type"
@@ -205,7 +203,7 @@ class RouteIndex:
             return recorded
         equal = [fit.scenario for fit in holding if fit.rank == best.rank]
         if len(equal) > 1 and not is_recorded(equal[0]):
-            raise _ambiguous(equal)
+            raise ambiguous([scenario.name for scenario in equal], "route")
         equal.sort(key=precedence)
         return tuple(
             (scenario, index) for scenario in equal for index in range(len(scenario.turns))
@@ -214,11 +212,7 @@ class RouteIndex:
     def judged(self, request: RouteRequest) -> Iterator[tuple[Scenario, list[JudgedCondition]]]:
         """The scenarios whose route fits, the best fit first, with each of their conditions."""
         for fit in sorted(self.fitting(request.method, request.path), key=lambda fit: -fit.how):
-            match = fit.scenario.match or Match()
-            yield (
-                fit.scenario,
-                [] if match.anything else list(judged_conditions(match, request, fit.model)),
-            )
+            yield fit.scenario, list(_conditions(fit, request))
 
     def explain(self, request: RouteRequest) -> str:
         """Why no scenario answers, in one line: the first failed condition of the nearest ones;
@@ -264,24 +258,19 @@ def _digest(request: RouteRequest, method: str, path: str, redacted: tuple[str, 
     return route_digest(method, path, request.query, request.content_type, request.body, redacted)
 
 
-def _ambiguous(equal: Sequence[Scenario]) -> NoMatchError:
-    names = ", ".join(scenario.name for scenario in equal)
-    return NoMatchError(
-        f"{len(equal)} scenarios answer this route equally well: {names}. Give one of them a "
-        f"further `match` condition, or name one with the header {SCENARIO_HEADER}.",
-        code="ambiguous_scenario",
-    )
-
-
 # Conditions
+
+
+def _conditions(fit: _Fit, request: RouteRequest) -> Iterator[JudgedCondition]:
+    match = fit.scenario.match
+    if match is None or match.anything:
+        return iter(())
+    return judged_conditions(match, request, fit.model)
 
 
 def _problem(fit: _Fit, request: RouteRequest) -> str | None:
     """Why the conditions of a scenario do not hold; None where they do."""
-    match = fit.scenario.match
-    if match is None or match.anything:
-        return None
-    judged = judged_conditions(match, request, fit.model)
+    judged = _conditions(fit, request)
     return next((condition.problems[0] for condition in judged if condition.problems), None)
 
 

@@ -243,11 +243,14 @@ def _break_tie(equal: list[Candidate], request: Request) -> Candidate:
     agreeing.sort(key=lambda candidate: precedence(candidate.scenario))
     if all(is_recorded(candidate.scenario) for candidate in agreeing[1:]):
         return agreeing[0]
-    names = [candidate.scenario.name for candidate in equal]
-    raise NoMatchError(
-        f"{len(names)} scenarios answer this request equally well: {', '.join(names)}. Give "
-        "one of them a further `match` condition, or name one with the header "
-        f"{SCENARIO_HEADER}.",
+    raise ambiguous([candidate.scenario.name for candidate in equal], "request")
+
+
+def ambiguous(names: list[str], what: str) -> NoMatchError:
+    """The error that several scenarios are equally good."""
+    return NoMatchError(
+        f"{len(names)} scenarios answer this {what} equally well: {', '.join(names)}. Give one of "
+        f"them a further `match` condition, or name one with the header {SCENARIO_HEADER}.",
         code="ambiguous_scenario",
     )
 

@@ -88,14 +88,12 @@ def _find_streamed(
 ) -> StreamedCall | None:
     """The streamed call that a client sends back: the one with the same id; without an id, or where
     any will do, the one with the same name, preferably with the same arguments."""
-    found = [call for call in candidates if call.id == echo.id]
-    if not found:
+    same = [call for call in candidates if call.id == echo.id]
+    if not same:
         lacks_id = not echo.id and step.protocol.client.may_lack_call_ids(step.request.body)
-        found = [
-            call for call in candidates if call.name == echo.name and (lacks_id or call.any_id)
-        ]
-        found.sort(key=lambda call: not _same_arguments(call.arguments, echo.arguments))
-    return found[0] if found else None
+        same = [call for call in candidates if call.name == echo.name and (lacks_id or call.any_id)]
+        same.sort(key=lambda call: not _same_arguments(call.arguments, echo.arguments))
+    return same[0] if same else None
 
 
 def _unknown_call(

@@ -30,7 +30,7 @@ from mockllm.replay.sessions.exchange import Sent
 from mockllm.server.http.aiohttp_internals import written_response
 from mockllm.server.http.connection_faults import close_at_next_request
 from mockllm.server.http.pacing import Paced, Pacer
-from mockllm.server.http.sending import WATER, break_off, broken_chunk, drained, send
+from mockllm.server.http.sending import WATER, drained, end_early, send
 from mockllm.server.options import ServerOptions
 
 KEEP_ALIVE = written_response(keep_alive=True)
@@ -237,10 +237,8 @@ class _Writer:
             stalled()
             await asyncio.Event().wait()  # the handler is cancelled when the client leaves
         if answer.closes_connection:
-            if answer.ending == "chunk" and self._framed:
-                data = answer.data[-1] if answer.data else b""
-                await send(request, broken_chunk(data), sent)
-            await break_off(request, "reset" if answer.ending == "reset" else "closed")
+            data = answer.data[-1] if answer.data else b""
+            await end_early(request, answer.ending, sent, framed=self._framed, data=data)
             return CLOSE
         if self._last:
             await send(request, self._last, sent)

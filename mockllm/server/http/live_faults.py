@@ -21,7 +21,7 @@ from mockllm.replay.faults.broken_answer import broken
 from mockllm.replay.sessions.exchange import Sent
 from mockllm.scenario.fault_model import Fault, faults_text
 from mockllm.server.http.delivery import CLOSE, KEEP_ALIVE, deliver
-from mockllm.server.http.sending import break_off, broken_chunk, send
+from mockllm.server.http.sending import end_early, send
 from mockllm.server.recording.copying import AnswerCopy, cut_of
 from mockllm.server.recording.upstream import Upstream
 
@@ -77,7 +77,7 @@ class _Arriving:
         self._queue: asyncio.Queue[TimedBytes | None] = asyncio.Queue()
         self._loop = asyncio.get_running_loop()
         self._bound: asyncio.Timeout | None = None
-        self._left = False
+        self._is_left = False
         self.failure: UpstreamError | None = None
 
     async def read(self) -> None:
@@ -105,7 +105,7 @@ class _Arriving:
         async for data in self._upstream.chunks():
             self._copy.add(data)
             at = round((self._loop.time() - self._upstream.sent) * 1_000_000)
-            if self._left:
+            if self._is_left:
                 self._limit_silence()
             else:
                 self._queue.put_nowait(TimedBytes(max(0, at), data))
@@ -113,7 +113,7 @@ class _Arriving:
 
     def leave(self) -> None:
         """The client gets no more of it."""
-        self._left = True
+        self._is_left = True
         self._queue = asyncio.Queue()
         self._limit_silence()
 
@@ -220,9 +220,7 @@ class _Live:
         if ending == "open":
             await asyncio.Event().wait()  # the handler is cancelled when the client leaves
         if ending != "complete":
-            if ending == "chunk" and self._framed:
-                await send(self._request, broken_chunk(), self._sent)
-            await break_off(self._request, "closed" if ending == "chunk" else ending)
+            await end_early(self._request, ending, self._sent, framed=self._framed)
             return CLOSE
         if self._framed:
             await send(self._request, LAST_CHUNK, self._sent)

@@ -26,11 +26,6 @@ WATER = 64 * 1024
 _PATIENCE = 0.005
 
 
-def broken_chunk(data: bytes = b"") -> bytes:
-    """An HTTP chunk that breaks off after some bytes of its data."""
-    return b"%x\r\n" % (len(data) + _PROMISED) + data
-
-
 async def break_off(request: web.BaseRequest, ending: Ending) -> None:
     """Ends the connection in the middle of an answer; the bytes written before arrive."""
     if ending == "reset":
@@ -45,6 +40,20 @@ async def break_off(request: web.BaseRequest, ending: Ending) -> None:
     sock = transport.get_extra_info("socket")
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     transport.abort()
+
+
+async def end_early(
+    request: web.BaseRequest, ending: Ending, sent: Sent, *, framed: bool, data: bytes = b""
+) -> None:
+    """Ends an answer that is not whole.
+
+    Args:
+        framed: whether it goes in HTTP chunks: of these one may break off.
+        data: begins that chunk.
+    """
+    if ending == "chunk" and framed:
+        await send(request, b"%x\r\n" % (len(data) + _PROMISED) + data, sent)
+    await break_off(request, "reset" if ending == "reset" else "closed")
 
 
 async def _acknowledged(request: web.BaseRequest) -> None:

@@ -28,7 +28,7 @@ from mockllm.replay.request_options import FAULT_HEADER, requested_faults
 from mockllm.replay.sessions.exchange import Exchange, Played
 from mockllm.scenario.fault_model import Fault
 from mockllm.server.http.delivery import CLOSE, KEEP_ALIVE, deliver
-from mockllm.server.http.sending import break_off, broken_chunk, send
+from mockllm.server.http.sending import end_early, send
 from mockllm.server.recording.copying import AnswerCopy, Upload, cut_of
 from mockllm.server.recording.recorder import Recorder, Written
 from mockllm.server.recording.services import Services, shown_url
@@ -195,9 +195,8 @@ class Proxy:
         except UpstreamError as error:
             copy.cut = cut_of(error)
             exchange.sent.report(str(error))
-            if error.how == "chunk" and request.version > HttpVersion10:
-                await send(request, broken_chunk(), exchange.sent)
-            await break_off(request, "reset" if error.how == "reset" else "closed")
+            framed = request.version > HttpVersion10
+            await end_early(request, error.how or "closed", exchange.sent, framed=framed)
         finally:
             upstream.close()
             copy.hand_over()
