@@ -12,23 +12,8 @@ from typing import Any
 
 from mockllm.recording.drafting.drafts import Draft
 from mockllm.recording.drafting.naming import free_name
+from mockllm.scenario import model as m
 from mockllm.scenario.jsontext import compact
-from mockllm.scenario.model import (
-    AnyPart,
-    FramePart,
-    Http,
-    InterleavedPart,
-    ParallelPart,
-    ReasoningPart,
-    Recorded,
-    RouteAnswer,
-    Scenario,
-    ServerToolPart,
-    TextFile,
-    TextPart,
-    ToolPart,
-    TurnSpec,
-)
 from mockllm.tapes.dump import dump_tape
 from mockllm.tapes.model import Tape
 
@@ -41,7 +26,9 @@ _MOST_TEXT = 64 * 1024
 """Longer texts get a file; in characters."""
 
 
-def with_files(turn: TurnSpec, new_file: Callable[[], str]) -> tuple[TurnSpec, dict[str, bytes]]:
+def with_files(
+    turn: m.TurnSpec, new_file: Callable[[], str]
+) -> tuple[m.TurnSpec, dict[str, bytes]]:
     """The turn with its long values as `TextFile`, and the contents of their files.
 
     Args:
@@ -50,30 +37,30 @@ def with_files(turn: TurnSpec, new_file: Callable[[], str]) -> tuple[TurnSpec, d
     files: dict[str, bytes] = {}
 
     def stored(text: str | None, most: int) -> str | None:
-        if text is None or len(text) <= most or isinstance(text, TextFile):
+        if text is None or len(text) <= most or isinstance(text, m.TextFile):
             return text
-        file = TextFile(text, new_file())
+        file = m.TextFile(text, new_file())
         files[file.file] = text.encode()
         return file
 
     def part_of(part: Any) -> Any:
         match part:
-            case TextPart(split=split) | ReasoningPart(split=split):
+            case m.TextPart(split=split) | m.ReasoningPart(split=split):
                 most = _MOST_TEXT if not isinstance(split, tuple) else len(part.text)
                 text = stored(part.text, most) or ""
                 return replace(part, text=text, signature=stored(part.signature, _MOST_OPAQUE))
-            case ToolPart():
+            case m.ToolPart():
                 return replace(part, signature=stored(part.signature, _MOST_OPAQUE))
-            case ServerToolPart():
+            case m.ServerToolPart():
                 most = _MOST_TEXT if _is_readable(part.output or "") else _MOST_OPAQUE
                 return replace(part, output=stored(part.output, most))
-            case FramePart(data=data) if data is not None:
+            case m.FramePart(data=data) if data is not None:
                 text = data if isinstance(data, str) else compact(data)
                 found = stored(text, _MOST_TEXT if _is_readable(text) else _MOST_OPAQUE)
-                return replace(part, data=found) if isinstance(found, TextFile) else part
-            case ParallelPart(calls=calls):
+                return replace(part, data=found) if isinstance(found, m.TextFile) else part
+            case m.ParallelPart(calls=calls):
                 return replace(part, calls=tuple(map(part_of, calls)))
-            case InterleavedPart(parts=parts):
+            case m.InterleavedPart(parts=parts):
                 return replace(part, parts=tuple(map(part_of, parts)))
         return part
 
@@ -84,19 +71,19 @@ def _is_readable(text: str) -> bool:
     return _BASE64.search(text) is None
 
 
-def files_of(turn: TurnSpec) -> set[str]:
+def files_of(turn: m.TurnSpec) -> set[str]:
     """The names of the files that hold long values of a turn."""
     found: set[str] = set()
 
-    def search(part: AnyPart) -> None:
+    def search(part: m.AnyPart) -> None:
         match part:
-            case ParallelPart(calls=members) | InterleavedPart(parts=members):
+            case m.ParallelPart(calls=members) | m.InterleavedPart(parts=members):
                 for member in members:
                     search(member)
             case _:
                 for name in ("text", "signature", "output", "data"):
                     value = getattr(part, name, None)
-                    if isinstance(value, TextFile):
+                    if isinstance(value, m.TextFile):
                         found.add(value.file)
 
     for part in turn.reply:
@@ -133,12 +120,12 @@ class ScenarioFiles:
         """The files of the tapes and of the answers of routes, by the name in the draft."""
         self._given: set[str] = set()
 
-    def scenario(self, scenario: Scenario) -> Scenario:
+    def scenario(self, scenario: m.Scenario) -> m.Scenario:
         """The scenario with the names of its files; `contents` has what they hold."""
         turns = [self._turn(turn, index + 1) for index, turn in enumerate(scenario.turns)]
         return replace(scenario, turns=tuple(turns))
 
-    def _turn(self, turn: TurnSpec, number: int) -> TurnSpec:
+    def _turn(self, turn: m.TurnSpec, number: int) -> m.TurnSpec:
         new_file = partial(self._new_file, f"{self._stem}.{number}")
         if turn.answer is not None and turn.answer.kind == "file":
             turn = replace(turn, answer=self._answer(turn.answer, new_file))
@@ -152,7 +139,7 @@ class ScenarioFiles:
             turn = replace(turn, attempts=attempts)
         return turn
 
-    def _answer(self, answer: RouteAnswer, new_file: Callable[[str], str]) -> RouteAnswer:
+    def _answer(self, answer: m.RouteAnswer, new_file: Callable[[str], str]) -> m.RouteAnswer:
         file: str = answer.value
         content = self._draft.files.get(file)
         if content is not None:
@@ -161,15 +148,15 @@ class ScenarioFiles:
             self.of_drafts[answer.value] = file
         return replace(answer, value=file, path=str(self._folder / file))
 
-    def _attempt(self, attempt: Http, new_file: Callable[[str], str]) -> Http:
+    def _attempt(self, attempt: m.Http, new_file: Callable[[str], str]) -> m.Http:
         if attempt.recorded is None:
             return attempt
         tape = self._draft.tapes.get(attempt.recorded.file)
         return replace(attempt, recorded=self._taped(attempt.recorded, tape, new_file))
 
     def _taped(
-        self, recorded: Recorded, tape: Tape | None, new_file: Callable[[str], str]
-    ) -> Recorded:
+        self, recorded: m.Recorded, tape: Tape | None, new_file: Callable[[str], str]
+    ) -> m.Recorded:
         """The recording with the file of its tape.
 
         Args:
