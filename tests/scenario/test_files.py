@@ -129,3 +129,14 @@ def test_the_problems_of_all_files_are_reported(tmp_path: Path) -> None:
         "b.yaml",
         "b.yaml",
     ]
+
+
+def test_a_tape_of_a_variant_is_looked_for(tmp_path: Path) -> None:
+    """Not only those of the turn itself: one that is missing is found when the file is loaded."""
+    file = tmp_path / "a.yaml"
+    file.write_text(
+        "scenario: a\nturns:\n- reply: {text: hi}\n"
+        "  when: {api: chat, attempts: [{recorded: gone.jsonl}]}\n"
+    )
+    with pytest.raises(ScenarioError, match=r"4:\d+: turns\[0\].*recorded: 'gone.jsonl' cannot be"):
+        load([file])
