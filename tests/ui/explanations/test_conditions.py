@@ -204,6 +204,15 @@ def test_conditions_of_a_route_are_judged():
     )
 
 
+def test_a_route_whose_header_is_masked_says_so():
+    text = "scenario: files\nroute: GET /v1/files\nmatch: {headers: {authorization: sk-1}}\n"
+    player = Player(loads(text + "turns: [{answer: {json: []}}]\n"))
+    headers = {"authorization": "***"}
+    exchange = journal_entry("GET", "/v1/files", headers, b"", outcome="unmatched", status=404)
+    (nearest,) = explanation_json(player, exchange)["nearest"]
+    assert "keeps no credentials" in nearest["conditions"][0]["note"]
+
+
 def test_the_file_and_the_line_of_a_scenario_are_known(tmp_path):
     from mockllm.replay.loading import load
 
