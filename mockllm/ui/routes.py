@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -23,7 +24,7 @@ from mockllm.server.control.routes import base_urls
 from mockllm.server.control.server_view import KEEPS, ServerView
 from mockllm.server.http.delivery import deliver
 from mockllm.ui.live import MOST_ROWS, Live, Sources
-from mockllm.ui.rows import problem_json, row, session_json
+from mockllm.ui.rows import row, session_json
 from mockllm.ui.shown_answers import made_answer, sent_of
 from mockllm.ui.site_files import file_answer
 from mockllm.ui.stream_json import stream_json
@@ -65,7 +66,7 @@ class LivePage:
 
     def _problems(self) -> list[Mapping[str, Any]]:
         away = [Problem("", 0, 0, "", self._away)] if self._away else []
-        return [problem_json(problem) for problem in (*away, *self._server.problems)]
+        return [asdict(problem) for problem in (*away, *self._server.problems)]
 
     def _store_away(self, why: str) -> None:
         """Tells all pages that the state store is away, or is back."""

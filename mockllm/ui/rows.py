@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from mockllm.core.text import shorten
-from mockllm.errors import Problem
+from mockllm.matching.conditions import last_user_text
 from mockllm.replay.client_requests import parsed_request
 from mockllm.replay.sessions.exchange import Exchange
 from mockllm.replay.sessions.session import Session
@@ -69,14 +69,7 @@ def row(exchange: Exchange) -> dict[str, Any]:
 def user_text(exchange: Exchange) -> str:
     """What the user said last, shortened; "" where that cannot be read, or not at once."""
     request = None if len(exchange.body) > _LARGEST else parsed_request(exchange)
-    if request is None:
-        return ""
-    said = (
-        message.text
-        for message in reversed(request.messages)
-        if message.role == "user" and message.text
-    )
-    return shorten(" ".join(next(said, "").split()), 200)
+    return "" if request is None else shorten(" ".join(last_user_text(request).split()), 200)
 
 
 def session_json(session: Session, scenarios: Iterable[str] | None) -> dict[str, Any]:
@@ -87,14 +80,4 @@ def session_json(session: Session, scenarios: Iterable[str] | None) -> dict[str,
         "dropped": session.dropped,
         "outcomes": dict(session.outcomes()),
         "scenarios": None if scenarios is None else list(scenarios),
-    }
-
-
-def problem_json(problem: Problem) -> Mapping[str, Any]:
-    """A problem of a scenario file."""
-    return {
-        "file": str(problem.file or ""),
-        "line": problem.line,
-        "column": problem.column,
-        "message": problem.message,
     }

@@ -15,6 +15,7 @@ from mockllm.scenario.dump import dump
 from mockllm.scenario.model import AnyPart, Scenario, TextPart, ToolPart, TurnSpec
 from mockllm.scenario.reading import nodes
 from mockllm.scenario.reading.files import MAX_FILE
+from mockllm.server.control.routes import described
 from mockllm.ui.copying_texts import curl_texts, test_text
 
 _LONGEST_TITLE = 120
@@ -25,13 +26,9 @@ _LONGEST_TEXT = 1_000_000
 def scenario_entry(scenario: Scenario, played: Mapping[int, int]) -> dict[str, Any]:
     """The entry of a scenario in the list."""
     return {
-        "name": scenario.name,
-        "description": scenario.description,
+        **described(scenario, PROTOCOLS),
         "file": scenario.file,
         "line": scenario.line or None,
-        "apis": [name for name in PROTOCOLS if scenario.plays_over(name)],
-        "route": None if scenario.route is None else str(scenario.route),
-        "tools": [tool.name for tool in scenario.tools],
         "tags": _tags(scenario),
         "turns": [
             {"index": index, "title": _title(turn), "attempts": len(turn.attempts) + 1}

@@ -189,7 +189,7 @@ def test_a_stopping_server_ends_the_events_at_once() -> None:
 
 def test_files_that_are_broken_show_as_problems() -> None:
     problem = Problem("a.yaml", 3, 5, "turns", HOSTILE[0])
-    shown = [{"file": "a.yaml", "line": 3, "column": 5, "message": HOSTILE[0]}]
+    shown = [{"file": "a.yaml", "line": 3, "column": 5, "path": "turns", "message": HOSTILE[0]}]
     with ServerThread(loads(SCENARIO), ServerOptions(page=live_page)) as thread:
         with page(thread.url) as events:
             events.until("ready")
