@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from mockllm.server.options import RecordOptions
     from mockllm.server.recording.proxy import Proxy
     from mockllm.server.recording.recorded_lines import RecordedLines
-    from mockllm.server.state.shared_answers import SharedAnswers
+    from mockllm.server.state.shared_sessions import SharedSessions
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Answers:
         self._streaming = streaming
         self._deferred = DeferredWork(streaming)
         self.plain = PlainRoutes(self.routes, fallback=options.fallback)
-        self._shared: SharedAnswers | None = None
+        self._shared: SharedSessions | None = None
 
     def _player(
         self, scenarios: Iterable[Scenario] | ScenarioIndex, session: SessionRequest = _SERVED
@@ -105,10 +105,10 @@ class Answers:
             faults=options.faults if session.faults is None else session.faults,
         )
 
-    def share(self, shared: SharedAnswers) -> None:
+    def share(self, shared: SharedSessions) -> None:
         """Plays with state that other processes share."""
         self._shared = shared
-        self._deferred = DeferredWork(self._streaming, shared.carry_out)
+        self._deferred = DeferredWork(self._streaming, shared.state.carry_out)
 
     def reload(self, scenarios: Iterable[Scenario]) -> None:
         """Serves other scenarios from the next request on."""
@@ -172,19 +172,19 @@ class Answers:
         return self._answer_shared(self._shared, arrival, session)
 
     async def _answer_shared(
-        self, shared: SharedAnswers, arrival: Arrival, session: SharedSession
+        self, shared: SharedSessions, arrival: Arrival, session: SharedSession
     ) -> Chosen:
         """What answers a request of a session that other processes share."""
         try:
             await shared.refresh(session.name)
             chosen = await self._answer(arrival, session)
-            await shared.keep(session)
+            await shared.state.keep(session)
         except RequestError as error:
             session.begin()
             answered = self.refusal(arrival.path, error)
             if isinstance(error, StateAwayError):
                 answered = replace(answered, played=replace(answered.played, outcome="error"))
-                shared.failed()
+                shared.state.failed()
             return _chosen(answered)
         return chosen
 

@@ -41,7 +41,7 @@ from mockllm.server.http.sending import break_off
 from mockllm.server.options import ServerOptions
 
 if TYPE_CHECKING:
-    from mockllm.server.state.shared_answers import SharedAnswers
+    from mockllm.server.state.shared_state import SharedState
 
 DEFAULT = "default"
 """The session of requests that name none, or none that can be."""
@@ -51,8 +51,7 @@ class Handler:
     """Answers the requests of one server.
 
     Args:
-        shared: the sessions that other processes share, in place of `sessions`; None: there are
-            none.
+        shared: the state that other processes share, in place of `sessions`; None: there is none.
     """
 
     def __init__(
@@ -60,7 +59,7 @@ class Handler:
         options: ServerOptions,
         answers: Answers,
         sessions: Sessions,
-        shared: SharedAnswers | None,
+        shared: SharedState | None,
         requests: ServerRequests,
         view: ServerView,
         metrics: Figures,

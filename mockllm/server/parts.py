@@ -22,7 +22,6 @@ from mockllm.server.handler import Handler
 from mockllm.server.options import ServerOptions
 
 if TYPE_CHECKING:
-    from mockllm.server.state.shared_answers import SharedAnswers
     from mockllm.server.state.shared_state import SharedState
 
 
@@ -53,37 +52,24 @@ def make_parts(
         return metrics.copy(len(streaming), sessions.dropped)
 
     async def figures() -> Figures:
-        return own_figures() if shared is None else await shared.state.all_figures()
+        return own_figures() if state is None else await state.all_figures()
 
     answers = Answers(scenarios, options, streaming)
     sessions.on_evicted = answers.assigned.evict
-    shared = _shared(answers, options, metrics) if options.state else None
+    state = None
     control = Control(sessions, answers.assigned, PROTOCOLS, answers.player_of, options.paths)
     access = ControlAccess(options.host, options.allowed_hosts, options.allowed_origins)
     readiness = Readiness()
-    if shared is not None:
+    if options.state:
         from mockllm.server.state.shared_sessions import SharedSessions
+        from mockllm.server.state.shared_state import SharedState, store_of
 
-        answers.share(shared)
-        control.sessions = SharedSessions(shared)
-        shared.state.figures = own_figures
-        readiness.checks.append(shared.state.problem)
+        notice = options.notice or (lambda _: None)
+        state = SharedState(store_of(options.state), notice, own_figures, metrics.note_store_error)
+        control.sessions = SharedSessions(state, answers.assigned, lambda: answers.player)
+        answers.share(control.sessions)
+        readiness.checks.append(state.problem)
     view = ServerView(answers, control.sessions, options.page)
     requests = ServerRequests(answers, control, access, view, readiness, figures)
-    handler = Handler(options, answers, sessions, shared, requests, view, metrics, streaming)
-    state = None if shared is None else shared.state
+    handler = Handler(options, answers, sessions, state, requests, view, metrics, streaming)
     return ServerParts(handler, answers, readiness, view, streaming, state)
-
-
-def _shared(answers: Answers, options: ServerOptions, metrics: Figures) -> SharedAnswers:
-    """Sessions in a store that other processes use, too."""
-    from mockllm.server.state.shared_answers import SharedAnswers
-    from mockllm.server.state.shared_state import SharedState, store_of
-
-    notice = options.notice or (lambda _: None)
-    return SharedAnswers(
-        SharedState(store_of(options.state), notice),
-        answers.assigned,
-        lambda: answers.player,
-        metrics.note_store_error,
-    )

@@ -130,7 +130,6 @@ class JournalWriter:
     ) -> None:
         """Takes an entry; it is written soon, and again when `end` was called for it."""
         number = next(self._numbers)
-        self._store.note_accepted(number)
         entry = _Waiting(session, exchange, number, played, exchange.charged, has_answer)
         self._open[id(exchange)] = entry
         self._push(entry)
@@ -181,9 +180,8 @@ class JournalWriter:
     async def _write(self) -> None:
         entries = self._take(_BATCH)
         lost, self._lost = self._lost, {}
-        written = max((entry.number for entry in entries), default=0)
         try:
-            totals = await self._store.append(self._batches(entries, lost), written)
+            totals = await self._store.append(self._batches(entries, lost))
         except BaseException as error:
             self._put_back(entries, lost)
             if isinstance(error, StoreError):

@@ -132,10 +132,7 @@ class RedisStore:
 
     # The journal
 
-    def note_accepted(self, number: int) -> None:
-        return  # what a process had not written is not known when it has ended
-
-    async def append(self, batches: Sequence[Batch], written: int = 0) -> Totals:
+    async def append(self, batches: Sequence[Batch]) -> Totals:
         described = [
             {
                 "session": batch.session,

@@ -1,19 +1,37 @@
-"""The sessions that several processes share, as control routes and pages read and change them."""
+"""The sessions that several processes share, as control routes and pages read and change them, and
+as each process sets them up."""
 
 from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Iterable
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
 from functools import partial
 
+from cachetools import LRUCache
+
 from mockllm.errors import RequestError
+from mockllm.replay.player import Player
 from mockllm.replay.sessions.entry_packing import restore
 from mockllm.replay.sessions.session import Session, Sessions
+from mockllm.replay.sessions.shared_session import StateAwayError
+from mockllm.server.control.session_requests import read_session_request
+from mockllm.server.control.session_setup import SessionSetups
 from mockllm.server.state.journal_writer import BOUNDS, hold_bounds
-from mockllm.server.state.shared_answers import DEFAULT, SharedAnswers
-from mockllm.server.state.shared_state import needing
+from mockllm.server.state.shared_state import SharedState, needing
 from mockllm.server.state.store import Names, Setup
+
+DEFAULT = "default"
+"""The session of requests that name none. It has no setup of its own."""
+
+_MOST = 256
+"""So many sessions are set up in a process at the same time."""
+
+_MOST_NAMES = 65_536
+"""Of so many sessions a process remembers that it has seen their setup."""
+
+_PURPOSE = "the setup of its session, which this process has not seen yet,"
 
 
 class SharedSessions:
@@ -21,12 +39,21 @@ class SharedSessions:
     `LocalSessions`. What was answered before is written before it is read.
 
     Each raises `StateAwayError` while the store is away.
+
+    Args:
+        served: what decides about answers in sessions without a setup.
     """
 
     shared = True
 
-    def __init__(self, answers: SharedAnswers) -> None:
-        self._answers, self._state, self._store = answers, answers.state, answers.state.store
+    def __init__(
+        self, state: SharedState, setups: SessionSetups, served: Callable[[], Player]
+    ) -> None:
+        self.state, self._store = state, state.store
+        self._setups, self._served = setups, served
+        self._versions: OrderedDict[str, str] = OrderedDict()
+        self._seen: LRUCache[str, bool] = LRUCache(_MOST_NAMES)
+        self._lock = asyncio.Lock()
 
     async def names(self) -> Names:
         """The names of all sessions."""
@@ -45,24 +72,20 @@ class SharedSessions:
 
     async def _load(self, names: Iterable[str] | None) -> list[Session]:
         """The sessions of these names; None: all. All of them together are bounded."""
-        sessions, found = Sessions(), []
+        sessions, loaded = Sessions(), []
         with needing():
-            silent = await self._state.flush()
+            silent = await self.state.flush()
             for name in (await self._store.names()).known if names is None else names:
                 stored = await self._store.load(name)
                 if stored is not None:
                     make = partial(restore, name, stored, sessions.get, sessions.record)
-                    found.append(await asyncio.to_thread(make))
-        for session in found:
+                    loaded.append(await asyncio.to_thread(make))
+        for session in loaded:
             session.gaps += tuple(
                 f"the server process {process} did not write its journal in time"
                 for process in silent
             )
-        return found
-
-    async def refresh(self, name: str) -> None:
-        """Sets a session up as it was requested last, in whichever process."""
-        await self._answers.refresh(name)
+        return loaded
 
     async def make(self, name: str, setup: bytes | None) -> Session:
         """A session, made if need be, or anew with the body that asks for its setup.
@@ -75,12 +98,12 @@ class SharedSessions:
             if setup is None:
                 await self._store.create(name, None)
             else:
-                await self._set_up(name, setup)
+                await self._create(name, Setup(secrets.token_hex(8), setup))
             await hold_bounds(self._store, BOUNDS)
         return Session(name, evicted=evicted)
 
-    async def _set_up(self, name: str, body: bytes) -> None:
-        setup = Setup(secrets.token_hex(8), body)
+    async def _create(self, name: str, setup: Setup) -> None:
+        """Makes a session whose setup this process has already."""
         try:
             if name == DEFAULT:
                 raise RequestError(
@@ -94,9 +117,10 @@ class SharedSessions:
                     status=409,
                 )
         except BaseException:
-            self._answers.setups.drop(name)
+            self._drop(name)
             raise
-        self._answers.setups.note(name, setup.version)
+        self._versions[name] = setup.version
+        self._seen[name] = True
 
     async def reset(self, name: str) -> Session:
         """The session without what is known of it, but with its setup."""
@@ -106,6 +130,58 @@ class SharedSessions:
 
     async def delete(self, name: str) -> None:
         """Deletes a session with its setup."""
-        self._answers.setups.drop(name)
+        self._drop(name)
         with needing():
             await self._store.delete(name)
+
+    # Setups
+
+    async def refresh(self, name: str) -> None:
+        """Sets a session up as it was requested last, in whichever process.
+
+        While the store is away, a session stays as this process has seen it last.
+
+        Raises:
+            StateAwayError: the store is away, and this process has not seen the session before.
+            RequestError: its scenarios need the server's, which are different here.
+        """
+        if name == DEFAULT:
+            return
+        try:
+            with needing(_PURPOSE):
+                setup = await self._store.setup(name, self._versions.get(name))
+        except StateAwayError:
+            if name not in self._seen:
+                raise
+        else:
+            await self._follow(name, setup)
+            self._seen[name] = True
+
+    async def _follow(self, name: str, setup: Setup | None) -> None:
+        if setup is None:
+            if name in self._versions:
+                self._drop(name)
+        elif setup.gone:
+            self._drop(name)
+            self._setups.note_evicted(name)
+        else:
+            async with self._lock:
+                if self._versions.get(name) != setup.version:
+                    await self._set_up(name, setup)
+                self._versions.move_to_end(name)
+
+    async def _set_up(self, name: str, setup: Setup) -> None:
+        served = self._served()
+        by_name = served.served.by_name
+        request = await asyncio.to_thread(read_session_request, setup.body, lambda: by_name)
+        player = await asyncio.to_thread(self._setups.make_player, request, served)
+        self._drop(name)
+        while len(self._versions) >= _MOST:
+            self._drop(next(iter(self._versions)))
+        self._setups.add(name, request, player, served)
+        self._versions[name] = setup.version
+
+    def _drop(self, name: str) -> None:
+        self._versions.pop(name, None)
+        self._seen.pop(name, None)
+        self._setups.release(name)

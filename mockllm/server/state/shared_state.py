@@ -1,4 +1,4 @@
-"""A process among the server processes that share their state."""
+"""What the requests of one process need of the state that others share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,16 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from mockllm.errors import UsageError
-from mockllm.replay.sessions.shared_session import StateAwayError, StateOperation
+from mockllm.protocols import PROTOCOLS
+from mockllm.replay.sessions.entry_packing import unpack
+from mockllm.replay.sessions.exchange import Exchange
+from mockllm.replay.sessions.shared_session import (
+    FindAnswer,
+    FindConversation,
+    SharedSession,
+    StateAwayError,
+    StateOperation,
+)
 from mockllm.server.control.metrics import Figures
 from mockllm.server.state.journal_writer import JournalWriter
 from mockllm.server.state.store import StateStore, StoreError
@@ -53,15 +62,24 @@ def needing(purpose: StateOperation | str | None = None) -> Iterator[None]:
 
 
 class SharedState:
-    """State that other server processes share."""
+    """State that other server processes share.
 
-    def __init__(self, store: StateStore, report: Callable[[str], None]) -> None:
+    Args:
+        figures: the metrics of this process.
+        failed: called where a request is not answered because the store is away.
+    """
+
+    def __init__(
+        self,
+        store: StateStore,
+        report: Callable[[str], None],
+        figures: Callable[[], Figures],
+        failed: Callable[[], None],
+    ) -> None:
         self.store = store
         self.process = f"{platform.node()}-{os.getpid()}-{secrets.token_hex(3)}"
         self.journal = JournalWriter(store, self.process, report)
-        self._report = report
-        self.figures: Callable[[], Figures] = Figures
-        """The metrics of this process."""
+        self._figures, self._report, self.failed = figures, report, failed
 
     async def open(self) -> None:
         """Joins the processes that share the state."""
@@ -71,7 +89,7 @@ class SharedState:
             return "done"
 
         async def figures() -> str:
-            return json.dumps(self.figures().as_json())
+            return json.dumps(self._figures().as_json())
 
         await self.store.open(self.process, {"flush": flush, "figures": figures})
 
@@ -82,7 +100,7 @@ class SharedState:
 
     async def all_figures(self) -> Figures:
         """The metrics of all processes that listen on this port."""
-        total = self.figures()
+        total = self._figures()
         with suppress(StoreError):  # its errors are among the metrics
             for other in await self.store.figures_of_others():
                 total.add(Figures.from_json(json.loads(other)))
@@ -108,3 +126,40 @@ class SharedState:
         except StoreError:
             return "the state store cannot be reached"
         return None
+
+    # Requests
+
+    async def carry_out(self, session: SharedSession, operation: StateOperation) -> None:
+        """Carries out an operation that a session needs; its outcome is there afterwards."""
+        with needing(operation):
+            outcome = await self.store.perform(session.name, operation)
+            if outcome is None and isinstance(operation, FindAnswer | FindConversation):
+                # Another process may have it, and not have written it yet.
+                await self.flush()
+                outcome = await self.store.perform(session.name, operation)
+        if isinstance(operation, FindAnswer) and outcome is not None:
+            outcome = _answer_of(outcome, operation.id)
+        session.known[operation] = outcome
+
+    async def keep(self, session: SharedSession) -> None:
+        """Keeps what the next request may need, before this one is answered."""
+        unused = session.unused
+        if session.tokens or session.deleted or unused:
+            with needing():
+                await self.store.keep(session.name, session.tokens, session.deleted, unused)
+
+    def record(self, session: SharedSession, exchange: Exchange) -> None:
+        """Takes an exchange into the journal; its number is known when the session is restored."""
+        exchange.enter(session.name, 0)
+        protocol = PROTOCOLS.get(exchange.played.api or "")
+        has_answer = exchange.played.answer_id is not None and bool(protocol and protocol.stored)
+        self.journal.add(session.name, exchange, tuple(session.noted), has_answer=has_answer)
+
+    def end(self, exchange: Exchange) -> None:
+        self.journal.end(exchange)
+
+
+def _answer_of(entries: bytes, id: str) -> Exchange | None:
+    """The exchange among packed entries whose answer has an id; the latest of several."""
+    exchanges = [exchange for _, exchange in unpack(entries) if exchange.played.answer_id == id]
+    return exchanges[-1] if exchanges else None

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import mmap
 import os
 import sqlite3
-import struct
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from mockllm.server.state.sqlite_tables import SqliteTables
-from mockllm.server.state.store import Batch, StoreError, Totals
+from mockllm.server.state.store import StoreError
 
 _WAIT = 5.0
 """For so many seconds a process waits for the others."""
@@ -65,8 +63,6 @@ async def _ask(port: int, question: str) -> str | None:
 _BUSY = 10.0
 """For so many seconds a process waits for another one that writes."""
 
-_NUMBER = struct.Struct("<Q")
-
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
 
@@ -97,7 +93,6 @@ class SqliteStore:
         self._tables: SqliteTables | None = None
         self._process = ""
         self._listener: asyncio.Server | None = None
-        self._accepted: mmap.mmap | None = None
 
     async def open(self, process: str, answers: Mapping[str, Callable[[], Awaitable[str]]]) -> None:
         self._process = process
@@ -111,14 +106,10 @@ class SqliteStore:
             raise
 
     def _open(self, port: int) -> None:
-        number = self._number_of(self._process)
-        number.write_bytes(bytes(_NUMBER.size))
-        with number.open("r+b") as file:
-            self._accepted = mmap.mmap(file.fileno(), _NUMBER.size)
         self._database = sqlite3.connect(
             self._path, timeout=_BUSY, isolation_level=None, check_same_thread=False
         )
-        self._tables = SqliteTables(self._database, self._accepted_by)
+        self._tables = SqliteTables(self._database)
         self._tables.join(self._process, os.getpid(), port)
 
     async def close(self) -> None:
@@ -129,30 +120,10 @@ class SqliteStore:
         self._thread.shutdown()
 
     def _close(self) -> None:
-        if self._accepted is not None:
-            self._accepted.close()
-            self._number_of(self._process).unlink(missing_ok=True)
         self.tables.leave(self._process)
         if self._database is not None:
             self._database.close()
         self._database = self._tables = None
-
-    def _number_of(self, process: str) -> Path:
-        """The file with the number of the latest entry that a process has accepted. It is mapped,
-        so it is right also where the process is killed."""
-        return self._path.with_name(f"{self._path.name}.{process}")
-
-    def _accepted_by(self, process: str) -> int | None:
-        """How many entries a process has accepted; None where that is not known."""
-        try:
-            (number,) = _NUMBER.unpack(self._number_of(process).read_bytes())
-        except (OSError, struct.error):
-            return None
-        return int(number)
-
-    def note_accepted(self, number: int) -> None:
-        if self._accepted is not None:
-            _NUMBER.pack_into(self._accepted, 0, number)
 
     @property
     def tables(self) -> SqliteTables:
@@ -174,6 +145,7 @@ class SqliteStore:
 
         return await asyncio.get_running_loop().run_in_executor(self._thread, run)
 
+    append = _in_thread(SqliteTables.append)
     check = _in_thread(SqliteTables.check)
     perform = _in_thread(SqliteTables.perform)
     keep = _in_thread(SqliteTables.keep)
@@ -186,9 +158,6 @@ class SqliteStore:
     delete = _in_thread(SqliteTables.delete)
     reset = _in_thread(SqliteTables.reset)
     setup = _in_thread(SqliteTables.setup)
-
-    async def append(self, batches: Sequence[Batch], written: int = 0) -> Totals:
-        return await self.run(lambda: self.tables.append(batches, self._process, written))
 
     # Processes
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.resources import files
 from typing import Any
@@ -69,16 +69,10 @@ DELETE FROM evicted WHERE name IN
 
 
 class SqliteTables:
-    """The tables of a database that is open; the methods are those of `StateStore`.
+    """The tables of a database that is open; the methods are those of `StateStore`."""
 
-    Args:
-        accepted_by: how many journal entries a process has accepted; None: that is not known.
-    """
-
-    def __init__(
-        self, database: sqlite3.Connection, accepted_by: Callable[[str], int | None]
-    ) -> None:
-        self._db, self._accepted_by = database, accepted_by
+    def __init__(self, database: sqlite3.Connection) -> None:
+        self._db = database
         schema = files("mockllm.server.state") / "schema.sql"
         database.executescript(schema.read_text("utf-8"))
 
@@ -148,7 +142,7 @@ class SqliteTables:
 
     # The journal
 
-    def append(self, batches: Sequence[Batch], process: str, written: int) -> Totals:
+    def append(self, batches: Sequence[Batch]) -> Totals:
         with self._transaction():
             for batch in batches:
                 self._use(batch.session, batch.at)
@@ -157,8 +151,6 @@ class SqliteTables:
                     self._play(batch.session, turn)
                 if batch.entries:
                     self._add(batch)
-            note = "UPDATE processes SET written = max(written, ?) WHERE name = ?"
-            self._db.execute(note, (written, process))
             totals = "SELECT count(*), sum(bytes), max(bytes) FROM sessions"
             return Totals(*self._all(totals)[0])
 
@@ -234,7 +226,7 @@ class SqliteTables:
             entries = self._all(find, session)
             played = self._all(_FACTS, session, "played")
             forgotten = self._all(_FACTS, session, "forgotten")
-            ended = self._all("SELECT name, ended, written FROM processes WHERE ended IS NOT NULL")
+            ended = self._all("SELECT name, ended FROM processes WHERE ended IS NOT NULL")
         if begun is None and not evicted:
             return None
         return Stored(
@@ -242,18 +234,9 @@ class SqliteTables:
             [read_turn_key(key) for key, _ in played],
             dict(forgotten),
             evicted,
-            tuple(self._gaps(end for end in ended if begun is not None and end[1] >= begun)),
-            {name for name, *_ in ended},
+            tuple(ended_gap(*end) for end in ended if begun is not None and end[1] >= begun),
+            {name for name, _ in ended},
         )
-
-    def _gaps(self, ended: Iterable[tuple[str, float, int]]) -> Iterator[str]:
-        """What is missing of processes that ended, each with the number that it has written."""
-        for process, at, written in ended:
-            accepted = self._accepted_by(process)
-            if accepted is None:
-                yield ended_gap(process, at)
-            elif accepted > written:
-                yield ended_gap(process, at, accepted - written)
 
     def create(self, session: str, setup: Setup | None) -> bool:
         with self._transaction():

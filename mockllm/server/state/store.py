@@ -109,15 +109,8 @@ class StateStore(Protocol):
         """Keeps the tokens of conversations, deletes answers, gives back turns that were claimed
         and not played."""
 
-    def note_accepted(self, number: int) -> None:
-        """Notes the number of the latest entry that this process will write; it must be fast."""
-
-    async def append(self, batches: Sequence[Batch], written: int = 0) -> Totals:
-        """Writes entries; how much the store has then.
-
-        Args:
-            written: the number of the latest entry of this process that is written then.
-        """
+    async def append(self, batches: Sequence[Batch]) -> Totals:
+        """Writes entries; how much the store has then."""
 
     async def flush_others(self) -> tuple[str, ...]:
         """Makes all other processes write what they have; the names of those that do not answer."""
@@ -163,19 +156,17 @@ class StateStore(Protocol):
         """
 
 
-def ended_gap(process: str, at: float, missing: int | None = None) -> str:
-    """The text for a process that ended without writing what it had.
+def ended_gap(process: str, at: float) -> str:
+    """The text for a process that ended without a word.
 
     Args:
         at: when that was found, as `time.time` has it.
-        missing: how many requests; None: that is not known.
     """
     when = time.strftime("%H:%M:%S", time.localtime(at))
-    what = "requests of its last moments may be missing"
-    if missing is not None:
-        are = "is" if missing == 1 else "are"
-        what = f"{missing} of the requests that it answered {are} missing"
-    return f"the server process {process} was found ended at {when} without a word: {what}"
+    return (
+        f"the server process {process} was found ended at {when} without a word: requests of its "
+        "last moments may be missing"
+    )
 
 
 def turn_key(turn: Turn) -> str:
