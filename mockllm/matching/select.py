@@ -7,7 +7,7 @@ begins latest, then `mockllm.scenario.precedence` breaks the tie.
 
 A request that was recorded gets the turn that was recorded from it, if the conditions of its
 scenario still hold and no authored scenario with more conditions matches. Several recordings of the
-same request are played in their order: `Selection.same_request` lists them.
+same request, or with equally good conditions, are played in their order: `Selection.recordings`.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class Selection:
         start: the index of the message at which the scenario's conversation begins.
         continued: whether the position comes from the id of an answer of ours, not from the
             history.
-        same_request: the turns that were recorded from this very request, in their order, each a
-            scenario and the index of its turn; this one is the first of them.
+        recordings: the recorded turns that answer equally well, in their order, each a scenario and
+            the index of its turn; this one is the first of them.
     """
 
     scenario: Scenario
@@ -56,11 +56,13 @@ class Selection:
     index: int
     start: int = 0
     continued: bool = False
-    same_request: tuple[tuple[Scenario, int], ...] = ()
+    recordings: tuple[tuple[Scenario, int], ...] = ()
 
     def with_turn(self, scenario: Scenario, index: int) -> Selection:
-        """The same selection with another turn of `same_request`."""
-        return replace(self, scenario=scenario, index=index, position=index)
+        """The same selection with another turn of `recordings`."""
+        same = turn_index(scenario, self.position) == index
+        position = self.position if same else index
+        return replace(self, scenario=scenario, index=index, position=position)
 
 
 def select(served: ScenarioIndex, request: Request, headers: Mapping[str, str]) -> Selection:
@@ -89,13 +91,17 @@ def select(served: ScenarioIndex, request: Request, headers: Mapping[str, str]) 
         scenario, position = referenced
         if turn_index(scenario, position) is not None or not _has_user_message(request):
             return _selection(scenario, position, 0, continued=True)
-    candidate = _best_candidate(served, request, headers, history)
-    if candidate is None and referenced is not None:
+    best = _best_candidates(served, request, headers, history)
+    if not best and referenced is not None:
         return _selection(*referenced, 0, continued=True)
-    if candidate is None:
+    if not best:
         message = explain_mismatch(served, request, headers)
         raise NoMatchError(message, status=404, code="no_scenario")
-    return _selection(candidate.scenario, candidate.position, candidate.start)
+    selection = _selection(best[0].scenario, best[0].position, best[0].start)
+    if len(best) == 1:
+        return selection
+    indices = [(equal.scenario, turn_index(equal.scenario, equal.position)) for equal in best]
+    return replace(selection, recordings=tuple((s, i) for s, i in indices if i is not None))
 
 
 def _is_overridden(
@@ -199,13 +205,13 @@ def _past_end(scenario: Scenario, position: int) -> str:
     )
 
 
-def _best_candidate(
+def _best_candidates(
     served: ScenarioIndex,
     request: Request,
     headers: Mapping[str, str],
     history: Sequence[ModelTurn],
-) -> Candidate | None:
-    """The candidate that answers; None where no scenario matches.
+) -> list[Candidate]:
+    """The candidate that answers, then the recordings that are as good; [] where none matches.
 
     Raises:
         NoMatchError: all candidates are past their end, or several are equally good.
@@ -222,17 +228,18 @@ def _best_candidate(
         if matching:
             best = max(matching, key=lambda candidate: candidate.rank)
             raise NoMatchError(_past_end(best.scenario, best.position), status=404, code="no_turn")
-        return None
+        return []
     best = max(playable, key=lambda candidate: candidate.rank)
     equal = [candidate for candidate in playable if candidate.rank == best.rank]
-    return best if len(equal) == 1 else _break_tie(equal, request)
+    return equal if len(equal) == 1 else _break_tie(equal, request)
 
 
-def _break_tie(equal: list[Candidate], request: Request) -> Candidate:
-    """The candidate that answers, of several with the same rank.
+def _break_tie(equal: list[Candidate], request: Request) -> list[Candidate]:
+    """Several candidates with the same rank, the one that answers first.
 
     Those whose turns expect other user messages than those of the request are out. Of the others
-    the first by `precedence` answers, if all after it are recorded.
+    the first by `precedence` answers, if all after it are recorded: these come after it in a
+    session, if it is recorded, too.
 
     Raises:
         NoMatchError: authored scenarios are equally good, which is a mistake in them.
@@ -242,7 +249,7 @@ def _break_tie(equal: list[Candidate], request: Request) -> Candidate:
     ] or equal
     agreeing.sort(key=lambda candidate: precedence(candidate.scenario))
     if all(is_recorded(candidate.scenario) for candidate in agreeing[1:]):
-        return agreeing[0]
+        return agreeing if is_recorded(agreeing[0].scenario) else agreeing[:1]
     raise ambiguous([candidate.scenario.name for candidate in equal], "request")
 
 

@@ -38,7 +38,6 @@ from mockllm.scenario.model import AutoPart, Match, Scenario, TurnSpec
 
 if TYPE_CHECKING:
     from mockllm.replay.compilation.tape_player import RecordedAnswer, Recordings
-    from mockllm.replay.ordered import RecordedOrder
     from mockllm.replay.routes import RoutePlayer
 
 __all__ = ["FALLBACK", "QUIRK_HEADER", "Deciding", "Player"]
@@ -84,7 +83,6 @@ class Player:
         quirks: of every streamed answer, as in `wire.quirks`; requests may add others.
         named: the name of the scenario that answers every request that names none.
         speed: of the pauses of answers with faults; the faults' own pauses stay.
-        in_order: recordings of equal requests are played one after the other.
         faults: which answers have which faults; an answer that has faults of its own keeps these
             alone.
     """
@@ -98,16 +96,9 @@ class Player:
         quirks: Iterable[str] = (),
         named: str | None = None,
         speed: float = 1.0,
-        in_order: bool = False,
         faults: FaultPlan = NO_PLAN,
     ) -> None:
         self.speed = speed
-        self._order: RecordedOrder | None = None
-        if in_order:
-            from mockllm.replay.ordered import RecordedOrder, with_matches
-
-            scenarios = with_matches(_listed(scenarios))
-            self._order = RecordedOrder(scenarios, self._decider)
         self.served = (
             scenarios if isinstance(scenarios, ScenarioIndex) else ScenarioIndex(scenarios)
         )
@@ -303,17 +294,6 @@ class Player:
 
         return RoutePlayer(self.served.scenarios, self.named)
 
-    def _decider(self, scenario: Scenario) -> Callable[[ApiCall, bool], Decision]:
-        """What decides about requests where one scenario is all there is."""
-        player = Player(
-            (scenario,),
-            strict=self.strict,
-            fallback=self.fallback,
-            quirks=self._quirks,
-            named=self.named,
-        )
-        return lambda call, strict: player.decide(call, strict, Deciding())
-
     def decide(self, call: ApiCall, strict: bool, deciding: Deciding) -> Decision:
         """The decision for a request: which turn answers it.
 
@@ -323,13 +303,6 @@ class Player:
         Raises:
             RequestError: no scenario answers the request, or it is refused.
         """
-        decision = self._decide(call, strict, deciding)
-        if self._order is not None:
-            decision = self._order.next_of(decision, call, strict)
-            deciding.request, deciding.selection = decision.request, decision.selection
-        return decision
-
-    def _decide(self, call: ApiCall, strict: bool, deciding: Deciding) -> Decision:
         protocol, session = call.protocol, call.session
         request = protocol.parse(parse_object(call.body), call.target, strict)
         deciding.request = request
@@ -348,10 +321,10 @@ class Player:
             if name is not None and request.scenario is None:
                 request = replace(request, model=plain, scenario=name)
         selection = select(self.served, request, call.headers)
-        if len(selection.same_request) > 1:
-            # Several recordings of one request are played in their order, then the last again.
-            unplayed = session.next_unplayed(selection.same_request)
-            selection = selection.with_turn(*(unplayed or selection.same_request[-1]))
+        if len(selection.recordings) > 1:
+            # They are played in their order, then the last one again.
+            unplayed = session.next_unplayed(selection.recordings)
+            selection = selection.with_turn(*(unplayed or selection.recordings[-1]))
             lasting = False
         deciding.request, deciding.selection = request, selection
         if selection.continued and strict:
@@ -473,7 +446,3 @@ def _sample_notes(decision: Decision, recorded: RecordedAnswer | None) -> tuple[
     from mockllm.replay.auto.autoreply import sample_notes
 
     return sample_notes(decision.request)
-
-
-def _listed(scenarios: Iterable[Scenario] | ScenarioIndex) -> Iterable[Scenario]:
-    return scenarios.scenarios if isinstance(scenarios, ScenarioIndex) else scenarios

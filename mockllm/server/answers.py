@@ -101,7 +101,6 @@ class Answers:
             quirks=(*options.quirks, *session.quirks),
             named=session.named,
             speed=options.speed,
-            in_order=session.in_order,
             faults=options.faults if session.faults is None else session.faults,
         )
 

@@ -113,7 +113,6 @@ class MockServer:
         named: str | None = None,
         quirks: Iterable[str] = (),
         record: RecordOptions | None = None,
-        in_order: bool = False,
         faults: Iterable[str] = (),
         fault_rate: float = 1.0,
         fault_seed: str = "0",
@@ -126,7 +125,6 @@ class MockServer:
             record: what is recorded in this session from now on, and from where; None leaves
                 that as it is. What is recorded does not answer before it is assigned. It ends
                 with `end_recording`. To be called in the event loop.
-            in_order: recordings of the same requests are played one after the other.
             faults: what breaks on the way of its answers, as `mockllm serve --fault` has it; one of
                 them is drawn for each answer.
             fault_rate: the share of the answers with a fault.
@@ -142,7 +140,6 @@ class MockServer:
             scenarios=tuple(scenarios),
             quirks=tuple(quirks),
             named=named,
-            in_order=in_order,
             faults=read_plan(faults, rate=fault_rate, seed=fault_seed) if faults else None,
         )
         self._parts.answers.assigned.assign(session, own, record)

@@ -43,7 +43,7 @@ class RecordedSession(MockSession):
         if mark.names or mark.scenarios:
             self._refuse()
         super().__init__(service, node.nodeid, node.path.parent, mark, speed)
-        self._serve(Answering(self.scenarios), record=self._options, in_order=True)
+        self._serve(Answering(self.scenarios), record=self._options)
 
     @property
     def scenarios(self) -> tuple[Scenario, ...]:
@@ -55,7 +55,7 @@ class RecordedSession(MockSession):
         return {} if self._options is None else os.environ
 
     def _assign(self) -> None:
-        self._serve(Answering(self.scenarios), in_order=True)
+        self._serve(Answering(self.scenarios))
 
     def _advice(self, used: str | None, request: Request, headers: Mapping[str, str]) -> list[str]:
         return list(self._recording.hints([request.api]))

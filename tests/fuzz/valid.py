@@ -138,7 +138,7 @@ def control_routes(session: str) -> list[Valid]:
         "session": "made",
         "scenarios": [{"scenario": "own", "match": "any", "turns": [{"reply": [{"text": "Hi."}]}]}],
         "quirks": ["chat-index-missing"],
-        "match": {"scenario": "own", "in_order": False},
+        "match": "own",
         "served": True,
         "fault": ["cut:after=3events"],
         "fault_rate": 0.5,

@@ -109,9 +109,9 @@ def test_recordings_of_the_same_request_come_in_their_order() -> None:
         recording("c", request, order=1),
     ]
     found = answers(served, request)
-    assert [scenario.name for scenario, _ in found.same_request] == ["b", "c", "a"]
+    assert [scenario.name for scenario, _ in found.recordings] == ["b", "c", "a"]
     assert found.scenario.name == "b"
-    assert answers(served, request, scenario="c").same_request == ((served[2], 0),)
+    assert answers(served, request, scenario="c").recordings == ((served[2], 0),)
 
 
 def test_a_named_recording_begins_where_it_was_recorded() -> None:

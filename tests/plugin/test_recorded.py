@@ -11,7 +11,6 @@ import anthropic  # noqa: F401 - see above
 import openai  # noqa: F401 - see above
 import pytest
 
-import mockllm.replay.ordered
 import mockllm.server.recording.recorder  # noqa: F401 - see above
 import mockllm_pytest.recorded  # noqa: F401 - see above
 from tests.server.recording.odd_upstream import EVENTS, OddUpstream, text_events

@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
-import pytest
-
 from mockllm.core.target import NO_TARGET
-from mockllm.core.timed_bytes import TimedBytes
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.call import ApiCall
-from mockllm.replay.loading import load, loads
+from mockllm.replay.loading import loads
 from mockllm.replay.player import Player
 from mockllm.replay.sessions.session import Session
-from mockllm.scenario.dump import dump
 from mockllm.scenario.model import Scenario
-from mockllm.tapes.dump import dump_tape
-from mockllm.tapes.model import RecordedRequest, Tape
 
 RECORDED = """
 scenario: {name}
@@ -40,7 +33,7 @@ class Client:
     """A client of a player, in a session."""
 
     def __init__(self, *scenarios: Scenario, **options: Any) -> None:
-        self.player = Player(scenarios, in_order=True, **options)
+        self.player = Player(scenarios, **options)
         self.session = Session("s")
 
     def __call__(self, *texts: str, **headers: str) -> str:
@@ -57,10 +50,10 @@ class Client:
 
 
 def test_each_recording_is_played_in_turn() -> None:
-    """The first turn that was not played yet; then, as without an order, the first one."""
+    """The first turn that was not played yet; then the last one again."""
     client = Client(*recorded("hello-2", "hello", "hello-10"))
     answers = [client("hello") for _ in range(5)]
-    assert answers == ["hello one", "hello-2 one", "hello-10 one", "hello one", "hello one"]
+    assert answers == ["hello one", "hello-2 one", "hello-10 one", "hello-10 one", "hello-10 one"]
 
 
 def test_later_turns_are_played_in_turn_too() -> None:
@@ -69,9 +62,9 @@ def test_later_turns_are_played_in_turn_too() -> None:
     assert [client("hello", "x", "more") for _ in range(3)] == [
         "hello two",
         "hello-2 two",
-        "hello two",
+        "hello-2 two",
     ]
-    assert [client("hello") for _ in range(3)] == ["hello one", "hello-2 one", "hello one"]
+    assert [client("hello") for _ in range(3)] == ["hello one", "hello-2 one", "hello-2 one"]
 
 
 def test_each_session_has_an_order_of_its_own() -> None:
@@ -87,7 +80,7 @@ def test_what_competes_with_nothing_is_played_as_always() -> None:
     (other,) = loads("scenario: other\nmatch: {user: else}\nturns: [{reply: {text: Other}}]")
     client = Client(*recorded("hello"), other)
     assert [client("hello"), client("hello"), client("else")] == ["hello one"] * 2 + ["Other"]
-    assert len(client.player._cache._decisions) == 2
+    assert len(client.player._cache.decisions) == 2
 
 
 def test_decisions_that_depend_on_the_session_are_not_kept() -> None:
@@ -95,14 +88,24 @@ def test_decisions_that_depend_on_the_session_are_not_kept() -> None:
     client = Client(*recorded("hello", "hello-2"))
     for _ in range(4):
         client("hello")
-    assert client.player._cache._decisions == {}
+    assert client.player._cache.decisions == {}
 
 
-def test_a_named_recording_is_in_the_order_too() -> None:
-    """What is named is one of its group."""
+def test_a_named_recording_answers_each_time() -> None:
+    """What is named has no rival."""
     client = Client(*recorded("hello", "hello-2"))
-    assert client("hello", x_mockllm_scenario="hello-2") == "hello-2 one"
+    answers = [client("hello", x_mockllm_scenario="hello-2") for _ in range(2)]
+    assert answers == ["hello-2 one", "hello-2 one"]
     assert client("hello") == "hello one"
+
+
+def test_an_authored_scenario_has_no_turn_in_the_order() -> None:
+    """It answers each time, before recordings with the same conditions."""
+    (authored,) = loads(
+        "scenario: authored\nmatch: {user: {equals: hello}}\nturns: [{reply: {text: Mine}}]"
+    )
+    client = Client(authored, *recorded("hello"))
+    assert [client("hello"), client("hello")] == ["Mine", "Mine"]
 
 
 def test_a_shorter_recording_is_passed_over() -> None:
@@ -124,73 +127,3 @@ def test_options_hold_for_each_recording() -> None:
             answered = client.player.play(call)
             assert answered.answer.status == status
             assert answered.played.scenario == (None if strict else name)
-
-
-# Recordings without a match
-
-
-def folder_with(
-    path: Path, url: str, body: dict[str, Any], match: str = ""
-) -> tuple[Scenario, ...]:
-    """A recording whose scenario has no `match` of its own, and one that answers its request."""
-    (scenario,) = loads(
-        f"scenario: beside\n{match}turns: [{{reply: {{text: Beside}}, recorded: b.1.jsonl}}]"
-    )
-    request = RecordedRequest("POST", url, (), json.dumps(body).encode())
-    answer = {"choices": [{"message": {"content": "Beside"}}]}
-    chunks = (TimedBytes(1, json.dumps(answer).encode()),)
-    tape = Tape("chat", False, 200, (), chunks, request=request)
-    (path / "b.1.jsonl").write_bytes(dump_tape(tape))
-    (path / "b.yaml").write_text(dump(scenario))
-    return (*load([path]), *recorded("hello"))
-
-
-URL = "https://odd.test/v1/chat/completions"
-HELLO = {"model": "m", "messages": [{"role": "user", "content": "hello"}]}
-
-
-def test_a_recording_without_a_match_gets_that_of_its_rival(tmp_path: Path) -> None:
-    """The scenario that answers its first request was there before it."""
-    client = Client(*folder_with(tmp_path, URL, HELLO))
-    (beside,) = (one for one in client.player.served.scenarios if one.name == "beside")
-    assert beside.match == recorded("hello")[0].match
-    assert [client("hello"), client("hello")] == ["hello one", "Beside"] or [client("hello")] == [
-        "hello one"
-    ]
-
-
-@pytest.mark.parametrize(
-    ("url", "body"),
-    [
-        (URL, {"model": "m", "messages": [{"role": "user", "content": "unknown"}]}),
-        ("https://odd.test/v1/other", {"what": "is this"}),
-        (URL, {"model": "m"}),
-    ],
-)
-def test_a_recording_that_nothing_else_answers_stays_as_it_is(
-    tmp_path: Path, url: str, body: dict[str, Any]
-) -> None:
-    """Without a match it is played by name alone."""
-    client = Client(*folder_with(tmp_path, url, body))
-    (beside,) = (one for one in client.player.served.scenarios if one.name == "beside")
-    assert beside.match is None
-    assert client("x", x_mockllm_scenario="beside") == "Beside"
-
-
-def test_a_recording_with_a_match_keeps_it(tmp_path: Path) -> None:
-    """Also where another scenario would answer its request."""
-    client = Client(*folder_with(tmp_path, URL, HELLO, "match: {user: mine}\n"))
-    (beside,) = (one for one in client.player.served.scenarios if one.name == "beside")
-    assert beside.match is not None
-    assert beside.match.user is not None
-    assert beside.match.user.value == "mine"
-
-
-def test_a_recording_whose_tape_is_gone_stays_as_it_is(tmp_path: Path) -> None:
-    """And so does an authored scenario without a match."""
-    scenarios = folder_with(tmp_path, URL, HELLO)
-    (tmp_path / "b.1.jsonl").unlink()
-    (authored,) = loads("scenario: authored\nturns: [{reply: {text: x}}]")
-    client = Client(*scenarios, authored)
-    found = {one.name: one.match for one in client.player.served.scenarios}
-    assert (found["beside"], found["authored"]) == (None, None)

@@ -204,7 +204,7 @@ export interface SessionOptions {
   /** What every stream of the session gets wrong, as `mockllm quirks` lists it. */
   quirks?: readonly string[];
   /** The scenario that answers whatever a request says. */
-  match?: string | { scenario?: string; in_order?: boolean };
+  match?: string;
   /** Whether the scenarios of the server answer, too. Default: only without `scenarios`. */
   served?: boolean;
 }

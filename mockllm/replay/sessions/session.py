@@ -138,10 +138,6 @@ class Session:
             None,
         )
 
-    def is_played(self, scenario: Scenario, index: int) -> bool:
-        """Whether a turn was played, or is about to be."""
-        return index in self.played.get(scenario.name, ())
-
     def repeats(self, scenario: Scenario, index: int) -> bool:
         """Whether a turn was played before the request that plays it now."""
         return index in self.played.get(scenario.name, ())

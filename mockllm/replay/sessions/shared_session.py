@@ -154,9 +154,6 @@ class SharedSession(Session):
         )
         return None if place is None else listed[place]
 
-    def is_played(self, scenario: Scenario, index: int) -> bool:
-        return self._outcome(Claim(((scenario.name, index),))) is None
-
     def repeats(self, scenario: Scenario, index: int) -> bool:
         """Always False: `restore` works it out from the whole journal."""
         return False

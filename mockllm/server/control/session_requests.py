@@ -55,10 +55,7 @@ _FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "session": (_is_name, "a name of 1 to 128 letters, digits, '.', '_' and '-'"),
     "scenarios": (lambda value: isinstance(value, str | dict | list), _SCENARIO),
     "quirks": (lambda value: isinstance(value, str | list), "a list of names of quirks"),
-    "match": (
-        lambda value: isinstance(value, str | dict),
-        f"{_NAME}, or an object with 'scenario' and 'in_order'",
-    ),
+    "match": (lambda value: isinstance(value, str), f"{_NAME} of the session"),
     "served": _FLAG,
     "fault": (
         lambda value: isinstance(value, str) or _is_texts(value),
@@ -72,11 +69,6 @@ _FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
 }
 """The fields of a body: whether a value is of the right kind, and what that is."""
 
-_MATCH_FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
-    "scenario": (lambda value: isinstance(value, str), f"{_NAME} of the session"),
-    "in_order": _FLAG,
-}
-
 
 def read_session_request(
     body: bytes, served: Callable[[], Mapping[str, Scenario]]
@@ -87,11 +79,7 @@ def read_session_request(
         RequestError: the body is no JSON object; or a `SessionRequestError` with every problem.
     """
     problems: list[_Problem] = []
-    fields = _right(parse_object(body) if body.strip() else {}, _FIELDS, "", problems)
-    match = fields.get("match", {})
-    place = "match" if isinstance(match, str) else "match.scenario"
-    match = {"scenario": match} if isinstance(match, str) else match
-    match = _right(match, _MATCH_FIELDS, "match.", problems)
+    fields = _right(parse_object(body) if body.strip() else {}, problems)
     before = len(problems)
     scenarios = _scenarios(fields.get("scenarios"), problems)
     readable = len(problems) == before
@@ -103,10 +91,10 @@ def read_session_request(
         problems.append(
             _problem("served", "is false, and 'scenarios' is missing: nothing would answer")
         )
-    named = match.get("scenario")
+    named = fields.get("match")
     if named is not None and readable:
         known = {scenario.name: scenario for scenario in scenarios}
-        _check_known(named, place, {**served(), **known} if with_served else known, problems)
+        _check_known(named, {**served(), **known} if with_served else known, problems)
     if problems:
         raise SessionRequestError(problems)
     if named is None and own and not with_served:
@@ -117,7 +105,6 @@ def read_session_request(
         scenarios,
         quirks,
         named,
-        match.get("in_order", False),
         with_served,
         has_setup,
         len(body) if has_setup else 0,
@@ -129,26 +116,21 @@ def _problem(where: str, message: str) -> _Problem:
     return {"field": where, "message": message}
 
 
-def _right(
-    given: Mapping[str, Any],
-    known: Mapping[str, tuple[Callable[[Any], bool], str]],
-    where: str,
-    problems: list[_Problem],
-) -> dict[str, Any]:
+def _right(given: Mapping[str, Any], problems: list[_Problem]) -> dict[str, Any]:
     """The fields that have a value of the right kind; the others are problems. A field that is null
     is absent."""
     right = {}
     for name, value in given.items():
-        if name not in known:
-            message = f"is an unknown key; {_hint(name, known)}"
+        if name not in _FIELDS:
+            message = f"is an unknown key; {_hint(name, _FIELDS)}"
         elif value is None:
             continue
-        elif known[name][0](value):
+        elif _FIELDS[name][0](value):
             right[name] = value
             continue
         else:
-            message = f"must be {known[name][1]}, got {json.dumps(value)[:80]}"
-        problems.append(_problem(f"{where}{name}", message))
+            message = f"must be {_FIELDS[name][1]}, got {json.dumps(value)[:80]}"
+        problems.append(_problem(name, message))
     return right
 
 
@@ -166,12 +148,10 @@ def _only(scenarios: tuple[Scenario, ...]) -> str | None:
     return None
 
 
-def _check_known(
-    name: str, place: str, known: Mapping[str, Scenario], problems: list[_Problem]
-) -> None:
+def _check_known(name: str, known: Mapping[str, Scenario], problems: list[_Problem]) -> None:
     if name not in known:
         message = f"must be {_NAME} of the session, got {json.dumps(name)[:80]}"
-        problems.append(_problem(place, f"{message}; {_hint(name, known)}"))
+        problems.append(_problem("match", f"{message}; {_hint(name, known)}"))
 
 
 def _quirks(value: str | list[Any], problems: list[_Problem]) -> tuple[str, ...]:

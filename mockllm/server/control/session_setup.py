@@ -30,7 +30,6 @@ class SessionRequest:
     Args:
         name: None: the server chooses one.
         named: the scenario that answers every request that names none.
-        in_order: recordings of the same request are played one after the other.
         served: whether the scenarios of the server answer, too.
         has_setup: whether the session is to differ from one that its first request makes.
         faults: of its answers; None: those of the server.
@@ -40,7 +39,6 @@ class SessionRequest:
     scenarios: tuple[Scenario, ...] = ()
     quirks: tuple[str, ...] = ()
     named: str | None = None
-    in_order: bool = False
     served: bool = True
     has_setup: bool = False
     size: int = 0
@@ -112,7 +110,7 @@ class SessionSetups:
     def make_player(self, request: SessionRequest, served: Player) -> Player:
         """The player of a session. It uses no state, so any thread may call it."""
         own: Iterable[Scenario] | ScenarioIndex = request.scenarios
-        if request.served and not request.scenarios and not request.in_order:
+        if request.served and not request.scenarios:
             own = served.served
         elif request.served:
             own = _mixed(request.scenarios, served.served.scenarios)
