@@ -13,8 +13,7 @@ from mockllm.errors import NoMatchError, UsageError
 from mockllm.matching.conditions import judged_match, last_user_text
 from mockllm.matching.index import SCENARIO_HEADER, named_scenario
 from mockllm.matching.select import nearest_scenarios
-from mockllm.replay.auto.schema_references import UnsatisfiableError
-from mockllm.replay.auto.schema_sample import sample
+from mockllm.replay.auto.schema_sample import UnsatisfiableError, bounded_sample
 from mockllm.replay.body import parse_object
 from mockllm.replay.call import ApiCall
 from mockllm.replay.decision_cache import Decision
@@ -200,9 +199,10 @@ def _call(tool: OfferedTool) -> str:
 def _arguments(schema: dict[str, Any]) -> Any:
     """Arguments that satisfy the schema of a tool; None where none are found."""
     try:
-        return sample(schema if "$ref" in schema else {"type": "object", **schema})
+        made = bounded_sample(schema if "$ref" in schema else {"type": "object", **schema})
     except UnsatisfiableError:
         return None
+    return None if made.gave_up else made.value
 
 
 def _uses(

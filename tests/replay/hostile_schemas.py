@@ -65,7 +65,7 @@ GIVES_UP: dict[str, dict[str, Any]] = {
     "branches": field({"anyOf": [{"$ref": "#/properties/a"}] * 2, "minItems": 3}),
     "unique": field({"type": "array", "uniqueItems": True, "minItems": 5000}),
 }
-"""The value is cut, and the reason is reported."""
+"""The value is empty, and the reason is reported."""
 
 HAS_NO_VALUE: dict[str, tuple[dict[str, Any], str]] = {
     "pattern": (field({"type": "string", "pattern": r"^(\w+,?\s?)+;$"}), "does not match"),
@@ -81,7 +81,7 @@ HAS_NO_VALUE: dict[str, tuple[dict[str, Any], str]] = {
     "no schema": (field({"$ref": "#/required"}), "leads to no schema"),
     "numbers": (
         field({"type": "integer", "minimum": 10**400, "multipleOf": 1e-300}),
-        "is less than the minimum",
+        "is not of type .integer.",
     ),
     "no anchor": (field({"$ref": "#here"}), "leads nowhere"),
 }

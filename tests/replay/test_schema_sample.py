@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from mockllm.replay.auto.schema_references import UnsatisfiableError
-from mockllm.replay.auto.schema_sample import sample
+from mockllm.replay.auto.schema_sample import UnsatisfiableError
 from tests.cases import for_all
+from tests.replay.sampling import sample
 
 SCHEMAS = [
     {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]},

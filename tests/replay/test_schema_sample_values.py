@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from mockllm.replay.auto.schema_references import UnsatisfiableError
-from mockllm.replay.auto.schema_sample import sample
+from mockllm.replay.auto.schema_sample import UnsatisfiableError
 from tests.cases import for_all
+from tests.replay.sampling import sample
 
 
 def checked(schema: Any, expected: Any) -> None:

@@ -14,10 +14,10 @@ from typing import Any
 from mockllm.core.later import later
 from mockllm.core.request import OfferedTool, Request
 from mockllm.errors import RequestError
-from mockllm.replay.auto.schema_references import UnsatisfiableError
 from mockllm.replay.auto.schema_sample import (
     MAX_LEVELS,
     Sample,
+    UnsatisfiableError,
     bounded_sample,
     measure,
 )

@@ -30,15 +30,9 @@ _PATTERN_CANDIDATES = (
 )  # fmt: skip
 
 
-def count_of(schema: dict[str, Any], keyword: str, most: int, default: int = 0) -> int:
-    """The value of a keyword that counts something, such as `minItems`; at most `most`."""
-    value = schema.get(keyword, default)
-    return most if value >= most else int(value)
-
-
-def strings(schema: dict[str, Any], most: int) -> Iterator[str]:
-    """"""
-    least = count_of(schema, "minLength", most)
+def strings(schema: dict[str, Any]) -> Iterator[str]:
+    """Those of a usual form that fit the format, the pattern or the length."""
+    least = int(schema.get("minLength", 0))
     if "format" in schema and schema["format"] in _FORMATS:
         yield _FORMATS[schema["format"]]
     if "pattern" in schema:
@@ -46,10 +40,9 @@ def strings(schema: dict[str, Any], most: int) -> Iterator[str]:
         yield from (char * max(1, least) for char in "a0A1x")
         for size in (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 36, 40, 64):
             yield from (char * size for char in "a0A")
-    text = "text"
-    if len(text) < least:
-        text = (text * (least // 4 + 1))[:least]
-    yield text[: count_of(schema, "maxLength", most, most)]
+    text = "text" * max(1, -(-least // 4))
+    text = text[:least] if least > 4 else text
+    yield text[: int(schema["maxLength"])] if "maxLength" in schema else text
 
 
 def numbers(schema: dict[str, Any], *, whole: bool) -> Iterator[float]:

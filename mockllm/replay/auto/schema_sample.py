@@ -1,8 +1,8 @@
 """Makes a value that satisfies a JSON Schema: always the same one, and small.
 
 It covers the keywords that schemas of tools and responses use. Each value is validated before it is
-returned, so no wrong one is. Schemas come from clients, so work and value are bounded; what is
-beyond the bounds is left out, and the sample says that it gave up. Nothing is fetched.
+returned, so no wrong one is. Schemas come from clients, so work and value are bounded; beyond the
+bounds the value is empty, and the sample says that it gave up. Nothing is fetched.
 """
 
 from __future__ import annotations
@@ -10,16 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any
 
 from mockllm.core.patterns import PatternGaveUpError
-from mockllm.replay.auto.sample_scalars import count_of, numbers, strings
-from mockllm.replay.auto.schema_references import UnsatisfiableError, resolve
+from mockllm.errors import MockLLMError
+from mockllm.replay.auto.sample_scalars import numbers, strings
 from mockllm.scenario.jsontext import compact
 from mockllm.scenario.schema_validation import SchemaGaveUpError, Steps, Validator, schema_flaw
 
 MAX_BYTES = 64 * 1024
-"""Of a value, as JSON, apart from values that the schema has itself (`const`, `enum`)."""
+"""Of a value, as JSON."""
 
 MAX_NODES = 5_000
 """The objects, lists and other values in a schema."""
@@ -32,9 +33,12 @@ MAX_STEPS = 40_000
 
 _MAX_DEPTH = 40
 _MOST_DISTINCT = 1_000
-_EMPTY: dict[str, Any] = {
-    "array": [], "string": "", "integer": 0, "number": 0, "boolean": False, "null": None,
-}  # fmt: skip
+_STEP_BYTES = 64
+"""So many bytes of a value, as JSON, count as a step of building it."""
+
+
+class UnsatisfiableError(MockLLMError):
+    """No value was found for the schema."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,24 +46,11 @@ class Sample:
     """A value made for a schema.
 
     Args:
-        gave_up: why the value does not satisfy the schema: which bound was reached; "" where it
-            does satisfy it.
+        gave_up: why the value is `{}`: which bound was reached; "" where it satisfies the schema.
     """
 
     value: Any
     gave_up: str = ""
-
-
-def sample(schema: Any) -> Any:
-    """A value for `schema`.
-
-    Raises:
-        UnsatisfiableError: none was made; the message names the part of the schema.
-    """
-    made = bounded_sample(schema)
-    if made.gave_up:
-        raise UnsatisfiableError(made.gave_up)
-    return made.value
 
 
 def measure(schema: Any) -> tuple[int, int]:
@@ -78,62 +69,54 @@ def measure(schema: Any) -> tuple[int, int]:
 
 
 def bounded_sample(schema: Any, most_steps: int = MAX_STEPS) -> Sample:
-    """A value for `schema`, or as much of one as can be made within the bounds.
+    """A value for `schema`, or `{}` where that cannot be made within the bounds.
 
     Args:
         most_steps: of building values and of validating them.
+
+    Raises:
+        UnsatisfiableError: none was found; the message names the part of the schema.
     """
     nodes, levels = measure(schema)
     if nodes > MAX_NODES:
-        return Sample(_empty(schema), f"the schema has more than {MAX_NODES} values")
+        return Sample({}, f"the schema has more than {MAX_NODES} values")
     if levels > MAX_LEVELS:
-        return Sample(_empty(schema), f"the schema is nested deeper than {MAX_LEVELS} levels")
+        return Sample({}, f"the schema is nested deeper than {MAX_LEVELS} levels")
     flaw = schema_flaw(schema)
     if flaw is not None:
         raise UnsatisfiableError(f"the schema is not valid: {flaw[1]}")
     return _Sampler(schema, Steps(most_steps)).sample()
 
 
-def _empty(schema: Any) -> Any:
-    kind = schema.get("type") if isinstance(schema, dict) else "object"
-    return _EMPTY.get(kind, {}) if isinstance(kind, str) else {}
-
-
 class _Sampler:
     """Makes values for one schema."""
 
     def __init__(self, root: Any, steps: Steps) -> None:
+        from referencing import Registry
+        from referencing.jsonschema import DRAFT202012
+
+        registry: Registry[Any] = Registry()
+        self._resolver = registry.resolver_with_root(DRAFT202012.create_resource(root))
         self._root = root
         self._steps = steps
         self._validator = Validator(root)
-        self._gave_up = ""
-        self._sizes: dict[int, tuple[Any, int]] = {}
-        self._firsts: dict[tuple[int, int], tuple[Any, Any]] = {}
 
     def sample(self) -> Sample:
         """The first candidate that satisfies the schema."""
         problem = "nothing was tried"
-        value: Any = None
-        tried = False
         try:
             for value in self._candidates(self._root, 0):
-                tried = True
+                if len(compact(value)) > MAX_BYTES:
+                    raise _too_large()
                 violation = self._validator.first_error(value, self._steps)
                 if violation is None:
                     return Sample(value)
                 problem = f"{violation.json_path}: {violation.message}"
         except (SchemaGaveUpError, PatternGaveUpError) as error:
-            self._give_up(error)
+            return Sample({}, str(error))
         except RecursionError:
-            self._give_up(SchemaGaveUpError("the schema is nested too deep"))
-        if self._gave_up:
-            return Sample(value if tried else _empty(self._root), self._gave_up)
+            return Sample({}, "the schema is nested too deep")
         raise UnsatisfiableError(problem)
-
-    def _give_up(self, why: Exception) -> None:
-        self._gave_up = self._gave_up or str(why)
-        if not isinstance(why, _TooLargeError):
-            self._steps.remaining = 0  # the rest ends at once
 
     def _candidates(self, schema: Any, depth: int) -> Iterator[Any]:
         """Values to try, the most likely first. They are few, because callers combine them."""
@@ -177,8 +160,22 @@ class _Sampler:
                 return {**schema, **rest} if isinstance(schema, dict) else schema
             others = {key: value for key, value in schema.items() if key != "$ref"}
             rest = {**others, **rest}
-            schema = resolve(schema["$ref"], self._root)
+            schema = self._resolved(schema["$ref"])
         raise UnsatisfiableError("the schema demands a value of endless depth")
+
+    def _resolved(self, reference: Any) -> Any:
+        """The schema that a reference leads to: a place (`#/$defs/a`) or an `$anchor`."""
+        from referencing.exceptions import Unresolvable
+
+        if not isinstance(reference, str) or not reference.startswith("#"):
+            raise UnsatisfiableError(f"the reference {reference!r} points outside of the schema")
+        try:
+            schema = self._resolver.lookup(reference).contents
+        except (Unresolvable, ValueError, TypeError) as error:
+            raise UnsatisfiableError(f"the reference {reference!r} leads nowhere") from error
+        if not isinstance(schema, (dict, bool)):
+            raise UnsatisfiableError(f"the reference {reference!r} leads to no schema")
+        return schema
 
     def _merge(self, left: Any, right: Any) -> Any:
         if not isinstance(left, dict) or not isinstance(right, dict):
@@ -201,7 +198,9 @@ class _Sampler:
                 case "array":
                     yield self._array(schema, depth)
                 case "string":
-                    yield from self._strings(schema, depth)
+                    if schema.get("minLength", 0) > MAX_BYTES:
+                        raise _too_large()
+                    yield from strings(schema)
                 case "integer" | "number":
                     yield from numbers(schema, whole=kind == "integer")
                 case "boolean":
@@ -209,29 +208,14 @@ class _Sampler:
                 case "null":
                     yield None
 
-    def _strings(self, schema: dict[str, Any], depth: int) -> Iterator[str]:
-        if schema.get("minLength", 0) > _room(depth):
-            self._give_up(_TooLargeError())
-        yield from strings(schema, _room(depth))
-
     def _first(self, schema: Any, depth: int) -> Any:
         """The first candidate that satisfies a schema on its own; else the last one."""
-        key = id(schema), depth
-        known = self._firsts.get(key)
-        if known is None:  # with the schema, so that no other gets its id
-            known = self._firsts[key] = schema, self._find_first(schema, depth)
-        return known[1]
-
-    def _find_first(self, schema: Any, depth: int) -> Any:
-        last = None if schema is False else _empty(schema)
-        try:
-            part = self._validator.part(schema)
-            for value in self._candidates(schema, depth + 1):
-                last = value
-                if part.first_error(value, self._steps) is None:
-                    return value
-        except (SchemaGaveUpError, PatternGaveUpError) as error:
-            self._give_up(error)
+        last: Any = None
+        part = self._validator.part(schema)
+        for last in self._candidates(schema, depth + 1):
+            self._steps.take(len(compact(last)) // _STEP_BYTES)
+            if part.first_error(last, self._steps) is None:
+                break
         return last
 
     def _object(self, schema: dict[str, Any], depth: int) -> dict[str, Any]:
@@ -239,62 +223,39 @@ class _Sampler:
         required = dict.fromkeys(schema.get("required", []))
         names = [name for name in properties if name in required]
         names += [name for name in required if name not in properties]
-        least = count_of(schema, "minProperties", MAX_BYTES)
+        least = int(schema.get("minProperties", 0))
         other = schema.get("additionalProperties", True)
         value: dict[str, Any] = {}
-        size = 2
-        for name in [*names, *properties, *(f"key{i}" for i in range(least))]:
+        for name in chain(names, properties, (f"key{number}" for number in range(least))):
             if name in value:
                 continue
             if len(value) >= least and name not in required:
                 break
-            inner = self._first(properties.get(name, other), depth)
-            size += len(name) + 4 + self._size(inner)
-            if size > _room(depth):
-                self._give_up(_TooLargeError())
-                break
-            value[name] = inner
-        self._sizes[id(value)] = value, size
+            value[name] = self._first(properties.get(name, other), depth)
         return value
 
     def _array(self, schema: dict[str, Any], depth: int) -> list[Any]:
-        value: list[Any] = []
-        size = 2
-        try:
-            for inner in self._items(schema, depth):
-                size += self._size(inner) + 1
-                if size > _room(depth):
-                    raise _TooLargeError
-                value.append(inner)
-        except SchemaGaveUpError as error:
-            self._give_up(error)
-        kept = value[: count_of(schema, "maxItems", MAX_BYTES, MAX_BYTES)]
-        self._sizes[id(kept)] = kept, size
-        return kept
-
-    def _items(self, schema: dict[str, Any], depth: int) -> Iterator[Any]:
-        least = count_of(schema, "minItems", MAX_BYTES)
         items = schema.get("items", True)
-        value: list[Any] = [self._first(item, depth) for item in schema.get("prefixItems", [])]
+        value = [self._first(item, depth) for item in schema.get("prefixItems", [])]
         if schema.get("contains") is not None:
             value.append(self._first(schema["contains"], depth))
-        yield from value
-        count = len(value)
-        if schema.get("uniqueItems") and count < least:
-            for candidate in self._distinct(items, depth):
-                self._steps.take(1 + len(value) // 64)
-                if candidate not in value:
-                    value.append(candidate)
-                    count += 1
-                    yield candidate
-                if count >= least:
-                    break
-            else:
-                if count >= _MOST_DISTINCT:
-                    raise SchemaGaveUpError(f"it needs more than {count} different items")
-        while count < least:
-            count += 1
-            yield self._first(items, depth)
+        least = int(schema.get("minItems", 0))
+        if schema.get("uniqueItems") and len(value) < least:
+            self._add_distinct(value, items, least, depth)
+        while len(value) < least:
+            value.append(self._first(items, depth))
+        return value[: int(schema["maxItems"])] if "maxItems" in schema else value
+
+    def _add_distinct(self, value: list[Any], items: Any, least: int, depth: int) -> None:
+        """Adds items that differ; too few, where there are no more."""
+        for candidate in self._distinct(items, depth):
+            self._steps.take(1 + (len(value) + len(str(candidate))) // _STEP_BYTES)
+            if candidate not in value:
+                value.append(candidate)
+            if len(value) == least:
+                return
+        if len(value) >= _MOST_DISTINCT:
+            raise SchemaGaveUpError(f"it needs more than {len(value)} different items")
 
     def _distinct(self, schema: Any, depth: int) -> Iterator[Any]:
         for value in self._candidates(schema, depth + 1):
@@ -304,26 +265,9 @@ class _Sampler:
             elif isinstance(value, int) and not isinstance(value, bool):
                 yield from range(value + 1, value + _MOST_DISTINCT)
 
-    def _size(self, value: Any) -> int:
-        """The size of a value as JSON, in bytes, about."""
-        if isinstance(value, str):
-            return len(value) + 2
-        known = self._sizes.get(id(value))
-        if known is None:
-            known = self._sizes[id(value)] = value, len(compact(value))
-        return known[1]
 
-
-class _TooLargeError(SchemaGaveUpError):
-    """The value for a part of the schema was cut."""
-
-    def __init__(self) -> None:
-        super().__init__(f"the value would be larger than {MAX_BYTES} bytes")
-
-
-def _room(depth: int) -> int:
-    """The most bytes of a part of the value: what was cut fits into what it is in."""
-    return MAX_BYTES - 1024 * depth
+def _too_large() -> SchemaGaveUpError:
+    return SchemaGaveUpError(f"the value would be larger than {MAX_BYTES} bytes")
 
 
 def _implied(schema: dict[str, Any]) -> str:
