@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
@@ -16,12 +16,9 @@ from mockllm.checking.cases.case import Case
 from mockllm.checking.outcome import FIELDS, Outcome
 from mockllm.checking.resilience.model import ResiliencePolicy
 from mockllm.conformance.attachments.outcome_json import (
-    CAN_LACK,
     InvalidMessageError,
     as_json,
-    checked,
-    earlier_values,
-    is_count,
+    check_message,
     read_outcome,
 )
 from mockllm.conformance.case_names import name_of
@@ -37,13 +34,11 @@ class Hello:
 
     Args:
         unsupported: the fields of an outcome that the client has no place for, in any case.
-        intermediate: reserved; version 1 judges no state before the end of a stream.
         resilience: settings of the client that the cases do not choose.
     """
 
     client: Client
     unsupported: frozenset[str] = frozenset()
-    intermediate: bool = False
     resilience: ResiliencePolicy = field(default_factory=ResiliencePolicy)
 
 
@@ -146,63 +141,24 @@ def read_hello(value: Mapping[str, Any]) -> Hello:
             f"mockllm: this mockllm speaks version {VERSION} of the protocol, and the runner "
             f"answered {value.get('mockllm')!r}"
         )
-    client = value.get("client")
-    if not isinstance(client, dict) or not isinstance(client.get("name"), str):
-        raise InvalidMessageError('client: must be an object with a "name"')
-    names = [slot.name for slot in fields(Client) if slot.name in client]
-    for name in names:
-        checked(client[name], f"client.{name}", lambda it: isinstance(it, str), "a text")
-    unsupported = value.get("unsupported", [])
-    if not isinstance(unsupported, list) or not set(map(str, unsupported)) <= CAN_LACK:
-        known = ", ".join(sorted(CAN_LACK))
-        raise InvalidMessageError(f"unsupported: must be a list of these names: {known}")
-    if not isinstance(value.get("intermediate", False), bool):
-        raise InvalidMessageError("intermediate: must be true or false")
+    check_message(value, "hello")
+    known = [slot.name for slot in fields(Client)]
     return Hello(
-        Client(**{name: client[name] for name in names}),
-        frozenset(unsupported),
-        value.get("intermediate", False),
-        ResiliencePolicy.declared(_declared(value.get("resilience"))),
+        Client(**{name: text for name, text in value["client"].items() if name in known}),
+        frozenset(value.get("unsupported", ())),
+        ResiliencePolicy.declared(value.get("resilience", {})),
     )
-
-
-def _declared(value: Any) -> Mapping[str, Any]:
-    """The settings that a client declares, by name; only those that it gives."""
-    settings = {} if value is None else value
-    checked(settings, "resilience", lambda it: isinstance(it, dict), "an object")
-    for name, setting in settings.items():
-        if name not in _SETTINGS:
-            known = ", ".join(_SETTINGS)
-            raise InvalidMessageError(f"resilience.{name}: there is no such setting, only {known}")
-        wanted, is_right = _SETTINGS[name]
-        checked(setting, f"resilience.{name}", is_right, wanted)
-    return dict(settings)
-
-
-def _is_seconds(value: Any) -> bool:
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return value is None or (number and value >= 0)
-
-
-_SETTINGS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
-    "tries": ("a whole number from 1, or null", lambda it: it is None or is_count(it, 1)),
-    "idle_timeout": ("seconds, or null", _is_seconds),
-    "longest_wait": ("seconds, or null", _is_seconds),
-    "final_errors": (
-        "a list of texts",
-        lambda it: isinstance(it, list) and all(isinstance(one, str) for one in it),
-    ),
-}
 
 
 def read_answer(value: Mapping[str, Any]) -> Answer:
     """The answer to a case."""
+    check_message(value, "answer")
     outcome = read_outcome(value)
     return Answer(
         outcome,
         absent=frozenset(name for name in FIELDS if name not in value),
         raised=next((error.raised for error in outcome.errors if error.raised), ""),
-        earlier=tuple(map(read_outcome, earlier_values(value))),
+        earlier=tuple(map(read_outcome, value.get("earlier") or ())),
         raw={name: item for name, item in value.items() if name != "id"},
     )
 

@@ -1,183 +1,133 @@
-"""Outcomes as runners write them in JSON, and back. Pure."""
+"""Outcomes as runners write them in JSON, and back; the form of messages."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, get_args
+import json
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
 
 from mockllm.checking.outcome import (
-    FIELDS,
     LABELS,
     NOT_KEPT,
     TEXTS,
     TOKEN_COUNTS,
     Call,
-    ErrorCause,
     Outcome,
     Trouble,
     Usage,
     is_kept,
 )
 
-CAN_LACK = frozenset({*FIELDS, *LABELS})
-"""The fields that a client may have no place for."""
-
-_KNOWN = {"id", *CAN_LACK, "errors", "crash", "partial", "handed_on", "earlier", "left"}
-_OPEN = ("tasks", "threads", "connections")
-_CAUSES = get_args(ErrorCause)
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator
 
 
 class InvalidMessageError(ValueError):
     """A line that is no message of the protocol; the text begins with the name of the field."""
 
 
-def checked(value: Any, where: str, is_right: Callable[[Any], bool], wanted: str) -> Any:
-    """The value of a field."""
-    if not is_right(value):
-        raise InvalidMessageError(f"{where}: must be {wanted}, not {value!r:.80}")
-    return value
+def check_message(value: Mapping[str, Any], kind: str) -> None:
+    """Checks the form of a message by `runner.schema.json`.
+
+    Args:
+        kind: its name among the `$defs` there.
+
+    Raises:
+        InvalidMessageError: it has another form.
+    """
+    for error in _validator(kind).iter_errors(value):
+        raise InvalidMessageError(_problem(error))
 
 
-def is_text(value: Any) -> bool:
-    """Whether a value is a text or null."""
-    return isinstance(value, str | None)
+@cache
+def _validator(kind: str) -> Draft202012Validator:
+    from jsonschema import Draft202012Validator
+
+    text = files("mockllm.conformance").joinpath("runner.schema.json").read_text(encoding="utf-8")
+    return Draft202012Validator({"$defs": json.loads(text)["$defs"], "$ref": f"#/$defs/{kind}"})
 
 
-def is_count(value: Any, least: int = 0) -> bool:
-    """Whether a value is a whole number that is not too small."""
-    return isinstance(value, int) and not isinstance(value, bool) and value >= least
+_TYPES = {
+    "array": "a list",
+    "boolean": "true or false",
+    "integer": "a whole number",
+    "null": "null",
+    "number": "a number",
+    "object": "an object",
+    "string": "a text",
+}
 
 
-def _is_flag(value: Any) -> bool:
-    return isinstance(value, bool | None)
-
-
-def _are_texts(value: Any) -> bool:
-    return value is None or _is_list_of(value, str)
-
-
-def _are_objects(value: Any) -> bool:
-    return value is None or _is_list_of(value, dict)
-
-
-def _is_list_of(value: Any, kind: type) -> bool:
-    return isinstance(value, list) and all(isinstance(item, kind) for item in value)
+def _problem(error: Any) -> str:
+    """What is wrong with a message, after the name of the field."""
+    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in error.absolute_path)
+    where, wanted = "".join(steps).removeprefix("."), error.validator_value
+    match error.validator:
+        case "additionalProperties":
+            known = error.schema["properties"]
+            name = f"{where}.{min(error.instance.keys() - known.keys())}".removeprefix(".")
+            return f"{name}: there is no such field, only {', '.join(known)}"
+        case "required":
+            missing = next(name for name in wanted if name not in error.instance)
+            return f"{where}.{missing}: is missing".removeprefix(".")
+        case "type":
+            types = [wanted] if isinstance(wanted, str) else wanted
+            needed = " or ".join(_TYPES[name] for name in types)
+        case "enum":
+            needed = f"one of {', '.join('null' if it is None else it for it in wanted)}"
+        case _:
+            needed = f"at least {wanted}"
+    return f"{where}: must be {needed}, not {error.instance!r:.80}"
 
 
 def read_outcome(value: Mapping[str, Any]) -> Outcome:
-    """The outcome of an answer. Fields that are absent have their default."""
-    _refuse_others(value, _KNOWN, "", "an answer")
-    fields: dict[str, Any] = {}
-    for name in TEXTS:
-        fields[name] = checked(value.get(name), name, is_text, "a text or null") or ""
-    for name in ("finish", "role", "model", "response_id"):
-        given = checked(value.get(name), name, is_text, "a text or null")
-        fields[name] = given if name in value or name == "finish" else NOT_KEPT
-    opaque = checked(value.get("opaque"), "opaque", _are_texts, "a list of texts") or ()
-    handed_on = checked(value.get("handed_on"), "handed_on", is_text, "a text or null")
+    """The outcome of an answer of the right form. Fields that are absent have their default."""
+    texts: dict[str, Any] = {name: value.get(name) or "" for name in TEXTS}
+    labels: dict[str, Any] = {name: value.get(name, NOT_KEPT) for name in LABELS}
+    if is_kept(labels["opaque"]):
+        labels["opaque"] = tuple(labels["opaque"] or ())
+    usage = value.get("usage")
     return Outcome(
-        tool_calls=tuple(_calls(value.get("tool_calls"))),
-        usage=_usage(value.get("usage")),
+        tool_calls=Outcome.of(tool_calls=map(_call, value.get("tool_calls") or ())).tool_calls,
+        finish=value.get("finish"),
+        usage=None if usage is None else Usage(**usage),
         errors=tuple(_errors(value)),
-        opaque=tuple(opaque) if "opaque" in value else NOT_KEPT,
-        partial=checked(value.get("partial"), "partial", _is_flag, "true or false"),
-        handed_on=(handed_on or "") if "handed_on" in value else None,
-        open_at_end=_open_at_end(value.get("left")),
-        **fields,
+        partial=value.get("partial"),
+        handed_on=(value["handed_on"] or "") if "handed_on" in value else None,
+        open_at_end=value.get("left"),
+        **texts,
+        **labels,
     )
 
 
-def earlier_values(value: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The answers to earlier requests of a case."""
-    return list(checked(value.get("earlier"), "earlier", _are_objects, "a list of outcomes") or ())
-
-
-def _refuse_others(value: Mapping[str, Any], known: Iterable[str], where: str, owner: str) -> None:
-    unknown = sorted(value.keys() - set(known))
-    if unknown:
-        raise InvalidMessageError(f"{where}{unknown[0]}: there is no such field in {owner}")
-
-
-def _list(value: Any, where: str) -> list[Any]:
-    return list(checked(value, where, lambda it: isinstance(it, list | None), "a list") or ())
-
-
-def _calls(value: Any) -> Iterable[Call]:
-    for index, item in enumerate(_list(value, "tool_calls")):
-        yield _call(item, f"tool_calls[{index}]")
-
-
-def _call(value: Any, where: str) -> Call:
-    checked(value, where, lambda it: isinstance(it, dict), "an object")
-    _refuse_others(value, ("id", "name", "arguments", "raw_arguments"), f"{where}.", "a call")
-    names = {
-        name: checked(value.get(name), f"{where}.{name}", is_text, "a text")
-        for name in ("id", "name")
-    }
+def _call(value: Mapping[str, Any]) -> dict[str, Any]:
+    """A call with its arguments as text, too, where the client has them so."""
     arguments = value.get("arguments")
-    raw = value.get("raw_arguments", arguments if isinstance(arguments, str) else NOT_KEPT)
-    call = {**names, "arguments": arguments, "raw_arguments": raw}
-    return Outcome.of(tool_calls=[call]).tool_calls[0]
+    raw = arguments if isinstance(arguments, str) else NOT_KEPT
+    return {"raw_arguments": raw, **value}
 
 
-def _usage(value: Any) -> Usage | None:
-    if value is None:
-        return None
-    if not isinstance(value, dict) or not value.keys() <= set(TOKEN_COUNTS):
-        known = ", ".join(TOKEN_COUNTS)
-        raise InvalidMessageError(f"usage: must be null or an object with {known}")
-    for name, count in value.items():
-        checked(count, f"usage.{name}", _is_token_count, "a whole number")
-    return Usage(**value)
-
-
-def _is_token_count(value: Any) -> bool:
-    return value is None or (isinstance(value, int) and not isinstance(value, bool))
-
-
-def _open_at_end(value: Any) -> Mapping[str, int] | None:
-    if value is None:
-        return None
-    if not isinstance(value, dict) or not value.keys() <= set(_OPEN):
-        raise InvalidMessageError(f"left: must be an object with {', '.join(_OPEN)}")
-    for name, number in value.items():
-        checked(number, f"left.{name}", is_count, "a whole number")
-    return value
-
-
-def _errors(value: Mapping[str, Any]) -> Iterable[Trouble]:
+def _errors(value: Mapping[str, Any]) -> list[Trouble]:
     """The errors of an answer, a crash first."""
-    if value.get("crash") is not None:
-        yield _trouble(value["crash"], "crash", crash=True)
-    for index, item in enumerate(_list(value.get("errors"), "errors")):
-        yield _trouble(item, f"errors[{index}]")
+    crash = value.get("crash")
+    return [
+        *([] if crash is None else [_trouble(crash, crash=True)]),
+        *map(_trouble, value.get("errors") or ()),
+    ]
 
 
-def _trouble(value: Any, where: str, *, crash: bool = False) -> Trouble:
+def _trouble(value: str | Mapping[str, Any], *, crash: bool = False) -> Trouble:
     if isinstance(value, str):
         return Trouble(value, crash=crash)
-    if not _is_error(value):
-        wanted = 'a text, or an object with the texts "message" and "raised"'
-        raise InvalidMessageError(f"{where}: must be {wanted}, not {value!r:.80}")
-    cause = value.get("kind")
-    if cause is not None and cause not in _CAUSES:
-        known = ", ".join(_CAUSES)
-        raise InvalidMessageError(
-            f"{where}.kind: must be null or one of {known}, not {cause!r:.80}"
-        )
     return Trouble(
         value["message"],
         crash=crash,
         raised=value.get("raised", ""),
-        type=checked(value.get("type"), f"{where}.type", is_text, "a text") or "",
-        cause=cause if "kind" in value else NOT_KEPT,
+        type=value.get("type") or "",
+        cause=value.get("kind", NOT_KEPT),
     )
-
-
-def _is_error(value: Any) -> bool:
-    if not isinstance(value, dict) or not value.keys() <= {"message", "raised", "type", "kind"}:
-        return False
-    return isinstance(value.get("message"), str) and isinstance(value.get("raised", ""), str)
 
 
 # To JSON

@@ -65,13 +65,16 @@ def test_a_runner_that_died_has_not_answered():
     [
         ({"partial": "yes"}, "partial: must be true or false"),
         ({"handed_on": 3}, "handed_on: must be a text"),
-        ({"earlier": {}}, "earlier: must be a list of outcomes"),
-        ({"earlier": [{"text": 3}]}, "text: must be a text"),
-        ({"left": {"files": 1}}, "left: must be an object with tasks, threads, connections"),
-        ({"left": {"tasks": -1}}, "left.tasks: must be a whole number"),
+        ({"earlier": {}}, "earlier: must be a list"),
+        ({"earlier": [{"text": 3}]}, r"earlier\[0\].text: must be a text"),
+        (
+            {"left": {"files": 1}},
+            "left.files: there is no such field, only tasks, threads",
+        ),
+        ({"left": {"tasks": -1}}, "left.tasks: must be at least 0, not -1"),
         (
             {"errors": [{"message": "x", "kind": "odd"}]},
-            r"errors\[0\].kind: must be null or one of",
+            r"errors\[0\].kind: must be one of overloaded, .*, null, not 'odd'",
         ),
         ({"errors": [{"message": "x", "type": 3}]}, r"errors\[0\].type: must be a text"),
     ],
@@ -105,10 +108,10 @@ def test_a_hello_without_declarations_takes_the_settings_of_the_cases():
     ("declared", "message"),
     [
         ([], "resilience: must be an object"),
-        ({"retries": 2}, "resilience.retries: there is no such setting"),
-        ({"tries": 0}, "resilience.tries: must be a whole number from 1"),
-        ({"idle_timeout": "1s"}, "resilience.idle_timeout: must be seconds"),
-        ({"final_errors": "quota"}, "resilience.final_errors: must be a list of texts"),
+        ({"retries": 2}, "resilience.retries: there is no such field, only tries"),
+        ({"tries": 0}, "resilience.tries: must be at least 1, not 0"),
+        ({"idle_timeout": "1s"}, "resilience.idle_timeout: must be a number or null"),
+        ({"final_errors": "quota"}, "resilience.final_errors: must be a list"),
     ],
 )
 def test_a_declaration_of_another_type_is_named(declared, message):

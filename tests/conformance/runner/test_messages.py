@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockllm.checking.cases.compile import case
-from mockllm.checking.outcome import NOT_KEPT, Call, Outcome, Trouble, Usage
+from mockllm.checking.outcome import FIELDS, NOT_KEPT, Call, Outcome, Trouble, Usage
 from mockllm.conformance.attachments.messages import (
     case_json,
     encode,
@@ -18,7 +18,7 @@ from mockllm.conformance.attachments.messages import (
     read_hello,
     sent_id,
 )
-from mockllm.conformance.attachments.outcome_json import FIELDS, InvalidMessageError, as_json
+from mockllm.conformance.attachments.outcome_json import InvalidMessageError, as_json
 from mockllm.quirks.samples import CALL
 from tests.cases import for_all
 from tests.conformance.schemas import runner_schema
@@ -109,10 +109,10 @@ def test_what_mockllm_sends_is_in_the_schema(level):
         ({"tool_calls": [{"nme": "x"}]}, r"tool_calls\[0\].nme: there is no such field"),
         ({"tool_calls": [{"id": 3}]}, r"tool_calls\[0\].id: must be a text"),
         ({"usage": {"input": "3"}}, "usage.input: must be a whole number"),
-        ({"usage": [1, 2]}, "usage: must be null or an object with input"),
+        ({"usage": [1, 2]}, "usage: must be an object or null, not"),
         ({"errors": "x"}, "errors: must be a list"),
-        ({"errors": [3]}, r"errors\[0\]: must be a text, or an object"),
-        ({"opaque": "x"}, "opaque: must be a list of texts"),
+        ({"errors": [3]}, r"errors\[0\]: must be a text or an object, not 3"),
+        ({"opaque": "x"}, "opaque: must be a list or null"),
         ({"finish": 3}, "finish: must be a text or null"),
         ({"txt": ""}, "txt: there is no such field"),
     ],
