@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -139,7 +139,6 @@ def _compiled(
         reaction = "error"
     events = decoded(answer, api, variants)
     values = None if events is None else [value for value, _ in events.decoded]
-    tolerated = _tolerated(turn, variants, spec, api)
 
     def identified(outcome: Outcome) -> Outcome:
         if values is not None:
@@ -164,8 +163,7 @@ def _compiled(
         ids=all(variant.ids for variant in variants),
         model=_MODEL,
         body=None if plain is not None else _body(scenario, request, api),
-        tolerated=tuple(identified(outcome) for _, outcome in tolerated),
-        tolerated_because=tuple(reason for reason, _ in tolerated),
+        tolerated=tuple(map(identified, _tolerated(turn, variants, spec, api))),
     )
 
 
@@ -200,15 +198,13 @@ def _received(turn: Turn, variants: Sequence[Variant]) -> Turn:
 
 def _tolerated(
     turn: Turn, variants: Sequence[Variant], spec: TurnSpec, api: Api
-) -> list[tuple[str, Outcome]]:
-    """The other outcomes that are acceptable, each with its reason."""
-    found = []
+) -> Iterator[Outcome]:
+    """The other outcomes that are acceptable; `Variant.tolerated` has the reasons."""
     for position, variant in enumerate(variants):
         before = _received(turn, variants[:position])
         for tolerance in variant.tolerated:
             other = _received(tolerance.turn(before, api), variants[position + 1 :])
-            found.append((tolerance.reason, _reported_if_cut(outcome_of_turn(other, spec, api))))
-    return found
+            yield _reported_if_cut(outcome_of_turn(other, spec, api))
 
 
 def _reported_if_cut(outcome: Outcome) -> Outcome:

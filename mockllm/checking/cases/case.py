@@ -60,13 +60,6 @@ class Events:
         """The original events, for other clients: changes of these are not seen in those."""
         return Events(self._original)
 
-    def __reduce__(self) -> tuple[Callable[[bytes], Events], tuple[bytes]]:
-        return _unpickled, (marshal.dumps(self._original()),)
-
-
-def _unpickled(stored: bytes) -> Events:
-    return Events(lambda: marshal.loads(stored))  # noqa: S302 - written by `Events.__reduce__`
-
 
 def decoded_once(decode: Callable[[], Decoded]) -> Callable[[], Decoded]:
     """A function that decodes events at its first call, and returns new copies at each call."""
@@ -130,7 +123,6 @@ class Case:
     model: str = "mock-model"
     body: Any = field(default=None, repr=False)
     tolerated: tuple[Outcome, ...] = ()
-    tolerated_because: tuple[str, ...] = ()
     cut: Cut | None = field(default=None, repr=False)
 
     @property
