@@ -14,9 +14,8 @@ from typing import Any, Literal
 import yaml
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_TABLE: Mapping[str, Any] = yaml.load(  # noqa: S506 - a safe one
-    (files(__package__) / "rules.yaml").read_bytes(), _LOADER
-)
+_TEXT = (files(__package__) / "rules.yaml").read_bytes()
+_TABLE: Mapping[str, Any] = yaml.load(_TEXT, _LOADER)  # noqa: S506 - a safe one
 
 Cost = Literal["wrong call", "data lost", "wrong metadata", "loud failure", "unreliable"]
 
