@@ -16,7 +16,7 @@ from pathlib import Path
 from examples.accumulators.lines import ReferenceBytes
 from mockllm.checking import Policy, examine
 from mockllm.checking import cases as compiled
-from mockllm.conformance.attachments.pipes import pipe_runner
+from mockllm.conformance.attachments.runner import pipe_runner
 
 RUNNERS = Path(__file__).parents[1] / "examples" / "runners"
 ROUNDS = 5

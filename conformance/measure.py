@@ -24,13 +24,12 @@ from conformance.published import published
 from mockllm.checking import Case, Policy
 from mockllm.checking.cases.compile import cases, plain_cases
 from mockllm.checking.cases.variation import PLAIN
+from mockllm.cli.check.plan import source_commit
 from mockllm.conformance.attachments.http_clients import http_runner
-from mockllm.conformance.case_names import name_of
-from mockllm.conformance.commands import Setting
+from mockllm.conformance.case_names import Setting, name_of
 from mockllm.conformance.measured import Measurement, measured
 from mockllm.conformance.results import CaseResult, Client, Results, rule_verdict
 from mockllm.conformance.results.file import write_results
-from mockllm.conformance.source import source_commit
 from mockllm.errors import MockLLMError, ProbeError
 from mockllm.quirks import find
 from mockllm.quirks.samples import CALL_AT_LIMIT, INTERLEAVED, SAMPLES

@@ -13,14 +13,14 @@ import mockllm
 from conformance.entries import ROOT, Entry
 from mockllm.checking import Policy
 from mockllm.checking.resilience.cases import fault_cases
+from mockllm.cli.check.plan import source_commit
 from mockllm.conformance.attachments.http_clients import HttpClients, fault_limit
 from mockllm.conformance.attachments.process import Program
-from mockllm.conformance.commands import Setting
+from mockllm.conformance.case_names import Setting
 from mockllm.conformance.fault_check import check_faults, fault_results
 from mockllm.conformance.measured import Measurement
 from mockllm.conformance.results import CaseResult, Play, Results
 from mockllm.conformance.results.request_log import LoggedRequest
-from mockllm.conformance.source import source_commit
 from mockllm.errors import ProbeError
 from mockllm.server.options import ServerOptions
 

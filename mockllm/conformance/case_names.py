@@ -1,4 +1,4 @@
-"""The names of cases in results files, and the cases that they name.
+"""The names of cases in results files, the cases of names, and the commands for a case.
 
 A name is `API/SCENARIO`, then `+QUIRK` or `+QUIRK:VARIANT`, then `~VARIATION`, as in
 `API/sample-call+QUIRK~split3-1,cut12`. It has no blanks, so that it is one word of a command line.
@@ -7,7 +7,9 @@ A name is `API/SCENARIO`, then `+QUIRK` or `+QUIRK:VARIANT`, then `~VARIATION`, 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any
 
@@ -78,3 +80,37 @@ def spec_named(name: str, scenarios: Iterable[Scenario] = ()) -> CaseSpec:
         hint = f"did you mean {' or '.join(near)}?" if near else "--scenarios names more of them"
         raise UsageError(f"there is no case {name!r}: no scenario {scenario!r} over {api}; {hint}")
     return CaseSpec(name, known[scenario], api, parse_variation(variation), quirk)
+
+
+# The command lines that show a case again
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """How a client was attached and which cases were chosen, as words of the command line.
+
+    Args:
+        command: of the runner; () where its answers came from a file.
+        options: of `mockllm check`, `--api` among them, without those that choose single cases.
+        scenarios: paths of the user's scenarios.
+    """
+
+    command: tuple[str, ...]
+    options: tuple[str, ...]
+    scenarios: tuple[str, ...] = ()
+
+
+def check_command(setting: Setting, case: str) -> str:
+    """The line that judges a case again."""
+    paths = _paths(setting.scenarios)
+    words = ["mockllm", "check", *setting.options, *paths, "--only", case]
+    return shlex.join([*words, "--", *setting.command])
+
+
+def show_command(setting: Setting, case: str) -> str:
+    """The line that prints the bytes of a case."""
+    return shlex.join(["mockllm", "show", case, *_paths(setting.scenarios)])
+
+
+def _paths(scenarios: Sequence[str]) -> list[str]:
+    return [word for path in scenarios for word in ("--scenarios", path)]

@@ -11,11 +11,10 @@ from typing import Protocol
 from mockllm.checking.resilience.judge import judge
 from mockllm.checking.resilience.model import FaultCase, Finding, ResiliencePolicy
 from mockllm.checking.rules import RESILIENCE
-from mockllm.conformance.attachments.adapter_frames import AdapterFrames
 from mockllm.conformance.attachments.http_sessions import PlayedCase
 from mockllm.conformance.attachments.messages import Hello
-from mockllm.conformance.commands import Setting, check_command
-from mockllm.conformance.measured import Measurement, json_value, rule_line
+from mockllm.conformance.case_names import Setting, check_command
+from mockllm.conformance.measured import AdapterFrames, Measurement, json_value, rule_line
 from mockllm.conformance.results import CaseResult, Play, Results
 from mockllm.conformance.results.request_log import logged
 from mockllm.errors import ProbeError

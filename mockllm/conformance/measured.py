@@ -1,11 +1,16 @@
-"""Makes the contents of a results file from what the kit judged and what the client answered."""
+"""Makes the contents of a results file from what the kit judged and what the client answered.
+
+Pure but for looking which words of a command line are files.
+"""
 
 from __future__ import annotations
 
 import math
+import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Protocol
 
 from mockllm.checking.cases.case import Case
@@ -13,13 +18,10 @@ from mockllm.checking.judging.compare import Difference, Judgement, judge
 from mockllm.checking.judging.report import Failure, Report, Result
 from mockllm.checking.policy import Policy
 from mockllm.checking.rules import RULE_COSTS, Cost
-from mockllm.conformance.attachments.adapter_frames import AdapterFrames
 from mockllm.conformance.attachments.messages import Answer, Hello, answer_json
 from mockllm.conformance.attachments.outcome_json import as_json
-from mockllm.conformance.case_names import name_of, plain_name
-from mockllm.conformance.commands import Setting, check_command, show_command
-from mockllm.conformance.costs import cost_of, group_of
-from mockllm.conformance.judged_fields import fields_about, unjudged
+from mockllm.conformance.case_names import Setting, check_command, name_of, plain_name, show_command
+from mockllm.conformance.costs import cost_of, fields_about, group_of, unjudged
 from mockllm.conformance.results import CaseResult, QuirkInfo, Results, Stream, Verdict
 from mockllm.quirks import find
 
@@ -296,3 +298,33 @@ def _info(name: str) -> QuirkInfo:
         prose.correct,
         prose.faults,
     )
+
+
+class AdapterFrames:
+    """The files of an adapter.
+
+    Args:
+        adapter: as the runner names it in its first answer; "" if it does not.
+        command: of the runner. Its files count where the runner names no adapter.
+    """
+
+    def __init__(self, adapter: str, command: Sequence[str]) -> None:
+        words = adapter.split() if adapter else [one for one in command if Path(one).is_file()]
+        self._files = {_base_name(word) for word in words}
+
+    def of(self, answer: Answer, judgement: Judgement) -> str:
+        """The innermost frame of the exception that makes a case fail, if it is in the adapter."""
+        if not any(difference.field in ("crash", "errors") for difference in judgement.differences):
+            return ""
+        return self.raised_in(answer)
+
+    def raised_in(self, answer: Answer) -> str:
+        """The innermost frame of the exception of an answer, if it is in the adapter."""
+        raised = (answer.raised, *(error.raised for error in answer.outcome.errors))
+        first = next(filter(None, raised), "")
+        file = _base_name(re.split(r":\d+", first)[0])
+        return first if file and file in self._files else ""
+
+
+def _base_name(path: str) -> str:
+    return re.split(r"[\\/]", path)[-1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mockllm.checking import Case, CaseSpec
-from mockllm.checking.cases.quirked import forms
+from mockllm.checking.cases.compile import forms
 from mockllm.quirks import QUIRKS
 
 

@@ -9,7 +9,7 @@ from hashlib import sha256
 import pytest
 
 from mockllm.checking.cases.build import changes
-from mockllm.checking.cases.quirked import forms
+from mockllm.checking.cases.compile import forms
 from mockllm.protocols import PROTOCOLS
 from mockllm.quirks import QUIRKS
 from mockllm.quirks.base import Quirk, Variant

@@ -11,7 +11,7 @@ from mockllm.checking import Policy
 from mockllm.checking.cases.compile import case, cases
 from mockllm.conformance.attachments.case_files import file_runner, write_cases
 from mockllm.conformance.attachments.outcome_json import as_json
-from mockllm.conformance.attachments.pipes import pipe_runner
+from mockllm.conformance.attachments.runner import pipe_runner
 from mockllm.conformance.attachments.self_test import self_test
 from mockllm.quirks.samples import CALL, SAMPLES
 from tests.timeouts import GIVE_UP

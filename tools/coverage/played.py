@@ -9,7 +9,7 @@ from typing import Any
 
 from mockllm.checking.cases.build import case
 from mockllm.checking.cases.case import Case
-from mockllm.checking.cases.quirked import forms
+from mockllm.checking.cases.compile import forms
 from mockllm.checking.cases.scenarios import single
 from mockllm.checking.material import kit_scenarios
 from mockllm.framing.sse import decode

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mockllm.checking.conversations.round_trips import HistoryCall, RoundTrip, Step
-from mockllm.checking.conversations.session_history import SessionHistory
-from mockllm.checking.conversations.violations import (
+from mockllm.checking.conversations.session_history import (
     JudgedSession,
+    SessionHistory,
     Violation,
     Violations,
     violation,

@@ -6,22 +6,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from mockllm.checking.conversations.call_results import call_results, expected_failures
-from mockllm.checking.conversations.extra_requests import extra_requests
-from mockllm.checking.conversations.retries import RETRY_RULES
+from mockllm.checking.conversations.retries import RETRY_RULES, extra_requests
 from mockllm.checking.conversations.round_trips import RoundTrip, Step
 from mockllm.checking.conversations.sent_back import sent_back
-from mockllm.checking.conversations.session_history import SessionHistory
+from mockllm.checking.conversations.session_history import (
+    Judge,
+    JudgedSession,
+    SessionHistory,
+    Violation,
+    Violations,
+    violation,
+)
 from mockllm.checking.conversations.stream_ends import (
     cancel_stops,
     results_too_early,
     stream_abandoned,
-)
-from mockllm.checking.conversations.violations import (
-    Judge,
-    JudgedSession,
-    Violation,
-    Violations,
-    violation,
 )
 from mockllm.core.target import NO_TARGET, Target
 from mockllm.errors import RequestError

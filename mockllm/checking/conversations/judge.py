@@ -17,8 +17,7 @@ from mockllm.checking.conversations.invariants import (
     ON_REQUEST,
 )
 from mockllm.checking.conversations.retries import RETRY_RULES
-from mockllm.checking.conversations.session_history import SessionHistory
-from mockllm.checking.conversations.violations import JudgedSession, Violation
+from mockllm.checking.conversations.session_history import JudgedSession, SessionHistory, Violation
 from mockllm.errors import RequestError, UsageError
 from mockllm.replay.body import parse_object
 from mockllm.replay.sessions.session import Exchange, Session

@@ -1,4 +1,4 @@
-"""The rules about tries of one request that a journal alone can judge. Pure.
+"""The rules about requests that come again, as a journal alone can judge them. Pure.
 
 They are judged only where they are required: good clients differ in what they try again, and a
 test may repeat a request on purpose. `mockllm.checking.resilience` judges a client by all rules.
@@ -9,7 +9,8 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping
 
-from mockllm.checking.conversations.violations import (
+from mockllm.checking.conversations.round_trips import Step
+from mockllm.checking.conversations.session_history import (
     Judge,
     JudgedSession,
     Violation,
@@ -22,7 +23,11 @@ from mockllm.checking.resilience.retries import (
     waits,
 )
 from mockllm.checking.rules import RESILIENCE
+from mockllm.errors import UsageError
+from mockllm.matching.positions import turn_at, turn_index
+from mockllm.quirks import find
 from mockllm.replay.sessions.exchange import Exchange
+from mockllm.scenario.model import Scenario
 
 MOST_TRIES = 10
 """How many tries of one request are bounded for sure; a harness that knows the declared number
@@ -117,3 +122,74 @@ RETRY_RULES: Mapping[str, Judge] = {
     "retry-same": _of_pairs("retry-same", different_requests, _tries),
 }
 """The judge of each rule."""
+
+
+# Each answer is given once
+
+
+def extra_requests(record: JudgedSession) -> Violations:
+    """The requests for a turn that an earlier request got in full.
+
+    Turns that repeat (`repeat: true`, `then: restart`) are not judged. A request after an error, a
+    cut stream or a stream that the client left is a retry.
+    """
+    scenarios = record.history.scenarios
+    given: dict[tuple[str, int], Step] = {}
+    for step in record.history.steps:
+        exchange = step.exchange
+        scenario, position = scenarios.get(exchange.scenario or ""), exchange.played.position
+        if exchange.outcome not in ("played", "error") or scenario is None or position is None:
+            continue
+        if _repeats(scenario, position):
+            continue
+        first = given.get((scenario.name, position))
+        if first is not None:
+            # Each extra request is a violation of its own, so its number is the location.
+            message = _message(scenario, position, first, step)
+            yield Violation("extra-request", step.number, message, location=step.number)
+        elif _given(step, scenario, position):
+            given[scenario.name, position] = step
+
+
+def _repeats(scenario: Scenario, position: int) -> bool:
+    index = turn_index(scenario, position)
+    return scenario.restart or index is None or scenario.turns[index].repeat
+
+
+def _given(step: Step, scenario: Scenario, position: int) -> bool:
+    """Whether the client has got the whole answer, so that it has no reason to try again."""
+    exchange = step.exchange
+    return (
+        exchange.outcome == "played"
+        and exchange.status < 300
+        and exchange.sent.complete
+        and not step.failed
+        and not exchange.broken_off
+        and exchange.sent.ended is not None
+        and not any(map(_allows_retry, _quirks(step, scenario, position)))
+    )
+
+
+def _quirks(step: Step, scenario: Scenario, position: int) -> tuple[str, ...]:
+    spec = turn_at(scenario, position, step.request.api)
+    own = spec.wire.quirks if spec is not None and spec.wire is not None else ()
+    return (*own, *step.exchange.played.quirks) if step.exchange.played.stream else ()
+
+
+def _allows_retry(name: str) -> bool:
+    """Whether a correct client may report an error for a stream with this quirk."""
+    try:
+        quirk, variant = find(name)
+    except UsageError:
+        return True  # of a scenario that was read by another version
+    return (variant.right or quirk.prose.right) != "same"
+
+
+def _message(scenario: Scenario, position: int, first: Step, step: Step) -> str:
+    same = "the same body" if first.exchange.body == step.exchange.body else "another body"
+    return (
+        f"turn {position + 1} of scenario {scenario.name!r} was the answer to request "
+        f"{first.number} already, and is requested again with {same}; a client requests each "
+        "answer once. If it may be requested again, add `repeat: true` to the turn or "
+        "`then: restart` to the scenario"
+    )

@@ -6,9 +6,9 @@ import json
 from typing import Any
 
 from mockllm.checking.conversations.round_trips import RoundTrip, Step, StreamedCall
-from mockllm.checking.conversations.session_history import SessionHistory
-from mockllm.checking.conversations.violations import (
+from mockllm.checking.conversations.session_history import (
     JudgedSession,
+    SessionHistory,
     Violation,
     Violations,
     violation,

@@ -9,7 +9,8 @@ A violation is reported only if no other request at the location can be the caus
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from mockllm.checking.conversations.round_trips import (
     HistoryCall,
@@ -222,3 +223,46 @@ def _is_quirked(step: Step, scenarios: Mapping[str, Scenario]) -> bool:
         return False
     spec = turn_at(scenarios[exchange.scenario or ""], exchange.played.position, step.request.api)
     return spec is not None and spec.wire is not None and bool(spec.wire.quirks)
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One invariant that was broken.
+
+    Args:
+        exchange: the number of the request that shows it.
+        location: in its conversation. Every later request repeats the history, so equal violations
+            at one location are reported once.
+    """
+
+    invariant: str
+    exchange: int
+    message: str
+    location: int = field(default=0, compare=False, repr=False)
+
+    def __str__(self) -> str:
+        return f"{self.invariant}, request {self.exchange}: {self.message}"
+
+
+def violation(invariant: str, trip: RoundTrip, message: str) -> Violation:
+    """A violation in a round trip."""
+    return Violation(invariant, trip.step.number, message, trip.location)
+
+
+@dataclass(slots=True)
+class JudgedSession:
+    """A session while it is judged.
+
+    Args:
+        depth: how many requests in a row a client may make for a model that never stops.
+        reported: the numbers of the requests with a violation.
+    """
+
+    journal: tuple[Exchange, ...]
+    history: SessionHistory
+    depth: int
+    reported: set[int] = field(default_factory=set)
+
+
+Violations = Iterator[Violation]
+Judge = Callable[[JudgedSession], Violations]

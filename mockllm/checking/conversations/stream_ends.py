@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mockllm.checking.conversations.round_trips import RoundTrip, Step
-from mockllm.checking.conversations.violations import JudgedSession, Violations, violation
+from mockllm.checking.conversations.session_history import JudgedSession, Violations, violation
 
 
 def _continuations(record: JudgedSession) -> Iterator[tuple[RoundTrip, list[Step]]]:

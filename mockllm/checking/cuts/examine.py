@@ -9,9 +9,8 @@ from typing import Any, cast
 from mockllm.checking.cases.case import Case
 from mockllm.checking.cases.compiled import own
 from mockllm.checking.cuts.judging import CutAnswer
-from mockllm.checking.cuts.prefixes import Level, prefix_at, prefixes
+from mockllm.checking.cuts.prefixes import Level, kit_samples_of, prefix_at, prefixes, samples_of
 from mockllm.checking.cuts.report import CutReport, cut_report, cut_text
-from mockllm.checking.cuts.samples import kit_samples_of, samples_of
 from mockllm.checking.judging.running import Factory, drive, feed_arguments, new_probe
 from mockllm.checking.judging.running import Level as ProbeLevel
 from mockllm.checking.outcome import Call, Outcome

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mockllm.checking.cases.case import Case, Cut
-from mockllm.checking.cuts.samples import is_malformed
+from mockllm.checking.cuts.prefixes import is_malformed
 from mockllm.checking.judging.difference import (
     call_key,
     calls_of,

@@ -1,4 +1,4 @@
-"""The prefixes of a stream, and what each of them has of the answer. Pure.
+"""The prefixes of a stream, and what each of them has of the answer; the samples that are cut.
 
 A stream is complete in its content with the event that has the finish reason (or, where an API has
 none, the end of the run); see `StreamEvents.is_end`. Nothing but counts of tokens and the end
@@ -14,9 +14,12 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
+from importlib.resources import files
 from typing import Any, Literal
 
 from mockllm.checking.cases.case import Case, Cut, Ending, Events, Place
+from mockllm.checking.cases.compile import plain_cases
 from mockllm.checking.cases.expected import strings_in
 from mockllm.checking.judging.difference import call_key, comparable
 from mockllm.checking.outcome import Call
@@ -24,8 +27,10 @@ from mockllm.core.events import PartEnd, ToolArgs, ToolStart
 from mockllm.faults.events import SeenEvent, seen_events
 from mockllm.protocols import PROTOCOLS
 from mockllm.quirks.prose import Right
+from mockllm.replay.loading import loads
 from mockllm.scenario.fault_model import Fault
 from mockllm.scenario.fault_model import Place as FaultPlace
+from mockllm.scenario.model import Api, Scenario
 
 Level = Literal["payloads", "bytes", "http"]
 PLACES: Mapping[str, str] = {
@@ -255,3 +260,34 @@ def _events(cut: Cut) -> Events | None:
     if cut.place == "whole":
         return events.copy()
     return Events(lambda: events.copy().decoded[: cut.events])
+
+
+# The answers that are cut
+
+
+@cache
+def cut_samples() -> tuple[Scenario, ...]:
+    """The kit's own samples."""
+    text = (files(__package__ or "") / "samples.yaml").read_text(encoding="utf-8")
+    return loads(text, "samples.yaml")
+
+
+def kit_samples_of(api: Api) -> list[Case]:
+    """The kit's samples over an API, without those that it cannot express."""
+    return [case for case in plain_cases(cut_samples(), api) if not _lost(case)]
+
+
+def samples_of(api: Api, scenarios: Iterable[Scenario]) -> list[Case]:
+    """The streamed turns of scenarios, without those that end with an error anyway."""
+    return [case for case in plain_cases(scenarios, api) if case.reaction == "same"]
+
+
+def is_malformed(case: Case) -> bool:
+    """Whether the stream has a call whose arguments are no JSON object, even when it is whole."""
+    return any(not isinstance(call.arguments, dict) for call in case.expected.tool_calls)
+
+
+def _lost(case: Case) -> bool:
+    """Whether the API cannot carry the call of a sample: it has arguments as values."""
+    values = PROTOCOLS[case.api].client.arguments_are_values
+    return values and bool(case.tools) and not case.expected.tool_calls

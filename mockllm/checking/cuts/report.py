@@ -13,8 +13,7 @@ from mockllm.checking.cuts.judging import (
     judge_cut,
     why_not_judged,
 )
-from mockllm.checking.cuts.prefixes import PLACES, Level, cut_of
-from mockllm.checking.cuts.samples import is_malformed
+from mockllm.checking.cuts.prefixes import PLACES, Level, cut_of, is_malformed
 from mockllm.checking.rules import CUT_RULES, promise
 from mockllm.core.text import counted, shorten
 from mockllm.scenario.model import Api

@@ -11,11 +11,12 @@ from mockllm.checking.cases.case import Case
 from mockllm.checking.judging.difference import (
     Difference,
     call_key,
+    canonical,
     comparable,
+    comparable_value,
     format_calls,
     format_value,
 )
-from mockllm.checking.judging.values import canonical, comparable_value
 from mockllm.checking.outcome import Call, Outcome, is_kept
 from mockllm.checking.policy import Policy
 

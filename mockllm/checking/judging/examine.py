@@ -13,10 +13,16 @@ from mockllm.checking.cases.case import Case
 from mockllm.checking.cases.compile import case as compile_case
 from mockllm.checking.cases.compile import simple_form
 from mockllm.checking.cases.variation import PLAIN, Variation
-from mockllm.checking.judging.allowed import allowed_name, check_allowed
 from mockllm.checking.judging.attribution import Attribution, Forms, attribute
 from mockllm.checking.judging.compare import Difference, Judgement, judge
-from mockllm.checking.judging.report import Excused, Failure, Report, Result
+from mockllm.checking.judging.report import (
+    Excused,
+    Failure,
+    Report,
+    Result,
+    allowed_name,
+    check_allowed,
+)
 from mockllm.checking.judging.running import (
     Factory,
     Level,

@@ -11,8 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from mockllm.checking.judging.difference import Difference, format_value
-from mockllm.checking.judging.values import comparable_value, foreign
+from mockllm.checking.judging.difference import Difference, comparable_value, foreign, format_value
 from mockllm.checking.outcome import NOT_KEPT, TEXTS, TOKEN_COUNTS, Call, Outcome, Trouble, Usage
 
 

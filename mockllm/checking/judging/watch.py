@@ -6,10 +6,16 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mockllm.checking.cases.case import Case
-from mockllm.checking.judging.difference import Difference, calls_of, comparable, format_value
+from mockllm.checking.judging.difference import (
+    Difference,
+    calls_of,
+    canonical,
+    comparable,
+    comparable_value,
+    format_value,
+)
 from mockllm.checking.judging.received import received
 from mockllm.checking.judging.stream_reading import is_in_order_of_arrival
-from mockllm.checking.judging.values import canonical, comparable_value
 from mockllm.checking.outcome import Call, Outcome, is_kept
 from mockllm.checking.probes import ByteProbe, Delta, Fragment, Probe
 from mockllm.errors import ProbeError

@@ -13,11 +13,11 @@ from mockllm.checking.rules import RESILIENCE
 from mockllm.cli.check.options import CheckOptions
 from mockllm.cli.check.plan import Interruptible, Plan, chosen, measurement_of
 from mockllm.cli.terminal.progress import ProgressLine
-from mockllm.conformance.attachments.adapter_frames import AdapterFrames
 from mockllm.conformance.attachments.http_clients import HttpClients, fault_limit
 from mockllm.conformance.attachments.process import Program
 from mockllm.conformance.attachments.runner import Runner
 from mockllm.conformance.fault_check import check_faults, fault_results
+from mockllm.conformance.measured import AdapterFrames
 from mockllm.conformance.results import Results
 from mockllm.errors import UsageError
 from mockllm.server.options import ServerOptions

@@ -9,7 +9,7 @@ from typing import Any, Self, get_args, get_type_hints
 
 from mockllm.checking.outcome import FIELDS, LABELS
 from mockllm.checking.policy import Policy
-from mockllm.conformance.commands import Setting
+from mockllm.conformance.case_names import Setting
 from mockllm.errors import UsageError
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import signal
+import subprocess
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
+from pathlib import Path
 from types import FrameType
 from typing import Any, Self, TypeVar, cast
 
@@ -17,11 +19,9 @@ import mockllm
 from mockllm.cli.check.options import CheckOptions
 from mockllm.cli.terminal.progress import ProgressLine
 from mockllm.conformance.attachments.http_clients import HTTP_LIMIT, http_runner
-from mockllm.conformance.attachments.pipes import pipe_runner
-from mockllm.conformance.attachments.runner import LIMIT, Level, Runner
+from mockllm.conformance.attachments.runner import LIMIT, Level, Runner, pipe_runner
 from mockllm.conformance.measured import Measurement
 from mockllm.conformance.results import Results
-from mockllm.conformance.source import source_commit
 from mockllm.errors import UsageError
 
 T = TypeVar("T")
@@ -125,3 +125,21 @@ def _nothing(pattern: str, named: Sequence[Sequence[str]], nouns: str) -> str:
     if "~" in pattern:
         hint += "; cases with ~ need --variations and --seed as they were"
     return f"--only {pattern}: there is no such {nouns} among {len(named)}; {hint}"
+
+
+_LIMIT = 10.0
+
+
+def source_commit(root: Path | None = None) -> str:
+    """The commit, with `-dirty` where files differ from it; "" without git or a checkout."""
+    root = Path(__file__).resolve().parents[3] if root is None else root
+    if not (root / ".git").exists():
+        return ""
+    command = ["git", "-C", str(root), "describe", "--always", "--dirty", "--abbrev=12"]
+    try:
+        done = subprocess.run(  # noqa: S603 - the words above alone
+            [*command, "--exclude=*"], capture_output=True, text=True, timeout=_LIMIT, check=True
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    return done.stdout.strip()

@@ -1,4 +1,7 @@
-"""A client that is attached in whatever way: its cases run in a window, and are judged in order."""
+"""A client that is attached in whatever way: its cases run in a window, and are judged in order.
+
+The simplest way is over pipes, to a program that takes bytes or payloads.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,15 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from itertools import islice
-from typing import Literal, Protocol, Self
+from typing import Any, Literal, Protocol, Self
 
 from mockllm.checking.cases.case import Case
 from mockllm.checking.judging.examine import examine_outcomes
 from mockllm.checking.judging.report import Report, Result
 from mockllm.checking.outcome import Outcome
 from mockllm.checking.policy import Policy
-from mockllm.conformance.attachments.messages import Answer, Hello
+from mockllm.conformance.attachments.messages import Answer, Hello, case_json, question
+from mockllm.conformance.attachments.process import Program, RunnerProcesses
 from mockllm.errors import UsageError
 from mockllm.protocols import PROTOCOLS
 
@@ -141,3 +145,48 @@ class _Window:
         """The answer to a case: one that was submitted before, or one more."""
         future = self._futures.pop(id(case), None)
         return (future if future is not None else self._submit(case)).result()
+
+
+# Clients over pipes
+
+
+def pipe_runner(
+    command: Sequence[str],
+    api: str,
+    level: Level = "bytes",
+    *,
+    limit: float = LIMIT,
+    **settings: Any,
+) -> Runner:
+    """A client behind a runner program, which takes bytes or payloads on its standard input.
+
+    Args:
+        limit, settings: see `Program`.
+    """
+    check_api(api)
+    program = Program(command=command, limit=limit, **settings)
+    processes = RunnerProcesses(program, question(api, level))
+    return Runner(Pipes(processes, level, program.window * program.jobs))
+
+
+class Pipes:
+    """Runner processes that get cases at a level."""
+
+    def __init__(self, processes: RunnerProcesses, level: Level, window: int) -> None:
+        self.processes, self._level, self.window = processes, level, window
+        self.needs_events = level == "payloads"
+        self.hello: Hello = processes.hello
+
+    @property
+    def remarks(self) -> list[str]:
+        return self.processes.remarks
+
+    def submit(self, case: Case) -> Future[Answer]:
+        return self.processes.submit(case_json(case, self._level))
+
+    def requests_usage(self, case: Case) -> bool:
+        """True: a runner sends no requests."""
+        return True
+
+    def close(self) -> None:
+        self.processes.close()

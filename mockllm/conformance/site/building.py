@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mockllm.conformance.results import Results
-from mockllm.conformance.site.first_page import first_page, overview_details, rules_section
+from mockllm.conformance.site.columns import first_page, overview_details, rules_section
 from mockllm.conformance.site.pages import Pages
 from mockllm.conformance.site.rendering import FOLDER, environment
 from mockllm.errors import UsageError

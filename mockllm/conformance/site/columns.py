@@ -1,14 +1,15 @@
-"""Clients as columns, groups as rows: what the first page counts. Numbers count groups. Pure."""
+"""Clients as columns, groups as rows: the values of the first page. Numbers count groups. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from mockllm.checking.rules import RESILIENCE
+from mockllm.checking.rules import RESILIENCE, promise
 from mockllm.conformance.results import CaseResult, QuirkInfo, Results
-from mockllm.conformance.site.rendering import addresses
-from mockllm.conformance.site.words import MARKS, MISTAKES, Mark, mark_of, worst
+from mockllm.conformance.site.rendering import addresses, slug
+from mockllm.conformance.site.words import MARKS, MISTAKES, Mark, mark_of, sentence, worst
 from mockllm.protocols import PROTOCOLS
 from mockllm.quirks.prose import TOPICS
 
@@ -204,3 +205,82 @@ def _quirk_row(
     yield QuirkRow(
         name, key, info, case.group, mark, tuple(broken.values()), tuple(judged.values())
     )
+
+
+# The values of the first page
+
+
+GROUP_WORDS = {"plain": "plain streams", "cuts": "cut elsewhere"}
+"""Groups that are no topics of quirks."""
+
+
+def first_page(columns: Sequence[Column], *, alone: bool) -> dict[str, Any]:
+    """The values of the first page."""
+    quirks = [row for row in quirk_rows(columns) if row.broken]
+    mistakes = _mistakes(columns)
+    return {
+        "columns": columns,
+        "groups": groups_of(columns),
+        "group_words": GROUP_WORDS,
+        "quirks": quirks,
+        "legend": _legend(columns),
+        "mistakes_marks": mistakes,
+        "mistakes": [(mark.key, mark.word) for mark in mistakes],
+        "apis": list(dict.fromkeys((column.results.api, column.api) for column in columns)),
+        "languages": sorted({(_language(column), _language(column)) for column in columns}),
+        "empty": Cell(None, 0, "no case"),
+        "client_href": _anchor if alone else _page,
+        "cell_href": (lambda one, _: _anchor(one)) if alone else _cell,
+        "quirk_href": None if alone else (lambda row: f"quirks/{row.key}.html"),
+    }
+
+
+def rules_section(columns: Sequence[Column]) -> dict[str, Any]:
+    """The values of the second matrix: clients, and the rules of resilience."""
+    return {
+        "rule_columns": columns,
+        "rule_groups": [(rule, promise(rule)) for rule in groups_of(columns)],
+        "rule_legend": _legend(columns),
+    }
+
+
+def _used(columns: Sequence[Column]) -> set[Mark | None]:
+    return {cell.mark for column in columns for cell in column.cells.values()}
+
+
+def _mistakes(columns: Sequence[Column]) -> list[Mark]:
+    """The marks of mistakes; without faults, nothing shows how reliable a client is."""
+    unseen = {MARKS["unreliable"]} - _used(columns)
+    return [mark for mark in MISTAKES if mark not in unseen]
+
+
+def _legend(columns: Sequence[Column]) -> list[Mark]:
+    always = {*_mistakes(columns), MARKS["right"], MARKS["not-judged"]}
+    return [mark for mark in MARKS.values() if mark in always | _used(columns)]
+
+
+def _language(column: Column) -> str:
+    return column.results.client.language or "unknown"
+
+
+def _page(column: Column) -> str:
+    return f"clients/{column.key}.html"
+
+
+def _cell(column: Column, group: str) -> str:
+    return f"clients/{column.key}.html#group={slug(group)}"
+
+
+def _anchor(column: Column) -> str:
+    return f"#c-{column.key}"
+
+
+def overview_details(columns: Sequence[Column], most: int) -> Iterator[dict[str, Any]]:
+    """For a page that stands alone, the mistakes of each client, at most `most` of each."""
+    for column in columns:
+        failed = [case for case in column.results.cases if case.failed]
+        failed.sort(key=lambda one: mark_of(one).rank)
+        rows = [
+            {"case": one, "mark": mark_of(one), "sentence": sentence(one)} for one in failed[:most]
+        ]
+        yield {"column": column, "rows": rows, "more": len(failed) - len(rows)}

@@ -12,16 +12,15 @@ from mockllm.conformance.results import CaseResult, Results, Smallest, Stream
 from mockllm.conformance.results.request_log import log_line
 from mockllm.conformance.site.bytes_view import bytes_view
 from mockllm.conformance.site.columns import (
+    GROUP_WORDS,
     Column,
     groups_of,
     quirk_rows,
     sections_of,
 )
-from mockllm.conformance.site.first_page import GROUP_WORDS
 from mockllm.conformance.site.outcome_view import outcome_rows
 from mockllm.conformance.site.rendering import addresses, environment, slug
-from mockllm.conformance.site.sentence import sentence
-from mockllm.conformance.site.words import MARKS, Mark, mark_of
+from mockllm.conformance.site.words import MARKS, Mark, mark_of, sentence
 
 if TYPE_CHECKING:
     from markupsafe import Markup

@@ -1,4 +1,7 @@
-"""The symbols, words and style names of cells. A colour never stands alone. Only data."""
+"""The symbols, words and style names of cells, and a case in one sentence. Pure.
+
+A colour never stands alone.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from dataclasses import dataclass
 
 from mockllm.checking.rules import COST_MEANINGS, COSTS, RESILIENCE
 from mockllm.conformance.results import CaseResult, rule_verdict
+from mockllm.core.text import shorten
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,3 +72,50 @@ def worst(cases: Iterable[CaseResult]) -> Mark | None:
     if rows[0].group in RESILIENCE:
         return MARKS[rule_verdict(rows).replace(" ", "-")]
     return max(marks, key=lambda mark: mark.rank)
+
+
+_LONGEST = 180
+
+
+def sentence(case: CaseResult) -> str:
+    """What the client does in a case.
+
+    Its own error says the most. Otherwise it is the first difference: the others follow from it.
+    """
+    if case.verdict in ("crash", "rejected") and case.group not in RESILIENCE:
+        return _of_error(case)
+    if case.differences and case.verdict != "adapter":
+        text = _short(case.differences[0].rstrip("."))
+        return f"{text[:1].upper()}{text[1:]}."
+    reason = (case.reason or "no reason is recorded").removeprefix("accepted: ").rstrip(".")
+    text = _WITHOUT_MISTAKE[case.group in RESILIENCE].get(case.verdict, "Not judged: {}.")
+    once = f" Once in three times it was not: {case.unconfirmed}." if case.unconfirmed else ""
+    return text.format(reason) + once
+
+
+_WITHOUT_MISTAKE = {
+    False: {
+        "right": "The client ends with the expected outcome.",
+        "tolerated": "The client ends with another outcome that is acceptable: {}.",
+        "not judged": "This case was not judged: {}.",
+        "adapter": "The adapter failed, and not the client, so that nothing is known of the "
+        "client.",
+    },
+    True: {
+        "right": "The rule is kept.",
+        "not applicable": "The rule does not apply: {}.",
+    },
+}
+"""By the verdict; of cases in which a rule of resilience was judged, and of the others."""
+
+
+def _of_error(case: CaseResult) -> str:
+    error = _short(case.exception or next(iter(case.differences), case.reason))
+    if case.reaction != "same":
+        return f"The client crashes instead of reporting a clear error: {error}"
+    does = "crashes" if case.verdict == "crash" else "reports an error"
+    return f"The client {does} where the stream can be read: {error}"
+
+
+def _short(text: str) -> str:
+    return shorten(" ".join(text.split()), _LONGEST, keep=_LONGEST)

@@ -8,7 +8,7 @@ import pytest
 
 from mockllm.checking.conversations.invariants import CONVERSATION_INVARIANTS, ON_REQUEST
 from mockllm.checking.conversations.judge import Verification, verify
-from mockllm.checking.conversations.violations import Violation
+from mockllm.checking.conversations.session_history import Violation
 from mockllm.core.target import NO_TARGET
 from mockllm.errors import UsageError
 from mockllm.protocols import PROTOCOLS

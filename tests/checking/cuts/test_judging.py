@@ -8,8 +8,7 @@ import pytest
 
 from mockllm.checking import Call, Outcome
 from mockllm.checking.cuts.judging import CutAnswer, judge_cut
-from mockllm.checking.cuts.prefixes import cut_of, prefix_at, prefixes
-from mockllm.checking.cuts.samples import kit_samples_of
+from mockllm.checking.cuts.prefixes import cut_of, kit_samples_of, prefix_at, prefixes
 from mockllm.checking.outcome import Trouble
 from mockllm.protocols import PROTOCOLS
 from tests.cases import for_all

@@ -12,8 +12,15 @@ from examples.accumulators import REFERENCES
 from examples.accumulators.lines import ReferenceBytes
 from mockllm.checking.cuts.examine import answer_to
 from mockllm.checking.cuts.judging import CutAnswer, judge_cut
-from mockllm.checking.cuts.prefixes import cut_of, prefix_at, prefixes, prefixes_at
-from mockllm.checking.cuts.samples import cut_samples, kit_samples_of, samples_of
+from mockllm.checking.cuts.prefixes import (
+    cut_of,
+    cut_samples,
+    kit_samples_of,
+    prefix_at,
+    prefixes,
+    prefixes_at,
+    samples_of,
+)
 from mockllm.checking.judging.difference import call_key
 from mockllm.checking.judging.running import drive
 from mockllm.checking.outcome import Call

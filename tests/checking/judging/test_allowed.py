@@ -11,7 +11,7 @@ import pytest
 from mockllm.checking import Case, Delta, Outcome, Policy, examine
 from mockllm.checking.cases.compile import case
 from mockllm.checking.cases.variation import Variation
-from mockllm.checking.judging.allowed import allowed_name
+from mockllm.checking.judging.report import allowed_name
 from mockllm.checking.reports.check import report_text
 from mockllm.errors import UsageError
 from mockllm.quirks.samples import CALL, TEXT, TEXT_AND_CALL

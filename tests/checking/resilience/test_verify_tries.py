@@ -6,8 +6,7 @@ import pytest
 
 from mockllm.checking.conversations.judge import Verification, verify
 from mockllm.checking.conversations.retries import RETRY_RULES
-from mockllm.checking.conversations.session_history import SessionHistory
-from mockllm.checking.conversations.violations import JudgedSession
+from mockllm.checking.conversations.session_history import JudgedSession, SessionHistory
 from mockllm.server.thread import ServerThread
 from tests.entries import journal_entry
 from tests.faults.playing import connect, receive, request_bytes, served

@@ -11,7 +11,7 @@ from _pytest.mark import ParameterSet
 from mockllm.checking import Case, Policy, cases
 from mockllm.checking.cases.variation import PLAIN
 from mockllm.cli.init import LANGUAGES
-from mockllm.conformance.attachments.pipes import pipe_runner
+from mockllm.conformance.attachments.runner import pipe_runner
 from mockllm.errors import ProbeError
 from mockllm.protocols import PROTOCOLS
 from tests.conformance.example_runners.building import TOOLS, built

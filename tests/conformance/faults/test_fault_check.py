@@ -13,11 +13,11 @@ from mockllm.checking.outcome import Outcome
 from mockllm.checking.resilience.cases import fault_cases
 from mockllm.checking.resilience.model import Finding, ResiliencePolicy
 from mockllm.cli import main
-from mockllm.conformance.attachments.adapter_frames import AdapterFrames
 from mockllm.conformance.attachments.functions import FunctionPlayer
 from mockllm.conformance.attachments.http_sessions import PlayedCase
 from mockllm.conformance.attachments.messages import Answer, read_answer
 from mockllm.conformance.fault_check import Judged, check_faults
+from mockllm.conformance.measured import AdapterFrames
 from mockllm.conformance.results import rule_verdict
 from mockllm.conformance.results.file import read_results
 from mockllm.errors import ProbeError

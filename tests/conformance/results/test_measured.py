@@ -9,12 +9,11 @@ import pytest
 
 from mockllm.checking import Outcome, Policy, case
 from mockllm.checking.judging.compare import judge
-from mockllm.conformance.attachments.adapter_frames import AdapterFrames
+from mockllm.cli.check.plan import source_commit
 from mockllm.conformance.attachments.messages import Answer, read_answer
-from mockllm.conformance.commands import Setting, check_command, show_command
-from mockllm.conformance.judged_fields import fields_about, unjudged
-from mockllm.conformance.measured import json_value, stream_of
-from mockllm.conformance.source import source_commit
+from mockllm.conformance.case_names import Setting, check_command, show_command
+from mockllm.conformance.costs import fields_about, unjudged
+from mockllm.conformance.measured import AdapterFrames, json_value, stream_of
 from mockllm.quirks import find
 from mockllm.quirks.samples import CALL, SAMPLES
 

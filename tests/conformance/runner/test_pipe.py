@@ -10,7 +10,7 @@ from examples.accumulators.lines import ReferenceBytes
 from mockllm.checking import Policy, check, examine
 from mockllm.checking.cases.compile import case, cases
 from mockllm.conformance.attachments.piped import Piped
-from mockllm.conformance.attachments.pipes import pipe_runner
+from mockllm.conformance.attachments.runner import pipe_runner
 from mockllm.errors import ProbeError, UsageError
 from mockllm.quirks.samples import SAMPLES
 from tests.checking.quirk_cases import quirk_cases

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mockllm.conformance.results import CaseResult
 from mockllm.conformance.site.outcome_view import outcome_rows, text_diff
-from mockllm.conformance.site.sentence import sentence
+from mockllm.conformance.site.words import sentence
 from tests.conformance.site.results import WRONG
 
 
