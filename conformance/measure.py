@@ -114,7 +114,7 @@ def _why_left_out(entry: Entry, case: Case) -> str:
 
 
 def _left_out(case: Case, reason: str) -> CaseResult:
-    group = find(case.quirk)[0].topic if case.quirk else "plain"
+    group = find(case.quirk)[0].prose.topic if case.quirk else "plain"
     return CaseResult(name_of(case), group, "not judged", quirk=case.quirk, reason=reason)
 
 

@@ -30,7 +30,7 @@ def test_a_good_runner_has_no_problem(level):
     [
         ("no-hello", "there is no hello: the program has ended with exit code 0"),
         ("version", "the hello is not valid: mockllm: this mockllm speaks version 1"),
-        ("no-name", 'the hello is not valid: client: must be an object with a "name"'),
+        ("no-name", "the hello is not valid: client.name: is missing"),
         ("shout", "a line is no JSON"),
         ("endless", "a line is no JSON"),
         ("list-id", "the id [7] was not sent"),
