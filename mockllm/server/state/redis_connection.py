@@ -33,14 +33,15 @@ class RedisConnection:
         try:
             import redis.asyncio as client
             from redis import exceptions
+            from redis.asyncio.retry import Retry
+            from redis.backoff import NoBackoff
         except ImportError:
             raise UsageError(
                 "--state redis://... needs the client of Redis: "
                 "pip install 'mockllm-harness[redis]'"
             ) from None
         self.errors = (exceptions.RedisError, OSError, TimeoutError)
-        self._slow = (exceptions.TimeoutError, TimeoutError)
-        self._broken = (exceptions.ConnectionError, OSError)
+        broken = exceptions.ConnectionError
         parts = urlsplit(url)
         query = parse_qs(parts.query)
         self.prefix = query.pop("prefix", ["mockllm:"])[-1]
@@ -56,6 +57,9 @@ class RedisConnection:
                 socket_timeout=WAIT,
                 socket_connect_timeout=WAIT,
                 max_connections=64,
+                # The server may have been started anew since a connection was last used.
+                retry=Retry(NoBackoff(), 1, (broken,)),
+                retry_on_error=[broken],
             )
         except (ValueError, TypeError) as error:
             raise UsageError(f"--state {parts.scheme}://{self._shown}: {error}") from None
@@ -74,32 +78,19 @@ class RedisConnection:
     async def run(self, work: Callable[[], Awaitable[Any]]) -> Any:
         """What `work` returns.
 
-        It is done again, on a new connection, where the connection breaks: the server may have
-        been started anew since it was last used. So it must do no harm to do it twice.
+        The client sends a command once more, on a new connection, where the connection breaks. So
+        it must do no harm to do it twice.
         """
         try:
             async with asyncio.timeout(WAIT):
-                try:
-                    return await work()
-                except self._broken as error:
-                    if isinstance(error, self._slow):
-                        raise
-                    await self._drop_connections()
-                    return await work()
+                return await work()
         except self.errors as error:
-            await self._drop_connections()
             what = str(error) or type(error).__name__
             raise StoreError(f"{self._shown}: {what}") from None
 
     async def call(self, command: str, *args: Any, **options: Any) -> Any:
         """What one command of the client returns."""
         return await self.run(lambda: getattr(self.redis, command)(*args, **options))
-
-    async def _drop_connections(self) -> None:
-        """Closes those that are not in use. The client takes those that the server closed for good
-        ones: each would fail."""
-        with suppress(*self.errors):
-            await self.redis.connection_pool.disconnect(inuse_connections=False)
 
     async def run_once(self, script: Any, *args: str | float | bytes) -> Any:
         """What a script returns that must not be carried out twice."""
