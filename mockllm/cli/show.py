@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from mockllm.cli.options.parameters import API, quirk, read_scenarios, scenarios_option
+from mockllm.core.text import did_you_mean
 from mockllm.errors import MockLLMError, UsageError
 from mockllm.scenario.model import Api, Scenario
 
@@ -162,8 +162,7 @@ def scenario_named(name: str, scenarios: tuple[Scenario, ...]) -> Scenario:
     """The scenario of a name."""
     by_name = {scenario.name: scenario for scenario in scenarios}
     if name not in by_name:
-        near = get_close_matches(name, by_name, n=3, cutoff=0.5)
-        hint = f"did you mean {' or '.join(near)}?" if near else "`mockllm list` shows them all"
+        hint = did_you_mean(name, by_name, "`mockllm list` shows them all", most=3)
         if Path(name).exists():
             hint = f"it is a path: name a scenario of it, and the path with --scenarios {name}"
         raise UsageError(f"there is no scenario {name!r} among {len(by_name)}; {hint}")

@@ -10,12 +10,12 @@ import re
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any
 
 from mockllm.checking.cases.case import Case
 from mockllm.checking.cases.compile import CaseSpec, case_specs
 from mockllm.checking.cases.variation import PLAIN, Variation
+from mockllm.core.text import did_you_mean
 from mockllm.errors import UsageError
 from mockllm.protocols import PROTOCOLS
 from mockllm.quirks import find
@@ -76,8 +76,7 @@ def spec_named(name: str, scenarios: Iterable[Scenario] = ()) -> CaseSpec:
         find(quirk)
     known = {spec.scenario.name: spec.scenario for spec in case_specs(api, scenarios, variations=0)}
     if scenario not in known:
-        near = get_close_matches(scenario, known, n=3, cutoff=0.5)
-        hint = f"did you mean {' or '.join(near)}?" if near else "--scenarios names more of them"
+        hint = did_you_mean(scenario, known, "--scenarios names more of them", most=3)
         raise UsageError(f"there is no case {name!r}: no scenario {scenario!r} over {api}; {hint}")
     return CaseSpec(name, known[scenario], api, parse_variation(variation), quirk)
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from typing import Any
 
 _DISPLAYED = 120
+_LONGEST_NAME = 200
 _NOT_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
 """Characters that JSON allows unescaped. YAML 1.2 (5.1, 5.4) forbids them, or reads them as the end
 of a line."""
@@ -35,6 +37,20 @@ def readable_header(value: bytes) -> str:
 def counted(number: int, noun: str) -> str:
     """A number of things: `1 turn`, `2 turns`."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def similar_names(name: str, known: Iterable[str], most: int = 1) -> list[str]:
+    """The known names that are most similar to a mistyped one, as far as there are any."""
+    # Imported here: only mistakes need it, and starting a server does not.
+    from difflib import get_close_matches
+
+    return get_close_matches(name, known, most) if len(name) <= _LONGEST_NAME else []
+
+
+def did_you_mean(name: str, known: Iterable[str], otherwise: str = "", *, most: int = 1) -> str:
+    """`did you mean 'split'?`; `otherwise` where no known name is similar to a mistyped one."""
+    near = similar_names(name, known, most)
+    return f"did you mean {' or '.join(map(repr, near))}?" if near else otherwise
 
 
 def shorten(

@@ -14,10 +14,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 
 from mockllm.core.request import Message, Request
-from mockllm.core.text import display
+from mockllm.core.text import did_you_mean, display
 from mockllm.errors import NoMatchError
 from mockllm.matching.candidates import (
     Candidate,
@@ -160,11 +159,10 @@ def _turn_continues(messages: tuple[Message, ...], index: int) -> bool:
 def _named(served: ScenarioIndex, name: str, request: Request) -> Scenario:
     scenario = served.by_name.get(name)
     if scenario is None:
-        near = get_close_matches(name, served.by_name, n=NEAREST, cutoff=0.5)
-        hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
+        hint = did_you_mean(name, served.by_name, most=NEAREST)
         raise NoMatchError(
-            f"There is no scenario {name!r}; {len(served.scenarios)} are served.{hint} "
-            "GET /_mockllm/scenarios lists them.",
+            f"There is no scenario {name!r}; {len(served.scenarios)} are served"
+            f"{f'; {hint}' if hint else '.'} GET /_mockllm/scenarios lists them.",
             status=404,
             param="model" if request.model.endswith(name) else None,
             code="no_scenario",

@@ -9,9 +9,9 @@ group is imported when one of its quirks is looked up.
 from __future__ import annotations
 
 from collections.abc import Iterator, MutableMapping
-from difflib import get_close_matches
 from importlib import import_module
 
+from mockllm.core.text import did_you_mean
 from mockllm.errors import UsageError
 from mockllm.quirks.base import Quirk, Variant
 
@@ -76,8 +76,7 @@ def find(name: str) -> tuple[Quirk, Variant]:
     plain, _, variant_name = name.partition(":")
     quirk = QUIRKS.get(plain)
     if quirk is None:
-        similar = get_close_matches(plain, QUIRKS, n=3, cutoff=0.5)
-        hint = f"did you mean {' or '.join(similar)}?" if similar else "`mockllm quirks` lists them"
+        hint = did_you_mean(plain, QUIRKS, "`mockllm quirks` lists them", most=3)
         raise UsageError(f"there is no quirk {plain!r}; {hint}")
     variant = quirk.variant(variant_name)
     if variant is None:

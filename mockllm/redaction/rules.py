@@ -5,10 +5,10 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+from mockllm.core.text import did_you_mean
 from mockllm.errors import UsageError
 from mockllm.redaction.find.detector import Detector, known_kind
 from mockllm.redaction.find.user_rules import Keep, compiled_paths, compiled_patterns, keep_from
@@ -104,10 +104,9 @@ def _table(file: Path) -> dict[str, Any]:
 
 def _check_keys(file: Path | None, table: Mapping[str, Any]) -> None:
     for key in sorted(table.keys() - set(_OPTIONS)):
-        known = ", ".join(_OPTIONS)
-        near = get_close_matches(key, _OPTIONS, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise UsageError(f"{file}: [redact] has {key!r}; what it may have is {known}{hint}")
+        known = f"what it may have is {', '.join(_OPTIONS)}"
+        hint = did_you_mean(key, _OPTIONS)
+        raise UsageError(f"{file}: [redact] has {key!r}; {'; '.join(filter(None, (known, hint)))}")
 
 
 def _strings(file: Path | None, table: Mapping[str, Any], key: str) -> list[str]:

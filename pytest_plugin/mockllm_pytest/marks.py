@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from inspect import Parameter, signature
 from typing import Any, Literal
 
 import pytest
 
+from mockllm.core.text import did_you_mean
 from mockllm_pytest.options import MODES
 
 CONDITIONS = ("user", "system", "model", "tools")
@@ -268,11 +268,8 @@ def _check(name: str, given: Collection[str], reader: Any) -> None:
     known += ["api"] if name == "mockllm_cases" else []
     for key in given:
         if key not in known:
-            near = get_close_matches(key, known, n=1)
-            hint = f"Did you mean {near[0]!r}? " if near else ""
-            raise pytest.UsageError(
-                f"@pytest.mark.{name} has no argument {key!r}. {hint}There are: {', '.join(known)}"
-            )
+            hint = did_you_mean(key, known, f"there are: {', '.join(known)}")
+            raise pytest.UsageError(f"@pytest.mark.{name} has no argument {key!r}; {hint}")
 
 
 def _several(value: Any) -> tuple[Any, ...]:

@@ -6,12 +6,13 @@ import re
 from collections.abc import Callable, Iterable
 from contextlib import ExitStack
 from dataclasses import replace
-from difflib import get_close_matches
 from functools import cached_property
 from itertools import count
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from mockllm.core.text import did_you_mean
 
 if TYPE_CHECKING:
     from mockllm.scenario.model import Scenario
@@ -103,11 +104,10 @@ class Library:
                 if scenario.name == name:
                     return scenario
                 known.append(scenario.name)
-        near = get_close_matches(name, known, n=3)
-        hint = f"Did you mean {' or '.join(map(repr, near))}? " if near else ""
+        hint = did_you_mean(name, known, most=3)
         raise UsageError(
-            f"there is no scenario {name!r}. {hint}Name files and folders of your own with "
-            "--mockllm-scenarios, or a file by its path"
+            f"there is no scenario {name!r}; {hint}{' ' if hint else ''}name files and folders of "
+            "your own with --mockllm-scenarios, or a file by its path"
         )
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from difflib import get_close_matches
 from typing import Any, ClassVar, TypeVar
 
 import pytest
 
+from mockllm.core.text import did_you_mean
 from mockllm.errors import ProbeError, UsageError
 from mockllm_pytest.plugin import SUITE_SECTION
 
@@ -97,10 +97,8 @@ class RuleSuite:
             raise UsageError(f'set the API of {type(self).__name__}, as in api = "chat"')
         for name in self.xfail:
             if name not in self._rules:
-                near = get_close_matches(name, self._rules, n=1)
-                hint = f"did you mean {near[0]!r}? " if near else ""
-                known = ", ".join(self._rules)
-                raise UsageError(f"xfail: there is no rule {name!r}; {hint}There are: {known}")
+                hint = did_you_mean(name, self._rules, f"there are: {', '.join(self._rules)}")
+                raise UsageError(f"xfail: there is no rule {name!r}; {hint}")
 
 
 Suite = TypeVar("Suite", bound=type[RuleSuite])

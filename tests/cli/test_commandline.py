@@ -53,7 +53,7 @@ def test_version(mockllm):
         (["serve", ".", "--grace", "-1"], ["--grace", "at least 0"]),
         (["serve", ".", "--max-body", "much"], ["--max-body", "16MB"]),
         (["serve", ".", "--port", "65536"], ["--port", "65535"]),
-        (["show", "secret-number"], ["did you mean secret-numbers?"]),
+        (["show", "secret-number"], ["did you mean 'secret-numbers'?"]),
         (["run"], ["Missing argument"]),
         (["run", "--", "./no-such-command"], ["cannot run './no-such-command'", "No such file"]),
     ],

@@ -54,7 +54,7 @@ def test_an_unknown_quirk_is_an_error(mockllm) -> None:
     ):
         result = mockllm(*arguments)
         assert result.exit_code == 2
-        assert "did you mean sse-crlf" in result.stderr
+        assert "did you mean 'sse-crlf'" in result.stderr
 
 
 def test_show_plays_a_quirk_over_its_first_api(mockllm) -> None:

@@ -221,7 +221,7 @@ def test_a_wrong_name_to_leave_out(run_requests):
         options=["--leave-out", "multihop"], command="print('it runs')"
     ).end()
     assert (code, printed) == (2, "")
-    assert "--leave-out: there is no conversation invariant 'multihop'. Did you mean" in errors
+    assert "--leave-out: there is no conversation invariant 'multihop'; did you mean" in errors
 
 
 def test_the_depth_of_a_verdict():

@@ -176,7 +176,7 @@ def test_continuation_error(http, run):
 def test_nothing_matches(http, run):
     """The error for an unknown scenario suggests the nearest."""
     run.expects("unmatched")
-    with pytest.raises(RunError, match="Did you mean 'secret-numbers'") as caught:
+    with pytest.raises(RunError, match="did you mean 'secret-numbers'") as caught:
         send(http, f"{run.root}/agui/secret-numberz", first(SCENARIOS["auto"], API))
     assert caught.value.status == 404
 

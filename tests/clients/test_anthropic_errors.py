@@ -121,7 +121,7 @@ def test_nothing_matches(claude, run, how):
     """A request that no scenario answers is a 404 error that suggests the nearest scenario."""
     run.expects("unmatched")
     named = claude.with_options(default_headers={"x-mockllm-scenario": "secret-numberz"})
-    with pytest.raises(anthropic.NotFoundError, match="Did you mean 'secret-numbers'") as caught:
+    with pytest.raises(anthropic.NotFoundError, match="did you mean 'secret-numbers'") as caught:
         WAYS[how](named, first(SCENARIOS["auto"], API))
     assert sorted(caught.value.body) == ["error", "request_id", "type"]
     assert caught.value.body["type"] == "error"

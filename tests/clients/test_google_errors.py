@@ -110,7 +110,7 @@ def test_nothing_matches(gemini_at, run, how):
     """A request that no scenario answers is a 404 error that suggests the nearest scenario."""
     run.expects("unmatched")
     client = gemini_at(run.root, headers={"x-mockllm-scenario": "secret-numberz"})
-    with pytest.raises(errors.ClientError, match="Did you mean 'secret-numbers'") as caught:
+    with pytest.raises(errors.ClientError, match="did you mean 'secret-numbers'") as caught:
         WAYS[how](client, first(SCENARIOS["auto"], API))
     assert (caught.value.code, caught.value.status) == (404, "NOT_FOUND")
     assert sorted(caught.value.details["error"]) == ["code", "details", "message", "status"]

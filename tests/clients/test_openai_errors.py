@@ -136,7 +136,7 @@ def test_nothing_matches(client, run, api):
     messages = [{"role": "user", "content": "secret numberz"}]
     request = {"model": MODEL, key: messages}
     named = client.with_options(default_headers={"x-mockllm-scenario": "secret-numberz"})
-    with pytest.raises(openai.NotFoundError, match="Did you mean 'secret-numbers'"):
+    with pytest.raises(openai.NotFoundError, match="did you mean 'secret-numbers'"):
         send(api, named, request, stream=True)
 
 

@@ -189,6 +189,6 @@ def test_a_wrong_result_is_refused(conversations: Conversations, api: str) -> No
 def test_scenario_that_is_not_served(conversations: Conversations, api: str) -> None:
     """The error for an unknown scenario suggests the nearest, and is not retried."""
     (step,) = conversations.steps("unserved", "multi-hop", api)
-    assert "Did you mean 'multi-hop'?" in step.error
+    assert "did you mean 'multi-hop'?" in step.error
     run = conversations.run("unserved", "multi-hop", api)
     assert [outcome for _, _, outcome in run.plays] == ["unmatched"]

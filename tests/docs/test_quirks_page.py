@@ -54,7 +54,7 @@ def test_playing_reads_no_prose() -> None:
 
 def test_an_unknown_quirk_gets_suggestions() -> None:
     """The message names what was probably meant, or how to list them all."""
-    with pytest.raises(UsageError, match="did you mean chat-index-missing"):
+    with pytest.raises(UsageError, match="did you mean 'chat-index-missing'"):
         find("chat-index-mising")
     with pytest.raises(UsageError, match="`mockllm quirks` lists them"):
         find("zzz")

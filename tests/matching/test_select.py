@@ -157,7 +157,7 @@ def test_an_at_sign_in_a_model_is_not_a_scenario():
 
 def test_a_name_that_is_not_served_is_refused_with_the_nearest():
     """The error suggests the nearest names."""
-    with pytest.raises(NoMatchError, match=r"no scenario 'wether'.*Did you mean 'weather'"):
+    with pytest.raises(NoMatchError, match=r"no scenario 'wether'.*did you mean 'weather'"):
         selected(user("x"), model="mock/wether")
 
 

@@ -137,7 +137,7 @@ def test_a_name_that_is_not_served() -> None:
     """The nearest names are suggested, three at most."""
     advice = "GET /_mockllm/scenarios lists them."
     assert refusal(user("x"), model="mock/wether") == (
-        "There is no scenario 'wether'; 3 are served. Did you mean 'whether' or 'weather'? "
+        "There is no scenario 'wether'; 3 are served; did you mean 'whether' or 'weather'? "
         + advice,
         404,
         "no_scenario",
@@ -159,7 +159,7 @@ def test_a_name_that_is_not_served() -> None:
 def test_how_near_a_name_must_be(name: str, suggested: bool) -> None:
     """A similarity of at least one half (difflib's ratio)."""
     message, *_ = refusal(user("x"), model=f"mock/{name}")
-    assert ("Did you mean 'weather'" in message) == suggested
+    assert ("did you mean 'weather'" in message) == suggested
 
 
 def test_a_named_scenario_of_other_protocols() -> None:

@@ -137,10 +137,10 @@ def test_cases_without_values_refuse_chunks(run):
     [
         ("", "add @pytest.mark.mockllm_cases"),
         ("mockllm_cases()", "missing a required argument: 'api'"),
-        ('mockllm_cases(api="chat", variation=1)', "Did you mean 'variations'?"),
+        ('mockllm_cases(api="chat", variation=1)', "did you mean 'variations'?"),
         ('mockllm_cases(api="chat", level="byte")', "level must be 'payloads' or 'bytes'"),
         ('mockllm_cases(api="chats")', "there is no API 'chats'"),
-        ('mockllm_cases(api="chat", scenarios="tick-tok")', "Did you mean 'tick-tock'"),
+        ('mockllm_cases(api="chat", scenarios="tick-tok")', "did you mean 'tick-tock'"),
     ],
 )
 def test_a_wrong_marker_is_an_error_at_collection(run, marker: str, message: str):

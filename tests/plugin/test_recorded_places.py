@@ -77,7 +77,7 @@ def test_folder_names_are_safe_and_unique_on_every_file_system(project):
         ('("hello")', "takes keyword arguments only, got 'hello'"),
         ('(mode="often")', "mode 'often' is none of none, once, new_episodes, all"),
         ('(match="words")', "match 'words' is none of user, system, model, tools"),
-        ('(modus="once")', "has no argument 'modus'. Did you mean 'mode'?"),
+        ('(modus="once")', "has no argument 'modus'; did you mean 'mode'?"),
         ('(mode="once")', "--mockllm-record=once needs a service to record test_it.py::test_it"),
         ('(mode="all", upstream="nowhere")', "needs a base URL such as https://api.openai.com"),
     ],

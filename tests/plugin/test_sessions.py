@@ -182,7 +182,7 @@ def test_quirks_are_played(run):
             assert "\\r\\n\\r\\n" in body()
 
         def test_typo(mockllm_session):
-            with pytest.raises(Exception, match="did you mean sse-crlf"):
+            with pytest.raises(Exception, match="did you mean 'sse-crlf'"):
                 mockllm_session.quirks = "sse-clrf"
         """,
         "--mockllm-scenarios=greetings.yaml",

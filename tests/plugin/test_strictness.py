@@ -225,10 +225,10 @@ def test_it(mockllm_session):
 @pytest.mark.parametrize(
     ("marker", "message"),
     [
-        ('mockllm("secret-number")', "Did you mean 'secret-numbers'?"),
-        ("mockllm(unplaid=True)", "Did you mean 'unplayed'?"),
-        ('mockllm(quirks="sse-clrf")', "did you mean sse-crlf"),
-        ('mockllm("greeting", violations="history-faithfull")', "Did you mean 'history-faithful'"),
+        ('mockllm("secret-number")', "did you mean 'secret-numbers'?"),
+        ("mockllm(unplaid=True)", "did you mean 'unplayed'?"),
+        ('mockllm(quirks="sse-clrf")', "did you mean 'sse-crlf'"),
+        ('mockllm("greeting", violations="history-faithfull")', "did you mean 'history-faithful'"),
     ],
 )
 def test_a_mistake_in_a_marker_is_a_short_error(run, marker: str, message: str):

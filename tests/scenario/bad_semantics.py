@@ -70,7 +70,7 @@ SEMANTICS: list[Row] = [
         "quirks",
         turn("{reply: {text: a}, wire: {quirks: [sse-clrf]}}"),
         [
-            "3:40: turns[0].wire.quirks[0]: there is no quirk 'sse-clrf'; did you mean sse-crlf or sse-cut or sse-bom?",
+            "3:40: turns[0].wire.quirks[0]: there is no quirk 'sse-clrf'; did you mean 'sse-crlf' or 'sse-cut'?",
         ],
     ),
     (

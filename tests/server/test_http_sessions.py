@@ -180,7 +180,7 @@ def test_a_session_follows_a_reload(serve):
         ({"scenarios": 5}, "scenarios must be a scenario: YAML text, or an object"),
         ({"scenarios": []}, "scenarios is empty"),
         ({"scenarios": ""}, "scenarios:1:1: holds no scenario"),
-        ({"quirks": ["sse-crl"]}, "did you mean sse-crlf"),
+        ({"quirks": ["sse-crl"]}, "did you mean 'sse-crlf'"),
         ({"quirks": {"sse-crlf": 1}}, "quirks must be a list"),
         ({"quirks": [None]}, "quirks[0] must be the name of a quirk"),
         ({"scenarios": OWN, "match": "won"}, "did you mean 'own'?"),

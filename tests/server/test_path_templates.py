@@ -136,7 +136,7 @@ def test_a_request_to_another_path_is_advised(serve):
         ("agui", "/{a}/{a}/x", "two parameters of one name"),
         ("agui", "/_mockllm/{a}", "one of mockllm itself"),
         ("agui", "/s/{a}/b", "one of mockllm itself"),
-        ("agu", "/a", "did you mean agui?"),
+        ("agu", "/a", "did you mean 'agui'?"),
         ("zzz", "/a", "there are: chat, responses"),
         ("agui", "/v1/messages", "clashes with /v1/messages of anthropic"),
         ("agui", "/{version}/messages", "clashes with /v1/messages of anthropic"),

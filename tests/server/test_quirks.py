@@ -59,7 +59,7 @@ def test_an_unknown_quirk_is_refused(serve) -> None:
     )
     assert answer.status_code == 400
     error = answer.json()["error"]
-    assert "did you mean chat-index-missing" in error["message"]
+    assert "did you mean 'chat-index-missing'" in error["message"]
     assert error["code"] == "unknown_quirk"
 
 

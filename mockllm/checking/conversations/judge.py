@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, Literal
 
 from mockllm.checking.conversations.invariants import (
@@ -18,6 +17,7 @@ from mockllm.checking.conversations.invariants import (
 )
 from mockllm.checking.conversations.retries import RETRY_RULES
 from mockllm.checking.conversations.session_history import JudgedSession, SessionHistory, Violation
+from mockllm.core.text import did_you_mean
 from mockllm.errors import RequestError, UsageError
 from mockllm.replay.body import parse_object
 from mockllm.replay.sessions.session import Exchange, Session
@@ -103,10 +103,8 @@ class Verification:
 def check_names(names: Iterable[str]) -> None:
     """Checks that each name is that of a conversation invariant."""
     for name in sorted(set(names) - set(_NAMES)):
-        near = get_close_matches(name, _NAMES, n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        listed = ", ".join(_NAMES)
-        raise UsageError(f"there is no conversation invariant {name!r}.{hint} There are: {listed}")
+        hint = did_you_mean(name, _NAMES, f"there are: {', '.join(_NAMES)}")
+        raise UsageError(f"there is no conversation invariant {name!r}; {hint}")
 
 
 def verify(

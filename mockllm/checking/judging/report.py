@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 
 from mockllm.checking.cases.case import Case
 from mockllm.checking.judging.compare import Judgement, Verdict
 from mockllm.checking.rules import INVARIANTS
+from mockllm.core.text import did_you_mean
 from mockllm.errors import UsageError
 from mockllm.quirks import QUIRKS
 
@@ -169,9 +169,8 @@ def check_allowed(allow: Mapping[str, str], cases: Iterable[str] | None = None) 
         among = set(cases or ()) if "/" in name else known
         if name in among:
             continue
-        near = get_close_matches(name, among, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
+        hint = did_you_mean(name, sorted(among))
         raise UsageError(
-            f"allow: there is no quirk or case {name!r}{hint} `mockllm quirks` lists the quirks, "
-            "and a report names its cases"
+            f"allow: there is no quirk or case {name!r}; {hint}{' ' if hint else ''}`mockllm "
+            "quirks` lists the quirks, and a report names its cases"
         )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from typing import cast
 
 from mockllm.checking.resilience.cases import fault_cases
@@ -19,6 +18,7 @@ from mockllm.conformance.attachments.runner import Runner
 from mockllm.conformance.fault_check import check_faults, fault_results
 from mockllm.conformance.measured import AdapterFrames
 from mockllm.conformance.results import Results
+from mockllm.core.text import did_you_mean
 from mockllm.errors import UsageError
 from mockllm.server.options import ServerOptions
 
@@ -61,10 +61,8 @@ def _rules(names: Sequence[str]) -> tuple[str, ...]:
     """The rules of these names; all of them for none."""
     for name in names:
         if name not in RESILIENCE:
-            near = get_close_matches(name, RESILIENCE, n=1)
-            hint = f"did you mean {near[0]}? " if near else ""
-            known = ", ".join(RESILIENCE)
-            raise UsageError(f"--rule {name}: there is no such rule; {hint}there are: {known}")
+            hint = did_you_mean(name, RESILIENCE, f"there are: {', '.join(RESILIENCE)}")
+            raise UsageError(f"--rule {name}: there is no such rule; {hint}")
     return tuple(name for name in RESILIENCE if not names or name in names)
 
 

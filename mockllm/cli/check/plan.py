@@ -7,7 +7,6 @@ import subprocess
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
 from types import FrameType
@@ -22,6 +21,7 @@ from mockllm.conformance.attachments.http_clients import HTTP_LIMIT, http_runner
 from mockllm.conformance.attachments.runner import LIMIT, Level, Runner, pipe_runner
 from mockllm.conformance.measured import Measurement
 from mockllm.conformance.results import Results
+from mockllm.core.text import did_you_mean
 from mockllm.errors import UsageError
 
 T = TypeVar("T")
@@ -120,8 +120,7 @@ def chosen(
 
 def _nothing(pattern: str, named: Sequence[Sequence[str]], nouns: str) -> str:
     known = list(dict.fromkeys(name for names in named for name in names))
-    near = get_close_matches(pattern, known, n=3, cutoff=0.5)
-    hint = f"did you mean {' or '.join(near)}?" if near else f"such as {known[0]}"
+    hint = did_you_mean(pattern, known, f"such as {known[0]}", most=3)
     if "~" in pattern:
         hint += "; cases with ~ need --variations and --seed as they were"
     return f"--only {pattern}: there is no such {nouns} among {len(named)}; {hint}"

@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from mockllm.conformance.results import CaseResult, passes
+from mockllm.core.text import did_you_mean
 from mockllm.errors import UsageError
 
 
@@ -88,8 +88,7 @@ def check_patterns(known: KnownList, cases: Iterable[str]) -> None:
     names = list(cases)
     for line in known.lines:
         if line.pattern and not any(map(line.matches, names)):
-            near = get_close_matches(line.pattern, names, n=1)
-            hint = f"did you mean {near[0]}?" if near else "remove the line"
+            hint = did_you_mean(line.pattern, names, "remove the line")
             raise UsageError(
                 f"{known.path}:{line.line}: there is no case {line.pattern!r} among {len(names)}; "
                 f"{hint}"

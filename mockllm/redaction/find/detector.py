@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from difflib import get_close_matches
 from functools import cache
 
+from mockllm.core.text import did_you_mean
 from mockllm.errors import UsageError
 from mockllm.redaction.find.addresses import emails
 from mockllm.redaction.find.patterns import PATTERNS, credentials_in, part_at_end
@@ -47,8 +47,7 @@ def known_kind(name: str, where: str) -> str:
     """
     if name in kinds():
         return name
-    near = get_close_matches(name, kinds(), n=1)
-    hint = f"did you mean {near[0]!r}?" if near else "docs/recording.md lists them"
+    hint = did_you_mean(name, kinds(), "docs/recording.md lists them")
     raise UsageError(f"{where}: {name!r} is no kind of secret; {hint}")
 
 

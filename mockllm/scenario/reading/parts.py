@@ -10,6 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from mockllm.core.text import similar_names
 from mockllm.scenario import model as m
 from mockllm.scenario.jsontext import compact
 from mockllm.scenario.reading.nodes import Mapping, Node, Scalar, Sequence
@@ -29,7 +30,7 @@ from mockllm.scenario.reading.values import (
     text,
     unknown,
 )
-from mockllm.scenario.reading.wording import nearest, suggestion
+from mockllm.scenario.reading.wording import suggestion
 
 BROKEN = m.ToolPart("")
 
@@ -265,7 +266,7 @@ def _report_kinds(node: Mapping, findings: Findings, kinds: list[str]) -> None:
         findings.add(node, f"must be one part, got {' and '.join(kinds)} together; make it a list")
         return
     for key in node.entries:
-        if nearest(key, PARTS):
+        if similar_names(key.lower(), PARTS):
             unknown(node, key, findings, PARTS)
             return
     given = keys(node.entries) if node.entries else "no keys"

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, Literal
 
+from mockllm.core.text import did_you_mean
 from mockllm.scenario import model as m
 from mockllm.scenario.reading.conditions import header_value, headers
 from mockllm.scenario.reading.files import body_path
@@ -16,7 +17,6 @@ from mockllm.scenario.reading.locate import KeyPath
 from mockllm.scenario.reading.nodes import Mapping, Node
 from mockllm.scenario.reading.tables import FIELDS, inner_path, path_of_file, table
 from mockllm.scenario.reading.values import Findings, json_value, readable_fields, text
-from mockllm.scenario.reading.wording import similar
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
 """The methods of routes. The server itself answers OPTIONS, for pages in a browser."""
@@ -45,10 +45,8 @@ def route(node: Node, findings: Findings) -> m.RouteSpec | None:
         return None
     method, _, path = value.partition(" ")
     if method not in METHODS:
-        # Upper case resembles no lower-case name, so `wording.suggestion` would find none.
-        near = similar(method.upper(), METHODS)
-        hint = f"; did you mean {near[0]!r}?" if near else f"; methods: {', '.join(METHODS)}"
-        findings.must_be(node, _EXAMPLE, hint)
+        hint = did_you_mean(method.upper(), METHODS, f"methods: {', '.join(METHODS)}")
+        findings.must_be(node, _EXAMPLE, f"; {hint}")
     elif not re.fullmatch(_PATH, path):
         hint = "; in the path, {name} is one segment and * is any text"
         if "?" in path:

@@ -12,9 +12,10 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from mockllm.core.text import similar_names
 from mockllm.scenario.durations import read_duration, read_percent
 from mockllm.scenario.reading.nodes import Mapping, Mark, Node, Scalar, Sequence
-from mockllm.scenario.reading.wording import display_node, excerpt, nearest, suggestion
+from mockllm.scenario.reading.wording import display_node, excerpt, suggestion
 
 if TYPE_CHECKING:
     from mockllm.scenario.model import Scenario
@@ -318,7 +319,7 @@ def unknown(node: Mapping, key: str, findings: Findings, table: Iterable[str]) -
     table = tuple(table)
     hint = suggestion(key, table) or f"; known here: {', '.join(table)}"
     findings.add(node, f"unknown key {excerpt(key)!r}{hint}", node.keys[key])
-    return nearest(key, table)
+    return next(iter(similar_names(key.lower(), table)), None)
 
 
 def record(make: Callable[..., T], table: Table) -> Callable[[Node, Findings], T | None]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from mockllm.core.text import shorten
+from mockllm.core.text import did_you_mean, shorten
 from mockllm.scenario.reading.nodes import Mapping, Node, Sequence
 
 _QUOTED = 60
@@ -33,23 +33,7 @@ def _quoted(text: str) -> str:
     return json.dumps(text, ensure_ascii=not text.isprintable())
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name that is most similar to a mistyped one; None where none is similar."""
-    if len(name) > _QUOTED:
-        return None
-    close = similar(name.lower(), known)
-    return close[0] if close else None
-
-
-def similar(name: str, known: Iterable[str]) -> list[str]:
-    """The known name that is most similar, if one is."""
-    # Imported here: only mistakes need it, and starting a server does not.
-    from difflib import get_close_matches
-
-    return get_close_matches(name, known, 1)
-
-
 def suggestion(name: str, known: Iterable[str]) -> str:
     """`; did you mean 'split'?`, or "" where no known name is similar."""
-    near = nearest(name, known)
-    return f"; did you mean {near!r}?" if near else ""
+    hint = did_you_mean(name.lower(), known)
+    return f"; {hint}" if hint else ""

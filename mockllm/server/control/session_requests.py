@@ -9,10 +9,9 @@ import json
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
-from difflib import get_close_matches
 from typing import Any
 
-from mockllm.core.text import json_as_yaml
+from mockllm.core.text import did_you_mean, json_as_yaml
 from mockllm.errors import Problem, RequestError, ScenarioError, UsageError
 from mockllm.replay.body import parse_object
 from mockllm.replay.faults.fault_plan import FaultPlan, read_plan
@@ -136,8 +135,7 @@ def _right(given: Mapping[str, Any], problems: list[_Problem]) -> dict[str, Any]
 
 def _hint(name: str, known: Iterable[str]) -> str:
     names = list(known)
-    near = get_close_matches(name, names, n=1, cutoff=0.5)
-    return f"did you mean {near[0]!r}?" if near else f"there are: {', '.join(names[:10]) or 'none'}"
+    return did_you_mean(name, names, f"there are: {', '.join(names[:10]) or 'none'}")
 
 
 def _only(scenarios: tuple[Scenario, ...]) -> str | None:

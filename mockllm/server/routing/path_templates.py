@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 
+from mockllm.core.text import did_you_mean
 from mockllm.errors import UsageError
 from mockllm.protocols.base import Address, Route
 
@@ -47,8 +47,7 @@ def path_routes(
     routes: dict[str, tuple[Route, ...]] = {}
     for api, template in paths:
         if api not in addresses:
-            near = get_close_matches(api, addresses, n=1, cutoff=0.5)
-            hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(addresses)}"
+            hint = did_you_mean(api, addresses, f"there are: {', '.join(addresses)}")
             raise UsageError(f"--path {api}={template}: there is no API {api!r}; {hint}")
         address = addresses[api]
         _check(template)

@@ -420,7 +420,7 @@ def test_a_violation_as_a_line():
 
 def test_an_unknown_invariant_name_suggests_the_nearest():
     """A misspelt name in `leave_out` is an error that suggests the nearest name."""
-    with pytest.raises(UsageError, match="Did you mean 'multi-hop'"):
+    with pytest.raises(UsageError, match="did you mean 'multi-hop'"):
         verify(Session("s"), {}, leave_out=frozenset({"multihop"}))
 
 

@@ -190,8 +190,8 @@ def run_check(*words):
             ["--http", "--faults", "--rule=recovers", "--rule=cut-reported", "--only=cut-*", "x"],
             "none of the cases that --only names can judge it",
         ),
-        (["--http", "--faults", "--rule", "recover", "--", "x"], "did you mean recovers?"),
-        (["--http", "--faults", "--only", "cut-in-txt", "--", "x"], "did you mean cut-in-"),
+        (["--http", "--faults", "--rule", "recover", "--", "x"], "did you mean 'recovers'?"),
+        (["--http", "--faults", "--only", "cut-in-txt", "--", "x"], "did you mean 'cut-in-"),
     ],
 )
 def test_options_that_do_not_go_together(words, message):

@@ -46,7 +46,7 @@ def test_names_are_unique_words_that_name_the_case_again(api: str) -> None:
     ("name", "message"),
     [
         ("sample-call", "begins with no API; there are: "),
-        ("chat/sample-cal", "no scenario 'sample-cal' over chat; did you mean sample-call"),
+        ("chat/sample-cal", "no scenario 'sample-cal' over chat; did you mean 'sample-call'"),
         ("chat/sample-call+chat-index", "there is no quirk 'chat-index'; did you mean"),
         ("chat/sample-call~snip3", "'snip3' is no variation"),
     ],

@@ -272,7 +272,7 @@ def test_whole_clients(check: Check) -> None:
     [
         ((), [], "which runner? mockllm check ... -- CMD"),
         (("--only", "sse-crlff"), ["true"], "there is no such case or quirk among"),
-        (("--only", "sse-crlff"), ["true"], "did you mean sse-crlf"),
+        (("--only", "sse-crlff"), ["true"], "did you mean 'sse-crlf'"),
         (("--only", "chat/auto~cut3"), ["true"], "need --variations and --seed"),
         (("--policy", "malformed=drop"), ["true"], "malformed is one of error, skip, keep, fail"),
         (("--policy", "colour=red"), ["true"], "KEY is one of malformed"),

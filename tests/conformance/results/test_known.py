@@ -62,7 +62,7 @@ def test_standing(tmp_path: Path) -> None:
 def test_a_pattern_that_matches_nothing_is_an_error(tmp_path: Path) -> None:
     """With file, line and the nearest name; comments and empty lines are none."""
     known = listed(tmp_path, "# all of them\n\necho/one*\necho/tow  # reason\n")
-    with pytest.raises(UsageError, match=r"known\.txt:4: .*'echo/tow'.* did you mean echo/two\?"):
+    with pytest.raises(UsageError, match=r"known\.txt:4: .*'echo/tow'.* did you mean 'echo/two'\?"):
         check_patterns(known, ["echo/one", "echo/two"])
     check_patterns(known, ["echo/one", "echo/tow"])
 
