@@ -1,8 +1,7 @@
 r"""Regular expressions that users wrote, or that stand in the JSON Schemas of clients.
 
-They have Python's syntax and are searched by the package `regex`, which has a time limit: a search
-takes 10 ms at most on the event loop, then up to 2 s in a thread. One that gave up is an error,
-never "no match".
+They have Python's syntax and are searched by the package `regex`, which has a time limit. A search
+that gave up is an error, never "no match".
 """
 
 from __future__ import annotations
@@ -11,20 +10,17 @@ import re
 import re._constants as op  # type: ignore[import-not-found]
 import re._parser as parser  # type: ignore[import-not-found]
 import warnings
-from collections.abc import Callable
-from functools import lru_cache, partial
-from hashlib import sha256
+from functools import lru_cache
 from typing import Any
 
-from mockllm.core.later import later
 from mockllm.core.text import display
 from mockllm.errors import RequestError
 
-FIRST_LIMIT = 0.01
-"""Of a search on the event loop, in seconds."""
+REQUEST_LIMIT = 0.5
+"""Of a search that a request waits for, in seconds."""
 
 LIMIT = 2.0
-"""Of a search away from it, in seconds."""
+"""Of a search in a recording, in seconds."""
 
 MOST_NODES = 20_000
 """Of a pattern with its counted repeats written out, beyond its own length. `regex` compiles each
@@ -41,7 +37,7 @@ class PatternError(ValueError):
 
 
 class PatternGaveUpError(RequestError):
-    """A search took longer than `LIMIT`, so that its result is not known."""
+    """A search took longer than its limit, so that its result is not known."""
 
 
 class TimedPattern:
@@ -79,29 +75,20 @@ class TimedPattern:
             self._regex = regex.compile(self.text, regex.VERSION0, cache_pattern=False)
         return self._regex
 
-    def found_in(self, text: str, long: Callable[[], None] | None = None) -> bool:
+    def found_in(self, text: str, limit: float | None = None) -> bool:
         """Whether it matches anywhere in a text.
 
         Args:
-            long: called where the search is a long one, before it is done.
+            limit: of the search, in seconds; None: `REQUEST_LIMIT`.
 
         Raises:
             PatternGaveUpError: the search took too long.
-            NotDoneError: it is to be done in a thread; see `mockllm.core.later`.
         """
+        limit = REQUEST_LIMIT if limit is None else limit
         try:
-            return self._compiled.search(text, timeout=FIRST_LIMIT) is not None
+            return self._compiled.search(text, timeout=limit) is not None
         except TimeoutError:
-            pass
-        if long is not None:
-            long()
-        key = ("pattern", self.text, sha256(text.encode("utf-8", "surrogatepass")).digest())
-        outcome = _slow.get(key)
-        if outcome is None:
-            outcome = later(key, partial(self._search_long, key, text))
-        if outcome == "gave up":
-            raise self._gave_up(text)
-        return outcome == "yes"
+            raise self._gave_up(text, limit) from None
 
     def spans(self, text: str) -> list[tuple[int, int]]:
         """Where a text has it: the first group of each match, or all of the match if there is no
@@ -115,7 +102,7 @@ class TimedPattern:
             matches = self._compiled.finditer(text, timeout=LIMIT, concurrent=True)
             spans = [match.span(group) for match in matches]
         except TimeoutError:
-            raise self._gave_up(text) from None
+            raise self._gave_up(text, LIMIT) from None
         return [(start, end) for start, end in spans if start < end]
 
     def is_whole(self, text: str) -> bool:
@@ -127,26 +114,15 @@ class TimedPattern:
         try:
             return self._compiled.fullmatch(text, timeout=LIMIT, concurrent=True) is not None
         except TimeoutError:
-            raise self._gave_up(text) from None
+            raise self._gave_up(text, LIMIT) from None
 
-    def _gave_up(self, text: str) -> PatternGaveUpError:
+    def _gave_up(self, text: str, limit: float) -> PatternGaveUpError:
         return PatternGaveUpError(
-            f"mockllm gave up the regular expression {display(self.text)} after {LIMIT:g} s, "
+            f"mockllm gave up the regular expression {display(self.text)} after {limit:g} s, "
             f"in a text of {len(text)} characters: it tries too many ways to match. Write it "
             "without a repeat in a repeat, such as (a+)+.",
             code="pattern_gave_up",
         )
-
-    def _search_long(self, key: tuple[str, str, bytes], text: str) -> str:
-        try:
-            match = self._compiled.search(text, timeout=LIMIT, concurrent=True)
-            outcome = "no" if match is None else "yes"
-        except TimeoutError:
-            outcome = "gave up"
-        if len(_slow) >= _MOST_OUTCOMES:
-            _slow.clear()  # rarely reached; an order of use would need a lock between threads
-        _slow[key] = outcome
-        return outcome
 
 
 def _check_size(nodes: Any, length: int) -> None:
@@ -176,9 +152,3 @@ def compiled(text: str) -> TimedPattern:
         PatternError: see there.
     """
     return TimedPattern(text)
-
-
-_slow: dict[tuple[str, str, bytes], str] = {}
-"""The outcomes of long searches: "yes", "no" or "gave up". Clients repeat requests."""
-
-_MOST_OUTCOMES = 1024

@@ -203,10 +203,8 @@ def _pattern(text: str) -> Any:
 
 
 def _matches(pattern: str, text: str) -> bool:
-    steps = _current.get()
-    # Few long searches are allowed.
-    long = None if steps is None else lambda: steps.take(steps.limit // 4)
-    is_match: bool = _pattern(pattern).found_in(text, long)
+    # A client's schema may ask for thousands of searches.
+    is_match: bool = _pattern(pattern).found_in(text, None if _current.get() is None else 0.01)
     return is_match
 
 

@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mockllm.core import patterns
-from mockllm.core.later import NotDoneError, deferring
 from mockllm.core.patterns import PatternError, PatternGaveUpError, TimedPattern, compiled
 
 SLOW = "(x+x+)+y"
@@ -44,15 +43,11 @@ def test_exponential_patterns_have_their_result() -> None:
     assert pattern.found_in("a, b c;")
 
 
-@pytest.mark.slow
 def test_a_search_that_gives_up_is_an_error() -> None:
-    """It is left to a thread first; its outcome is kept."""
-    text = "x" * 20_001
-    with deferring({}), pytest.raises(NotDoneError) as missing:
-        compiled(SLOW).found_in(text)
-    assert missing.value.read() == "gave up"
-    with deferring({}), pytest.raises(PatternGaveUpError, match="in a text of 20001 characters"):
-        compiled(SLOW).found_in(text)
+    """It says how long it took, and how long the text is."""
+    message = r"after 0\.01 s, in a text of 20001 characters"
+    with pytest.raises(PatternGaveUpError, match=message):
+        compiled(SLOW).found_in("x" * 20_001, 0.01)
 
 
 _PIECES = st.sampled_from(
