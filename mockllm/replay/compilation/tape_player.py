@@ -6,7 +6,6 @@ caller of `play` decides in which thread tapes are read.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -15,21 +14,19 @@ from typing import Literal
 
 from cachetools import LRUCache
 
-from mockllm.core.events import Start
 from mockllm.core.later import later
 from mockllm.core.timed_bytes import Ending
 from mockllm.errors import MockLLMError, Problem, ScenarioError
-from mockllm.framing.content_coding import decompressed
-from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
 from mockllm.replay.compilation.http_answer import CORS, HttpAnswer, byte_bounded, bytes_answer
 from mockllm.replay.compilation.unedited import is_unedited
 from mockllm.scenario.model import Http, Recorded, Scenario
 from mockllm.tapes.captured import Cut
+from mockllm.tapes.conversion import captured_of
 from mockllm.tapes.load import load_head, load_tape
 from mockllm.tapes.model import Tape
-from mockllm.tapes.recorded_turn import RecordedTurn
+from mockllm.tapes.recorded_turn import RecordedTurn, recorded_turn
 
 Why = Literal[
     "", "exact", "edited", "other api", "not streamed", "streamed", "quirks", "unreadable"
@@ -173,12 +170,11 @@ def _kept(
     content: bytes | None,
     decoded: RecordedTurn | None = None,
 ) -> _Recording:
-    unedited = is_unedited(scenario, index, tape, attempt, content, decoded)
     protocol = PROTOCOLS.get(tape.api)
-    if decoded is not None and tape.streamed:
-        id = decoded.id or None
-    else:
-        id = None if protocol is None else _id(tape, protocol)
+    if decoded is None and protocol is not None and tape.status < 400:
+        decoded = recorded_turn(captured_of(tape).plain(), protocol, streamed=tape.streamed)
+    unedited = is_unedited(scenario, index, tape, attempt, content, decoded)
+    id = None if decoded is None else decoded.id or None
     return _Recording(tape.api, tape.streamed, unedited, answer(tape, id))
 
 
@@ -219,7 +215,8 @@ _ENDINGS: Mapping[Cut, Ending] = {
 
 
 def answer(tape: Tape, id: str | None = None) -> HttpAnswer:
-    """The answer with the bytes of a tape, in its chunks and at its times.
+    """The answer with the bytes of a tape, in its chunks and at its times; `id` is that by which a
+    client may request or continue it later.
 
     If the upstream service closed or reset the connection early, the answer ends in the same way at
     the same byte. If the client closed it, the answer ends normally after the recorded bytes: the
@@ -261,29 +258,3 @@ def _is_bodiless(tape: Tape) -> bool:
     """Whether an answer has no body, whatever its head has (RFC 9112, section 6.3)."""
     head = tape.request is not None and tape.request.method == "HEAD"
     return head or tape.status in (204, 304)
-
-
-def _id(tape: Tape, protocol: WireProtocol) -> str | None:
-    """The id by which a client may request or continue the answer later."""
-    encoding = next((value for name, value in tape.headers if name == "content-encoding"), "")
-    try:
-        chunks = decompressed(tape.chunks, encoding) if encoding else tape.chunks
-        body = b"".join(chunk.data for chunk in chunks)
-        return _streamed_id(body, protocol) if tape.streamed else _body_id(body)
-    except (MockLLMError, ValueError):
-        return None
-
-
-def _streamed_id(body: bytes, protocol: WireProtocol) -> str | None:
-    decoder = protocol.decoder()
-    for frame in decode(body):
-        for event in decoder.decode(frame):
-            if isinstance(event, Start) and event.id:
-                return event.id
-    return None
-
-
-def _body_id(body: bytes) -> str | None:
-    value = json.loads(body)
-    id = value.get("id") if isinstance(value, dict) else None
-    return id if isinstance(id, str) else None
