@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from mockllm.core.request import Request
-from mockllm.matching.conditions import judged_match, text_holds
+from mockllm.matching.conditions import first_problem, judged_match, text_holds
 from mockllm.matching.history import ModelTurn, read_history
 from mockllm.matching.index import ScenarioIndex, named_scenario
 from mockllm.matching.positions import PlannedCall, planned_calls, turn_index
@@ -124,7 +124,7 @@ def conditions_hold(scenario: Scenario, request: Request, headers: Mapping[str, 
     """Whether all conditions hold besides `match.user`, which the index has checked."""
     match = scenario.match
     assert match is not None
-    return not any(condition.problems for condition in judged_match(match, request, headers))
+    return first_problem(judged_match(match, request, headers)) is None
 
 
 def history_agrees(scenario: Scenario, after: Sequence[ModelTurn], api: str) -> bool:

@@ -5,7 +5,7 @@ All that reads conditions reads them here: selection, errors, and the page that 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache, partial
 from hashlib import sha256
@@ -49,6 +49,11 @@ class JudgedCondition:
     def met(self) -> bool:
         """Whether it holds."""
         return not self.problems
+
+
+def first_problem(judged: Iterable[JudgedCondition]) -> str | None:
+    """Why the first condition that does not hold does not; None where all hold."""
+    return next((condition.problems[0] for condition in judged if condition.problems), None)
 
 
 def _judged(path: str, expected: Any, actual: Any, problem: str | None) -> JudgedCondition:

@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -20,13 +20,14 @@ from mockllm.core.text import display
 from mockllm.matching.candidates import conditions_of
 from mockllm.matching.conditions import (
     JudgedCondition,
+    first_problem,
     judged_body,
     judged_model,
     judged_values,
 )
 from mockllm.matching.fingerprint import route_digest
 from mockllm.matching.multipart import form_fields
-from mockllm.matching.select import ambiguous
+from mockllm.matching.select import NEAREST, ambiguous
 from mockllm.protocols.routes import parse_query
 from mockllm.scenario.model import Match, Scenario
 from mockllm.scenario.precedence import is_recorded, precedence
@@ -87,13 +88,8 @@ def judged_conditions(match: Match, request: RouteRequest, model: str) -> Iterat
         yield from judged_body("match.body", match.body, request.fields)
 
 
-__all__ = ["RouteIndex", "RouteRequest", "normal_path"]
-
 _MOST_FOUND = 1024
 """How many paths are remembered with the scenarios that fit them."""
-
-_NEAREST = 3
-"""How many scenarios a message names."""
 
 _PLACEHOLDER = re.compile(r"\{(\w+)\}|\*")
 _FREE = "/:@!$&'()*+,;=~"
@@ -131,25 +127,15 @@ class RouteIndex:
     """The scenarios with a route, found by method and path."""
 
     def __init__(self, scenarios: Iterable[Scenario]) -> None:
-        self._whole: dict[tuple[str, str], list[_Fit]] = {}
-        self._ends: dict[tuple[str, str], list[_Fit]] = {}
-        self._patterns: list[tuple[str, re.Pattern[str], Scenario, tuple[int, int, int]]] = []
+        self._routes = [
+            (scenario.route.method, normal_path(scenario.route.path), scenario)
+            for scenario in scenarios
+            if scenario.route is not None
+        ]
         self._found: dict[tuple[str, str], tuple[_Fit, ...]] = {}
-        for scenario in scenarios:
-            if scenario.route is not None:
-                self._add(scenario, scenario.route.method, normal_path(scenario.route.path))
 
     def __bool__(self) -> bool:
-        return bool(self._whole or self._patterns)
-
-    def _add(self, scenario: Scenario, method: str, path: str) -> None:
-        exactness = _exactness(path)
-        if _PLACEHOLDER.search(path):
-            self._patterns.append((method, _pattern(path), scenario, exactness))
-            return
-        self._whole.setdefault((method, path), []).append(_Fit(scenario, 2, exactness, path))
-        for end in _ends(path):
-            self._ends.setdefault((method, end), []).append(_Fit(scenario, 0, exactness, path))
+        return bool(self._routes)
 
     def fitting(self, method: str, path: str) -> tuple[_Fit, ...]:
         """The scenarios whose route fits, whatever their conditions are. A route with GET answers
@@ -168,20 +154,14 @@ class RouteIndex:
 
     def fits_whole(self, method: str, path: str) -> bool:
         """Whether a route without placeholders is exactly this one."""
-        return (method, normal_path(path)) in self._whole
+        normal = normal_path(path)
+        return any((method, normal) == (own, route) for own, route, _ in self._routes)
 
     def _fitting(self, method: str, path: str) -> Iterator[_Fit]:
-        yield from self._whole.get((method, path), ())
-        for end in _ends(path):
-            for fit in self._whole.get((method, end), ()):
-                yield _Fit(fit.scenario, 1, fit.exactness, end)
-        yield from self._ends.get((method, path), ())
-        for expected, pattern, scenario, exactness in self._patterns:
-            match = pattern.fullmatch(path) if expected == method else None
-            if match is not None:
-                how = 1 if match["before"] else 2
-                model = unquote(match.groupdict().get("model") or "")
-                yield _Fit(scenario, how, exactness, path[len(match["before"]) :], model)
+        for own, route, scenario in self._routes:
+            fit = _fit(scenario, route, path) if own == method else None
+            if fit is not None:
+                yield fit
 
     def select(
         self, request: RouteRequest, named: str | None = None
@@ -217,11 +197,13 @@ class RouteIndex:
     def explain(self, request: RouteRequest) -> str:
         """Why no scenario answers, in one line: the first failed condition of the nearest ones;
         "" where no route fits."""
-        fits = sorted(self.fitting(request.method, request.path), key=lambda fit: -fit.how)
-        problems = [(fit.scenario.name, _problem(fit, request)) for fit in fits]
-        reasons = [f"{name}: {problem}" for name, problem in problems if problem is not None]
-        more = f"; and {len(reasons) - _NEAREST} more" if len(reasons) > _NEAREST else ""
-        return "; ".join(reasons[:_NEAREST]) + more
+        reasons = [
+            f"{scenario.name}: {problem}"
+            for scenario, judged in self.judged(request)
+            if (problem := first_problem(judged)) is not None
+        ]
+        more = f"; and {len(reasons) - NEAREST} more" if len(reasons) > NEAREST else ""
+        return "; ".join(reasons[:NEAREST]) + more
 
 
 def _overrides(best: Scenario, recorded: Sequence[tuple[Scenario, int]]) -> bool:
@@ -270,8 +252,7 @@ def _conditions(fit: _Fit, request: RouteRequest) -> Iterator[JudgedCondition]:
 
 def _problem(fit: _Fit, request: RouteRequest) -> str | None:
     """Why the conditions of a scenario do not hold; None where they do."""
-    judged = _conditions(fit, request)
-    return next((condition.problems[0] for condition in judged if condition.problems), None)
+    return first_problem(_conditions(fit, request))
 
 
 # Paths
@@ -284,15 +265,23 @@ def normal_path(path: str) -> str:
     return "%2F".join(quote(unquote(part), _FREE) for part in re.split("%2[fF]", path))
 
 
-def _ends(path: str) -> Iterator[str]:
-    """The shorter ends of a path, the longest first: `/v1/files/f1` has `/files/f1`, `/f1`."""
-    at = path.find("/", 1)
-    while at != -1:
-        if at + 1 < len(path):
-            yield path[at:]
-        at = path.find("/", at + 1)
+def _fit(scenario: Scenario, route: str, path: str) -> _Fit | None:
+    """How a route fits a path; None where it does not."""
+    exactness = _exactness(route)
+    if _PLACEHOLDER.search(route):
+        match = _pattern(route).fullmatch(path)
+        if match is None:
+            return None
+        before, model = match["before"], unquote(match.groupdict().get("model") or "")
+        return _Fit(scenario, 1 if before else 2, exactness, path[len(before) :], model)
+    if path == route:
+        return _Fit(scenario, 2, exactness, route)
+    if len(route) > 1 and path.endswith(route):
+        return _Fit(scenario, 1, exactness, route)
+    return _Fit(scenario, 0, exactness, route) if path != "/" and route.endswith(path) else None
 
 
+@lru_cache(maxsize=_MOST_FOUND)
 def _pattern(path: str) -> re.Pattern[str]:
     """The pattern of a route with placeholders. What stands before the route is `before`; it is
     empty where the route does not begin with a name."""

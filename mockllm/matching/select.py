@@ -27,7 +27,13 @@ from mockllm.matching.candidates import (
     start_after,
     turns_of_same_request,
 )
-from mockllm.matching.conditions import judged_match, judged_user_text, last_user_text, text_holds
+from mockllm.matching.conditions import (
+    first_problem,
+    judged_match,
+    judged_user_text,
+    last_user_text,
+    text_holds,
+)
 from mockllm.matching.history import ModelTurn, read_history
 from mockllm.matching.index import SCENARIO_HEADER, ScenarioIndex, named_scenario
 from mockllm.matching.positions import turn_index
@@ -316,9 +322,8 @@ def _near_misses(
         if not scenario.plays_over(request.api):
             problem = f"apis: it does not play over {request.api!r}"
         else:
-            problem = next(
-                (condition.problems[0] for condition in judged if condition.problems),
-                "its tool calls are not those in the history of this request",
+            problem = first_problem(judged) or (
+                "its tool calls are not those in the history of this request"
             )
         failed = sum(not condition.met for condition in judged) / max(1, len(judged))
         expected = letter_pairs(match.user.value) if match.user is not None else set()
