@@ -84,7 +84,7 @@ class _Examination:
         judged = [result for result in self.results if id(result.case) not in excused]
         judged += self._unlisted_plain_forms(judged)
         failed = [
-            (one.case, self._explained(one), self._known(one.case))
+            (one.case, self._explained(one), self._plain_differences(one.case))
             for one in judged
             if one.judgement.differences
         ]
@@ -125,7 +125,7 @@ class _Examination:
             return found
         return tuple(_joined_wrongly(one) if _is_lost_call(one) else one for one in found)
 
-    def _known(self, case: Case) -> tuple[Difference, ...]:
+    def _plain_differences(self, case: Case) -> tuple[Difference, ...]:
         return () if case.plain is None else self._form(case.plain).differences
 
     def _payload_form(self, case: Case) -> tuple[Difference, ...] | None:
@@ -247,9 +247,7 @@ def _shared_state(
     for before in (*with_calls[-1:], passed[-1]):
         found = run(factory, before, policy, level)
         if found:
-            first = found[0].description
-            description = f"{before.name} was right, and is wrong after other streams: {first}"
-            return Failure("stage-empties", before, (description,))
+            return _changed(before, found[0])
     return None
 
 
@@ -290,32 +288,11 @@ def examine_client(
         ProbeError: the client cannot be run.
         UsageError: a name in `Policy.allow` is neither a quirk nor a case.
     """
-    policy = policy or Policy()
-    check_allowed(policy.allow)
 
     def reply(case: Case) -> tuple[Outcome, frozenset[str]]:
         return _outcome(partial(client, at(case), case), "run()"), frozenset()
 
-    examination = _Examination(_judge(reply, policy, usage_requested), policy)
-    for case in cases:
-        examination.add(case)
-    return examination.report()
-
-
-def _judge(
-    reply: Reply, policy: Policy, usage_requested: Callable[[Case], bool] | None
-) -> Callable[[Case], Judgement]:
-    """Judges the outcome of a case that is made elsewhere."""
-
-    def judge_case(case: Case) -> Judgement:
-        outcome, absent = reply(case)
-        requested = policy.usage_requested
-        if requested is None and usage_requested is not None and case.expected.usage is not None:
-            requested = usage_requested(case)
-        own = replace(policy, ignore=policy.ignore | absent, usage_requested=requested)
-        return judge(case, outcome, own)
-
-    return judge_case
+    return examine_outcomes(reply, cases, policy, usage_requested=usage_requested)
 
 
 def examine_outcomes(
@@ -341,8 +318,15 @@ def examine_outcomes(
     policy = policy or Policy()
     check_allowed(policy.allow)
 
-    judge_case = _judge(reply, policy, usage_requested)
-    examination = _Examination(judge_case, policy)
+    def judged(case: Case) -> Judgement:
+        outcome, absent = reply(case)
+        requested = policy.usage_requested
+        if requested is None and usage_requested is not None and case.expected.usage is not None:
+            requested = usage_requested(case)
+        own = replace(policy, ignore=policy.ignore | absent, usage_requested=requested)
+        return judge(case, outcome, own)
+
+    examination = _Examination(judged, policy)
     skipped: list[str] = []
     right: list[Case] = []
     for case in cases:
@@ -354,19 +338,16 @@ def examine_outcomes(
             right.append(case)
         if progress is not None:
             progress(examination.results[-1])
-    shared = _changed_since(judge_case, right[:1])
-    return examination.report(skipped) if shared is None else _stopped(examination, shared, skipped)
+    # Once more, after all others: a client whose streams share state may fail now.
+    again = judged(right[0]).differences if right and len(examination.results) > 1 else ()
+    if not again:
+        return examination.report(skipped)
+    return _stopped(examination, _changed(right[0], again[0]), skipped)
 
 
-def _changed_since(judge_case: Callable[[Case], Judgement], first: list[Case]) -> Failure | None:
-    """The failure of a client that got a case right once, and does not after all others."""
-    for case in first:
-        found = judge_case(case).differences
-        if found:
-            description = found[0].description
-            text = f"{case.name} was right, and is wrong after other streams: {description}"
-            return Failure("stage-empties", case, (text,))
-    return None
+def _changed(case: Case, difference: Difference) -> Failure:
+    text = f"{case.name} was right, and is wrong after other streams: {difference.description}"
+    return Failure("stage-empties", case, (text,))
 
 
 def _outcome(returned: Callable[[], object], method: str) -> Outcome:
