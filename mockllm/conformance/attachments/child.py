@@ -12,7 +12,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import IO
 
-_END_LIMIT = 2.0
+END_LIMIT = 2.0
 """Seconds that a program has to end by itself at the end of its standard input."""
 
 
@@ -41,7 +41,7 @@ def end_process(process: subprocess.Popen[bytes], *, at_once: bool = False) -> i
         at_once: do not wait for it to end by itself at the end of its standard input.
     """
     try:
-        return process.wait(0 if at_once else _END_LIMIT)
+        return process.wait(0 if at_once else END_LIMIT)
     except subprocess.TimeoutExpired:
         _kill(process)
         return process.wait()

@@ -6,16 +6,16 @@ import subprocess
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field
-from itertools import count
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from itertools import count, islice
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from typing import Any
 
 from mockllm.checking.cases.compile import plain_cases
 from mockllm.checking.outcome import FIELDS
-from mockllm.conformance.attachments.child import end_process, spawn
+from mockllm.conformance.attachments.child import END_LIMIT, PipeWriter, spawn
 from mockllm.conformance.attachments.http_sessions import stream_session
 from mockllm.conformance.attachments.messages import (
     case_json,
@@ -46,22 +46,22 @@ class RunnerProblem:
     """A rule of the protocol that a runner breaks.
 
     Args:
-        sent: the message that it happened after; "" if none.
-        received: what the runner wrote; "" if nothing.
+        sent: the message that it happened after; empty if none.
+        received: what the runner wrote; empty if nothing.
     """
 
     problem: str
     advice: str
-    sent: str = ""
-    received: str = ""
+    sent: bytes = b""
+    received: bytes = b""
 
     def __str__(self) -> str:
-        lines = [self.problem]
-        if self.sent:
-            lines.append(f"  sent:     {shorten(self.sent, _WIDEST)}")
-        lines.append(f"  received: {shorten(self.received, _WIDEST) or 'nothing'}")
-        lines.append(f"  {self.advice}")
-        return "\n".join(lines)
+        sent, received = (
+            shorten(data.decode(errors="replace").rstrip("\n"), _WIDEST)
+            for data in (self.sent, self.received)
+        )
+        lines = [self.problem, *([f"  sent:     {sent}"] if sent else [])]
+        return "\n".join([*lines, f"  received: {received or 'nothing'}", f"  {self.advice}"])
 
 
 def self_test(
@@ -70,37 +70,28 @@ def self_test(
     level: str = "bytes",
     *,
     limit: float = 5.0,
-    start_limit: float = START_LIMIT,
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
 ) -> list[RunnerProblem]:
-    """The problems of a runner; empty if it speaks the protocol.
+    """The problems of a runner, each once; empty if it speaks the protocol.
 
     Args:
-        limit: seconds for each answer, and for the end.
+        limit: seconds for all answers.
     """
     with ExitStack() as stack:
         messages = _messages(api, level, limit, stack)
         try:
             process = spawn(command, cwd=cwd, env=env)
         except OSError as error:
-            return [
-                RunnerProblem(
-                    f"the program cannot be started: {error.strerror or error}",
-                    "The command after `--` must be a program that can be found.",
-                )
-            ]
-        conversation = _Conversation(process, limit, start_limit)
+            problem = f"the program cannot be started: {error.strerror or error}"
+            advice = "The command after `--` must be a program that can be found."
+            return [RunnerProblem(problem, advice)]
+        runner = _Runner(process)
         try:
-            if conversation.hello(encode(question(api, level))) and conversation.cases(messages):
-                conversation.end()
+            found = islice(_problems(runner, question(api, level), messages, limit), _MOST)
+            return list({one.problem: one for one in reversed([*found])}.values())[::-1]
         finally:
-            conversation.close_input()
-            end_process(process, at_once=True)
-        # Each once, as it came first.
-        return list(
-            {problem.problem: problem for problem in reversed(conversation.problems)}.values()
-        )[::-1]
+            runner.end(at_once=True)
 
 
 def _messages(api: str, level: str, limit: float, stack: ExitStack) -> list[dict[str, Any]]:
@@ -118,164 +109,135 @@ def _messages(api: str, level: str, limit: float, stack: ExitStack) -> list[dict
     ]
 
 
-@dataclass(slots=True)
-class _Conversation:
-    """What is said to a runner, and what it answers."""
+class _Runner:
+    """A runner, line by line."""
 
-    process: subprocess.Popen[bytes]
-    limit: float
-    start_limit: float
-    problems: list[RunnerProblem] = field(default_factory=list)
-    _lines: SimpleQueue[bytes | None] = field(default_factory=SimpleQueue)
-    _strangers: int = 0
-
-    def __post_init__(self) -> None:
+    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+        assert process.stdin is not None
+        self._process, self._writer = process, PipeWriter(process.stdin)
+        self._lines: SimpleQueue[bytes] = SimpleQueue()
+        self.write = self._writer.write
         threading.Thread(target=self._read, daemon=True).start()
 
-    def hello(self, sent: bytes) -> bool:
-        """Whether the runner answers the first message with a hello."""
-        self._write(sent)
-        line = self._line(self.start_limit)
-        if isinstance(line, str):
-            self._problem(
-                f"there is no hello: {line}",
-                "Read a line, and answer it with a line that has mockllm and client; flush "
-                "standard output after each line.",
-                sent,
-            )
-            return False
-        try:
-            read_hello(parse(line))
-        except InvalidMessageError as error:
-            self._problem(f"the hello is not valid: {error}", _ADVICE, sent, line)
-            return False
-        return True
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        with self._process.stdout as stdout:
+            for line in stdout:
+                self._lines.put(line)
+        self._lines.put(b"")
 
-    def cases(self, messages: Sequence[dict[str, Any]]) -> bool:
-        """Whether the runner answers some cases, which are in flight at once."""
-        waiting = {message["id"]: encode(message) for message in messages}
-        answered: set[int] = set()
-        self._write(b"".join(waiting.values()))
-        until = time.monotonic() + self.limit
-        # An answer with an id that was not sent is one of those that are missing.
-        while len(waiting) > self._strangers:
-            if len(self.problems) >= _MOST:
-                return False
-            line = self._line(until - time.monotonic())
-            first = next(iter(waiting.values()))
-            if isinstance(line, str):
-                names = ", ".join(map(str, waiting))
-                self._problem(
-                    f"there is no answer to the cases with the ids {names}: {line}",
-                    "Answer each case with a line that has its id, and flush standard output.",
-                    first,
-                )
-                return False
-            self._check(line, waiting, answered)
-        return not waiting
+    def line(self, seconds: float) -> bytes:
+        """The next line.
 
-    def _check(self, line: bytes, waiting: dict[int, bytes], answered: set[int]) -> None:
-        """Checks one answer, and takes its case from those that wait."""
-        try:
-            value = parse(line)
-        except InvalidMessageError as error:
-            self._problem(
-                str(error),
-                "Standard output is for answers alone; print everything else on standard error.",
-                received=line,
-            )
-            return
-        id = sent_id(value)
-        if id not in waiting:
-            problem = "is answered twice" if id in answered else "was not sent"
-            self._strangers += id not in answered
-            self._problem(
-                f"the id {value.get('id')!r:.80} {problem}",
-                "Repeat the id of the case unchanged, as a number, once.",
-                received=line,
-            )
-            return
-        sent = waiting.pop(id)
-        answered.add(id)
-        try:
-            answer = read_answer(value)
-        except InvalidMessageError as error:
-            self._problem(f"an answer is not valid: {error}", _ADVICE, sent, line)
-            return
-        if not answer.outcome.errors and answer.absent == frozenset(FIELDS):
-            self._problem(
-                "an answer has no field of an outcome, so that nothing can be judged",
-                "Give text, tool_calls, finish and whatever else the client has.",
-                sent,
-                line,
-            )
-
-    def close_input(self) -> None:
-        """Ends the standard input of the runner; does nothing the second time."""
-        assert self.process.stdin is not None
-        try:
-            self.process.stdin.close()
-        except BrokenPipeError:  # it has ended already
-            return
-
-    def end(self) -> None:
-        """Checks that the runner ends at the end of its input, and says nothing more."""
-        self.close_input()
-        until = time.monotonic() + self.limit
-        while isinstance(line := self._line(until - time.monotonic()), bytes):
-            if len(self.problems) >= _MOST:
-                return
-            self._problem(
-                "a line comes after the last answer",
-                "Answer each case once; print everything else on standard error.",
-                received=line,
-            )
-        try:
-            status = self.process.wait(max(until - time.monotonic(), 0.1))
-        except subprocess.TimeoutExpired:
-            self._problem(
-                f"the runner goes on {self.limit:g} s after the end of its standard input",
-                "End where standard input ends.",
-            )
-            return
-        if status:
-            self._problem(
-                f"the runner ends with exit code {status}",
-                "End with exit code 0 at the end of standard input.",
-            )
-
-    def _problem(self, problem: str, advice: str, sent: bytes = b"", received: bytes = b"") -> None:
-        texts = (data.decode(errors="replace").rstrip("\n") for data in (sent, received))
-        self.problems.append(RunnerProblem(problem, advice, *texts))
-
-    def _write(self, data: bytes) -> None:
-        assert self.process.stdin is not None
-        try:
-            self.process.stdin.write(data)
-            self.process.stdin.flush()
-        except BrokenPipeError:  # it has ended, which is reported where its line is missing
-            return
-
-    def _line(self, seconds: float) -> bytes | str:
-        """The next line; a text with the reason if there is none."""
+        Raises:
+            EOFError: there is none; the text says why.
+        """
         try:
             line = self._lines.get(timeout=max(seconds, 0))
         except Empty:
-            return f"nothing came within {self.limit:g} s"
-        if line is None:
-            self._lines.put(None)
-            return f"the program has ended with exit code {self.process.wait()}"
+            raise EOFError("nothing came in time") from None
+        if not line:
+            self._lines.put(line)
+            raise EOFError(f"the program has ended with exit code {self._process.wait()}")
         return line
 
-    def _read(self) -> None:
-        for line in self._output():
-            self._lines.put(line)
-        self._lines.put(None)
+    def end(self, *, at_once: bool = False) -> int:
+        """Ends the input of the runner, and the runner if it goes on; its exit code."""
+        return self._writer.end_of(self._process, at_once=at_once)
 
-    def _output(self) -> Iterator[bytes]:
-        assert self.process.stdout is not None
-        with self.process.stdout as stdout:
-            yield from stdout
+
+def _problems(
+    runner: _Runner, first: Mapping[str, Any], messages: Sequence[dict[str, Any]], limit: float
+) -> Iterator[RunnerProblem]:
+    hello = encode(first)
+    runner.write(hello)
+    try:
+        line = runner.line(START_LIMIT)
+        read_hello(parse(line))
+    except EOFError as error:
+        advice = (
+            "Read a line, and answer it with a line that has mockllm and client; flush standard "
+            "output after each line."
+        )
+        yield RunnerProblem(f"there is no hello: {error}", advice, hello)
+    except InvalidMessageError as error:
+        yield RunnerProblem(f"the hello is not valid: {error}", _ADVICE, hello, line)
+    else:
+        waiting = {message["id"]: encode(message) for message in messages}
+        yield from _problems_of_answers(runner, waiting, limit)
+        if not waiting:
+            yield from _problems_at_end(runner)
+
+
+def _problems_of_answers(
+    runner: _Runner, waiting: dict[int, bytes], limit: float
+) -> Iterator[RunnerProblem]:
+    """The problems of the answers to cases that are in flight at once; takes out those that came.
+
+    Args:
+        waiting: the cases by their ids.
+    """
+    runner.write(b"".join(waiting.values()))
+    answered: set[int] = set()
+    unknown = 0  # an answer with an id that was not sent is one of those that are missing
+    until = time.monotonic() + limit
+    while len(waiting) > unknown:
+        try:
+            line = runner.line(until - time.monotonic())
+            value = parse(line)
+        except EOFError as error:
+            names, advice = ", ".join(map(str, waiting)), "Answer each case with a line that has "
+            problem = f"there is no answer to the cases with the ids {names}: {error}"
+            advice += "its id, and flush standard output."
+            yield RunnerProblem(problem, advice, next(iter(waiting.values())))
+            return
+        except InvalidMessageError as error:
+            advice = (
+                "Standard output is for answers alone; print everything else on standard error."
+            )
+            yield RunnerProblem(str(error), advice, received=line)
+            continue
+        id = sent_id(value)
+        if id in waiting:
+            yield from _problems_of_answer(value, waiting.pop(id), line)
+            answered.add(id)
+            continue
+        problem = "is answered twice" if id in answered else "was not sent"
+        unknown += id not in answered
+        advice = "Repeat the id of the case unchanged, as a number, once."
+        yield RunnerProblem(f"the id {value.get('id')!r:.80} {problem}", advice, received=line)
+
+
+def _problems_of_answer(
+    value: Mapping[str, Any], sent: bytes, line: bytes
+) -> Iterator[RunnerProblem]:
+    try:
+        answer = read_answer(value)
+    except InvalidMessageError as error:
+        yield RunnerProblem(f"an answer is not valid: {error}", _ADVICE, sent, line)
+        return
+    if not answer.outcome.errors and answer.absent == frozenset(FIELDS):
+        problem = "an answer has no field of an outcome, so that nothing can be judged"
+        advice = "Give text, tool_calls, finish and whatever else the client has."
+        yield RunnerProblem(problem, advice, sent, line)
+
+
+def _problems_at_end(runner: _Runner) -> Iterator[RunnerProblem]:
+    """Whether the runner ends at the end of its input, and says nothing more."""
+    began = time.monotonic()
+    status = runner.end()
+    ended = time.monotonic() - began < END_LIMIT
+    with suppress(EOFError):
+        while True:
+            line = runner.line(END_LIMIT)
+            advice = "Answer each case once; print everything else on standard error."
+            yield RunnerProblem("a line comes after the last answer", advice, received=line)
+    if not ended:
+        problem = f"the runner goes on {END_LIMIT:g} s after the end of its standard input"
+        yield RunnerProblem(problem, "End where standard input ends.")
+    elif status:
+        problem = f"the runner ends with exit code {status}"
+        yield RunnerProblem(problem, "End with exit code 0 at the end of standard input.")
 
 
 _ADVICE = "docs/runner-protocol.md and runner.schema.json describe every field."
