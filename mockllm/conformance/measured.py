@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from mockllm.checking.cases.case import Case
-from mockllm.checking.judging.compare import Difference, Judgement, judge
+from mockllm.checking.judging.compare import Difference, Judgement
 from mockllm.checking.judging.report import Failure, Report, Result
 from mockllm.checking.policy import Policy
 from mockllm.checking.rules import RULE_COSTS, Cost
@@ -105,7 +105,7 @@ def measured(
         cases: all that were to be run; needed for those that were not.
     """
     judging = _Judging(report, runner, measurement)
-    rows = [*map(judging.case, judging.results)]
+    rows = [*map(judging.case, (*report.results, *report.plain_forms))]
     rows += _not_run(cases, set(report.skipped), runner.answers)
     return measurement.results(
         runner.hello, rows, stopped=report.stopped or measurement.stopped, quirks=_quirks(rows)
@@ -120,20 +120,7 @@ class _Judging:
         self._failures: dict[str, list[Failure]] = defaultdict(list)
         for failure in report.failures:
             self._failures[name_of(failure.case)].append(failure)
-        self._excused = {name_of(excuse.case): excuse.reason for excuse in report.excused}
         self._frames = AdapterFrames(runner.hello.client.adapter, measurement.setting.command)
-
-    @property
-    def results(self) -> Iterable[Result]:
-        """The results of the report, and those of plain forms that fail and are no cases."""
-        yield from self._report.results
-        known = {name_of(result.case) for result in self._report.results}
-        for name, failures in self._failures.items():
-            if name not in known:
-                case = failures[0].case
-                outcome = self._runner.answers[case.name].outcome
-                policy = replace(self._measurement.policy, ignore=self._absent(case))
-                yield Result(case, judge(case, outcome, policy))
 
     def _absent(self, case: Case) -> frozenset[str]:
         """The fields of the outcome of a case that are not judged."""
@@ -170,12 +157,11 @@ class _Judging:
             stream=stream_of(case, self._measurement.level),
             reproduce=self._reproduce(name),
         )
-        return self._attributed(row, case, answer, judgement)
+        return self._attributed(row, result, answer)
 
-    def _attributed(
-        self, row: CaseResult, case: Case, answer: Answer, judgement: Judgement
-    ) -> CaseResult:
+    def _attributed(self, row: CaseResult, result: Result, answer: Answer) -> CaseResult:
         """The line with what the mistake costs, or why it costs nothing."""
+        case, judgement = result.case, result.judgement
         if answer.invalid:
             return replace(row, verdict="adapter", reason=answer.invalid)
         if self._report.stopped:
@@ -185,8 +171,8 @@ class _Judging:
         frame = self._frames.of(answer, judgement)
         if frame:
             return replace(row, verdict="adapter", reason=_IN_ADAPTER.format(frame))
-        if row.case in self._excused:
-            return replace(row, reason=f"allowed by the policy: {self._excused[row.case]}")
+        if result.excuse:
+            return replace(row, reason=f"allowed by the policy: {result.reason}")
         failures = self._failures.get(row.case, [])
         counted = _counted(judgement.differences, failures)
         cost = cost_of(case, answer.outcome, judgement, counted or judgement.differences)

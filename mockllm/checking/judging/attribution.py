@@ -16,12 +16,14 @@ Each difference is attributed by itself: a case with two of them may have two in
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from mockllm.checking.cases.case import Case
 from mockllm.checking.cases.variation import PLAIN
+from mockllm.checking.judging.compare import Judgement
 from mockllm.checking.judging.difference import Difference
+from mockllm.checking.judging.report import Failure, Result
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,33 +36,8 @@ class Forms:
         unvaried: the differences of the case without its variation.
     """
 
-    payloads: Callable[[Case], Sequence[Difference] | None] = lambda _: None
-    unvaried: Callable[[Case], Sequence[Difference]] = lambda _: ()
-
-
-@dataclass(frozen=True, slots=True)
-class Attribution:
-    """Differences of a failed case that break one invariant.
-
-    Args:
-        differences: the one that decided comes first.
-        secondary: whether other cases decided: alone, this one would point elsewhere.
-    """
-
-    case: Case
-    invariant: str
-    differences: Sequence[Difference]
-    secondary: bool = False
-
-    @property
-    def by_exception(self) -> bool:
-        """Whether an exception or error of the client is one of the differences."""
-        return any(difference.field in EXCEPTIONS for difference in self.differences)
-
-    @property
-    def descriptions(self) -> tuple[str, ...]:
-        """What differs, for reports."""
-        return tuple(dict.fromkeys(difference.description for difference in self.differences))
+    payloads: Callable[[Case], Sequence[Difference] | None]
+    unvaried: Callable[[Case], Sequence[Difference]]
 
 
 _OTHER_THAN_CALLS = frozenset(
@@ -87,15 +64,21 @@ client lose the finish."""
 
 
 def attribute(
-    judged: Iterable[tuple[Case, Sequence[Difference], Sequence[Difference]]],
-    forms: Forms | None = None,
-) -> list[Attribution]:
-    """The attributions of all failed cases."""
-    forms = forms or Forms()
+    judged: Iterable[tuple[Result, Sequence[Difference], Sequence[Difference]]],
+    forms: Forms,
+) -> list[Failure]:
+    """The failures of all cases that failed, each with its invariant.
+
+    Args:
+        judged: each with its differences, and those of its plain form.
+    """
     plain: list[AttributedDifference] = []
     quirks: list[AttributedDifference] = []
     variations: list[AttributedDifference] = []
-    for case, differences, known in judged:
+    judgements: dict[int, Judgement] = {}
+    for result, differences, known in judged:
+        case = result.case
+        judgements[id(case)] = result.judgement
         if case.plain is None:
             plain += [_of_plain(case, difference) for difference in differences]
             continue
@@ -112,19 +95,26 @@ def attribute(
     quirks = beside_exceptions([as_known_exception(quirk, names) for quirk in quirks])
     names |= {quirk.invariant for quirk in quirks}
     variations = beside_exceptions([as_known(variation, names) for variation in variations])
-    return list(_grouped([*plain, *variations, *quirks]))
+    return list(_grouped([*plain, *variations, *quirks], judgements))
 
 
-def _grouped(items: Iterable[AttributedDifference]) -> Iterator[Attribution]:
-    """One attribution for each case and invariant."""
+def _grouped(
+    items: Iterable[AttributedDifference], judgements: Mapping[int, Judgement]
+) -> Iterator[Failure]:
+    """One failure for each case and invariant; the difference that decided comes first."""
     groups: dict[tuple[int, str], list[AttributedDifference]] = {}
     for one in items:
         groups.setdefault((id(one.case), one.invariant), []).append(one)
-    for group in groups.values():
-        first = group[0]
-        differences = [one.difference for one in group]
-        secondary = all(one.secondary for one in group)
-        yield Attribution(first.case, first.invariant, differences, secondary)
+    for (key, invariant), group in groups.items():
+        raised = any(one.difference.field in EXCEPTIONS for one in group)
+        yield Failure(
+            invariant,
+            group[0].case,
+            tuple(dict.fromkeys(one.difference.description for one in group)),
+            secondary=all(one.secondary for one in group),
+            exception=judgements[key].exception if raised else "",
+            at=judgements[key].at if raised else None,
+        )
 
 
 def _new(differences: Sequence[Difference], known: Sequence[Difference]) -> list[Difference]:

@@ -13,10 +13,9 @@ from mockllm.checking.cases.case import Case
 from mockllm.checking.cases.compile import case as compile_case
 from mockllm.checking.cases.compile import simple_form
 from mockllm.checking.cases.variation import PLAIN, Variation
-from mockllm.checking.judging.attribution import Attribution, Forms, attribute
+from mockllm.checking.judging.attribution import Forms, attribute
 from mockllm.checking.judging.compare import Difference, Judgement, judge
 from mockllm.checking.judging.report import (
-    Excused,
     Failure,
     Report,
     Result,
@@ -57,16 +56,12 @@ class _Examination:
     policy: Policy
     forms: dict[str, Judgement] = field(default_factory=dict)
     results: list[Result] = field(default_factory=list)
-    excused: list[Excused] = field(default_factory=list)
 
     def add(self, case: Case) -> bool:
         """Judges a case; returns whether it failed."""
         judgement = self._form(case) if case.plain is None else self.judge(case)
-        self.results.append(Result(case, judgement))
-        name = allowed_name(case, self.policy.allow)
-        if name is not None:
-            reason = self.policy.allow[name]
-            self.excused.append(Excused(case, name, reason, judgement.verdict))
+        name = allowed_name(case, self.policy.allow) or ""
+        self.results.append(Result(case, judgement, name, self.policy.allow.get(name, "")))
         return bool(judgement.differences)
 
     def _form(self, case: Case) -> Judgement:
@@ -80,22 +75,20 @@ class _Examination:
         check_allowed(self.policy.allow, (result.case.name for result in self.results))
         counts = {name for result in self.results for name in result.judgement.counts}
         self.results = [_with_lost_counts(result, counts) for result in self.results]
-        excused = {id(one.case) for one in self.excused}
-        judged = [result for result in self.results if id(result.case) not in excused]
-        judged += self._unlisted_plain_forms(judged)
+        judged = [result for result in self.results if not result.excuse]
+        forms = self._unlisted_plain_forms(judged)
         failed = [
-            (one.case, self._explained(one), self._plain_differences(one.case))
-            for one in judged
+            (one, self._explained(one), self._plain_differences(one.case))
+            for one in (*judged, *forms)
             if one.judgement.differences
         ]
-        judgements = {id(one.case): one.judgement for one in judged}
-        failures = tuple(
-            _failure(one, judgements[id(one.case)])
-            for one in attribute(failed, Forms(self._payload_form, self._unvaried_form))
-        )
-        return Report(
-            len(self.results), tuple(skipped), failures, tuple(self.results), tuple(self.excused)
-        )
+        failures = attribute(failed, Forms(self._payload_form, self._unvaried_form))
+        return Report(tuple(self.results), tuple(failures), tuple(skipped), tuple(forms))
+
+    def stopped(self, shared: Failure, skipped: Iterable[str]) -> Report:
+        """The report where one stream affects the next: no other result means anything."""
+        reason = "streams share state (stage-empties), so that no other case can be judged"
+        return Report(tuple(self.results), (shared,), tuple(skipped), stopped=reason)
 
     def _unlisted_plain_forms(self, judged: Iterable[Result]) -> list[Result]:
         """The plain forms that fail and are no cases themselves: those of scenarios with `wire`."""
@@ -106,7 +99,9 @@ class _Examination:
             if one.judgement.differences and one.case.plain is not None
         }
         return [
-            Result(form, self._form(form)) for name, form in forms.items() if name not in listed
+            Result(form, self._form(form))
+            for name, form in forms.items()
+            if name not in listed and self._form(form).differences
         ]
 
     def _explained(self, result: Result) -> tuple[Difference, ...]:
@@ -167,18 +162,6 @@ def _joined_wrongly(difference: Difference) -> Difference:
     return replace(difference, invariant="arguments-concatenate", alternatives=("surface-once",))
 
 
-def _failure(attribution: Attribution, judgement: Judgement) -> Failure:
-    exception, at = (judgement.exception, judgement.at) if attribution.by_exception else ("", None)
-    return Failure(
-        attribution.invariant,
-        attribution.case,
-        attribution.descriptions,
-        secondary=attribution.secondary,
-        exception=exception,
-        at=at,
-    )
-
-
 def examine(
     factory: Factory,
     cases: Iterable[Case],
@@ -209,22 +192,10 @@ def examine(
             continue
         shared = _shared_state(factory, passed, case, policy, level, failed=failed)
         if shared is not None:
-            return _stopped(examination, shared, skipped)
+            return examination.stopped(shared, skipped)
         if not failed:
             passed.append(case)
     return examination.report(skipped)
-
-
-def _stopped(examination: _Examination, shared: Failure, skipped: Iterable[str]) -> Report:
-    """The report where one stream affects the next: no other result means anything."""
-    return Report(
-        len(examination.results),
-        tuple(skipped),
-        (shared,),
-        tuple(examination.results),
-        tuple(examination.excused),
-        stopped="streams share state (stage-empties), so that no other case can be judged",
-    )
 
 
 def _shared_state(
@@ -266,7 +237,7 @@ def examine_bodies(
         if judgement.differences:
             descriptions = tuple(difference.description for difference in judgement.differences)
             failures.append(Failure("stream-equals-body", case, descriptions))
-    return Report(len(results), (), tuple(failures), tuple(results))
+    return Report(tuple(results), tuple(failures))
 
 
 def examine_client(
@@ -342,7 +313,7 @@ def examine_outcomes(
     again = judged(right[0]).differences if right and len(examination.results) > 1 else ()
     if not again:
         return examination.report(skipped)
-    return _stopped(examination, _changed(right[0], again[0]), skipped)
+    return examination.stopped(_changed(right[0], again[0]), skipped)
 
 
 def _changed(case: Case, difference: Difference) -> Failure:

@@ -42,26 +42,18 @@ class Failure:
 
 
 @dataclass(frozen=True, slots=True)
-class Excused:
-    """A case that the policy allows the client to get wrong.
+class Result:
+    """One case and how its outcome was judged.
 
     Args:
-        name: the name in `Policy.allow`.
-        verdict: of the case; where it is `right`, the excuse is not needed.
+        excuse: the name in `Policy.allow` that allows the client to get it wrong; "" for none.
+        reason: of the excuse, which is not needed where the verdict is `right`.
     """
 
     case: Case
-    name: str
-    reason: str
-    verdict: Verdict
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """One case and how its outcome was judged."""
-
-    case: Case
     judgement: Judgement
+    excuse: str = ""
+    reason: str = ""
 
 
 _FIELDS = {
@@ -83,16 +75,25 @@ class Report:
         failures: for each case that failed, one for each invariant, unless the plain form of the
             case explains it.
         results: of every case that was run.
-        excused: the cases that the policy allows the client to get wrong.
+        plain_forms: of plain forms that fail and are no cases themselves.
         stopped: why the remaining cases were not judged; "" if all were.
     """
 
-    runs: int
-    skipped: tuple[str, ...] = ()
-    failures: tuple[Failure, ...] = ()
     results: tuple[Result, ...] = field(default=(), repr=False)
-    excused: tuple[Excused, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    skipped: tuple[str, ...] = ()
+    plain_forms: tuple[Result, ...] = field(default=(), repr=False)
     stopped: str = ""
+
+    @property
+    def runs(self) -> int:
+        """How many cases were run."""
+        return len(self.results)
+
+    @property
+    def excused(self) -> tuple[Result, ...]:
+        """The results of the cases that the policy allows the client to get wrong."""
+        return tuple(result for result in self.results if result.excuse)
 
     @property
     def good(self) -> bool:
@@ -125,11 +126,13 @@ class Report:
     @property
     def needless(self) -> tuple[str, ...]:
         """The names in `Policy.allow` whose cases are all right."""
-        names = dict.fromkeys(excuse.name for excuse in self.excused)
-        bad = {
-            excuse.name for excuse in self.excused if excuse.verdict not in ("right", "tolerated")
+        needed = {
+            result.excuse
+            for result in self.excused
+            if result.judgement.verdict not in ("right", "tolerated")
         }
-        return tuple(name for name in names if name not in bad)
+        names = dict.fromkeys(result.excuse for result in self.excused)
+        return tuple(name for name in names if name not in needed)
 
     def broken(self) -> dict[str, list[Failure]]:
         """The failures of each broken invariant, in the order of `INVARIANTS`.

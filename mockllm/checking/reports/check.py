@@ -148,9 +148,9 @@ def summary(report: Report) -> list[str]:
         lines.append(f"  not judged: {len(report.skipped)} cases that show in bytes only")
     if report.stopped:
         lines.append(f"  not judged: the other cases, since {report.stopped}")
-    reasons = {excuse.name: excuse.reason for excuse in report.excused}
+    reasons = {result.excuse: result.reason for result in report.excused}
     for name, reason in reasons.items():
-        count = sum(excuse.name == name for excuse in report.excused)
+        count = sum(result.excuse == name for result in report.excused)
         lines.append(f"  excused: {name} ({count} cases): {reason}")
     lines += [f"  the excuse for {name} is not needed: all are right" for name in report.needless]
     return lines

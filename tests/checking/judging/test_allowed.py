@@ -51,7 +51,8 @@ def test_a_quirk_is_excused_by_its_name() -> None:
     assert set(examine(KeepsTheLastName, CASES).broken()) == {"name-kept"}
     report = examine(KeepsTheLastName, CASES, _allow("chat-name-split"))
     assert report.good
-    assert [(one.name, one.verdict) for one in report.excused] == [("chat-name-split", "wrong")]
+    (excused,) = report.excused
+    assert (excused.excuse, excused.judgement.verdict) == ("chat-name-split", "wrong")
     assert "excused: chat-name-split (1 cases): a known limit" in report_text(report)
 
 
