@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from mockllm.checking.cases.case import Case, Cut
@@ -18,7 +18,6 @@ from mockllm.checking.judging.difference import (
     format_value,
     printable,
 )
-from mockllm.checking.judging.received import received
 from mockllm.checking.outcome import Call, Outcome
 from mockllm.protocols import PROTOCOLS
 
@@ -31,6 +30,7 @@ class CutAnswer:
     """What a client does with a prefix.
 
     Args:
+        outcome: with values of the declared types, where it is judged (`received`).
         handed_on: the calls that it handed on before the end, as complete.
         absent: the fields of the outcome that the client has no place for.
         unusable: why the answer cannot be judged at all; "" if it can.
@@ -40,11 +40,6 @@ class CutAnswer:
     handed_on: tuple[Call, ...] = ()
     absent: frozenset[str] = frozenset()
     unusable: str = ""
-
-    @property
-    def normalised(self) -> CutAnswer:
-        """The answer with fields of the declared types."""
-        return replace(self, outcome=received(self.outcome)[0])
 
 
 def applies(rule: str, cut: Cut) -> bool:
@@ -63,9 +58,8 @@ def judge_cut(rule: str, cut: Cut, answer: CutAnswer, whole: CutAnswer | None = 
     """
     if cut.content_complete or not applies(rule, cut):
         return ""
-    answer = answer.normalised
     if rule == "cut-reported":
-        found = _unreported(cut, answer, "" if whole is None else whole.normalised.outcome.text)
+        found = _unreported(cut, answer, "" if whole is None else whole.outcome.text)
     else:
         found = _handed_on(cut, answer)
     return printable("; ".join(found))
@@ -81,7 +75,6 @@ def why_not_judged(rule: str, whole: Case, answer: CutAnswer) -> str:
         return answer.unusable
     if rule == "cut-call-not-executed" and "tool_calls" in answer.absent:
         return NO_PLACE
-    answer = answer.normalised
     # Malformed arguments may be reported, left out or kept: that is a matter of the policy.
     malformed = is_malformed(whole)
     failed = next((error for error in answer.outcome.errors if error.crash or not malformed), None)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 
 from mockllm.checking.cases.case import Case, Cut, Ending, Place
 from mockllm.checking.cuts.judging import (
@@ -14,6 +15,8 @@ from mockllm.checking.cuts.judging import (
     why_not_judged,
 )
 from mockllm.checking.cuts.prefixes import PLACES, Level, cut_of, is_malformed
+from mockllm.checking.judging.received import received
+from mockllm.checking.outcome import Outcome
 from mockllm.checking.rules import CUT_RULES, promise
 from mockllm.core.text import counted, shorten
 from mockllm.scenario.model import Api
@@ -50,6 +53,25 @@ class CutRow:
         """The name of the row: `chat/cut-call@inside-event:cut-reported`."""
         return row_name(self.case, self.place, self.ending, self.rule)
 
+    def add(self, cut: Cut, answer: CutAnswer, whole: CutAnswer, reason: str) -> None:
+        """Counts a prefix.
+
+        Args:
+            whole: what the client does with the whole stream.
+            reason: why the prefix is not judged; "" if nothing but the answer says so.
+        """
+        reason = reason or answer.unusable
+        if not reason and self.rule == "cut-call-not-executed" and "tool_calls" in answer.absent:
+            reason = NO_PLACE
+        if reason:
+            self.not_judged[reason] = self.not_judged.get(reason, 0) + 1
+            return
+        self.judged += 1
+        wrong = judge_cut(self.rule, cut, answer, whole)
+        self.wrong += bool(wrong)
+        if wrong and (self.shortest is None or cut.size < self.shortest.cut.size):
+            self.shortest = Fooled(cut, answer, wrong)
+
 
 def row_name(case: Case, place: Place, ending: Ending, rule: str) -> str:
     """The name of a row; over HTTP, `+close` is behind the place of a connection that is closed."""
@@ -83,10 +105,9 @@ class CutReport:
     @property
     def not_judged(self) -> dict[str, int]:
         """Why prefixes were not judged, each reason with the number of judgements."""
-        found: dict[str, int] = {}
+        found: Counter[str] = Counter()
         for row in self.rows:
-            for reason, count in row.not_judged.items():
-                found[reason] = found.get(reason, 0) + count
+            found.update(row.not_judged)
         return found
 
     def of(self, rule: str) -> list[CutRow]:
@@ -104,7 +125,7 @@ class CutReport:
 
 def _length(fooled: Fooled) -> tuple[bool, bool, bool, int]:
     cut = fooled.cut
-    breaks = bool(fooled.answer.normalised.outcome.errors)
+    breaks = bool(fooled.answer.outcome.errors)
     return not cut.size, breaks, is_malformed(cut.whole), cut.size
 
 
@@ -114,66 +135,43 @@ def cut_report(api: Api, level: Level, answers: Iterable[tuple[Case, CutAnswer]]
     Args:
         answers: for each sample the whole stream first.
     """
-    judging = _Judging()
-    played = 0
-    for case, answer in answers:
+    rows: dict[str, CutRow] = {}
+    unread: dict[str, str] = {}
+    reasons: dict[str, str] = {}
+    whole, played = CutAnswer(Outcome()), 0
+    for case, given in answers:
         cut = cut_of(case)
+        answer = replace(given, outcome=received(given.outcome)[0])
         if cut.place == "whole":
-            judging.whole(cut.whole, answer)
-        else:
-            played += 1
-            judging.prefix(cut, answer)
-    return CutReport(api, level, tuple(judging.rows), played)
-
-
-class _Judging:
-    def __init__(self) -> None:
-        self._rows: dict[str, CutRow] = {}
-        self._reasons: dict[tuple[str, str], str] = {}
-        self._unread: dict[str, str] = {}
-        self._whole: dict[str, CutAnswer] = {}
-
-    @property
-    def rows(self) -> Sequence[CutRow]:
-        return list(self._rows.values())
-
-    def whole(self, case: Case, answer: CutAnswer) -> None:
-        """Takes what the client does with a whole stream."""
-        self._whole[case.name] = answer
+            whole = answer
+            reasons = {rule: _reason(rule, cut.whole, answer, unread) for rule in CUT_RULES}
+            continue
+        played += 1
         for rule in CUT_RULES:
-            reason = why_not_judged(rule, case, answer)
-            if is_malformed(case):
-                # What a client does with malformed arguments is its own choice; other samples show
-                # that it reads calls at all.
-                reason = reason or self._unread.get(rule, "")
-            elif case.expected.tool_calls or rule == "cut-reported":
-                # The reason of the first sample stays until one is read as it was sent.
-                self._unread[rule] = reason and self._unread.get(rule, reason)
-            self._reasons[case.name, rule] = reason
+            if applies(rule, cut):
+                new = CutRow(cut.whole, cut.place, rule, cut.ending)
+                rows.setdefault(new.name, new).add(cut, answer, whole, reasons[rule])
+    return CutReport(api, level, tuple(rows.values()), played)
 
-    def prefix(self, cut: Cut, answer: CutAnswer) -> None:
-        """Judges one prefix under each rule that applies."""
-        for rule in CUT_RULES:
-            if not applies(rule, cut):
-                continue
-            new = CutRow(cut.whole, cut.place, rule, cut.ending)
-            row = self._rows.setdefault(new.name, new)
-            reason = self._reasons[cut.whole.name, rule] or answer.unusable
-            if not reason and rule == "cut-call-not-executed" and "tool_calls" in answer.absent:
-                reason = NO_PLACE
-            if reason:
-                row.not_judged[reason] = row.not_judged.get(reason, 0) + 1
-                continue
-            row.judged += 1
-            wrong = judge_cut(rule, cut, answer, self._whole[cut.whole.name])
-            if wrong:
-                row.wrong += 1
-                if row.shortest is None or cut.size < row.shortest.cut.size:
-                    row.shortest = Fooled(cut, answer, wrong)
+
+def _reason(rule: str, case: Case, answer: CutAnswer, unread: dict[str, str]) -> str:
+    """Why the prefixes of a sample are not judged under a rule; "" if they are.
+
+    Args:
+        answer: to the whole stream.
+        unread: the reason of the first sample, until one is read as it was sent.
+    """
+    reason = why_not_judged(rule, case, answer)
+    if is_malformed(case):
+        # What a client does with malformed arguments is its own choice; other samples show that it
+        # reads calls at all.
+        return reason or unread.get(rule, "")
+    if case.expected.tool_calls or rule == "cut-reported":
+        unread[rule] = reason and unread.get(rule, reason)
+    return reason
 
 
 _WIDEST = 150
-_MOST_REASONS = 10
 
 
 def cut_text(report: CutReport, rules: Collection[str] | None = None) -> str:
@@ -191,14 +189,11 @@ def _lines(report: CutReport, rules: Collection[str] | None) -> Iterator[str]:
         if rules is None or rule in rules:
             yield ""
             yield from _rule(report, rule)
-    reasons = report.not_judged
-    if reasons:
+    if report.not_judged:
         yield ""
         yield "NOT JUDGED"
-    for reason, count in list(reasons.items())[:_MOST_REASONS]:
+    for reason, count in report.not_judged.items():
         yield f"  {count} prefixes: {shorten(reason, _WIDEST)}"
-    if len(reasons) > _MOST_REASONS:
-        yield f"  and {len(reasons) - _MOST_REASONS} more reasons, which the rows have"
 
 
 def _rule(report: CutReport, rule: str) -> Iterator[str]:
@@ -212,18 +207,10 @@ def _rule(report: CutReport, rule: str) -> Iterator[str]:
         return
     yield f"{rule}: wrong for {wrong} of {judged} prefixes"
     yield f"  {promise(rule)}"
-    for place, meaning in PLACES.items():
-        yield from _place([row for row in rows if row.place == place], f"{place} ({meaning})")
     shortest = report.shortest(rule)
     if shortest is not None:
         yield f"  the shortest prefix that fools the client, {shortest.cut.name}:"
         yield from (f"    {line}" for line in prefix_lines(shortest, report.level))
-
-
-def _place(rows: list[CutRow], title: str) -> Iterator[str]:
-    judged, wrong = sum(row.judged for row in rows), sum(row.wrong for row in rows)
-    if wrong:
-        yield f"    {wrong:>4} of {judged:<4} {title}"
 
 
 def prefix_lines(fooled: Fooled, level: str) -> Iterator[str]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from mockllm.checking import Call, Outcome
+from mockllm.checking.cuts import cut_report
 from mockllm.checking.cuts.judging import CutAnswer, judge_cut
 from mockllm.checking.cuts.prefixes import cut_of, kit_samples_of, prefix_at, prefixes
 from mockllm.checking.outcome import Trouble
@@ -86,8 +87,12 @@ def test_calls(outcome, wrong):
 def test_values_of_any_type():
     """A client may return anything; nothing raises."""
     strange = Outcome(text=7, tool_calls="call", errors=None, finish=[])
-    for rule in ("cut-reported", "cut-call-not-executed"):
-        judge_cut(rule, CUT, CutAnswer(strange))
+    whole = prefix_at(CASE, sum(map(len, CASE.chunks)))
+    prefix = prefixes(CASE, "payloads")[-1]
+    right = CutAnswer(CASE.expected)
+    report = cut_report("chat", "payloads", [(whole, right), (prefix, CutAnswer(strange))])
+    assert [row.wrong for row in report.rows] == [1, 0]
+    assert cut_report("chat", "payloads", [(whole, CutAnswer(strange))]).good
 
 
 @pytest.mark.parametrize("api", sorted(PROTOCOLS))
