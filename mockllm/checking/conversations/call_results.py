@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from mockllm.checking.conversations.round_trips import HistoryCall, RoundTrip, Step
 from mockllm.checking.conversations.session_history import (
@@ -23,7 +24,7 @@ def call_results(record: JudgedSession) -> Violations:
     """The mistakes in the calls and results of each request."""
     for step in record.history.steps:
         for result in step.leading_results:
-            yield Violation("request-valid", step.number, _without_call(result))
+            yield replace(_without_call(step, result), location=0)
         for trip in step.round_trips:
             yield from _result_mistakes(trip, record.history)
 
@@ -31,11 +32,7 @@ def call_results(record: JudgedSession) -> Violations:
 def _result_mistakes(trip: RoundTrip, history: SessionHistory) -> Violations:
     for call in trip.calls:
         if len(call.results) > 1:
-            message = (
-                f"{call} is answered {len(call.results)} times; a client sends one result for "
-                "each call"
-            )
-            yield violation("answer-each-once", trip, message)
+            yield violation("results-repeated", trip, call=call, count=len(call.results))
     answered = {call.id for call in trip.calls if call.id and call.results}
     # Of a call that is sent back twice, `_unknown_call` reports the second.
     unanswered = [
@@ -61,31 +58,19 @@ def _unmatched_result(
     unanswered call."""
     id = result.call_id
     if id and any(call.id == id for call in trip.streamed):
-        message = f"the result of call {id!r} is sent without the call; a client sends back both"
-        return violation("history-faithful", trip, message), False
+        return violation("result-without-its-call", trip, id=id), False
     if id and any(call.id == id for step in trip.step.lineage() for call in step.calls):
-        message = f"call {id!r} of an earlier turn is answered again; each call takes one result"
-        return violation("answer-each-once", trip, message), False
+        return violation("result-again", trip, id=id), False
     if id and history.streamed_before(trip.step, id):
-        message = (
-            f"there is a result for call {id!r}, which was made in another conversation; "
-            "a client keeps the calls and results of each conversation apart"
-        )
-        return violation("conversations-separate", trip, message), bool(unanswered)
+        return violation("result-of-other-conversation", trip, id=id), bool(unanswered)
     if unanswered:
-        message = (
-            f"there is a result for {display(id or result.name)}, which is no call here, and none "
-            f"for {unanswered[0]}; a client answers a call by the call's own id"
-        )
-        return violation("answer-each-once", trip, message), True
-    return violation("request-valid", trip, _without_call(result)), False
+        given = display(id or result.name)
+        return violation("result-of-no-call", trip, given=given, call=unanswered[0]), True
+    return _without_call(trip, result), False
 
 
-def _without_call(result: Message) -> str:
-    return (
-        f"the result for {display(result.call_id or result.name)} has no call before it; a client "
-        "that shortens its history leaves out a call together with its result"
-    )
+def _without_call(where: RoundTrip | Step, result: Message) -> Violation:
+    return violation("result-without-call", where, call=display(result.call_id or result.name))
 
 
 def _missing_result(
@@ -93,22 +78,13 @@ def _missing_result(
 ) -> Violation | None:
     """What a call without a result breaks; None where it may still be running."""
     if history.answered_before(trip, call) or trip.repeats_executed(call.id):
-        message = (
-            f"{call} waits for its result here, though an earlier request had it; a call is "
-            "either waiting or executed, and the result of one that is stays in the history"
-        )
-        return violation("pending-or-executed", trip, message)
+        return violation("result-gone", trip, call=call)
     if trip.unmatched or any(other.results for other in trip.calls):
-        message = (
-            f"{call} has no result, while others of its turn have theirs; a client sends the "
-            "results of all calls of a turn together"
-        )
-        return violation("tools-after-end", trip, message)
+        return violation("result-apart", trip, call=call)
     may_leave = trip.step.protocol.client.may_leave_calls
     if trip is trip.step.last and not trip.user_follows and may_leave:
         return None
-    message = f"{call} has no result; every call in the history is followed by its result"
-    return violation("request-valid", trip, message)
+    return violation("result-missing", trip, call=call)
 
 
 def expected_failures(

@@ -49,7 +49,7 @@ def _opaque_kept(record: JudgedSession) -> Violations:
             reject(step.request, answer.turn) for answer in judged if answer.turn is not None
         ]
         if problems and all(problems):
-            yield violation("opaque-kept", trip, problems[-1] or "")
+            yield Violation("opaque-kept", step.number, problems[-1] or "", trip.location)
 
 
 def _failure_reported(record: JudgedSession) -> Violations:
@@ -68,8 +68,7 @@ def _failure_reported(record: JudgedSession) -> Violations:
         judged = judged_expectations(expect, step.request, messages, calls)
         for problem in (problem for condition in judged for problem in condition.problems):
             reason = problem.removeprefix("request.results: ")
-            message = f"{reason}; a client answers a call that failed with the error of its tool"
-            yield violation("failure-reported", trip, message)
+            yield violation("failure-hidden", trip, reason=reason)
 
 
 def _multi_hop(record: JudgedSession) -> Violations:
@@ -88,12 +87,7 @@ def _multi_hop(record: JudgedSession) -> Violations:
         if position is None or position + 1 >= len(scenario.turns) or _may_ignore_calls(step):
             continue
         if id(step) not in continued and (step.request.api, name, position + 1) not in requested:
-            call = step.calls[0]
-            message = (
-                f"the answer calls tools again ({call.name!r}, id {call.id!r}), and no request "
-                "brings results for them; a client serves such a turn like the first"
-            )
-            yield Violation("multi-hop", step.number, message, step.location)
+            yield violation("hop-missing", step, call=step.calls[0])
 
 
 def _may_ignore_calls(step: Step) -> bool:
@@ -108,12 +102,7 @@ def _depth_bounded(record: JudgedSession) -> Violations:
             continue
         limit = max(record.depth, len(scenario.turns))
         if step.hops == limit:
-            message = (
-                f"this is request {limit + 1} in a row without a word of the user; a client "
-                f"stops by itself when a model goes on calling tools (at most {limit} requests "
-                "are allowed here)"
-            )
-            yield Violation("depth-bounded", step.number, message, step.location)
+            yield violation("too-deep", step, number=limit + 1, limit=limit)
 
 
 _RETRYABLE = (408, 409, 425, 429)
@@ -132,12 +121,7 @@ def _continuation_error(record: JudgedSession) -> Violations:
             # The text before an error in the stream may stay in the history.
             streamed = any(answer.turn is not None for answer in trip.answers)
             if not streamed or any(call.results for call in trip.calls):
-                message = (
-                    f"request {failed[-1].number} was answered with an error, yet the history "
-                    "goes on as if there had been an answer; a client shows the error and stops, "
-                    "or sends the same request again"
-                )
-                yield violation("continuation-error", trip, message)
+                yield violation("error-ignored", trip, number=failed[-1].number)
 
 
 def _is_failed_continuation(step: Step) -> bool:
@@ -160,12 +144,7 @@ def _altered_retry(step: Step) -> Violations:
     if len(first) == len(second) == 1 and _results_and_calls(failed.last) != _results_and_calls(
         step.last
     ):
-        message = (
-            f"request {failed.number}, which brought results, was answered with an error, and "
-            "the same calls are now sent with other results; a client that tries again sends "
-            "the same request and runs no tool twice"
-        )
-        yield Violation("continuation-error", step.number, message, step.location)
+        yield violation("retry-altered", step, number=failed.number)
 
 
 def _results_and_calls(trip: RoundTrip) -> tuple[object, ...]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
 from mockllm.checking.conversations.round_trips import Step
 from mockllm.checking.conversations.session_history import (
@@ -15,6 +16,7 @@ from mockllm.checking.conversations.session_history import (
     JudgedSession,
     Violation,
     Violations,
+    violation,
 )
 from mockllm.checking.resilience.retries import (
     asked_too_early,
@@ -144,9 +146,17 @@ def extra_requests(record: JudgedSession) -> Violations:
             continue
         first = given.get((scenario.name, position))
         if first is not None:
+            same = first.exchange.body == step.exchange.body
+            again = violation(
+                "answer-again",
+                step,
+                turn=position + 1,
+                scenario=scenario.name,
+                first=first.number,
+                body="the same body" if same else "another body",
+            )
             # Each extra request is a violation of its own, so its number is the location.
-            message = _message(scenario, position, first, step)
-            yield Violation("extra-request", step.number, message, location=step.number)
+            yield replace(again, location=step.number)
         elif _given(step, scenario, position):
             given[scenario.name, position] = step
 
@@ -183,13 +193,3 @@ def _allows_retry(name: str) -> bool:
     except UsageError:
         return True  # of a scenario that was read by another version
     return (variant.right or quirk.prose.right) != "same"
-
-
-def _message(scenario: Scenario, position: int, first: Step, step: Step) -> str:
-    same = "the same body" if first.exchange.body == step.exchange.body else "another body"
-    return (
-        f"turn {position + 1} of scenario {scenario.name!r} was the answer to request "
-        f"{first.number} already, and is requested again with {same}; a client requests each "
-        "answer once. If it may be requested again, add `repeat: true` to the turn or "
-        "`then: restart` to the scenario"
-    )

@@ -65,7 +65,7 @@ def _turn_differences(trip: RoundTrip, answer: Step, history: SessionHistory) ->
         if trip.repeats_executed(echo.id):
             # Without a result it is `_missing_result` that reports it.
             if any(call.id == echo.id and call.results for call in trip.calls):
-                yield _sent_again(trip, echo.id)
+                yield violation("call-and-result-twice", trip, id=echo.id)
             continue
         counterpart = next(
             (call for call in remaining if call.name == echo.name),
@@ -76,11 +76,7 @@ def _turn_differences(trip: RoundTrip, answer: Step, history: SessionHistory) ->
         yield _unknown_call(trip, echo, counterpart, history, twice=echo.id in known)
     for call in remaining:
         if call.offered and not call.malformed and not trip.stored:
-            message = (
-                f"call {call.id!r} of {call.name!r} was streamed and is not sent back; a client "
-                "sends back every call of a turn"
-            )
-            yield violation("history-faithful", trip, message)
+            yield violation("call-lost", trip, call=call)
 
 
 def _find_streamed(
@@ -111,32 +107,14 @@ def _unknown_call(
         twice: whether the streamed call with its id was sent back already.
     """
     if twice:
-        message = f"call {echo.id!r} is sent back twice; a client sends back each call once"
-    elif echo.id and history.streamed_before(trip.step, echo.id):
-        message = (
-            f"call {echo.id!r} is in the history, but was made in another conversation; a client "
-            "keeps the calls and results of each conversation apart"
-        )
-        return violation("conversations-separate", trip, message)
-    elif counterpart is not None and counterpart.name == echo.name:
-        message = (
-            f"the call of {echo.name!r} was streamed with id {counterpart.id!r} and is sent back "
-            f"with {display(echo.id)}; a client keeps the id of a call"
-        )
-    else:
-        message = (
-            f"call {display(echo.id)} of {display(echo.name)} is in the turn that is sent back, "
-            "but was not streamed; a client sends back the calls that the model made"
-        )
-    return violation("history-faithful", trip, message)
-
-
-def _sent_again(trip: RoundTrip, id: str) -> Violation:
-    message = (
-        f"call {id!r} and its result are in the history twice, though the model made the call "
-        "once; a client sends back each call and its result once"
-    )
-    return violation("answer-each-once", trip, message)
+        return violation("call-twice", trip, id=echo.id)
+    if echo.id and history.streamed_before(trip.step, echo.id):
+        return violation("call-of-other-conversation", trip, id=echo.id)
+    given = display(echo.id)
+    if counterpart is not None and counterpart.name == echo.name:
+        id = counterpart.id
+        return violation("call-id-changed", trip, name=echo.name, streamed=id, given=given)
+    return violation("call-invented", trip, given=given, tool=display(echo.name))
 
 
 def _calls_sent_again(trip: RoundTrip) -> Violations:
@@ -147,7 +125,7 @@ def _calls_sent_again(trip: RoundTrip) -> Violations:
     executed = {call.id for earlier in trip.earlier for call in earlier.calls if call.results}
     for call in trip.calls:
         if call.results and call.id in streamed & executed:
-            yield _sent_again(trip, call.id)
+            yield violation("call-and-result-twice", trip, id=call.id)
 
 
 def _dropped_text(trip: RoundTrip) -> Violations:
@@ -162,38 +140,24 @@ def _dropped_text(trip: RoundTrip) -> Violations:
         answer.turn.text for answer in trip.answers if answer.clear and answer.turn is not None
     ]
     if len(texts) == len(trip.answers) and all(text.strip() for text in texts):
-        message = (
-            f"the text {display(texts[-1])} was streamed with the calls of the turn, and only the "
-            "calls are sent back; a client sends back the whole turn"
-        )
-        yield violation("text-in-history", trip, message)
+        yield violation("text-dropped", trip, text=display(texts[-1]))
 
 
 def _altered_call(
     trip: RoundTrip, answer: Step, streamed: StreamedCall, echo: CallEcho
 ) -> Violations:
-    prefix = f"call {streamed.id!r} was streamed with"
+    id, given = streamed.id, display(echo.arguments)
     if streamed.name != echo.name:
-        message = (
-            f"{prefix} the name {streamed.name!r} and is sent back with {display(echo.name)}; "
-            "a client keeps the name of a call"
-        )
-        yield violation("history-faithful", trip, message)
+        name = streamed.name
+        yield violation("call-name-changed", trip, id=id, name=name, given=display(echo.name))
     if streamed.malformed or is_shortened(echo.arguments):
         return
     if not echo.arguments.strip() and _same_arguments(streamed.arguments, "{}"):
         if _must_send_object(trip.step, answer):
-            message = (
-                f"{prefix} no arguments and is sent back with {display(echo.arguments)}, which is "
-                "no JSON; a client sends back an empty object, '{}'"
-            )
-            yield violation("empty-arguments-object", trip, message)
+            yield violation("arguments-not-empty-object", trip, id=id, given=given)
     elif not _same_arguments(streamed.arguments, echo.arguments):
-        message = (
-            f"{prefix} the arguments {display(streamed.arguments)} and is sent back with "
-            f"{display(echo.arguments)}; a client sends back the arguments it was given"
-        )
-        yield violation("history-faithful", trip, message)
+        sent = display(streamed.arguments)
+        yield violation("arguments-changed", trip, id=id, streamed=sent, given=given)
 
 
 def _must_send_object(step: Step, answer: Step) -> bool:

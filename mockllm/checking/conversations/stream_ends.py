@@ -44,12 +44,7 @@ def results_too_early(record: JudgedSession) -> Violations:
             continue
         streaming = [answer for answer in answers if not _abandoned_before(answer, trip.step)]
         if streaming:
-            message = (
-                f"results arrive while the answer to request {streaming[-1].number}, which made "
-                "the calls, is still being streamed; a client waits for the end of the stream, as "
-                "more calls may come"
-            )
-            yield violation("tools-after-end", trip, message)
+            yield violation("results-early", trip, number=streaming[-1].number)
 
 
 def cancel_stops(record: JudgedSession) -> Violations:
@@ -58,12 +53,7 @@ def cancel_stops(record: JudgedSession) -> Violations:
         if not trip.user_follows and all(
             _abandoned_before(answer, trip.step) for answer in answers
         ):
-            message = (
-                f"results are sent for calls of the answer to request {answers[-1].number}, "
-                "which the client had left before its end; after a cancellation a client sends "
-                "no continuation"
-            )
-            yield violation("cancel-stops", trip, message)
+            yield violation("results-after-cancel", trip, number=answers[-1].number)
 
 
 _TIME_TO_LEAVE = 1.0
@@ -82,12 +72,7 @@ def stream_abandoned(record: JudgedSession) -> Violations:
             continue
         answers = [answer for answer in trip.answers if answer.turn is not None]
         if answers and all(_read_on(answer, step) for answer in answers):
-            message = (
-                f"the user went on while the answer to request {answers[-1].number} was still "
-                "being streamed, and the client read that stream to its end; after a cancellation "
-                "a client closes the stream"
-            )
-            yield violation("stream-abandoned", trip, message)
+            yield violation("stream-read-on", trip, number=answers[-1].number)
 
 
 def _read_on(answer: Step, step: Step) -> bool:
