@@ -7,7 +7,7 @@ cut. The table stands in `rules.yaml`, which this module reads.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any, Literal
 
@@ -34,6 +34,12 @@ RESILIENCE: Mapping[str, str] = {
 
 RULE_COSTS: Mapping[str, Cost] = {name: rule["cost"] for name, rule in _TABLE["resilience"].items()}
 """What it costs to break a rule of resilience."""
+
+CONVERSATION_INVARIANTS: tuple[str, ...] = tuple(_TABLE["conversations"])
+"""The names of the conversation invariants, as reports order them."""
+
+FIELDS_OF: Mapping[str, Sequence[str]] = _TABLE["fields"]
+"""The fields that an invariant is about, where a client may have no place for them."""
 
 CUT_RULES = ("cut-reported", "cut-call-not-executed")
 """The rules of resilience that prefixes of streams can show."""

@@ -16,7 +16,7 @@ from mockllm.checking.judging.compare import Difference, Judgement
 from mockllm.checking.judging.difference import call_key, calls_of, comparable
 from mockllm.checking.judging.received import received
 from mockllm.checking.outcome import FIELDS, LABELS, TEXTS, Call, Outcome
-from mockllm.checking.rules import COSTS, Cost
+from mockllm.checking.rules import COSTS, FIELDS_OF, Cost
 from mockllm.quirks import find
 
 
@@ -113,13 +113,6 @@ def _can_be_executed(call: Any) -> bool:
 _CONTENT = (*TEXTS, "tool_calls")
 _FIELDS = (*FIELDS, *LABELS, "raw_arguments")
 
-_OF_INVARIANT = {
-    "role-kept": ("role",),
-    "opaque-kept": ("opaque",),
-    "answer-id-kept": ("model", "response_id"),
-    "raw-arguments-kept": ("raw_arguments",),
-}
-
 _OF_GROUP = {
     "signatures": ("opaque",),
     "usage": ("usage",),
@@ -155,15 +148,15 @@ def fields_about(case: Case) -> tuple[str, ...]:
 def _candidates(case: Case) -> tuple[str, ...]:
     if case.reaction == "error":
         return ()
-    if case.invariant in _OF_INVARIANT:
-        return _OF_INVARIANT[case.invariant]
+    if case.invariant in FIELDS_OF and case.invariant != "finish-and-usage":
+        return tuple(FIELDS_OF[case.invariant])
     if not case.quirk:
         return _CONTENT
     if _keys_changed(case) == {"role"}:
         return ("role",)
     group = group_of(case)
     if case.invariant == "finish-and-usage" and group != "usage":
-        return ("finish", "usage")
+        return tuple(FIELDS_OF[case.invariant])
     for name in () if group == "signatures" else ("reasoning", "refusal"):
         if _is_of_own_sample(case, name):
             return (name,)

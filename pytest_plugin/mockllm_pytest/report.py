@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mockllm.checking.conversations.invariants import CONVERSATION_INVARIANTS
 from mockllm.checking.conversations.judge import Verification, verify
+from mockllm.checking.rules import CONVERSATION_INVARIANTS
 from mockllm.replay.sessions.session import Session
 from mockllm.scenario.model import Scenario
 from mockllm_pytest.exchanges import format_exchanges

@@ -10,7 +10,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from mockllm.checking.conversations.invariants import CONVERSATION_INVARIANTS, ON_REQUEST
+from mockllm.checking.conversations.invariants import ON_REQUEST
+from mockllm.checking.rules import CONVERSATION_INVARIANTS
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.loading import loads
 from tests.checking.conversations.bad_clients import (

@@ -245,26 +245,6 @@ JUDGES: tuple[Judge, ...] = (
 """The judges of all invariants. `_request_valid` comes last: it judges only requests for which no
 other one has a violation."""
 
-CONVERSATION_INVARIANTS = (
-    "tools-after-end",
-    "answer-each-once",
-    "history-faithful",
-    "opaque-kept",
-    "empty-arguments-object",
-    "text-in-history",
-    "pending-or-executed",
-    "failure-reported",
-    "multi-hop",
-    "depth-bounded",
-    "cancel-stops",
-    "stream-abandoned",
-    "continuation-error",
-    "conversations-separate",
-    "extra-request",
-    "request-valid",
-)
-"""The names of the conversation invariants, as reports order them."""
-
 ON_REQUEST = frozenset(("extra-request", "text-in-history", *RETRY_RULES))
 """The invariants that correct clients may break, so that they are judged only where they are
 required: a session that several tests share has its answers requested several times, every service

@@ -10,13 +10,10 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from mockllm.checking.conversations.invariants import (
-    CONVERSATION_INVARIANTS,
-    JUDGES,
-    ON_REQUEST,
-)
+from mockllm.checking.conversations.invariants import JUDGES, ON_REQUEST
 from mockllm.checking.conversations.retries import RETRY_RULES
 from mockllm.checking.conversations.session_history import JudgedSession, SessionHistory, Violation
+from mockllm.checking.rules import CONVERSATION_INVARIANTS
 from mockllm.core.text import did_you_mean
 from mockllm.errors import RequestError, UsageError
 from mockllm.replay.body import parse_object

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from mockllm.checking.cases.case import Case
 from mockllm.checking.judging.compare import Judgement, Verdict
-from mockllm.checking.rules import INVARIANTS
+from mockllm.checking.rules import FIELDS_OF, INVARIANTS
 from mockllm.core.text import did_you_mean
 from mockllm.errors import UsageError
 from mockllm.quirks import QUIRKS
@@ -54,16 +54,6 @@ class Result:
     judgement: Judgement
     excuse: str = ""
     reason: str = ""
-
-
-_FIELDS = {
-    "role-kept": ("role",),
-    "opaque-kept": ("opaque",),
-    "raw-arguments-kept": ("raw_arguments",),
-    "answer-id-kept": ("model", "response_id"),
-    "finish-and-usage": ("finish", "usage"),
-}
-"""The fields that an invariant is about, where a client may have no place for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +105,7 @@ class Report:
 
     def judges(self, invariant: str) -> bool:
         """Whether a field that an invariant is about was judged in any case."""
-        fields = _FIELDS.get(invariant, ())
+        fields = FIELDS_OF.get(invariant, ())
         return not fields or any(
             name not in result.judgement.not_judged
             for result in self.results

@@ -6,9 +6,10 @@ import json
 
 import pytest
 
-from mockllm.checking.conversations.invariants import CONVERSATION_INVARIANTS, ON_REQUEST
+from mockllm.checking.conversations.invariants import ON_REQUEST
 from mockllm.checking.conversations.judge import Verification, verify
 from mockllm.checking.conversations.session_history import Violation
+from mockllm.checking.rules import CONVERSATION_INVARIANTS
 from mockllm.core.target import NO_TARGET
 from mockllm.errors import UsageError
 from mockllm.protocols import PROTOCOLS
