@@ -9,6 +9,7 @@ from itertools import pairwise
 from mockllm.checking.outcome import Outcome
 from mockllm.checking.resilience.model import FaultCase, Finding, ResiliencePolicy, Ruling
 from mockllm.checking.resilience.outcomes import (
+    RIGHT,
     call_not_executed,
     cause_named,
     cut_reported,
@@ -16,6 +17,7 @@ from mockllm.checking.resilience.outcomes import (
     nothing_left,
     nothing_twice,
     only_last_calls,
+    ruling,
     wrong_body,
 )
 from mockllm.checking.resilience.retries import (
@@ -74,7 +76,6 @@ def _breaks(case: FaultCase) -> bool:
 
 
 _IDLE = "keepalive-closed"
-_NO_ANSWER: Ruling = ("not judged", "the client had not answered by its deadline")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,61 +105,56 @@ def _retry_bounded(play: _Play) -> Ruling:
     count = len(play.exchanges)
     if count > play.tries * play.case.requests:
         declares = "it is set to" if play.policy.tries is None else "it declares"
-        text = f"{count} requests, and {declares} {play.tries} tries"
-        return "wrong", text
+        return ruling("too-many-requests", count=count, declares=declares, tries=play.tries)
     if not play.last.answered:
-        return _NO_ANSWER
-    if not play.last.errors and "cut-reported" in play.case.rules:
-        return "not judged", "it reports no error, which cut-reported judges"
-    if not play.last.errors:
-        return "wrong", f"no error after {count} requests that all failed"
-    return "right", ""
+        return ruling("no-answer")
+    if play.last.errors:
+        return RIGHT
+    if "cut-reported" in play.case.rules:
+        return ruling("no-error-yet")
+    return ruling("no-error-after-tries", count=count)
 
 
 def _retry_after(play: _Play) -> Ruling:
     early = [text for one, two in pairwise(play.exchanges) if (text := asked_too_early(one, two))]
-    long = play.case.wait > 60
-    limit = play.policy.longest_wait
+    limit, said = play.policy.longest_wait, play.case.wait
     if early:
-        return "wrong", early[0]
-    if long:
-        return "right", ""
+        return ruling("too-early", text=early[0])
+    if said > 60:
+        return RIGHT
     if len(play.exchanges) > 1:
         waited = waits(play.exchanges)[0]
-        if waited > 3 * play.case.wait + 5:
-            text = f"the next request came after {waited:.1f} s, and {play.case.wait:g} s were said"
-            return "wrong", text
-        return "right", ""
-    if limit is not None and limit < play.case.wait:
-        return "right", ""
-    return "not applicable", "it does not try again after such a status"
+        late = waited > 3 * said + 5
+        return ruling("too-late", waited=waited, said=said) if late else RIGHT
+    gives_up = limit is not None and limit < said
+    return RIGHT if gives_up else ruling("no-second-try-after-status")
 
 
 def _backoff(play: _Play) -> Ruling:
     """The last wait of a request is longer than its first, and each request waits differently."""
     requests = len(play.outcomes)
     if not play.last.answered:
-        return _NO_ANSWER
+        return ruling("no-answer")
     if len(play.exchanges) % requests:
-        return "not judged", "its requests were tried a different number of times"
+        return ruling("uneven-tries")
     size = len(play.exchanges) // requests
     if size < 2:
-        return "not applicable", "it does not try again after status 503"
+        return ruling("no-second-try-after-503")
     each = [
         waits(play.exchanges[begin : begin + size]) for begin in range(0, len(play.exchanges), size)
     ]
     shown = "; ".join(", ".join(f"{wait:.3f}" for wait in one) for one in each)
     if all(wait < _AT_ONCE for one in each for wait in one):
-        return "wrong", f"it tries again at once: after {shown} s"
+        return ruling("at-once", shown=shown)
     if size > 2 and all(one[-1] <= one[0] * _GROWS for one in each):
-        return "wrong", f"its waits do not grow: {shown} s"
+        return ruling("waits-stay", shown=shown)
     if size == 2:  # and two random waits may be the same
-        return "not judged", "it tries once more only, so no wait can grow"
+        return ruling("one-wait")
     if len(each) > 1 and all(
         _equal(one, two) for pair in pairwise(each) for one, two in zip(*pair, strict=True)
     ):
-        return "wrong", f"its waits are the same each time, without jitter: {shown} s"
-    return "right", ""
+        return ruling("same-waits", shown=shown)
+    return RIGHT
 
 
 _AT_ONCE = 0.01
@@ -173,15 +169,13 @@ def _equal(one: float, two: float) -> bool:
 
 
 def _no_useless_retry(play: _Play) -> Ruling:
-    case = play.case
-    if case.final and case.final not in play.policy.final_errors:
-        return "not applicable", f"it does not declare {case.final} as final"
+    final, count = play.case.final, len(play.exchanges)
+    if final and final not in play.policy.final_errors:
+        return ruling("not-declared-final", final=final)
+    if final and count > 1:
+        return ruling("final-repeated", count=count, final=final)
     repeats = [text for one, two in pairwise(play.exchanges) if (text := useless_repeats(one, two))]
-    if case.final and len(play.exchanges) > 1:
-        return "wrong", f"{len(play.exchanges)} requests, and {case.final} is final"
-    if repeats:
-        return "wrong", repeats[0]
-    return "right", ""
+    return ("wrong", repeats[0]) if repeats else RIGHT
 
 
 def _same(play: _Play) -> Ruling:
@@ -189,41 +183,32 @@ def _same(play: _Play) -> Ruling:
     differences = [text for first, second in pairs if (text := different_requests(first, second))]
     if differences:
         return "wrong", differences[0]
-    if len(play.exchanges) < 2:
-        return "not applicable", "it does not try again"
-    return "right", ""
+    return RIGHT if len(play.exchanges) > 1 else ruling("no-second-try")
 
 
 def _stall(play: _Play) -> Ruling:
+    gave_up = any(exchange.sent.client_gone for exchange in play.exchanges)
+    timeout, last = play.idle_timeout, play.last
     if not play.case.faults:  # a slow stream that still moves
-        gave_up = [exchange for exchange in play.exchanges if exchange.sent.client_gone]
-        if play.idle_timeout < _SLOW:
-            text = f"its idle timeout is {play.idle_timeout:g} s, too short for this stream"
-            return "not judged", text
-        if gave_up and play.last.errors:
-            text = "it gave up a stream that had a word each 250 ms"
-            return "wrong", f"{text}: {_first_error(play.last)}"
-        if not play.last.answered:
-            return _NO_ANSWER
-        whole = is_whole(play.case, play.last)
-        text = "" if whole else "it has not the whole answer, and did not give it up"
-        return "right" if whole else "not judged", text
+        if timeout < _SLOW:
+            return ruling("timeout-too-short", timeout=timeout)
+        if gave_up and last.errors:
+            return ruling("gave-up-slow-stream", error=_first_error(last))
+        if not last.answered:
+            return ruling("no-answer")
+        return RIGHT if is_whole(play.case, last) else ruling("slow-stream-not-whole")
+    deadline, late = play.case.deadline, _waited_too_long(play)
     if not play.policy.has_idle_timeout:
-        return "wrong", "it declares that it has no idle timeout"
-    if play.idle_timeout > play.case.deadline / 2:
-        text = f"its idle timeout of {play.idle_timeout:g} s is longer than the case"
-        return "not judged", text
-    if not play.last.answered and any(exchange.sent.client_gone for exchange in play.exchanges):
-        return "not judged", "it gives up streams, and had not answered at its end"
-    if not play.last.answered:
-        text = f"it waits on after {play.case.deadline:g} s without a byte"
-        return "wrong", f"{text}; its idle timeout is {play.idle_timeout:g} s"
-    if not play.last.errors:
-        return "wrong", "it ends without an error, although the stream stalled"
-    if late := _waited_too_long(play):
-        text = f"it waits for {late:.1f} s without a byte"
-        return "wrong", f"{text}; its idle timeout is {play.idle_timeout:g} s"
-    return "right", ""
+        return ruling("no-idle-timeout")
+    if timeout > deadline / 2:
+        return ruling("timeout-too-long", timeout=timeout)
+    if not last.answered and gave_up:
+        return ruling("gives-up-unanswered")
+    if not last.answered:
+        return ruling("waits-on", deadline=deadline, timeout=timeout)
+    if not last.errors:
+        return ruling("stall-unreported")
+    return ruling("waits-too-long", waited=late, timeout=timeout) if late else RIGHT
 
 
 _SLOW = 1.0
@@ -248,14 +233,9 @@ def _first_error(outcome: Outcome) -> str:
 
 def _cancel(play: _Play) -> Ruling:
     gone = [exchange.sent.duration for exchange in play.exchanges if exchange.sent.client_gone]
-    if gone and min(gone) < _SOON:
-        return "right", ""
     if gone:
-        text = f"its connection is open for {min(gone):.1f} s after it was cancelled"
-        return "wrong", text
-    if not play.last.answered:
-        return "wrong", "it reads on after it was cancelled"
-    return "wrong", "its connection stays open after it was cancelled"
+        return RIGHT if min(gone) < _SOON else ruling("closes-late", seconds=min(gone))
+    return ruling("stays-open" if play.last.answered else "reads-on")
 
 
 _SOON = 5.0
@@ -265,32 +245,28 @@ cancelled, comes at once."""
 
 def _recovers(play: _Play) -> Ruling:
     if is_whole(play.case, play.last):
-        return "right", ""
+        return RIGHT
     if not play.policy.retries and not _breaks(play.case):
-        reason = "it declares that it does not try again, and its connection was closed"
-        return "not applicable", reason
-    if not play.last.answered and len(play.exchanges) < play.case.requests:
-        return "not judged", "it never came to the request after the failure"
+        return ruling("no-retries-declared")
     if not play.last.answered:
-        return "wrong", "the request after the failure has no answer in time"
+        came = len(play.exchanges) >= play.case.requests
+        return ruling("next-unanswered" if came else "never-came")
     error = _first_error(play.last)
-    text = f"the request after the failure gives {play.last.text[:80]!r}"
-    return "wrong", f"{text}: {error}" if error else text
+    return ruling("next-fails", text=play.last.text[:80], error=f": {error}" if error else "")
 
 
 def _isolated(play: _Play) -> Ruling:
     if any(is_whole(play.case, outcome) for outcome in play.outcomes):
-        return "right", ""
+        return RIGHT
     if len(play.outcomes) < play.case.requests:
-        return "not judged", "the runner does not report both requests"
-    error = _first_error(play.last)
-    return "wrong", f"the stream beside the one that failed fails, too: {error}"
+        return ruling("one-outcome")
+    return ruling("other-stream-fails", error=_first_error(play.last))
 
 
 def _of_outcome(
     judged: Callable[[FaultCase, Outcome], Ruling],
 ) -> Callable[[_Play], Ruling]:
-    return lambda play: judged(play.case, play.last) if play.last.answered else _NO_ANSWER
+    return lambda play: judged(play.case, play.last) if play.last.answered else ruling("no-answer")
 
 
 _RULES: dict[str, Callable[[_Play], Ruling]] = {

@@ -3,10 +3,30 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from typing import Any, cast
+
+import yaml
 
 from mockllm.checking.outcome import Outcome, is_kept
-from mockllm.checking.resilience.model import FaultCase, Ruling
+from mockllm.checking.resilience.model import FaultCase, Ruling, Verdict
+
+RIGHT: Ruling = ("right", "")
+
+
+@cache
+def _rulings() -> Mapping[str, Mapping[Verdict, str]]:
+    """The verdict and the sentence of each name, from the file of this package."""
+    text = (files(__package__) / "rulings.yaml").read_text(encoding="utf-8")
+    return cast("Mapping[str, Mapping[Verdict, str]]", yaml.safe_load(text))
+
+
+def ruling(name: str, /, **values: object) -> Ruling:
+    """The ruling of a name in `rulings.yaml`, whose sentence is filled with values."""
+    ((verdict, sentence),) = _rulings()[name].items()
+    return verdict, sentence.format(**values)
 
 
 def is_whole(case: FaultCase, outcome: Outcome) -> bool:
@@ -32,19 +52,12 @@ def _value(arguments: Any) -> Any:
         return arguments
 
 
-def _is_cut_for_good(case: FaultCase) -> bool:
-    return bool(case.faults)
-
-
 def cut_reported(case: FaultCase, outcome: Outcome) -> Ruling:
     """A stream that was cut is an error; a retry that succeeds needs none."""
     if outcome.errors:
-        if outcome.partial is False and outcome.shown:
-            return "wrong", "it reports an error, and what came so far as complete"
-        return "right", ""
-    if not _is_cut_for_good(case) and is_whole(case, outcome):
-        return "right", ""
-    return "wrong", f"no error; it hands on {_shortened(outcome)}"
+        complete = outcome.partial is False and outcome.shown
+        return ruling("error-as-complete") if complete else RIGHT
+    return RIGHT if not case.faults and is_whole(case, outcome) else _without_error(outcome)
 
 
 def call_not_executed(case: FaultCase, outcome: Outcome) -> Ruling:
@@ -53,79 +66,69 @@ def call_not_executed(case: FaultCase, outcome: Outcome) -> Ruling:
     handed = _arguments(outcome)
     if (
         not handed
-        or (not _is_cut_for_good(case) and handed == calls and not outcome.errors)
+        or (not case.faults and handed == calls and not outcome.errors)
         or (outcome.errors and outcome.partial)
     ):
-        return "right", ""
+        return RIGHT
     if outcome.errors and outcome.partial is None:
-        reason = "it reports an error and calls, and does not say whether the calls are partial"
-        return "not judged", reason
+        return ruling("calls-unmarked")
     listed = ", ".join(json.dumps(arguments, ensure_ascii=False)[:80] for arguments in handed)
-    return "wrong", f"it hands on a call with the arguments {listed}"
+    return ruling("call-handed-on", listed=listed)
 
 
 def wrong_body(_: FaultCase, outcome: Outcome) -> Ruling:
     """An answer that is no stream of its API is an error."""
-    if outcome.errors:
-        return "right", ""
-    return "wrong", f"no error; it hands on {_shortened(outcome)}"
+    return RIGHT if outcome.errors else _without_error(outcome)
 
 
 def nothing_twice(case: FaultCase, outcome: Outcome) -> Ruling:
     """What the user saw has the beginning of the answer once."""
     first = case.text.split()[0]  # is in the answer once
     texts = {"its user saw": outcome.shown, "its text is": outcome.text}
-    twice = [f"{where} {text[:160]!r}" for where, text in texts.items() if text.count(first) > 1]
-    other = [
-        f"{where} {text[:160]!r}, which is no beginning of the answer"
-        for where, text in texts.items()
-        if not case.text.startswith(text.strip())
-    ]
-    if twice:
-        return "wrong", twice[0]
-    if other:
-        return "not judged", other[0]
-    return "right", ""
+    for where, text in texts.items():
+        if text.count(first) > 1:
+            return ruling("text-twice", where=where, text=text[:160])
+    for where, text in texts.items():
+        if not case.text.startswith(text.strip()):
+            return ruling("other-text", where=where, text=text[:160])
+    return RIGHT
 
 
 def only_last_calls(case: FaultCase, outcome: Outcome) -> Ruling:
     """There is no call that the last try does not have."""
-    expected = [json.loads(call) for call in case.calls]
-    more = [argument for argument in _arguments(outcome) if argument not in expected]
+    expected, handed = [json.loads(call) for call in case.calls], _arguments(outcome)
     if outcome.errors:
-        return "not judged", "it does not try again after output, and has an error"
-    if more or len(_arguments(outcome)) > len(expected):
-        listed = ", ".join(json.dumps(argument)[:80] for argument in _arguments(outcome))
-        return "wrong", f"it hands on calls with the arguments {listed}"
-    return "right", ""
+        return ruling("no-retry-after-output")
+    if len(handed) > len(expected) or any(argument not in expected for argument in handed):
+        listed = ", ".join(json.dumps(argument)[:80] for argument in handed)
+        return ruling("calls-handed-on", listed=listed)
+    return RIGHT
 
 
 def cause_named(case: FaultCase, outcome: Outcome) -> Ruling:
     """The kind of the error is that of the fault."""
     known = [error for error in outcome.errors if is_kept(error.cause)]
-    if not outcome.errors:
-        return "not judged", "it reports no error, which other rules judge"
     if not known:
-        return "not judged", "the runner does not say of which kind errors are"
-    if any(one.cause in case.kinds for one in known):
-        return "right", ""
-    first = known[0]
-    wanted = " or ".join(sorted(case.kinds))
-    text = f"{first.type or 'its error'} names {first.cause or 'no cause'}, not {wanted}"
-    return "wrong", f"{text}: {first.message[:120]}"
+        return ruling("kinds-unknown" if outcome.errors else "no-error-to-name")
+    if any(error.cause in case.kinds for error in known):
+        return RIGHT
+    return ruling(
+        "other-cause",
+        type=known[0].type or "its error",
+        cause=known[0].cause or "no cause",
+        wanted=" or ".join(sorted(case.kinds)),
+        message=known[0].message[:120],
+    )
 
 
 def nothing_left(_: FaultCase, outcome: Outcome) -> Ruling:
     """Nothing is open after the client was closed."""
     if outcome.open_at_end is None:
-        return "not judged", "the runner does not say what is open at the end"
-    if open_ := {name: number for name, number in outcome.open_at_end.items() if number}:
-        listed = ", ".join(f"{number} {name}" for name, number in open_.items())
-        return "wrong", f"{listed} open after the client was closed"
-    return "right", ""
+        return ruling("open-unknown")
+    left_open = [f"{number} {name}" for name, number in outcome.open_at_end.items() if number]
+    return ruling("open-at-end", listed=", ".join(left_open)) if left_open else RIGHT
 
 
-def _shortened(outcome: Outcome) -> str:
-    calls = len(outcome.tool_calls)
-    text = outcome.text
-    return f"{text[:80]!r}" + (f" and {calls} calls" if calls else "")
+def _without_error(outcome: Outcome) -> Ruling:
+    calls = f" and {len(outcome.tool_calls)} calls" if outcome.tool_calls else ""
+    return ruling("no-error", text=outcome.text[:80], calls=calls)
