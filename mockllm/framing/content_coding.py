@@ -19,9 +19,6 @@ from mockllm.errors import WireError
 MAX_PLAIN = 256 * 1024 * 1024
 """The most bytes that a body may unpack to."""
 
-_SLICE = 256 * 1024
-"""How many bytes are unpacked in one call."""
-
 _FREE = 16 * 1024 * 1024
 """Up to this many plain bytes, every ratio is accepted."""
 
@@ -106,23 +103,31 @@ def _unpacked(
     packed = size = 0
     for chunk in chunks:
         packed += len(chunk.data)
-        slices = []
-        for plain in coding.feed(chunk.data):
-            slices.append(plain)
+        pieces = []
+        for at in range(0, len(chunk.data), coding.piece):
+            plain = coding.unpack(chunk.data[at : at + coding.piece])
+            pieces.append(plain)
             size += len(plain)
             if size > bounds.size:
                 raise _TooLargeError(packed, f"{bounds.size} bytes, which is the most that is read")
             if size > max(bounds.free, bounds.ratio * packed):
                 bound = f"{bounds.ratio} times its size, which is the most that is read of a body "
                 raise _TooLargeError(packed, f"{bound}above {bounds.free} bytes")
-        if slices:
-            yield TimedBytes(chunk.at, b"".join(slices))
+        if any(pieces):
+            yield TimedBytes(chunk.at, b"".join(pieces))
 
 
 class _Coding(Protocol):
-    """Unpacks consecutive data, in slices of bounded size; raises its own format error."""
+    """Unpacks consecutive data; raises its own format error.
 
-    def feed(self, data: bytes) -> Iterator[bytes]: ...
+    `piece` is how many bytes it gets at once. A call gives all the data that its input stands for,
+    so that bounds the memory: a byte can stand for 1,032 bytes (deflate), for a block of 128 KiB
+    (zstd) or for 16 MiB (br) at the most.
+    """
+
+    piece: int
+
+    def unpack(self, data: bytes) -> bytes: ...
 
     def ended(self) -> bool:
         """Whether the data are whole."""
@@ -146,49 +151,24 @@ def _coding(encoding: str, source: str) -> tuple[_Coding, type[Exception]]:
     return _Zstd(package), package.ZstdError
 
 
-def _inflated(inflate: Any, data: bytes) -> Iterator[bytes]:
-    """The data that a zlib object unpacks, a slice at a time, up to the end of its own data."""
-    while data and not inflate.eof:
-        plain = inflate.decompress(data, _SLICE)
-        data = inflate.unconsumed_tail
-        if plain:
-            yield plain
-    # zlib keeps plain data back where a slice was filled by the last byte of the input.
-    while not inflate.eof:
-        plain = inflate.decompress(b"", _SLICE)
-        if not plain:
-            return
-        yield plain
-
-
 class _Gzip:
-    """Members one after the other (RFC 1952, section 2.2), and zero bytes after them, which
-    archives on tapes have and `gzip -d` ignores."""
+    """Members one after the other (RFC 1952, section 2.2)."""
+
+    piece = 1024
 
     def __init__(self) -> None:
         self._inflate: Any = zlib.decompressobj(31)
-        self._members = 0
-        self._padded = False
 
-    def feed(self, data: bytes) -> Iterator[bytes]:
+    def unpack(self, data: bytes) -> bytes:
+        plain = []
         while data:
             if self._inflate.eof:
-                data = self._next(data)
-                if not data:
-                    return
-            yield from _inflated(self._inflate, data)
+                if data[0] != 0x1F:
+                    raise zlib.error("bytes follow its end")
+                self._inflate = zlib.decompressobj(31)
+            plain.append(self._inflate.decompress(data))
             data = self._inflate.unused_data
-
-    def _next(self, data: bytes) -> bytes:
-        """Begins another member; the data of it."""
-        rest = data.lstrip(b"\0")
-        self._padded = self._padded or len(rest) < len(data)
-        self._members += 1
-        if rest and (self._padded or rest[0] != 0x1F):
-            raise zlib.error(f"{len(rest)} bytes or more follow its end")
-        if rest:
-            self._inflate = zlib.decompressobj(31)
-        return rest
+        return b"".join(plain)
 
     def ended(self) -> bool:
         return bool(self._inflate.eof)
@@ -198,22 +178,25 @@ class _Deflate:
     """The zlib format, as RFC 9110 (section 8.4.1.2) defines `deflate`, or bare deflate data,
     as some servers send in its place."""
 
+    piece = 1024
+
     def __init__(self) -> None:
         self._inflate: Any = None
         self._begin = b""
 
-    def feed(self, data: bytes) -> Iterator[bytes]:
+    def unpack(self, data: bytes) -> bytes:
         if self._inflate is None:
             # The first two bytes tell the two formats apart, and may come in two reads.
             self._begin += data
             if len(self._begin) < 2:
-                return
+                return b""
             data = self._begin
             self._inflate = zlib.decompressobj(15 if _is_zlib(data) else -15)
-        after = bool(self._inflate.eof)
-        yield from _inflated(self._inflate, data)
-        if self._inflate.eof and (rest := data if after else self._inflate.unused_data):
-            raise zlib.error(f"{len(rest)} bytes or more follow its end")
+        rest = data if self._inflate.eof else b""
+        plain: bytes = b"" if rest else self._inflate.decompress(data)
+        if rest or self._inflate.unused_data:
+            raise zlib.error("bytes follow its end")
+        return plain
 
     def ended(self) -> bool:
         return self._inflate is not None and bool(self._inflate.eof)
@@ -225,38 +208,20 @@ def _is_zlib(data: bytes) -> bool:
     return method & 0x0F == 8 and method >> 4 <= 7 and (method << 8 | check) % 31 == 0
 
 
-# One call of these libraries gives all the data that its input stands for, but the input bounds
-# them: a byte of it can stand for a block of 128 KiB (zstd) or for 16 MiB (br) at the most.
-_ZSTD_INPUT = 16
-_BROTLI_INPUT = 8
-
-
-def _cut(data: bytes, size: int) -> Iterator[bytes]:
-    return (data[at : at + size] for at in range(0, len(data), size))
-
-
 class _Brotli:
-    """RFC 7932. Version 1.2 of the package bounds what a call gives, and is faster so."""
+    """RFC 7932."""
+
+    piece = 8
 
     def __init__(self, package: Any) -> None:
         self._inflate = package.Decompressor()
         self._error: type[Exception] = package.error
-        self._bounded = hasattr(self._inflate, "can_accept_more_data")
 
-    def feed(self, data: bytes) -> Iterator[bytes]:
-        if data and self._inflate.is_finished():
-            raise self._error(f"{len(data)} bytes or more follow its end")
-        yield from filter(None, self._limited(data) if self._bounded else self._cut(data))
-
-    def _limited(self, data: bytes) -> Iterator[bytes]:
-        plain = self._inflate.process(data, output_buffer_limit=_SLICE)
-        # The package may have read all input and still keep data that the limit left over.
-        while plain or not self._inflate.can_accept_more_data():
-            yield plain
-            plain = self._inflate.process(b"", output_buffer_limit=_SLICE)
-
-    def _cut(self, data: bytes) -> Iterator[bytes]:
-        return map(self._inflate.process, _cut(data, _BROTLI_INPUT))
+    def unpack(self, data: bytes) -> bytes:
+        if self._inflate.is_finished():
+            raise self._error("bytes follow its end")
+        plain: bytes = self._inflate.process(data)
+        return plain
 
     def ended(self) -> bool:
         return bool(self._inflate.is_finished())
@@ -265,14 +230,14 @@ class _Brotli:
 class _Zstd:
     """Frames one after the other (RFC 8878, section 3). They begin with a mark that is not text."""
 
+    piece = 16
+
     def __init__(self, package: Any) -> None:
         self._inflate = package.ZstdDecompressor().decompressobj(read_across_frames=True)
 
-    def feed(self, data: bytes) -> Iterator[bytes]:
-        for part in _cut(data, _ZSTD_INPUT):
-            plain = self._inflate.decompress(part)
-            if plain:
-                yield plain
+    def unpack(self, data: bytes) -> bytes:
+        plain: bytes = self._inflate.decompress(data)
+        return plain
 
     def ended(self) -> bool:
         return False

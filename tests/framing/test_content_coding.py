@@ -7,7 +7,6 @@ import sys
 import tracemalloc
 import zlib
 from itertools import pairwise
-from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -89,16 +88,6 @@ def test_bytes_after_the_end(coding, pack, cuts, garbage):
         plain(pack(b"data: one\n\n") + garbage, coding, cuts)
 
 
-@given(cuts=every_cut, zeros=st.integers(0, 40))
-def test_zeros_after_gzip(cuts, zeros):
-    """Zero bytes after gzip data are padding; a member after them is none."""
-    data = gzip.compress(b"one") + bytes(zeros)
-    assert plain(data, "gzip", cuts) == b"one"
-    if zeros:
-        with pytest.raises(WireError, match="bytes or more follow its end"):
-            plain(data + gzip.compress(b"two"), "gzip", cuts)
-
-
 @every_coding
 @given(size=st.integers(0, 120))
 def test_a_body_that_ends_early(coding, pack, size):
@@ -133,14 +122,14 @@ SMALL_BOUNDS = UnpackBounds(size=1_000_000, ratio=10**9)
 @every_coding
 def test_the_bound_of_a_body(coding, pack):
     """A body that unpacks to more than the bound is an error with the bound and what to do, in a
-    bounded memory."""
+    bounded memory: of brotli a single byte may stand for 16 MiB."""
     packed = pack(LARGE)
     tracemalloc.start()
     with pytest.raises(WireError) as caught:
         plain(packed, coding, bounds=SMALL_BOUNDS)
     _, most = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert most <= 4_000_000
+    assert most <= (2**24 if coding == "br" else 4_000_000)
     assert f"bytes of {coding} to more than 1000000 bytes, which is the most" in str(caught.value)
     assert f"without `accept-encoding: {coding}`" in str(caught.value)
 
@@ -168,26 +157,6 @@ def test_a_large_body_within_the_bounds(coding, pack):
     """A body of many slices is read whole."""
     data = random.Random(7).randbytes(600_000).hex().encode()
     assert plain(pack(data), coding) == data
-
-
-def test_older_versions_of_brotli(monkeypatch):
-    """A version of the package without a bound for its output gets its input in parts so small that
-    the bound for the body holds."""
-    brotli = pytest.importorskip("brotli")
-
-    real = brotli.Decompressor
-
-    def older():
-        inflate = real()
-        return SimpleNamespace(process=inflate.process, is_finished=inflate.is_finished)
-
-    monkeypatch.setattr(brotli, "Decompressor", older)
-    data = random.Random(7).randbytes(50_000)
-    assert plain(brotli.compress(data), "br", cuts=[5, 6, 40_000]) == data
-    with pytest.raises(WireError, match="more than 1000000 bytes"):
-        plain(brotli.compress(LARGE), "br", bounds=SMALL_BOUNDS)
-    with pytest.raises(WireError, match="bytes or more follow its end"):
-        plain(brotli.compress(b"one") + b"x", "br", cuts=[len(brotli.compress(b"one"))])
 
 
 def test_without_the_packages():
