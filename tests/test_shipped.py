@@ -199,5 +199,5 @@ def test_endings():
 def test_rate_limited_is_quick():
     """Two attempts get a 429, and a client that obeys `retry-after` waits a short time."""
     (turn,) = SCENARIOS["rate-limited"].turns
-    assert [attempt.status for attempt in turn.attempts] == [429, 429]
-    assert all(attempt.retry_after <= 1_000_000 for attempt in turn.attempts)
+    assert [attempt.http.status for attempt in turn.attempts] == [429, 429]
+    assert all(attempt.http.retry_after <= 1_000_000 for attempt in turn.attempts)

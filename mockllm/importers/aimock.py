@@ -249,13 +249,13 @@ def _turns(fixtures: Sequence[_Fixture], name: str) -> tuple[tuple[m.TurnSpec, .
     attempt at the turn after it."""
     turns: list[m.TurnSpec] = []
     report: list[Line] = []
-    failures: tuple[m.Http, ...] = ()
+    failures: tuple[m.TurnSpec, ...] = ()
     for fixture in fixtures:
         lost = f"; not kept: {', '.join(fixture.lost)}" if fixture.lost else ""
         description = f"turn {len(turns) + 1} of {name}{lost}"
         report.append(Line(fixture.source, "neutral", description, name, len(turns)))
         if fixture.spec.http is not None and fixture is not fixtures[-1]:
-            failures += (fixture.spec.http,)
+            failures += (m.TurnSpec(http=fixture.spec.http),)
             continue
         turns.append(replace(fixture.spec, attempts=failures))
         failures = ()

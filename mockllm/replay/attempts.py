@@ -21,7 +21,7 @@ def try_answer(
     tried = decision.spec.tried(decision.spec.attempts[attempt - 1])
     selection = decision.selection
     if tried.http is not None:
-        return http_error_answer(protocol, tried.http, selection, attempt), tried.fault
+        return http_error_answer(protocol, tried, selection, attempt), tried.fault
     answer = replayer.answer(
         selection, decision.request, protocol, decision.quirks, tried=tried, attempt=attempt
     )
@@ -40,11 +40,10 @@ def last_answer(
     Args:
         attempt: its number, from 1.
     """
-    http = decision.spec.http
     if recorded is not None and recorded.answer is not None:
         return recorded.answer
-    if http is not None:
-        return http_error_answer(protocol, http, decision.selection, attempt)
+    if decision.spec.http is not None:
+        return http_error_answer(protocol, decision.spec, decision.selection, attempt)
     duration = 0 if recorded is None else recorded.duration
     return replayer.answer(
         decision.selection, decision.request, protocol, decision.quirks, duration=duration

@@ -30,8 +30,7 @@ def _turn_has(turn: TurnSpec) -> bool:
         next(turn.recordings(), None) is not None
         or (timing is not None and bool(timing.every or timing.ttft or any(timing.at)))
         or any(map(_part_has, turn.reply))
-        or any(_turn_has(variant) for _, variant in turn.variants)
-        or any(attempt.reply is not None and _turn_has(attempt.reply) for attempt in turn.attempts)
+        or any(map(_turn_has, (*turn.attempts, *(variant for _, variant in turn.variants))))
     )
 
 

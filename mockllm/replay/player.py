@@ -168,7 +168,7 @@ class Player:
         notes: tuple[str, ...],
     ) -> Answered:
         """What a try before the one that succeeds gets: an error, or an answer of its own."""
-        protocol, failure = call.protocol, decision.spec.attempts[attempt - 1]
+        protocol, http = call.protocol, decision.spec.attempts[attempt - 1].http
         if recorded is not None:
             return _answered(call, decision, recorded, "error", attempt=attempt, recorded="exact")
         answer, faults = try_answer(self._replayer, decision, protocol, attempt)
@@ -178,7 +178,7 @@ class Player:
             decision,
             answer,
             "error",
-            failure.retry_after,
+            None if http is None else http.retry_after,
             attempt=attempt,
             problems=notes,
         )
@@ -440,8 +440,7 @@ def _sample_notes(decision: Decision, recorded: RecordedAnswer | None) -> tuple[
     if recorded is not None and recorded.answer is not None:
         return ()
     spec = decision.spec
-    tries = (attempt.reply.reply for attempt in spec.attempts if attempt.reply is not None)
-    if not any(AutoPart() in reply for reply in (spec.reply, *tries)):
+    if not any(AutoPart() in answer.reply for answer in (spec, *spec.attempts)):
         return ()
     from mockllm.replay.auto.autoreply import sample_notes
 

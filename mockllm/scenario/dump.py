@@ -128,18 +128,16 @@ def _faults(faults: tuple[Fault, ...]) -> Any:
     return {fault.name: FlowMap(fault.parameters()) or None for fault in faults}
 
 
-def _attempts(attempts: tuple[m.Http, ...]) -> list[Any]:
-    return [_attempt(attempt) for attempt in attempts]
-
-
-def _attempt(attempt: m.Http) -> dict[str, Any]:
-    if attempt.reply is not None:
-        return _keys(attempt.reply)
-    error = _keys(attempt)
-    status = error.pop("status")
-    keys = {"recorded": attempt.recorded, "extra": attempt.extra, "fault": attempt.fault}
-    beside = {key: _BY_KEY.get(key, _value)(value) for key, value in keys.items() if value}
-    return ({"http": status} if status >= 400 else {}) | error | beside
+def _attempts(attempts: tuple[m.TurnSpec, ...]) -> list[Any]:
+    """The tries before a turn; the keys of an error stand beside `http`."""
+    written = []
+    for attempt in attempts:
+        keys = _keys(attempt)
+        if attempt.http is not None:
+            error = _keys(attempt.http)
+            keys |= {"http": error.pop("status")} | error
+        written.append({key: keys[key] for key in properties("attempt") if key in keys})
+    return written
 
 
 def _block(items: tuple[str, ...]) -> list[str]:

@@ -153,10 +153,8 @@ class Loading:
 
 
 def _has_fault(turn: TurnSpec) -> bool:
-    if turn.fault or any(_has_fault(variant) for _, variant in turn.variants):
-        return True
-    tries = (attempt.reply or attempt for attempt in turn.attempts)
-    return any(attempt.fault for attempt in (*turn.attempts, *tries))
+    inner = (*turn.attempts, *(variant for _, variant in turn.variants))
+    return bool(turn.fault) or any(map(_has_fault, inner))
 
 
 def _problems(parsed: YamlDocument, findings: Findings, file: str) -> list[Problem]:

@@ -331,26 +331,12 @@ class Recorded:
 
 @record
 class Http:
-    """An HTTP error in place of an answer; `retry_after` in microseconds.
-
-    Only an earlier try has the fields from `recorded` on.
-
-    Args:
-        recorded: its exact answer, which may also be one that was broken off, with a `status`
-            below 400.
-        reply: the answer that it gets in place of an error; one without a `reply` of its own has
-            that of the turn.
-        fault: what breaks on the way of its error; an answer has its own.
-    """
+    """An HTTP error in place of an answer; `retry_after` in microseconds."""
 
     status: int
     headers: tuple[tuple[str, str], ...] = ()
     retry_after: int | None = None
     error: ErrorSpec | None = None
-    recorded: Recorded | None = None
-    extra: tuple[tuple[Api, Any], ...] = ()
-    reply: TurnSpec | None = None
-    fault: tuple[Fault, ...] = ()
 
 
 @record
@@ -472,6 +458,9 @@ class TurnSpec:
 
     Args:
         finish_raw: the finish reason that is sent, where it is not the usual one of the API.
+        attempts: what earlier tries of this turn get: an error; or an answer, which without a
+            `reply` of its own has that of the turn. What was `recorded` of a try may also be an
+            answer that was broken off, with nothing else.
         variants: whole turns that replace this one for the protocols named (`when:`).
         recorded: of the turn itself; variants have none.
         extra: by protocol and place, fields that its service adds, as `mockllm.protocols.extra`
@@ -486,7 +475,7 @@ class TurnSpec:
     finish_raw: str | None = None
     usage: UsageSpec | None = None
     timing: Timing | None = None
-    attempts: tuple[Http, ...] = ()
+    attempts: tuple[TurnSpec, ...] = ()
     wire: Wire | None = None
     expect: ExpectedOutcome | None = None
     repeat: bool = False
@@ -496,23 +485,18 @@ class TurnSpec:
     extra: tuple[tuple[Api, Any], ...] = ()
     fault: tuple[Fault, ...] = ()
 
-    def tried(self, attempt: Http) -> TurnSpec:
+    def tried(self, attempt: TurnSpec) -> TurnSpec:
         """The turn as an earlier try gets it: with the answer of the try in place of its own."""
-        own = attempt.reply
-        if own is None:
-            return replace(self, reply=(), answer=None, http=attempt, fault=attempt.fault)
-        if not own.reply:
-            changed = {key: value for key in _OF_TRIES if (value := getattr(own, key)) is not None}
-            return replace(self, attempts=(), recorded=None, fault=own.fault, **changed)
-        return own
+        if attempt.http is not None or attempt.reply:
+            return attempt
+        changed = {key: value for key in _OF_TRIES if (value := getattr(attempt, key)) is not None}
+        return replace(self, attempts=(), recorded=None, fault=attempt.fault, **changed)
 
     def recordings(self) -> Iterator[Recorded]:
         """The recordings of the turn and of the tries before it."""
-        for attempt in self.attempts:
-            if attempt.recorded is not None:
-                yield attempt.recorded
-        if self.recorded is not None:
-            yield self.recorded
+        for answer in (*self.attempts, self):
+            if answer.recorded is not None:
+                yield answer.recorded
 
     def for_api(self, api: str) -> TurnSpec:
         """This turn as protocol `api` plays it."""

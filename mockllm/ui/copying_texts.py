@@ -131,9 +131,8 @@ def _given(scenario: Scenario) -> str:
 
 def _statuses(turn: TurnSpec, scenario: Scenario) -> list[tuple[int | None, ...]]:
     """For each try of a turn, the statuses that its answer may have; None: a fault breaks it."""
-    tries = [attempt.status if attempt.status >= 400 else 200 for attempt in turn.attempts]
-    answer = turn.answer or turn.http
-    statuses = [*tries, 200 if answer is None else answer.status]
+    answers = [answer.answer or answer.http for answer in (*turn.attempts, turn)]
+    statuses = [200 if answer is None else answer.status for answer in answers]
     broken = any(map(_is_broken, scenario.turns))
     return [(status, None) if broken else (status,) for status in statuses]
 
@@ -143,7 +142,5 @@ def _literal(value: Any) -> str:
 
 
 def _is_broken(turn: TurnSpec) -> bool:
-    tries = any(
-        attempt.fault or (attempt.reply and attempt.reply.fault) for attempt in turn.attempts
-    )
-    return bool(turn.fault) or tries or any(_is_broken(variant) for _, variant in turn.variants)
+    inner = (*turn.attempts, *(variant for _, variant in turn.variants))
+    return bool(turn.fault) or any(map(_is_broken, inner))

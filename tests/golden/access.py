@@ -169,9 +169,9 @@ def every_turn(scenario: Scenario, api: str, *, stream: bool) -> Iterator[tuple[
         if spec is None:
             continue
         selection = Selection(scenario, position, min(position, len(scenario.turns) - 1))
-        for number, failure in enumerate((*spec.attempts, spec.http), 1):
+        for number, failure in enumerate((*spec.attempts, spec), 1):
             label = f"turn {position + 1} attempt {number}"
-            if failure is not None:
+            if failure.http is not None:
                 yield label, as_bytes(http_error_answer(protocol, failure, selection, number))
             else:
                 yield label, played(scenario, api, position, stream=stream)

@@ -193,7 +193,7 @@ def test_errors(tmp_path):
     later = fixture({"content": "x"}, {**match, "sequenceIndex": 1})
     draft = read(tmp_path, later, fixture(error, match))[0]
     (turn,) = draft.scenario.turns
-    assert [http.status for http in turn.attempts] == [429]
+    assert [attempt.http.status for attempt in turn.attempts] == [429]
     assert [(line.source[-1], line.turn) for line in draft.report] == [("2", 0), ("1", 0)]
 
 

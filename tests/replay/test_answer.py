@@ -21,7 +21,7 @@ from mockllm.replay.compilation.http_answer import (
     json_answer,
 )
 from mockllm.replay.loading import loads
-from mockllm.scenario.model import ErrorSpec, Http
+from mockllm.scenario.model import ErrorSpec, Http, TurnSpec
 from tests.cases import for_all
 
 PARTS = [TimedBytes(0, b"abc"), TimedBytes(5, b"x" * 17)]
@@ -161,7 +161,7 @@ SCENARIO = loads("scenario: s\nseed: 7\nturns: [{http: 429}, {http: 500}]")[0]
 
 def played(http: Http, *, api: str = "chat", position: int = 0, attempt: int = 1) -> HttpAnswer:
     selection = Selection(SCENARIO, position, position)
-    return http_error_answer(PROTOCOLS[api], http, selection, attempt)
+    return http_error_answer(PROTOCOLS[api], TurnSpec(http=http), selection, attempt)
 
 
 def text_of(answer: HttpAnswer) -> dict[str, object]:

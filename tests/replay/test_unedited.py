@@ -11,7 +11,7 @@ from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import WireError
 from mockllm.replay.compilation.unedited import is_unedited
 from mockllm.replay.loading import loads
-from mockllm.scenario.model import ErrorSpec, Http, Recorded, Scenario
+from mockllm.scenario.model import ErrorSpec, Http, Recorded, Scenario, TurnSpec
 from mockllm.tapes.model import Tape
 from tests.cases import for_all
 from tests.tapes.turns import turn_of
@@ -122,9 +122,9 @@ def test_errors_and_tries() -> None:
         replace(http, retry_after=None),
         replace(http, error=ErrorSpec("yes", "t")),
     ):
-        assert not is_unedited(written, 0, tape, edited)
-    assert is_unedited(written, 0, tape, http)
-    assert is_unedited(written, 0, TAPE, Http(200))
+        assert not is_unedited(written, 0, tape, TurnSpec(http=edited))
+    assert is_unedited(written, 0, tape, TurnSpec(http=http))
+    assert is_unedited(written, 0, TAPE, TurnSpec())
 
 
 @for_all(

@@ -317,10 +317,14 @@ faults = (
     .filter(lambda drawn: not any(map(_needs_bytes, drawn[1:])))
     .map(tuple)
 )
+failed = st.builds(
+    m.TurnSpec,
+    http=https,
+    recorded=st.none() | tapes,
+    fault=all_faults(first).map(lambda one: (one,)) | st.just(()),
+)
 tries = st.builds(
-    lambda fault, finish, reply: m.Http(
-        200, reply=m.TurnSpec(reply=reply, finish=finish, fault=fault)
-    ),
+    lambda fault, finish, reply: m.TurnSpec(reply=reply, finish=finish, fault=fault),
     all_faults(first).map(lambda one: (one,)),
     st.none() | finishes,
     st.just(()) | st.just((m.TextPart("Sorry"),)),
@@ -346,7 +350,7 @@ def turns(
         finish_raw=draw(st.none() | texts),
         usage=draw(st.none() | usages),
         timing=draw(st.none() | timings),
-        attempts=tuple(draw(st.lists(https | tries, max_size=2))),
+        attempts=tuple(draw(st.lists(failed | tries, max_size=2))),
         wire=draw(st.none() | wires),
         fault=draw(faults),
         expect=draw(st.none() | outcomes),
@@ -361,7 +365,7 @@ def turns(
             finish=draw(st.none() | finishes),
             usage=draw(st.none() | usages),
             wire=draw(st.none() | wires),
-            attempts=tuple(draw(st.lists(https, max_size=1))),
+            attempts=tuple(draw(st.lists(failed, max_size=1))),
             extra=draw(st.sampled_from([turn.extra, ()])),
         )
         if last and draw(st.booleans()):

@@ -138,7 +138,7 @@ def test_a_failed_attempt_and_its_retry(aimock, runs, api):
     assert [(one.status, one.played.attempt) for one in runs.exchanges] == [(503, 1), (200, 2)]
     (scenario,) = runs.scenarios.values()
     (turn,) = scenario.turns
-    assert [attempt.status for attempt in turn.attempts] == [503]
+    assert [attempt.http.status for attempt in turn.attempts] == [503]
     assert [one.file for one in turn.recordings()] == ["once-more.1.jsonl", "once-more.1-2.jsonl"]
 
 

@@ -20,7 +20,6 @@ from mockllm.protocols.base import WireProtocol, dumps
 from mockllm.replay.loading import loads
 from mockllm.scenario.durations import read_duration
 from mockllm.scenario.model import (
-    Http,
     ParallelPart,
     Scenario,
     TextPart,
@@ -115,5 +114,5 @@ def _turn(entry: dict[str, Any]) -> TurnSpec:
         begun = TurnSpec(
             reply=_answers()[reply].turns[0].reply if reply else (), fault=parse_faults(first)
         )
-        turn = replace(turn, attempts=(Http(200, reply=begun),))
+        turn = replace(turn, attempts=(begun,))
     return turn

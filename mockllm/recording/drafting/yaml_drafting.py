@@ -42,7 +42,7 @@ def tried_before(failed: m.TurnSpec, spec: m.TurnSpec) -> m.TurnSpec:
     if recorded is not None:
         recorded = replace(recorded, request="", redacted=(), order=0)
     extra = failed.extra if failed.http is not None else ()
-    tried = replace(failed.http or m.Http(200), recorded=recorded, extra=extra)
+    tried = m.TurnSpec(http=failed.http, recorded=recorded, extra=extra)
     if failed.http is None and recorded is None:
         return replace(spec, attempts=failed.attempts, request=failed.request)
     return replace(spec, attempts=(*failed.attempts, tried), request=failed.request)

@@ -131,11 +131,9 @@ class ScenarioFiles:
             turn = replace(turn, answer=self._answer(turn.answer, new_file))
         turn, long = with_files(turn, partial(new_file, ".txt"))
         self.contents |= long
-        if turn.recorded is not None:
-            tape = self._draft.tapes.get(turn.recorded.file)
-            turn = replace(turn, recorded=self._taped(turn.recorded, tape, new_file))
+        turn = self._with_tape(turn, new_file)
         if turn.attempts:
-            attempts = tuple(self._attempt(attempt, new_file) for attempt in turn.attempts)
+            attempts = tuple(self._with_tape(attempt, new_file) for attempt in turn.attempts)
             turn = replace(turn, attempts=attempts)
         return turn
 
@@ -148,11 +146,11 @@ class ScenarioFiles:
             self.of_drafts[answer.value] = file
         return replace(answer, value=file, path=str(self._folder / file))
 
-    def _attempt(self, attempt: m.Http, new_file: Callable[[str], str]) -> m.Http:
-        if attempt.recorded is None:
-            return attempt
-        tape = self._draft.tapes.get(attempt.recorded.file)
-        return replace(attempt, recorded=self._taped(attempt.recorded, tape, new_file))
+    def _with_tape(self, turn: m.TurnSpec, new_file: Callable[[str], str]) -> m.TurnSpec:
+        if turn.recorded is None:
+            return turn
+        tape = self._draft.tapes.get(turn.recorded.file)
+        return replace(turn, recorded=self._taped(turn.recorded, tape, new_file))
 
     def _taped(
         self, recorded: m.Recorded, tape: Tape | None, new_file: Callable[[str], str]

@@ -19,11 +19,10 @@ from mockllm.core.text import json_bytes
 from mockllm.core.timed_bytes import Ending, TimedBytes
 from mockllm.errors import RequestError
 from mockllm.faults.transmission import Transmission
-from mockllm.matching.positions import turn_at
 from mockllm.matching.select import Selection
 from mockllm.protocols.base import WireProtocol, dumps
 from mockllm.protocols.extra import merge
-from mockllm.scenario.model import Http
+from mockllm.scenario.model import TurnSpec
 
 _Key = TypeVar("_Key", bound=Hashable)
 _Value = TypeVar("_Value")
@@ -284,10 +283,15 @@ _HTTP_MESSAGES = {
 
 
 def http_error_answer(
-    protocol: WireProtocol, http: Http, selection: Selection, attempt: int
+    protocol: WireProtocol, spec: TurnSpec, selection: Selection, attempt: int
 ) -> HttpAnswer:
-    """An HTTP error of a scenario, as the service of the protocol would send it."""
-    scenario = selection.scenario
+    """An HTTP error of a scenario, as the service of the protocol would send it.
+
+    Args:
+        spec: the turn, or an earlier try of it, that has the error.
+    """
+    scenario, http = selection.scenario, spec.http
+    assert http is not None
     seed = derive(scenario.seeded, scenario.name, selection.position, attempt)
     own = http.error
     seconds = None if http.retry_after is None else http.retry_after / 1_000_000
@@ -299,10 +303,7 @@ def http_error_answer(
         code=own.code if own else None,
         retry_after=seconds,
     )
-    turn = turn_at(scenario, selection.position, protocol.name)
-    extra = dict(http.extra).get(protocol.name, {})
-    if not extra and turn is not None and turn.http == http:
-        extra = turn.extra_for(protocol.name)
+    extra = spec.extra_for(protocol.name)
     return error_answer(
         protocol, error, seed, retry_after=seconds, headers=http.headers, extra=extra
     )

@@ -21,7 +21,7 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
 from mockllm.replay.compilation.http_answer import CORS, HttpAnswer, byte_bounded, bytes_answer
 from mockllm.replay.compilation.unedited import is_unedited
-from mockllm.scenario.model import Http, Recorded, Scenario
+from mockllm.scenario.model import Recorded, Scenario, TurnSpec
 from mockllm.tapes.captured import Cut
 from mockllm.tapes.conversion import captured_of
 from mockllm.tapes.load import load_head, load_tape
@@ -89,7 +89,7 @@ class Recordings:
         *,
         stream: bool,
         quirks: bool = False,
-        attempt: Http | None = None,
+        attempt: TurnSpec | None = None,
     ) -> RecordedAnswer:
         """The recorded answer of a turn to a request.
 
@@ -133,10 +133,10 @@ class Recordings:
         return recording.answered(why)
 
     def _recording(
-        self, scenario: Scenario, index: int, attempt: Http | None
+        self, scenario: Scenario, index: int, attempt: TurnSpec | None
     ) -> _Recording | RecordedAnswer:
         """The recording of a turn, or of an earlier try; why there is none to play."""
-        recorded = scenario.turns[index].recorded if attempt is None else attempt.recorded
+        recorded = (attempt or scenario.turns[index]).recorded
         if recorded is None:
             return RecordedAnswer(None, "")
         key = (scenario.name, index, recorded.file)
@@ -151,7 +151,7 @@ class Recordings:
 
 
 def _read_tape(
-    recorded: Recorded, scenario: Scenario, index: int, attempt: Http | None
+    recorded: Recorded, scenario: Scenario, index: int, attempt: TurnSpec | None
 ) -> _Recording:
     """Reads what is kept of a tape. It uses no state, so any thread may call it."""
     tape = load(recorded)
@@ -166,7 +166,7 @@ def _kept(
     tape: Tape,
     scenario: Scenario,
     index: int,
-    attempt: Http | None,
+    attempt: TurnSpec | None,
     content: bytes | None,
     decoded: RecordedTurn | None = None,
 ) -> _Recording:

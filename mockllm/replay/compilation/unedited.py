@@ -34,7 +34,7 @@ def is_unedited(
     scenario: Scenario,
     index: int,
     tape: Tape,
-    attempt: Http | None = None,
+    attempt: TurnSpec | None = None,
     content: bytes | None = None,
     decoded: RecordedTurn | None = None,
 ) -> bool:
@@ -47,7 +47,7 @@ def is_unedited(
     turn = scenario.turns[index].for_api(tape.api)
     plain = captured_of(tape).plain()
     if attempt is not None:
-        return attempt.status < 400 or _is_same_error(attempt, plain, tape.api)
+        return attempt.http is None or _is_same_error(attempt.http, plain, tape.api)
     recorded = scenario.turns[index].recorded
     if recorded is not None and recorded.partial:
         return True

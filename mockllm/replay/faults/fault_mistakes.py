@@ -39,11 +39,10 @@ def _mistakes(
     if turn.fault and turn.recorded is None and turn.http is None:
         yield from _of_answer(scenario, index, turn, turn.fault, path, apis)
     for number, attempt in enumerate(turn.attempts):
-        if attempt.reply is not None and attempt.reply.fault:
-            tried = turn.tried(attempt)
+        tried = turn.tried(attempt)
+        if attempt.fault and tried.http is None:
             where = (*path, "attempts", number)
-            if tried.http is None:
-                yield from _of_answer(scenario, index, tried, attempt.reply.fault, where, apis)
+            yield from _of_answer(scenario, index, tried, attempt.fault, where, apis)
 
 
 def _of_answer(

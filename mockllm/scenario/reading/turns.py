@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from mockllm.scenario import model as m
@@ -177,20 +178,22 @@ _ATTEMPT = table(
     extra=extra,
     **_ANSWERED,
 )
-_FAILED = ("http", "headers", "retry_after", "error", "recorded", "extra")
+_OF_ERRORS = ("headers", "retry_after", "error")
+_FAILED = ("http", *_OF_ERRORS, "recorded", "extra")
 """The keys that an earlier try with an error may have."""
 
 
-def _attempt(node: Node, findings: Findings) -> m.Http | None:
+def _attempt(node: Node, findings: Findings) -> m.TurnSpec | None:
     """`{http: 429, retry_after: 2s}`, or all keys inside of `http`; a recorded try needs none.
     `{reply: [...], fault: ...}` is an answer; without a `reply` it is that of the turn."""
     values = fields(node, findings, _ATTEMPT)
     if values is None or not isinstance(node, Mapping):
         return None
     inner = node.entries.get("http")
-    if inner is None and node.entries.keys().isdisjoint(_FAILED):
-        return m.Http(200, reply=m.TurnSpec(**values)) if values else None
-    if inner is None and values.keys() != {"recorded"}:
+    is_answer = node.entries.keys().isdisjoint(_FAILED) or values.keys() == {"recorded"}
+    if inner is None and is_answer:
+        return m.TurnSpec(**values) if values else None
+    if inner is None:
         findings.add(
             node,
             "needs 'http', the status of the error, or 'reply' or 'fault' for an answer; a "
@@ -202,9 +205,9 @@ def _attempt(node: Node, findings: Findings) -> m.Http | None:
     for key in [key for key in node.entries if key not in (*_FAILED, "fault")]:
         findings.add(node, f"{key!r} is part of an answer, and this try gets an error; keep one")
         values.pop(key, None)
-    answer: m.Http = values.pop("http", m.Http(200))
-    known = {"headers": answer.headers, "retry_after": answer.retry_after, "error": answer.error}
-    return m.Http(answer.status, **(known | values))
+    own = {key: values.pop(key) for key in _OF_ERRORS if key in values}
+    failure: m.Http | None = values.pop("http", None)
+    return None if failure is None else m.TurnSpec(http=replace(failure, **own), **values)
 
 
 def _maybe_empty(several: Reader) -> Reader:

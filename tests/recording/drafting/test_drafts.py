@@ -230,11 +230,11 @@ def test_retries_become_attempts():
     ).values()
     (turn,) = scenario.turns
     assert texts(scenario) == ["hi"]
-    assert [(http.status, http.retry_after) for http in turn.attempts] == [
+    assert [(one.http.status, one.http.retry_after) for one in turn.attempts] == [
         (429, 2_000_000),
         (500, None),
     ]
-    assert turn.attempts[0].error.message == "Slow down"
+    assert turn.attempts[0].http.error.message == "Slow down"
 
 
 def test_retries_later_in_a_conversation():

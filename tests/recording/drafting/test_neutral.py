@@ -346,7 +346,7 @@ def test_an_error_of_any_form_is_written(form):
     assert is_unedited(scenario, 0, draft.tape)
     http = scenario.turns[0].http
     assert http.error.message
-    answer = http_error_answer(protocol, http, Selection(scenario, 0, 0), 1)
+    answer = http_error_answer(protocol, scenario.turns[0], Selection(scenario, 0, 0), 1)
     sent = json.loads(answer.data[0])
     assert sent["error"]["message"] == http.error.message
     assert sent["error"].get("metadata") == ({"raw": "x"} if "number" in form else None)
