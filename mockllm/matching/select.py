@@ -12,8 +12,9 @@ same request, or with equally good conditions, are played in their order: `Selec
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 
 from mockllm.core.request import Message, Request
 from mockllm.core.text import did_you_mean, display
@@ -28,6 +29,7 @@ from mockllm.matching.candidates import (
     turns_of_same_request,
 )
 from mockllm.matching.conditions import (
+    JudgedCondition,
     first_problem,
     judged_match,
     judged_user_text,
@@ -38,7 +40,7 @@ from mockllm.matching.history import ModelTurn, read_history
 from mockllm.matching.index import SCENARIO_HEADER, ScenarioIndex, named_scenario
 from mockllm.matching.positions import turn_index
 from mockllm.protocols import PROTOCOLS
-from mockllm.scenario.model import Scenario
+from mockllm.scenario.model import Match, Scenario
 from mockllm.scenario.precedence import is_recorded, precedence, user_condition
 
 
@@ -280,6 +282,9 @@ def _user_messages_agree(candidate: Candidate, request: Request) -> bool:
 NEAREST = 3
 """How many scenarios a message names."""
 
+_MOST_COMPARED = 2000
+"""Characters of a text that are compared."""
+
 
 def explain_mismatch(served: ScenarioIndex, request: Request, headers: Mapping[str, str]) -> str:
     """The message for a request that no scenario answers."""
@@ -299,39 +304,50 @@ def explain_mismatch(served: ScenarioIndex, request: Request, headers: Mapping[s
 def nearest_scenarios(
     served: ScenarioIndex, request: Request, headers: Mapping[str, str]
 ) -> list[str]:
-    """Lines with the nearest scenarios that have a `match`; empty where none has one.
-
-    The nearest are those with the smallest share of failed conditions; among equals, those whose
-    `match.user` shares most pairs of letters with the last user message.
-    """
-    near = sorted(_near_misses(served, request, headers), key=lambda miss: miss[0])
-    lines = [f"- {name}: {problem}" for _, name, problem in near[:NEAREST]]
+    """Lines with the nearest scenarios that have a `match`; empty where none has one."""
+    lines = [
+        f"- {scenario.name}: {_first_problem(scenario, judged, request)}"
+        for scenario, judged in near_misses(served, request, headers, NEAREST)
+    ]
     return ["Nearest:", *lines] if lines else []
 
 
-def _near_misses(
-    served: ScenarioIndex, request: Request, headers: Mapping[str, str]
-) -> Iterator[tuple[tuple[float, float, str], str, str]]:
-    sent = letter_pairs(last_user_text(request)[:2000])
+def near_misses(
+    served: ScenarioIndex, request: Request, headers: Mapping[str, str], most: int
+) -> list[tuple[Scenario, list[JudgedCondition]]]:
+    """The scenarios that are nearest to a request, with the conditions of their `match`.
+
+    They are those with the smallest share of failed conditions; among equals, those whose
+    `match.user` shares most pairs of letters with the last user message. For a request that names
+    a scenario only the likeness of the name counts.
+    """
+    named = named_scenario(served, request, headers)
+    sent = _letter_pairs(last_user_text(request) if named is None else named)
+    ranked = []
     for scenario in served.scenarios:
-        match = scenario.match
-        if match is None or match.anything or scenario.route is not None:
+        match = scenario.match or Match()
+        if match.anything or scenario.route or (named is None and scenario.match is None):
             continue
-        user = judged_user_text(match, request)
-        judged = list(judged_match(match, request, headers, user=user))
-        if not scenario.plays_over(request.api):
-            problem = f"apis: it does not play over {request.api!r}"
-        else:
-            problem = first_problem(judged) or (
-                "its tool calls are not those in the history of this request"
-            )
+        user, judged = judged_user_text(match, request), []
+        if named is None:
+            judged = list(judged_match(match, request, headers, user=user))
         failed = sum(not condition.met for condition in judged) / max(1, len(judged))
-        expected = letter_pairs(match.user.value) if match.user is not None else set()
-        similarity = len(expected & sent) / len(expected) if expected else 0.0
-        yield (failed, -similarity, scenario.name), scenario.name, problem
+        expected = scenario.name if named is not None else match.user.value if match.user else ""
+        pairs = _letter_pairs(expected)
+        rank = (failed, -len(pairs & sent) / max(1, len(pairs)), scenario.name)
+        ranked.append((rank, scenario, judged))
+    ranked.sort(key=itemgetter(0))
+    return [(scenario, judged) for _, scenario, judged in ranked[:most]]
 
 
-def letter_pairs(text: str) -> set[str]:
+def _first_problem(scenario: Scenario, judged: Iterable[JudgedCondition], request: Request) -> str:
+    if not scenario.plays_over(request.api):
+        return f"apis: it does not play over {request.api!r}"
+    unmet = "its tool calls are not those in the history of this request"
+    return first_problem(judged) or unmet
+
+
+def _letter_pairs(text: str) -> set[str]:
     """The pairs of neighbouring letters of a text, a cheap measure of similarity."""
-    text = text.lower()
+    text = text[:_MOST_COMPARED].lower()
     return {text[at : at + 2] for at in range(len(text) - 1)}

@@ -12,13 +12,13 @@ from mockllm.checking.conversations.judge import verify
 from mockllm.core.request import Request
 from mockllm.core.text import display_json, shorten
 from mockllm.errors import MockLLMError
-from mockllm.matching.conditions import JudgedCondition, last_user_text
+from mockllm.matching.conditions import JudgedCondition
 from mockllm.matching.explained import scenario_conditions
 from mockllm.matching.index import named_scenario, split_model
 from mockllm.matching.positions import turn_at
 from mockllm.matching.request_validation import judged_request
 from mockllm.matching.routes import RouteRequest
-from mockllm.matching.select import Selection, letter_pairs, select
+from mockllm.matching.select import Selection, near_misses, select
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
 from mockllm.redaction.masks import MASK
@@ -26,11 +26,10 @@ from mockllm.replay.client_requests import parsed_request
 from mockllm.replay.player import Player
 from mockllm.replay.sessions.exchange import Exchange
 from mockllm.replay.sessions.session import Session
-from mockllm.scenario.model import Match, Scenario
+from mockllm.scenario.model import Scenario
 from mockllm.ui.skeleton import request_skeleton, route_skeleton, selected
 
 _NEAREST = 5
-_MOST_COMPARED = 2_000
 _LONGEST = 10_000
 _OUTCOMES = ("unmatched", "invalid", "unknown route")
 
@@ -85,9 +84,10 @@ def _request(player: Player, exchange: Exchange, protocol: WireProtocol) -> Requ
 def _unmatched(
     player: Player, exchange: Exchange, request: Request, protocol: WireProtocol
 ) -> dict[str, Any]:
+    headers = exchange.headers
     nearest = [
-        _nearest(exchange, scenario, conditions)
-        for scenario, conditions in _ranked(player, exchange, request, protocol)[:_NEAREST]
+        _nearest(exchange, scenario, scenario_conditions(scenario, request, headers))
+        for scenario, _ in near_misses(player.served, request, headers, _NEAREST)
     ]
     now = selected(player.served, request, exchange.headers, protocol)
     if now is not None:
@@ -100,35 +100,6 @@ def _unmatched(
             return {"nearest": nearest, **skeleton}
         why = "No scenario can have the name that this request wants, or its calls."
     return {"nearest": nearest, "skeleton_why": why}
-
-
-def _ranked(
-    player: Player, exchange: Exchange, request: Request, protocol: WireProtocol
-) -> list[tuple[Scenario, list[JudgedCondition]]]:
-    """The scenarios with their conditions, those with the largest share of met ones first, then
-    those whose name or text of the user is most similar."""
-    named = named_scenario(player.served, request, exchange.headers)
-    text = last_user_text(request) if named is None else named
-    sent = letter_pairs(text[:_MOST_COMPARED])
-    ranked = []
-    for scenario in player.served.scenarios:
-        match = scenario.match or Match()
-        if match.anything or scenario.route is not None:
-            continue
-        if named is None and scenario.match is None:
-            continue
-        conditions = scenario_conditions(scenario, request, exchange.headers)
-        expected = match.user.value if match.user is not None else ""
-        likeness = _likeness(scenario.name if named is not None else expected, sent)
-        rank = (-_score(conditions), -likeness, scenario.name)
-        ranked.append((rank, scenario, conditions))
-    ranked.sort(key=lambda one: one[0])
-    return [(scenario, conditions) for _, scenario, conditions in ranked]
-
-
-def _likeness(expected: str, sent: set[str]) -> float:
-    pairs = letter_pairs(expected[:_MOST_COMPARED])
-    return len(pairs & sent) / len(pairs) if pairs else 0.0
 
 
 def _score(conditions: Iterable[JudgedCondition]) -> float:
