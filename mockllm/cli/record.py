@@ -64,8 +64,8 @@ def record(
         # A folder that cannot be loaded is an error before the server listens.
         Folder(output).scenarios()
         report = ServerLog(log_format, quiet=quiet)
-        summary = RecordingSummary(report, quiet=quiet)
-        recorded = replace(options, report=summary.line, waiting=summary.waiting)
+        summary = RecordingSummary(report)
+        recorded = replace(options, report=summary.line, waiting=report.waiting)
         log = None if quiet else report.exchange
         recorder = MockServer((), ServerOptions(**server, log=log, record=recorded))
     run_recording(recorder, report, loop, summary)

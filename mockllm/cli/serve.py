@@ -130,8 +130,8 @@ def serve(
     report = ServerLog(log_format, quiet=quiet)
     summary = None
     if record is not None and record.mode != "none":
-        summary = RecordingSummary(report, quiet=quiet)
-        record = replace(record, report=summary.line, waiting=summary.waiting)
+        summary = RecordingSummary(report)
+        record = replace(record, report=summary.line, waiting=report.waiting)
     with ended_at_once(), uncollected():
         from mockllm.server.app import MockServer
         from mockllm.server.options import ServerOptions

@@ -36,7 +36,7 @@ class RecordOptions:
         trust_env: reach the services through the proxies that the environment names.
         report: called with a line for each recorded exchange.
         waiting: called with the number of exchanges that are not written yet, if that is more than
-            a second's work, and with True while the recorder ends.
+            a second's work.
         option: the option that names a service, for messages.
         max_recorded: the most bytes of a request's body, and of an answer's, that are recorded.
         most_waiting: if more bytes of exchanges wait to be written, new requests wait too.
@@ -50,7 +50,7 @@ class RecordOptions:
     rules: Rules | None = None
     trust_env: bool = False
     report: Callable[[Line], None] | None = None
-    waiting: Callable[[int, bool], None] | None = None
+    waiting: Callable[[int], None] | None = None
     option: str = "--upstream"
     max_recorded: int = 256 * 1024 * 1024
     most_waiting: int = 64 * 1024 * 1024

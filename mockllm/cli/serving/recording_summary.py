@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import click
 
 from mockllm.cli.serving.server_log import ServerLog, summary_text
-from mockllm.cli.terminal.progress import ProgressLine
 
 if TYPE_CHECKING:
     from mockllm.recording.drafting.reporting import Line
 
-_MANY = 50
-"""If fewer exchanges wait at the end, they are written before anyone has read a line about it."""
-
 
 class RecordingSummary:
-    """Counts the exchanges of a recording, and shows what is still to be written."""
+    """Counts the exchanges of a recording."""
 
-    def __init__(self, report: ServerLog, *, quiet: bool) -> None:
+    def __init__(self, report: ServerLog) -> None:
         self._report = report
-        self._quiet = quiet
-        self._progress: ProgressLine | None = None
-        self._at_end = 0
         self._early: list[Line] | None = []
         """Lines from before the line with the address, which is the first one."""
         self.recorded = 0
@@ -53,24 +45,8 @@ class RecordingSummary:
         for line in early:
             self._report.recorded(line)
 
-    def waiting(self, count: int, closing: bool) -> None:
-        if not closing:
-            self._report.waiting(count)
-        elif not self._quiet:
-            self._finishing(count)
-
-    def _finishing(self, count: int) -> None:
-        if self._progress is None and count < _MANY:
-            return
-        if self._progress is None:
-            click.echo(f"mockllm: {count:,} exchanges wait to be written", err=True)
-            self._progress, self._at_end = ProgressLine(sys.stderr), count
-        self._progress("exchanges written", self._at_end - count, self._at_end)
-
     def finish(self) -> int:
         """Prints the summary; the exit status: 1 if anything is missing."""
-        if self._progress is not None:
-            self._progress.close()
         missing = bool(self.skipped or self.not_found)
         self._report.summary(self.recorded, self.not_found, self.skipped, self.lost)
         if missing:

@@ -26,10 +26,6 @@ class StopSignals:
     alone: so the second one ends the program also where the loop is busy, a thread does not end, or
     the loop is closed already.
 
-    Python calls a handler once for all signals of a number that came since the last instruction,
-    but writes a byte for each of them, so the bytes are counted, too. Only where the system itself
-    has not delivered the first one yet, two of the same number are one.
-
     Args:
         stop: set by the first signal.
         cut: set by the second one. After half a second, or at a third one, the process ends.
@@ -37,40 +33,18 @@ class StopSignals:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.stop, self.cut = asyncio.Event(), asyncio.Event()
-        self._loop = loop
-        self._calls: list[int] = []
-        self._bytes = bytearray()
-        self._done = 0
-        self._source, target = os.pipe()
-        os.set_blocking(self._source, False)
-        os.set_blocking(target, False)
-        self._before = signal.set_wakeup_fd(target, warn_on_full_buffer=False)
-        loop.add_reader(self._source, self._read)  # a signal wakes the loop
+        self._loop, self._count = loop, 0
         for number in _SIGNALS:
             signal.signal(number, self._received)
 
     def _received(self, number: int, frame: FrameType | None) -> None:
-        self._calls.append(number)
-        self._read()
-
-    def _read(self) -> None:
-        with contextlib.suppress(BlockingIOError):
-            data = os.read(self._source, 4096)
-            self._bytes += bytes(number for number in data if number in _SIGNALS)
-            if self._before != -1:
-                with contextlib.suppress(OSError):
-                    os.write(self._before, data)  # the loop may have handlers of its own
-        while self._done < max(len(self._calls), len(self._bytes)):
-            self._done += 1
-            self._count(self._done)
-
-    def _count(self, count: int) -> None:
-        if count > 2:
-            _end(0, None)
-        if count == 2:
+        self._count += 1
+        if self._count > 2:
+            _end(number, frame)
+        if self._count == 2:
             signal.signal(signal.SIGALRM, _end)
             signal.setitimer(signal.ITIMER_REAL, _PATIENCE)
-        event = self.stop if count == 1 else self.cut
+        event = self.stop if self._count == 1 else self.cut
         with contextlib.suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(event.set)
 

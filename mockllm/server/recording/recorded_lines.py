@@ -66,10 +66,10 @@ class RecordedLines:
         if self.publish is not None:
             self.publish(entry)
 
-    def _waits(self, count: int, closing: bool) -> None:
+    def _waits(self, count: int) -> None:
         self._waiting = count
         if self._given.waiting is not None:
-            self._given.waiting(count, closing)
+            self._given.waiting(count)
 
 
 def _line_json(line: Line) -> dict[str, Any]:

@@ -11,7 +11,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
-from functools import partial
 from itertools import count, islice
 from typing import TYPE_CHECKING
 
@@ -167,7 +166,7 @@ class Recorder:
         self._numbers = count(1)
         self._queue = ExchangeQueue(options.most_waiting)
         self._room = asyncio.Event()
-        self._closing = self._given_up = False
+        self._given_up = False
         self._written, self._since = 0, time.monotonic()
         self._writer = self._started(apart=options.apart)
         # A daemon: it must not keep a process whose event loop was cancelled.
@@ -196,7 +195,6 @@ class Recorder:
 
     async def close(self) -> None:
         """Waits until every exchange that was added has been written."""
-        self._closing = True
         self._queue.close()
         try:
             await asyncio.to_thread(self._thread.join)
@@ -275,14 +273,12 @@ class Recorder:
         return Writer(self._setup)
 
     def _show_waiting(self) -> None:
-        """Reports how many exchanges wait, if that is more than a second's work or at the end."""
+        """Reports how many exchanges wait, if that is more than a second's work."""
         if self._report_waiting is None:
             return
         waiting, passed = self._queue.count, time.monotonic() - self._since
-        behind = passed >= _INTERVAL and waiting > self._written / passed
-        if behind or self._closing:
-            show = partial(self._report_waiting, waiting, self._closing)
-            self._loop.call_soon_threadsafe(show)
+        if passed >= _INTERVAL and waiting > self._written / passed:
+            self._loop.call_soon_threadsafe(self._report_waiting, waiting)
         if passed >= _INTERVAL:
             self._written, self._since = 0, time.monotonic()
 
