@@ -13,10 +13,9 @@ from mockllm.cli.options.recording import record_options, recording_options
 from mockllm.cli.serving.listening import (
     Loop,
     listening_options,
-    run_recording,
+    run_server,
     uncollected,
 )
-from mockllm.cli.serving.recording_summary import RecordingSummary
 from mockllm.cli.serving.server_log import ServerLog
 from mockllm.cli.serving.stop_signals import ended_at_once
 
@@ -64,8 +63,7 @@ def record(
         # A folder that cannot be loaded is an error before the server listens.
         Folder(output).scenarios()
         report = ServerLog(log_format, quiet=quiet)
-        summary = RecordingSummary(report)
-        recorded = replace(options, report=summary.line, waiting=report.waiting)
+        recorded = replace(options, report=report.recorded, waiting=report.waiting)
         log = None if quiet else report.exchange
         recorder = MockServer((), ServerOptions(**server, log=log, record=recorded))
-    run_recording(recorder, report, loop, summary)
+    run_server(recorder, report, loop)

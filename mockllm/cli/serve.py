@@ -14,10 +14,9 @@ from mockllm.cli.serving.listening import (
     Loop,
     cannot_listen,
     listening_options,
-    run_recording,
+    run_server,
     uncollected,
 )
-from mockllm.cli.serving.recording_summary import RecordingSummary
 from mockllm.cli.serving.server_log import ServerLog
 from mockllm.cli.serving.stop_signals import ended_at_once
 from mockllm.errors import UsageError
@@ -128,10 +127,8 @@ def serve(
         )
     _check_there(paths, record.folder if record is not None else None)
     report = ServerLog(log_format, quiet=quiet)
-    summary = None
-    if record is not None and record.mode != "none":
-        summary = RecordingSummary(report)
-        record = replace(record, report=summary.line, waiting=report.waiting)
+    if record is not None:
+        record = replace(record, report=report.recorded, waiting=report.waiting)
     with ended_at_once(), uncollected():
         from mockllm.server.app import MockServer
         from mockllm.server.options import ServerOptions
@@ -154,7 +151,7 @@ def serve(
             return
         target = record.folder if record is not None else None
         serving = MockServer(_scenarios(paths, target), options)
-    run_recording(serving, report, loop, summary, paths if reload else ())
+    run_server(serving, report, loop, paths if reload else ())
 
 
 def _target(paths: tuple[Path, ...], output: Path | None) -> Path:

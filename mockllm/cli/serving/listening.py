@@ -21,7 +21,6 @@ from mockllm.errors import MockLLMError, UsageError
 from mockllm.ui.opening import live_page
 
 if TYPE_CHECKING:
-    from mockllm.cli.serving.recording_summary import RecordingSummary
     from mockllm.server.app import MockServer
 
 _TURN = 0.0002  # seconds for which a thread may keep the others waiting
@@ -131,12 +130,17 @@ def run_server(
     *,
     started: Started = lambda _: None,
 ) -> None:
-    """Serves until a signal; a second one cuts what is still open.
+    """Serves until a signal; a second one cuts what is still open. At the end it says what was
+    recorded.
 
     Args:
         started: called when the server listens, with a function that stops it.
+
+    Raises:
+        Exit: with 1, if something is not recorded or not found again.
     """
-    if server.options.record is not None:
+    record, missing = server.options.record, 0
+    if record is not None:
         # Scenarios are worked out beside streams that pass: those must not wait for their turn.
         sys.setswitchinterval(_TURN)
     before = gc.get_threshold()
@@ -146,27 +150,8 @@ def run_server(
             runner.run(_serve(server, report, watched, started))
     finally:
         gc.set_threshold(*before)
-
-
-def run_recording(
-    server: MockServer,
-    report: ServerLog,
-    loop: Loop,
-    summary: RecordingSummary | None,
-    watched: tuple[Path, ...] = (),
-) -> None:
-    """Serves as `run_server`, and prints at the end what was recorded.
-
-    Raises:
-        Exit: with 1, if something is not recorded or not found again.
-    """
-    if summary is None:
-        run_server(server, report, loop, watched)
-        return
-    try:
-        run_server(server, report, loop, watched, started=summary.started)
-    finally:
-        missing = summary.finish()
+        if record is not None and record.mode != "none":
+            missing = report.summary()
     if missing:
         raise click.exceptions.Exit(missing)
 

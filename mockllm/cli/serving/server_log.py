@@ -6,6 +6,7 @@ import json
 import os
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import lru_cache
@@ -76,6 +77,9 @@ class ServerLog:
         self._colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
         self._api_width = self._name_width = 1
         self._url = ""
+        self._early: list[Line] = []
+        """Lines of the recorder from before the line with the address, which is the first one."""
+        self._counts = Counter[str](recorded=0, not_found=0, skipped=0, lost=0)
 
     def _shows(self, event: str) -> bool:
         return self._only is None or event in self._only
@@ -93,6 +97,8 @@ class ServerLog:
         self._url = url
         if self._shows("address"):
             self._output.line(f"mockllm listening on {url}")
+        for line in self._early:
+            self.recorded(line)
 
     def serving(
         self,
@@ -186,7 +192,13 @@ class ServerLog:
         return "  ".join(cells)
 
     def recorded(self, line: Line) -> None:
+        if not self._url:
+            self._early.append(line)
+            return
         skipped = line.outcome == "skipped"
+        self._counts["skipped" if skipped else "recorded"] += 1
+        self._counts["not_found"] += bool(line.not_found)
+        self._counts["lost"] += line.lost
         if not self._shows("skipped" if skipped else "recorded"):
             return
         if self._json:
@@ -200,9 +212,14 @@ class ServerLog:
         text = f"          {count:,} exchanges wait to be written"
         self._put("waiting", [text], exchanges=count)
 
-    def summary(self, recorded: int, not_found: int, skipped: int, lost: int) -> None:
-        counts = {"recorded": recorded, "not_found": not_found, "skipped": skipped, "lost": lost}
-        self._put("summary", [summary_text(**counts)], **counts)
+    def summary(self) -> int:
+        """Says what was recorded; the exit status: 1 if anything is missing."""
+        text = _summary_text(**self._counts)
+        self._put("summary", [text], **self._counts)
+        missing = bool(self._counts["skipped"] or self._counts["not_found"])
+        if missing:
+            click.echo(f"mockllm: {text}", err=True)
+        return int(missing)
 
     def reloaded(self, scenarios: Sequence[Scenario]) -> None:
         self._measure(scenarios)
@@ -242,7 +259,7 @@ def _recording(folder: str, upstreams: Mapping[str, str]) -> Iterator[str]:
     yield ""
 
 
-def summary_text(recorded: int, not_found: int, skipped: int, lost: int) -> str:
+def _summary_text(recorded: int, not_found: int, skipped: int, lost: int) -> str:
     """The summary for people."""
     text = f"{recorded:,} recorded"
     if not_found:
