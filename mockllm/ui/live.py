@@ -9,18 +9,22 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import AsyncIterator
+from dataclasses import asdict
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from aiohttp import HttpVersion10, web
 
-from mockllm.errors import RequestError
+from mockllm.errors import Problem, RequestError
+from mockllm.protocols import PROTOCOLS
 from mockllm.replay.compilation.http_answer import bytes_answer, chunk
 from mockllm.replay.sessions.exchange import Exchange, Sent
+from mockllm.server.control.routes import base_urls
+from mockllm.server.control.server_view import KEEPS, ServerView
 from mockllm.server.http.delivery import CLOSE
 from mockllm.server.http.sending import send
-from mockllm.ui.rows import dumps, key_of, row
+from mockllm.ui.rows import dumps, key_of, row, session_json
 
 MOST_ROWS = 20_000
 """So many requests a page gets when it opens: the newest of all sessions."""
@@ -45,27 +49,6 @@ _SILENCE = 15.0
 def event_bytes(name: str, data: Any) -> bytes:
     """A server-sent event."""
     return f"event: {name}\ndata: {dumps(data)}\n\n".encode("ascii")
-
-
-@dataclass(frozen=True, slots=True)
-class Sources:
-    """Where the events come from.
-
-    Args:
-        hello: the first event, for the host that a page was loaded from.
-        away: called with why exchanges and sessions cannot be read now, and with "" when they can.
-        watch: called with what notes a request that changed while a page is open, and with None
-            when the last one is closed.
-        shared: whether other processes answer requests, too: then nothing here notes them, and the
-            journals are read again and again.
-    """
-
-    hello: Callable[[str], dict[str, Any]]
-    exchanges: Callable[[], Awaitable[Iterable[Exchange]]]
-    sessions: Callable[[], Awaitable[list[dict[str, Any]]]]
-    away: Callable[[str], None]
-    watch: Callable[[Callable[[Exchange], None] | None], None]
-    shared: bool
 
 
 class _Page:
@@ -110,8 +93,10 @@ class _Page:
 class Live:
     """Sends events to all pages that are open."""
 
-    def __init__(self, sources: Sources) -> None:
-        self._sources = sources
+    def __init__(self, server: ServerView) -> None:
+        self._server, self._answers = server, server.answers
+        self._away = ""
+        """Why exchanges and sessions cannot be read now."""
         self._pages: set[_Page] = set()
         self._changed: dict[tuple[str, int], Exchange] = {}
         self._timer: asyncio.TimerHandle | None = None
@@ -165,9 +150,51 @@ class Live:
 
     async def _publish_sessions(self) -> None:
         try:
-            self.publish("sessions", await self._sources.sessions())
+            self.publish("sessions", await self._session_list())
         except RequestError as error:
-            self._sources.away(error.message)
+            self._note_away(error.message)
+
+    # What the events have
+
+    def _hello(self, host: str) -> dict[str, Any]:
+        recorded = self._answers.recorded
+        return {
+            "version": _version(),
+            "apis": list(PROTOCOLS),
+            "urls": base_urls(PROTOCOLS, f"http://{host}"),
+            "recording": None if recorded is None else recorded.about(),
+            "shared": self._server.sessions.shared,
+            "keeps": KEEPS,
+            "max_rows": MOST_ROWS,
+            "problems": self.problems(),
+            "scenarios": len(self._answers.player.served.scenarios),
+        }
+
+    def reloaded(self) -> None:
+        """Tells all pages that the scenario files were read again, or the problems are others."""
+        count = len(self._answers.player.served.scenarios)
+        event = {"at": time.time(), "scenarios": count, "problems": self.problems()}
+        self.publish("reload", event)
+
+    def problems(self) -> list[dict[str, Any]]:
+        """What is wrong with the files and with the state store."""
+        away = [Problem("", 0, 0, "", self._away)] if self._away else []
+        return [asdict(problem) for problem in (*away, *self._server.problems)]
+
+    def _note_away(self, why: str) -> None:
+        """Tells all pages that the state store is away, or is back."""
+        if why != self._away:
+            self._away = why
+            self.reloaded()
+
+    async def exchanges(self) -> list[Exchange]:
+        """The journals of all sessions."""
+        sessions = await self._server.sessions.load()
+        return [entry for session in sessions for entry in tuple(session.journal)]
+
+    async def _session_list(self) -> list[dict[str, Any]]:
+        sessions = await self._server.sessions.load()
+        return [session_json(session, self._answers.assigned) for session in sessions]
 
     # Pages
 
@@ -181,8 +208,8 @@ class Live:
         begin = answer.head(http_1_0=not framed, close=True)
         page = _Page()
         self._pages.add(page)
-        if not self._sources.shared:
-            self._sources.watch(self.changed)
+        if not self._server.sessions.shared:
+            self._server.watch = self.changed
         elif self._polling is None:
             self._polling = asyncio.create_task(self._poll())
         try:
@@ -198,7 +225,7 @@ class Live:
         return CLOSE
 
     def _stop_watching(self) -> None:
-        self._sources.watch(None)
+        self._server.watch = None
         self._changed.clear()
         if self._polling is not None:
             self._polling.cancel()
@@ -210,11 +237,11 @@ class Live:
         while True:
             began = time.monotonic()
             try:
-                exchanges = await self._sources.exchanges()
+                exchanges = await self.exchanges()
             except RequestError as error:
-                self._sources.away(error.message)
+                self._note_away(error.message)
             else:
-                self._sources.away("")
+                self._note_away("")
                 now = {
                     key_of(exchange): (
                         exchange.received.at,
@@ -230,12 +257,12 @@ class Live:
             await asyncio.sleep(max(_POLL, _SHARE * (time.monotonic() - began)))
 
     async def _events(self, page: _Page, host: str) -> AsyncIterator[bytes]:
-        yield event_bytes("hello", self._sources.hello(host))
+        yield event_bytes("hello", self._hello(host))
         try:
-            exchanges = sorted(await self._sources.exchanges(), key=lambda one: one.received.at)
-            sessions = await self._sources.sessions()
+            exchanges = sorted(await self.exchanges(), key=lambda one: one.received.at)
+            sessions = await self._session_list()
         except RequestError as error:
-            self._sources.away(error.message)
+            self._note_away(error.message)
             exchanges, sessions = [], []
         exchanges = exchanges[-MOST_ROWS:]
         for first in range(0, len(exchanges), _BATCH):
@@ -254,3 +281,10 @@ class Live:
                 continue
             if data := page.take():
                 yield data
+
+
+def _version() -> str:
+    try:
+        return version("mockllm-harness")
+    except PackageNotFoundError:  # a checkout that is not installed
+        return ""

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict
-from importlib.metadata import PackageNotFoundError, version
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from aiohttp import web
 
-from mockllm.errors import MockLLMError, Problem, RequestError, UsageError
+from mockllm.errors import MockLLMError, RequestError, UsageError
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.compilation.http_answer import json_answer
 from mockllm.replay.sessions.exchange import Exchange, Sent
@@ -20,11 +17,10 @@ from mockllm.replay.sessions.session import Session
 from mockllm.replay.turn_answer import route_turn_answer, turn_answer, usual_request
 from mockllm.scenario.model import Scenario
 from mockllm.server.control.query import whole_number
-from mockllm.server.control.routes import base_urls
-from mockllm.server.control.server_view import KEEPS, ServerView
+from mockllm.server.control.server_view import ServerView
 from mockllm.server.http.delivery import deliver
-from mockllm.ui.live import MOST_ROWS, Live, Sources
-from mockllm.ui.rows import row, session_json
+from mockllm.ui.live import Live
+from mockllm.ui.rows import row
 from mockllm.ui.shown_answers import made_answer, sent_of
 from mockllm.ui.site_files import file_answer
 from mockllm.ui.stream_json import stream_json
@@ -37,16 +33,7 @@ class LivePage:
 
     def __init__(self, server: ServerView) -> None:
         self._server, self._answers = server, server.answers
-        sources = Sources(
-            self._hello,
-            self._exchanges,
-            self._session_list,
-            self._store_away,
-            server.set_watch,
-            server.sessions.shared,
-        )
-        self.live = Live(sources)
-        self._away = ""
+        self.live = Live(server)
         recorded = self._answers.recorded
         if recorded is not None:
             recorded.publish = lambda line: self.live.publish("recorded", [line])
@@ -55,24 +42,7 @@ class LivePage:
         self.live.close()
 
     def reloaded(self) -> None:
-        self.live.publish(
-            "reload",
-            {
-                "at": time.time(),
-                "scenarios": len(self._answers.player.served.scenarios),
-                "problems": self._problems(),
-            },
-        )
-
-    def _problems(self) -> list[Mapping[str, Any]]:
-        away = [Problem("", 0, 0, "", self._away)] if self._away else []
-        return [asdict(problem) for problem in (*away, *self._server.problems)]
-
-    def _store_away(self, why: str) -> None:
-        """Tells all pages that the state store is away, or is back."""
-        if why != self._away:
-            self._away = why
-            self.reloaded()
+        self.live.reloaded()
 
     async def respond(
         self,
@@ -113,38 +83,6 @@ class LivePage:
                     raise RequestError("Nothing is recorded here.", status=404)
                 return self._answers.recorded.as_json()
         return None
-
-    # Events
-
-    def _hello(self, host: str) -> dict[str, Any]:
-        recorded = self._answers.recorded
-        return {
-            "version": _version(),
-            "apis": list(PROTOCOLS),
-            "urls": base_urls(PROTOCOLS, f"http://{host}"),
-            "recording": None if recorded is None else recorded.about(),
-            "shared": self._server.sessions.shared,
-            "keeps": KEEPS,
-            "max_rows": MOST_ROWS,
-            "problems": self._problems(),
-            "scenarios": len(self._answers.player.served.scenarios),
-        }
-
-    async def _exchanges(self) -> Iterable[Exchange]:
-        sessions = await self._server.sessions.load()
-        return [entry for session in sessions for entry in tuple(session.journal)]
-
-    async def _session_list(self) -> list[dict[str, Any]]:
-        return [
-            session_json(session, self._scenarios_of(session))
-            for session in await self._server.sessions.load()
-        ]
-
-    def _scenarios_of(self, session: Session) -> list[str] | None:
-        setup = self._answers.assigned.find(session.name)
-        if setup is None or setup.request is None:
-            return None
-        return [scenario.name for scenario in setup.request.scenarios]
 
     # One request
 
@@ -193,7 +131,7 @@ class LivePage:
             "scenarios": [
                 scenario_entry(scenario, played.get(scenario.name, {})) for scenario in scenarios
             ],
-            "problems": self._problems(),
+            "problems": self.live.problems(),
             "at": self._server.loaded,
         }
 
@@ -202,13 +140,13 @@ class LivePage:
 
         scenario = await self._named(name)
         entry = scenario_entry(scenario, (await self._played()).get(name, {}))
-        problems = self._problems()
+        problems = self.live.problems()
         return await asyncio.to_thread(scenario_json, scenario, entry, problems, f"http://{host}")
 
     async def _played(self) -> dict[str, dict[int, int]]:
         """How often each turn was played in all sessions, as far as journals have it."""
         played: dict[str, dict[int, int]] = {}
-        for exchange in await self._exchanges():
+        for exchange in await self.live.exchanges():
             if (
                 exchange.outcome in ("played", "error")
                 and exchange.scenario
@@ -270,10 +208,3 @@ def _numbered(session: Session, number: str) -> Exchange:
             status=404,
         )
     raise RequestError(f"The session {session.name!r} has no request {number[:40]!r}.", status=404)
-
-
-def _version() -> str:
-    try:
-        return version("mockllm-harness")
-    except PackageNotFoundError:  # a checkout that is not installed
-        return ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from typing import Any
 
 from mockllm.core.text import shorten
@@ -11,6 +10,7 @@ from mockllm.matching.conditions import last_user_text
 from mockllm.replay.client_requests import parsed_request
 from mockllm.replay.sessions.exchange import Exchange
 from mockllm.replay.sessions.session import Session
+from mockllm.server.control.session_setup import SessionSetups
 
 dumps = json.JSONEncoder(separators=(",", ":")).encode
 """JSON in ASCII, on one line: half of a surrogate pair is an escape there."""
@@ -72,12 +72,14 @@ def user_text(exchange: Exchange) -> str:
     return "" if request is None else shorten(" ".join(last_user_text(request).split()), 200)
 
 
-def session_json(session: Session, scenarios: Iterable[str] | None) -> dict[str, Any]:
+def session_json(session: Session, setups: SessionSetups) -> dict[str, Any]:
     """The entry of a session."""
+    setup = setups.find(session.name)
+    request = None if setup is None else setup.request
     return {
         "session": session.name,
         "requests": session.count,
         "dropped": session.dropped,
         "outcomes": dict(session.outcomes()),
-        "scenarios": None if scenarios is None else list(scenarios),
+        "scenarios": None if request is None else [own.name for own in request.scenarios],
     }

@@ -14,7 +14,8 @@ import pytest
 from mockllm import ServerOptions, ServerThread, loads
 from mockllm.errors import Problem
 from mockllm.protocols import PROTOCOLS
-from mockllm.ui.live import Live, Sources, _Page
+from mockllm.server.app import MockServer
+from mockllm.ui.live import Live, _Page
 from mockllm.ui.opening import live_page
 from tests.conftest import Served
 from tests.entries import journal_entry
@@ -144,13 +145,8 @@ def test_a_page_that_reads_nothing_holds_up_nothing(serve: Callable[..., Served]
 def test_requests_that_come_too_fast_are_counted() -> None:
     """A page gets the newest rows, and how many are left out."""
 
-    async def nothing() -> list[Any]:
-        return []
-
     async def run() -> bytes:
-        live = Live(
-            Sources(lambda _: {}, nothing, nothing, lambda _: None, lambda _: None, shared=False)
-        )
+        live = Live(MockServer([])._parts.view)
         opened = _Page()
         live._pages.add(opened)
         for number in range(1, 501):

@@ -90,9 +90,6 @@ class ServerView:
         self._make_page = make_page
         self._page: Page | None = None
 
-    def set_watch(self, watch: Callable[[Exchange], None] | None) -> None:
-        self.watch = watch
-
     def page(self) -> Page | None:
         if self._page is None and self._make_page is not None:
             self._page = self._make_page(self)
