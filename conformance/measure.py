@@ -27,7 +27,7 @@ from mockllm.checking.cases.variation import PLAIN
 from mockllm.cli.check.plan import source_commit
 from mockllm.conformance.attachments.http_clients import http_runner
 from mockllm.conformance.case_names import Setting, name_of
-from mockllm.conformance.measured import Measurement, measured
+from mockllm.conformance.measured import measured
 from mockllm.conformance.results import CaseResult, Client, Results, rule_verdict
 from mockllm.conformance.results.file import write_results
 from mockllm.errors import MockLLMError, ProbeError
@@ -81,17 +81,18 @@ def measure(entry: Entry, cases: Sequence[Case] | None = None) -> Results:
         for name, answer in runner.answers.items():
             if answer.invalid:
                 raise ProbeError(f"{entry.name}: {name}: {answer.invalid}")
-        measurement = Measurement(
+        run = Results(
+            runner.hello.client,
             entry.api,
             "http",
-            policy,
-            Setting(tuple(entry.argv), ("--api", entry.api, "--http")),
             mockllm.__version__,
             datetime.now(UTC).date().isoformat(),
             source_commit(ROOT),
             {**_ARGUMENTS, "policy": dict(entry.policy)},
+            tuple(sorted(runner.hello.unsupported)),
         )
-        results = measured(report, runner, measurement)
+        setting = Setting(tuple(entry.argv), ("--api", entry.api, "--http"))
+        results = measured(report, runner, run, policy, setting)
     left_out = [_left_out(one, reason) for one in cases if (reason := _why_left_out(entry, one))]
     return replace(
         results,

@@ -11,14 +11,12 @@ from typing import Any
 
 import mockllm
 from conformance.entries import ROOT, Entry
-from mockllm.checking import Policy
 from mockllm.checking.resilience.cases import fault_cases
 from mockllm.cli.check.plan import source_commit
 from mockllm.conformance.attachments.http_clients import HttpClients, fault_limit
 from mockllm.conformance.attachments.process import Program
 from mockllm.conformance.case_names import Setting
 from mockllm.conformance.fault_check import check_faults, fault_results
-from mockllm.conformance.measured import Measurement
 from mockllm.conformance.results import CaseResult, Play, Results
 from mockllm.conformance.results.request_log import LoggedRequest
 from mockllm.errors import ProbeError
@@ -40,17 +38,17 @@ def measure_faults(entry: Entry) -> Results:
     with closing(HttpClients(program, entry.api, options=options)) as runner:
         policy = runner.hello.resilience
         check = check_faults(runner, cases, policy, setting=setting)
-        measurement = Measurement(
+        run = Results(
+            runner.hello.client,
             entry.api,
             "http",
-            Policy(),
-            setting,
             mockllm.__version__,
             datetime.now(UTC).date().isoformat(),
             source_commit(ROOT),
             {"cases": "all cases with faults"},
+            tuple(sorted(runner.hello.unsupported)),
         )
-        results = fault_results(check, runner.hello, measurement, policy)
+        results = fault_results(check, run, policy)
     for case in results.cases:
         _check_adapter(entry, case, results.plays[case.played])
     return replace(

@@ -4,6 +4,7 @@ results file that are made from them."""
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from mockllm.checking.cases.case import Case
@@ -14,7 +15,7 @@ from mockllm.conformance.attachments.messages import Answer
 from mockllm.conformance.attachments.outcome_json import as_json
 from mockllm.conformance.attachments.runner import Runner
 from mockllm.conformance.case_names import Setting, check_command
-from mockllm.conformance.measured import AdapterFrames, Measurement, json_value, rule_line
+from mockllm.conformance.measured import AdapterFrames, json_value, rule_line
 from mockllm.conformance.results import CaseResult, Results, Stream, Verdict
 
 
@@ -41,13 +42,15 @@ def _cut_answer(answer: Answer, frames: AdapterFrames, unsupported: frozenset[st
     return CutAnswer(answer.outcome, absent=absent | unsupported, unusable=unusable)
 
 
-def cut_results(report: CutReport, runner: Runner, measurement: Measurement) -> Results:
+def cut_results(report: CutReport, run: Results, setting: Setting) -> Results:
     """The results file of a report: a line for each sample, kind of place and rule.
 
     The stream of a line is the shortest prefix that fools the client.
+
+    Args:
+        run: the results but for the lines.
     """
-    rows = [_line(row, report.level, measurement.setting) for row in report.rows]
-    return measurement.results(runner.hello, rows)
+    return replace(run, cases=tuple(_line(row, report.level, setting) for row in report.rows))
 
 
 def _line(row: CutRow, level: str, setting: Setting) -> CaseResult:

@@ -12,9 +12,8 @@ from mockllm.checking.resilience.judge import judge
 from mockllm.checking.resilience.model import FaultCase, Finding, ResiliencePolicy
 from mockllm.checking.rules import RESILIENCE
 from mockllm.conformance.attachments.http_sessions import PlayedCase
-from mockllm.conformance.attachments.messages import Hello
 from mockllm.conformance.case_names import Setting, check_command
-from mockllm.conformance.measured import AdapterFrames, Measurement, json_value, rule_line
+from mockllm.conformance.measured import AdapterFrames, json_value, rule_line
 from mockllm.conformance.results import CaseResult, Play, Results
 from mockllm.conformance.results.request_log import logged
 from mockllm.errors import ProbeError
@@ -244,17 +243,19 @@ def _play_of(judged: Judged) -> Play:
     )
 
 
-def fault_results(
-    check: FaultCheck, hello: Hello, measurement: Measurement, policy: ResiliencePolicy
-) -> Results:
-    """The results of a client that was judged in cases with faults."""
+def fault_results(check: FaultCheck, run: Results, policy: ResiliencePolicy) -> Results:
+    """The results of a client that was judged in cases with faults.
+
+    Args:
+        run: the results but for the cases.
+    """
     settings = {
         name: sorted(value) if isinstance(value, frozenset) else value
         for name, value in asdict(policy).items()
     }
-    return measurement.results(
-        hello,
-        check.cases,
+    return replace(
+        run,
+        cases=check.cases,
         plays=check.plays,
         stopped=check.stopped,
         settings=json_value(settings),

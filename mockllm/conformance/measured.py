@@ -9,7 +9,7 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -34,42 +34,6 @@ class AnsweredCases(Protocol):
     @property
     def answers(self) -> Mapping[str, Answer]: ...
     def answer(self, case: Case) -> Answer: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Measurement:
-    """What is to be known of a measurement besides its cases.
-
-    Args:
-        arguments: see `Results.arguments`.
-        mockllm, commit, date: see `Results`.
-        stopped: why the remaining cases were not judged, if it is not the report that says why.
-    """
-
-    api: str
-    level: str
-    policy: Policy
-    setting: Setting
-    mockllm: str
-    date: str
-    commit: str = ""
-    arguments: Mapping[str, Any] = field(default_factory=dict)
-    stopped: str = ""
-
-    def results(self, hello: Hello, cases: Iterable[CaseResult], **fields: Any) -> Results:
-        """The results of a client that was judged in some cases."""
-        return Results(
-            client=hello.client,
-            api=self.api,
-            level=self.level,
-            mockllm=self.mockllm,
-            date=self.date,
-            commit=self.commit,
-            arguments=json_value(self.arguments),
-            unsupported=tuple(sorted(hello.unsupported)),
-            cases=tuple(cases),
-            **{"stopped": self.stopped, **fields},
-        )
 
 
 def rule_line(
@@ -97,41 +61,48 @@ def rule_line(
 
 
 def measured(
-    report: Report, runner: AnsweredCases, measurement: Measurement, cases: Iterable[Case] = ()
+    report: Report,
+    runner: AnsweredCases,
+    run: Results,
+    policy: Policy,
+    setting: Setting,
+    cases: Iterable[Case] = (),
 ) -> Results:
     """The results of a client, without the smallest streams (`smallest.with_smallest`).
 
     Args:
+        run: the results but for the cases.
         cases: all that were to be run; needed for those that were not.
     """
-    judging = _Judging(report, runner, measurement)
+    judging = _Judging(report, runner, run.level, policy, setting)
     rows = [*map(judging.case, (*report.results, *report.plain_forms))]
     rows += _not_run(cases, set(report.skipped), runner.answers)
-    return measurement.results(
-        runner.hello, rows, stopped=report.stopped or measurement.stopped, quirks=_quirks(rows)
-    )
+    stopped = report.stopped or run.stopped
+    return replace(run, cases=tuple(rows), stopped=stopped, quirks=_quirks(rows))
 
 
 class _Judging:
     """One report, and the answers that it was made from."""
 
-    def __init__(self, report: Report, runner: AnsweredCases, measurement: Measurement) -> None:
-        self._report, self._runner, self._measurement = report, runner, measurement
+    def __init__(
+        self, report: Report, runner: AnsweredCases, level: str, policy: Policy, setting: Setting
+    ) -> None:
+        self._report, self._runner, self._level = report, runner, level
+        self._ignore, self._setting = policy.ignore, setting
         self._failures: dict[str, list[Failure]] = defaultdict(list)
         for failure in report.failures:
             self._failures[name_of(failure.case)].append(failure)
-        self._frames = AdapterFrames(runner.hello.client.adapter, measurement.setting.command)
+        self._frames = AdapterFrames(runner.hello.client.adapter, setting.command)
 
     def _absent(self, case: Case) -> frozenset[str]:
         """The fields of the outcome of a case that are not judged."""
         answer = self._runner.answers[case.name]
-        ignored = self._measurement.policy.ignore
-        return ignored | answer.absent | self._runner.hello.unsupported
+        return self._ignore | answer.absent | self._runner.hello.unsupported
 
     def _not_judged(self, case: Case, judgement: Judgement) -> tuple[str, ...]:
         """The fields that were not judged; those that are lost in a crash are not meant."""
         if any(error.crash for error in self._runner.answers[case.name].outcome.errors):
-            ignored = self._measurement.policy.ignore | self._runner.hello.unsupported
+            ignored = self._ignore | self._runner.hello.unsupported
             return unjudged(case, ignored, ())
         return unjudged(case, self._absent(case), judgement.not_judged)
 
@@ -154,7 +125,7 @@ class _Judging:
             not_judged=self._not_judged(case, judgement),
             expected=json_value(as_json(case.expected)),
             actual=json_value(answer_json(answer)),
-            stream=stream_of(case, self._measurement.level),
+            stream=stream_of(case, self._level),
             reproduce=self._reproduce(name),
         )
         return self._attributed(row, result, answer)
@@ -199,9 +170,8 @@ class _Judging:
         )
 
     def _reproduce(self, name: str) -> tuple[str, ...]:
-        setting = self._measurement.setting
-        lines = [check_command(setting, name)] if setting.command else []
-        return (*lines, show_command(setting, name))
+        lines = [check_command(self._setting, name)] if self._setting.command else []
+        return (*lines, show_command(self._setting, name))
 
 
 _IN_ADAPTER = (

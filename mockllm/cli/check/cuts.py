@@ -19,7 +19,7 @@ from mockllm.cli.check.plan import (
     Plan,
     attached,
     chosen,
-    measurement_of,
+    empty_results,
 )
 from mockllm.cli.options.parameters import read_scenarios
 from mockllm.cli.terminal.progress import ProgressLine
@@ -41,14 +41,11 @@ def plan_cuts(options: CheckOptions) -> Plan:
     def judge(runner: Runner, line: ProgressLine, interrupted: Interruptible) -> Results:
         answers = _answered(options, runner, cases, line)
         report = _only(cut_report(options.api, level, interrupted.until(answers)), options)
-        return cut_results(report, runner, measurement_of(options, _stopped(interrupted)))
+        stopped = "interrupted before the last prefix" if interrupted.happened else ""
+        return cut_results(report, empty_results(options, runner.hello, stopped), options.setting)
 
     names = dict.fromkeys(name for case in prefixes for name in _names(case))
     return Plan(tuple(names), partial(attached, options), judge)
-
-
-def _stopped(interrupted: Interruptible) -> str:
-    return "interrupted before the last prefix" if interrupted.happened else ""
 
 
 def _is_whole(case: Case) -> bool:

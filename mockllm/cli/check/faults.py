@@ -10,7 +10,7 @@ from mockllm.checking.resilience.cases import fault_cases
 from mockllm.checking.resilience.model import FaultCase
 from mockllm.checking.rules import RESILIENCE
 from mockllm.cli.check.options import CheckOptions
-from mockllm.cli.check.plan import Interruptible, Plan, chosen, measurement_of
+from mockllm.cli.check.plan import Interruptible, Plan, chosen, empty_results
 from mockllm.cli.terminal.progress import ProgressLine
 from mockllm.conformance.attachments.http_clients import HttpClients, fault_limit
 from mockllm.conformance.attachments.process import Program
@@ -51,7 +51,7 @@ def plan_faults(options: CheckOptions) -> Plan:
             progress=line,
             goes_on=lambda: not interrupted.happened,
         )
-        return fault_results(check, runner.hello, measurement_of(options), policy)
+        return fault_results(check, empty_results(options, runner.hello), policy)
 
     names = tuple(f"{case.name}:{rule}" for case in listed for rule in case.rules)
     return Plan(names, attach, judge)

@@ -18,8 +18,9 @@ import mockllm
 from mockllm.cli.check.options import CheckOptions
 from mockllm.cli.terminal.progress import ProgressLine
 from mockllm.conformance.attachments.http_clients import HTTP_LIMIT, http_runner
+from mockllm.conformance.attachments.messages import Hello
 from mockllm.conformance.attachments.runner import LIMIT, Level, Runner, pipe_runner
-from mockllm.conformance.measured import Measurement
+from mockllm.conformance.measured import json_value
 from mockllm.conformance.results import Results
 from mockllm.core.text import did_you_mean
 from mockllm.errors import UsageError
@@ -82,17 +83,17 @@ def attached(options: CheckOptions) -> Runner:
     return pipe_runner(options.command, options.api, level, limit=limit, **settings)
 
 
-def measurement_of(options: CheckOptions, stopped: str = "") -> Measurement:
-    """What is to be known of a run besides its cases."""
-    return Measurement(
+def empty_results(options: CheckOptions, hello: Hello, stopped: str = "") -> Results:
+    """The results of a run but for its cases."""
+    return Results(
+        client=hello.client,
         api=options.api,
         level=options.measured_level,
-        policy=options.policy,
-        setting=options.setting,
         mockllm=mockllm.__version__,
         commit=source_commit(),
         date=datetime.now(UTC).date().isoformat(),
-        arguments=options.arguments,
+        arguments=json_value(options.arguments),
+        unsupported=tuple(sorted(hello.unsupported)),
         stopped=stopped,
     )
 

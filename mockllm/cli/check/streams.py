@@ -18,7 +18,7 @@ from mockllm.cli.check.plan import (
     Plan,
     attached,
     chosen,
-    measurement_of,
+    empty_results,
 )
 from mockllm.cli.options.parameters import read_scenarios
 from mockllm.cli.terminal.progress import ProgressLine
@@ -108,8 +108,9 @@ def _judge(
     given = interrupted.until(_answered(runner, run))
     report = runner.examine(given, options.policy, progress)
     stopped = interrupted.stopped(done, len(run)) or _unanswered(runner)
-    measurement = measurement_of(options, stopped)
-    results = measured(report, runner, measurement, () if interrupted.happened else run)
+    empty = empty_results(options, runner.hello, stopped)
+    cases = () if interrupted.happened else run
+    results = measured(report, runner, empty, options.policy, options.setting, cases)
     if not (options.no_shrink or options.judge is not None or interrupted.happened):
         results = _shrunk(options, runner, report, results, line)
     return results

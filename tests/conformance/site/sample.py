@@ -10,7 +10,7 @@ from mockllm.checking import Case, Policy, Tool, cases, examine
 from mockllm.checking.judging.running import Factory, drive, feed_arguments
 from mockllm.conformance.attachments.messages import Answer, Hello
 from mockllm.conformance.case_names import Setting
-from mockllm.conformance.measured import Measurement, measured
+from mockllm.conformance.measured import measured
 from mockllm.conformance.results import Client, Results
 from tests.checking.mutants import MUTANTS, Mutant
 
@@ -64,10 +64,8 @@ def results_of(
                 runner.answer(one)
     policy = policy or Policy()
     report = examine(factory, chosen, policy, level=level)
-    measurement = Measurement(
-        chosen[0].api, level, policy, SETTING, "0.9.0", "2026-07-28", commit="de70975"
-    )
-    return measured(report, runner, measurement)
+    run = Results(client, chosen[0].api, level, "0.9.0", "2026-07-28", commit="de70975")
+    return measured(report, runner, run, policy, SETTING)
 
 
 def mutant_results(mutant: Mutant) -> Results:
