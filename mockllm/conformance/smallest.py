@@ -43,46 +43,38 @@ def with_smallest(
         first = next((failure for failure in failures if name_of(failure.case) in failed), None)
         if first is not None and name_of(first.case) not in found:
             progress(invariant)
-            search = _Search(first, runner, policy, results.level, time.monotonic() + limit)
-            found[name_of(first.case)] = search.smallest()
+            until = time.monotonic() + limit
+            found[name_of(first.case)] = _smallest(first, runner, policy, results.level, until)
     cases = tuple(replace(case, smallest=found.get(case.case)) for case in results.cases)
     return replace(results, cases=cases)
 
 
-class _Search:
-    """Finds the smallest case that fails in the same way; each runs once, and none too late."""
+def _smallest(
+    failure: Failure, runner: AnsweredCases, policy: Policy, level: str, until: float
+) -> Smallest:
+    """The smallest case that fails in the same way; each runs once, and none too late."""
+    # A list of cases that may fail is about those cases, not about smaller ones.
+    policy = replace(policy, allow={})
+    known: dict[str, bool] = {}
 
-    def __init__(
-        self, failure: Failure, runner: AnsweredCases, policy: Policy, level: str, until: float
-    ) -> None:
-        self._failure, self._runner, self._level, self._until = failure, runner, level, until
-        # A list of cases that may fail is about those cases, not about smaller ones.
-        self._policy = replace(policy, allow={})
-        self._known: dict[str, bool] = {}
+    def reply(case: Case) -> tuple[Outcome, frozenset[str]]:
+        answer = runner.answer(case)
+        return answer.outcome, answer.absent | runner.hello.unsupported
 
-    def smallest(self) -> Smallest:
-        case = shrink(self._failure.case, self._breaks)
-        return Smallest(
-            stream_of(case, self._level),
-            dump(replace(case.scenario, apis=(case.api,))),
-            json_value(as_json(case.expected)),
-            json_value(answer_json(self._runner.answer(case))),
-        )
-
-    def _breaks(self, case: Case) -> bool:
-        if self._level == "payloads" and case.events is None:
-            return False
+    def breaks(case: Case) -> bool:
         key = f"{case.variation} {case.quirk} {case.scenario!r}"
-        if key not in self._known:
-            if time.monotonic() > self._until:
-                return False
-            self._known[key] = self._fails(case)
-        return self._known[key]
+        late = time.monotonic() > until
+        if (level == "payloads" and case.events is None) or (key not in known and late):
+            return False
+        if key not in known:
+            failures = examine_outcomes(reply, [case], policy).failures
+            known[key] = any(one.invariant == failure.invariant for one in failures)
+        return known[key]
 
-    def _fails(self, case: Case) -> bool:
-        report = examine_outcomes(self._reply, [case], self._policy)
-        return any(failure.invariant == self._failure.invariant for failure in report.failures)
-
-    def _reply(self, case: Case) -> tuple[Outcome, frozenset[str]]:
-        answer = self._runner.answer(case)
-        return answer.outcome, answer.absent | self._runner.hello.unsupported
+    case = shrink(failure.case, breaks)
+    return Smallest(
+        stream_of(case, level),
+        dump(replace(case.scenario, apis=(case.api,))),
+        json_value(as_json(case.expected)),
+        json_value(answer_json(runner.answer(case))),
+    )
