@@ -9,10 +9,9 @@ from typing import Any, cast
 from mockllm.checking.cases.case import Case
 from mockllm.checking.cases.compiled import own
 from mockllm.checking.cuts.judging import CutAnswer
-from mockllm.checking.cuts.prefixes import Level, kit_samples_of, prefix_at, prefixes, samples_of
+from mockllm.checking.cuts.prefixes import CutLevel, kit_samples_of, prefix_at, prefixes, samples_of
 from mockllm.checking.cuts.report import CutReport, cut_report, cut_text
-from mockllm.checking.judging.running import Factory, drive, feed_arguments, new_probe
-from mockllm.checking.judging.running import Level as ProbeLevel
+from mockllm.checking.judging.running import Factory, Level, drive, feed_arguments, new_probe
 from mockllm.checking.outcome import Call, Outcome
 from mockllm.checking.probes import Delta
 from mockllm.checking.reports.check import Scenarios, scenarios_of
@@ -25,7 +24,7 @@ def check_cuts(
     client: Factory,
     *,
     api: Api,
-    level: ProbeLevel = "payloads",
+    level: Level = "payloads",
     scenarios: Scenarios = (),
 ) -> CutReport:
     """Cuts streams at every place that matters; the report, if the client reports each cut.
@@ -51,7 +50,7 @@ def examine_cuts(
     client: Factory,
     *,
     api: Api,
-    level: ProbeLevel = "payloads",
+    level: Level = "payloads",
     scenarios: Scenarios = (),
 ) -> CutReport:
     """The same as `check_cuts`, but returns every report."""
@@ -59,7 +58,7 @@ def examine_cuts(
     return cut_report(api, level, ((cut, answer_to(client, cut, level)) for cut in found))
 
 
-def planned(api: Api, level: Level, scenarios: Scenarios = ()) -> Iterator[Case]:
+def planned(api: Api, level: CutLevel, scenarios: Scenarios = ()) -> Iterator[Case]:
     """The prefixes of all samples, for each of them after the whole stream."""
     if api not in PROTOCOLS:
         raise UsageError(f"there is no API {api!r}; there are: {', '.join(PROTOCOLS)}")
@@ -69,18 +68,18 @@ def planned(api: Api, level: Level, scenarios: Scenarios = ()) -> Iterator[Case]
 
 
 @cache
-def _of_kit(api: Api, level: Level) -> tuple[Case, ...]:
+def _of_kit(api: Api, level: CutLevel) -> tuple[Case, ...]:
     """The prefixes of the kit's samples, made once: several tests of a project need them."""
     return tuple(cut for case in kit_samples_of(api) for cut in _of(case, level))
 
 
-def _of(case: Case, level: Level) -> Iterator[Case]:
+def _of(case: Case, level: CutLevel) -> Iterator[Case]:
     if level == "bytes" or case.events is not None:
         yield prefix_at(case, sum(map(len, case.chunks)), level)
         yield from prefixes(case, level)
 
 
-def answer_to(client: Factory, case: Case, level: ProbeLevel) -> CutAnswer:
+def answer_to(client: Factory, case: Case, level: Level) -> CutAnswer:
     """What a client does with a prefix: an exception is an error that it reports."""
     probe = _Recording(new_probe(client, case))
     outcome = drive(cast("Any", probe), feed_arguments(own(case), level))

@@ -32,7 +32,7 @@ from mockllm.scenario.fault_model import Fault
 from mockllm.scenario.fault_model import Place as FaultPlace
 from mockllm.scenario.model import Api, Scenario
 
-Level = Literal["payloads", "bytes", "http"]
+CutLevel = Literal["payloads", "bytes", "http"]
 PLACES: Mapping[str, str] = {
     "before-first-event": "nothing came",
     "between-events": "after the blank line of an event",
@@ -43,7 +43,7 @@ PLACES: Mapping[str, str] = {
 """Where streams are cut; at the level of payloads only before the first event and between two."""
 
 
-def prefixes(case: Case, level: Level = "bytes") -> list[Case]:
+def prefixes(case: Case, level: CutLevel = "bytes") -> list[Case]:
     """The prefixes of a stream which a client has to report as cut, the shortest first.
 
     Args:
@@ -66,12 +66,12 @@ def prefixes(case: Case, level: Level = "bytes") -> list[Case]:
     ]
 
 
-def prefix_at(case: Case, size: int, level: Level = "bytes") -> Case:
+def prefix_at(case: Case, size: int, level: CutLevel = "bytes") -> Case:
     """The prefix of so many bytes, wherever that is."""
     return prefixes_at(case, [size], level)[0]
 
 
-def prefixes_at(case: Case, sizes: Iterable[int], level: Level = "bytes") -> list[Case]:
+def prefixes_at(case: Case, sizes: Iterable[int], level: CutLevel = "bytes") -> list[Case]:
     """The prefixes of so many bytes each."""
     seen = _Seen(case)
     return [_cut_case(seen.cut(size, seen.place(size)), level) for size in sizes]
@@ -219,7 +219,7 @@ def _json(data: str) -> Any:
 # Cases
 
 
-def _cut_case(cut: Cut, level: Level) -> Case:
+def _cut_case(cut: Cut, level: CutLevel) -> Case:
     """A prefix as a case; over HTTP the whole stream, with a fault that the server plays."""
     whole = cut.whole
     if level == "http" and cut.place == "whole":

@@ -14,7 +14,7 @@ from mockllm.checking.cuts.judging import (
     judge_cut,
     why_not_judged,
 )
-from mockllm.checking.cuts.prefixes import PLACES, Level, cut_of, is_malformed
+from mockllm.checking.cuts.prefixes import PLACES, CutLevel, cut_of, is_malformed
 from mockllm.checking.judging.received import received
 from mockllm.checking.outcome import Outcome
 from mockllm.checking.rules import CUT_RULES, promise
@@ -88,7 +88,7 @@ class CutReport:
     """
 
     api: Api
-    level: Level
+    level: CutLevel
     rows: tuple[CutRow, ...]
     played: int
 
@@ -129,7 +129,7 @@ def _length(fooled: Fooled) -> tuple[bool, bool, bool, int]:
     return not cut.size, breaks, is_malformed(cut.whole), cut.size
 
 
-def cut_report(api: Api, level: Level, answers: Iterable[tuple[Case, CutAnswer]]) -> CutReport:
+def cut_report(api: Api, level: CutLevel, answers: Iterable[tuple[Case, CutAnswer]]) -> CutReport:
     """The report on all prefixes.
 
     Args:

@@ -31,7 +31,7 @@ def run_check(options: CheckOptions) -> int:
     if options.self_test:
         return _self_test(options)
     if options.emit is not None:
-        from mockllm.cli.check.streams import emit
+        from mockllm.cli.check.sources import emit
 
         emit(options, options.emit)
         return 0
@@ -45,17 +45,11 @@ def run_check(options: CheckOptions) -> int:
 
 
 def _plan(options: CheckOptions) -> Plan:
+    from mockllm.cli.check.sources import plan_cuts, plan_faults, plan_streams
+
     if options.faults:
-        from mockllm.cli.check.faults import plan_faults
-
         return plan_faults(options)
-    if options.cuts:
-        from mockllm.cli.check.cuts import plan_cuts
-
-        return plan_cuts(options)
-    from mockllm.cli.check.streams import plan_streams
-
-    return plan_streams(options)
+    return plan_cuts(options) if options.cuts else plan_streams(options)
 
 
 def _self_test(options: CheckOptions) -> int:

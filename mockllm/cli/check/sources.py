@@ -1,0 +1,288 @@
+"""The sources of cases: streams as real servers send them, streams that are cut, and faults."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from functools import partial
+from pathlib import Path
+from typing import cast
+
+import click
+
+from mockllm.checking.cases.case import Case
+from mockllm.checking.cases.compile import cases
+from mockllm.checking.cuts import CUT_RULES, CutAnswer, CutReport, cut_report
+from mockllm.checking.cuts.examine import planned
+from mockllm.checking.cuts.prefixes import CutLevel, cut_of
+from mockllm.checking.cuts.report import row_name
+from mockllm.checking.judging.report import Report
+from mockllm.checking.resilience.cases import fault_cases
+from mockllm.checking.resilience.model import FaultCase
+from mockllm.checking.rules import RESILIENCE
+from mockllm.cli.check.options import CheckOptions
+from mockllm.cli.check.plan import (
+    Interruptible,
+    Plan,
+    attached,
+    chosen,
+    empty_results,
+)
+from mockllm.cli.options.parameters import read_scenarios
+from mockllm.cli.terminal.progress import ProgressLine
+from mockllm.conformance.attachments.case_files import AnswerFile, file_runner, write_cases
+from mockllm.conformance.attachments.http_clients import HttpClients, fault_limit
+from mockllm.conformance.attachments.process import Program
+from mockllm.conformance.attachments.runner import Level, Runner
+from mockllm.conformance.case_names import name_of
+from mockllm.conformance.cuts import cut_answers, cut_results
+from mockllm.conformance.fault_check import check_faults, fault_results
+from mockllm.conformance.measured import AdapterFrames, measured
+from mockllm.conformance.results import Results
+from mockllm.conformance.smallest import with_smallest
+from mockllm.core.text import did_you_mean
+from mockllm.errors import UsageError
+from mockllm.server.options import ServerOptions
+
+
+def plan_streams(options: CheckOptions) -> Plan:
+    """The plan of a run without `--cuts` and `--faults`."""
+    listed = _all_cases(options)
+    run = chosen_cases(listed, options.only)
+
+    def attach() -> Runner:
+        if options.judge is not None:
+            return file_runner(options.judge, run, cast("Level", options.level))
+        return attached(options)
+
+    names = map(name_of, (*listed, *_plain_forms(listed)))
+    return Plan(tuple(names), attach, partial(_judge, options, run))
+
+
+def emit(options: CheckOptions, path: Path) -> None:
+    """Writes the cases to a file."""
+    run = chosen_cases(_all_cases(options), options.only)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as stream:
+        level = cast("Level", options.level)
+        count, unseen = write_cases(run, options.api, level, stream)
+    click.echo(f"{count} cases in {path}; judge the answers with --judge and the same arguments")
+    if unseen:
+        click.echo(f"{len(unseen)} cases show in bytes only and are left out")
+
+
+def _all_cases(options: CheckOptions) -> list[Case]:
+    """The cases of the scenarios, whether they are chosen or not."""
+    return list(
+        cases(
+            options.api,
+            read_scenarios(options.paths),
+            variations=options.variations,
+            quirks=not options.no_quirks,
+            seed=options.seed,
+            level=cast("Level", options.level),
+        )
+    )
+
+
+def chosen_cases(listed: Sequence[Case], patterns: Sequence[str]) -> list[Case]:
+    """The cases that any pattern names: the case, its quirk, or its quirk with the variant."""
+    forms = _plain_forms(listed) if patterns else []
+    return chosen([*forms, *listed], patterns, _names, "case or quirk")
+
+
+def _plain_forms(listed: Sequence[Case]) -> list[Case]:
+    """The plain forms that are no cases themselves: those of the samples of quirks."""
+    names = {name_of(case) for case in listed}
+    forms = {name_of(case.plain): case.plain for case in listed if case.plain is not None}
+    return [form for name, form in forms.items() if name not in names]
+
+
+def _names(case: Case) -> Iterator[str]:
+    name = name_of(case)
+    yield from filter(
+        None, (name, name.partition("/")[2], case.quirk, case.quirk.partition(":")[0])
+    )
+
+
+def _judge(
+    options: CheckOptions,
+    run: Sequence[Case],
+    runner: Runner,
+    line: ProgressLine,
+    interrupted: Interruptible,
+) -> Results:
+    done = 0
+
+    def progress(_: object) -> None:
+        nonlocal done
+        done += 1
+        line("cases", done, len(run))
+
+    given = interrupted.until(_answered(runner, run))
+    report = runner.examine(given, options.policy, progress)
+    stopped = interrupted.stopped(done, len(run)) or _unanswered(runner)
+    empty = empty_results(options, runner.hello, stopped)
+    cases = () if interrupted.happened else run
+    results = measured(report, runner, empty, options.policy, options.setting, cases)
+    if not (options.no_shrink or options.judge is not None or interrupted.happened):
+        results = _shrunk(options, runner, report, results, line)
+    return results
+
+
+def _answered(runner: Runner, run: Sequence[Case]) -> list[Case]:
+    """The cases that the client can be judged by: those of a file need an answer there."""
+    file = runner.attachment
+    return [case for case in run if not isinstance(file, AnswerFile) or case.name in file.answers]
+
+
+def _unanswered(runner: Runner) -> str:
+    file = runner.attachment
+    missing = file.missing if isinstance(file, AnswerFile) else ()
+    return f"the file has no answer to {len(missing)} cases" if missing else ""
+
+
+def _shrunk(
+    options: CheckOptions,
+    runner: Runner,
+    report: Report,
+    results: Results,
+    line: ProgressLine,
+) -> Results:
+    """The results with the smallest streams, if hypothesis is installed."""
+    broken = list(report.broken())
+
+    def progress(invariant: str) -> None:
+        line("smallest streams", broken.index(invariant), len(broken))
+
+    try:
+        return with_smallest(results, report, runner, options.policy, progress=progress)
+    except UsageError as error:
+        click.echo(f"mockllm: no smallest streams: {error}", err=True)
+        return results
+
+
+# `--cuts`: streams that are cut at every place
+
+
+def plan_cuts(options: CheckOptions) -> Plan:
+    """The plan of a run with `--cuts`."""
+    level = cast("CutLevel", options.measured_level)
+    scenarios = read_scenarios(options.paths) if options.paths else ()
+    listed = list(planned(options.api, level, scenarios))
+    prefixes = [case for case in listed if not _is_whole(case)]
+    run = set(map(id, chosen(prefixes, options.only, _cut_forms, "sample, place or rule")))
+    # The whole streams show what a client reads at all.
+    cases = [case for case in listed if _is_whole(case) or id(case) in run]
+
+    def judge(runner: Runner, line: ProgressLine, interrupted: Interruptible) -> Results:
+        answers = _answered_cuts(options, runner, cases, line)
+        report = _only(cut_report(options.api, level, interrupted.until(answers)), options)
+        stopped = "interrupted before the last prefix" if interrupted.happened else ""
+        return cut_results(report, empty_results(options, runner.hello, stopped), options.setting)
+
+    names = dict.fromkeys(name for case in prefixes for name in _row_names(case))
+    return Plan(tuple(names), partial(attached, options), judge)
+
+
+def _is_whole(case: Case) -> bool:
+    return cut_of(case).place == "whole"
+
+
+def _answered_cuts(
+    options: CheckOptions, runner: Runner, cases: Sequence[Case], line: ProgressLine
+) -> Iterator[tuple[Case, CutAnswer]]:
+    for done, pair in enumerate(cut_answers(runner, cases, options.command)):
+        line("prefixes", done, len(cases))
+        yield pair
+
+
+def _row_names(case: Case) -> list[str]:
+    """The names of the lines of a results file that a prefix belongs to."""
+    cut = cut_of(case)
+    return [row_name(cut.whole, cut.place, cut.ending, rule) for rule in CUT_RULES]
+
+
+def _cut_forms(case: Case) -> Iterator[str]:
+    return (form for name in _row_names(case) for form in _forms_of(name))
+
+
+def _forms_of(name: str) -> tuple[str, ...]:
+    """The line, its place, and its sample, with its API or without."""
+    sample = name.partition("@")[0]
+    return name, name.rpartition(":")[0], sample, sample.partition("/")[2]
+
+
+def _only(report: CutReport, options: CheckOptions) -> CutReport:
+    """The report without the rows that `--only` does not name."""
+    if not options.only:
+        return report
+    rows = [
+        row
+        for row in report.rows
+        if any(fnmatchcase(form, one) for form in _forms_of(row.name) for one in options.only)
+    ]
+    return replace(report, rows=tuple(rows))
+
+
+# `--http --faults`: how a whole client takes faults
+
+
+def plan_faults(options: CheckOptions) -> Plan:
+    """The plan of a run with `--faults`."""
+    rules = _rules(options.rules)
+    listed = fault_cases(options.api)
+    cases = [one for one in listed if set(one.rules) & set(rules)]
+    cases = chosen(cases, options.only, _fault_forms, "case")
+    if options.rules:
+        _check_judged(rules, cases)
+    if options.limit is not None:
+        cases = [replace(planned, deadline=options.limit) for planned in cases]
+
+    def attach() -> Runner:
+        program = Program(command=options.command, limit=fault_limit(cases), jobs=options.jobs)
+        served = ServerOptions(grace=0)
+        return Runner(HttpClients(program, options.api, options=served, per_case=options.per_case))
+
+    def judge(runner: Runner, line: ProgressLine, interrupted: Interruptible) -> Results:
+        policy = runner.hello.resilience
+        check = check_faults(
+            cast("HttpClients", runner.attachment),
+            cases,
+            policy,
+            rules,
+            adapter=AdapterFrames(runner.hello.client.adapter, options.command),
+            setting=options.setting,
+            progress=line,
+            goes_on=lambda: not interrupted.happened,
+        )
+        return fault_results(check, empty_results(options, runner.hello), policy)
+
+    names = tuple(f"{case.name}:{rule}" for case in listed for rule in case.rules)
+    return Plan(names, attach, judge)
+
+
+def _rules(names: Sequence[str]) -> tuple[str, ...]:
+    """The rules of these names; all of them for none."""
+    for name in names:
+        if name not in RESILIENCE:
+            hint = did_you_mean(name, RESILIENCE, f"there are: {', '.join(RESILIENCE)}")
+            raise UsageError(f"--rule {name}: there is no such rule; {hint}")
+    return tuple(name for name in RESILIENCE if not names or name in names)
+
+
+def _check_judged(rules: Sequence[str], cases: Sequence[FaultCase]) -> None:
+    """Checks that each rule can be judged."""
+    for rule in rules:
+        if not any(rule in case.rules for case in cases):
+            raise UsageError(
+                f"--rule {rule}: none of the cases that --only names can judge it; leave out --only"
+            )
+
+
+def _fault_forms(case: FaultCase) -> Iterator[str]:
+    """The name of a case, with its API or without, and with each of its rules."""
+    yield case.name
+    yield case.name.partition("/")[2]
+    yield from (f"{case.name}:{rule}" for rule in case.rules)
