@@ -12,7 +12,7 @@ from typing import Any
 
 from mockllm.checking.outcome import CRASHES, Outcome
 from mockllm.checking.resilience.model import FaultCase
-from mockllm.conformance.attachments.http_sessions import PlayedCase, fault_session, finished
+from mockllm.conformance.attachments.http_sessions import CaseSession, PlayedCase, finished
 from mockllm.conformance.attachments.messages import Answer, read_answer
 from mockllm.conformance.attachments.outcome_json import InvalidMessageError, as_json
 from mockllm.errors import ProbeError
@@ -38,7 +38,7 @@ class FunctionPlayer:
 
     def play(self, case: FaultCase) -> PlayedCase:
         """Plays a case, and waits for the outcome; several threads may do so."""
-        session = fault_session(self._thread, case, self._numbers)
+        session = CaseSession(self._thread, case, self._numbers)
         done: Future[Answer] = Future()
         args = (session.open()["base_url"], case, done)
         # A daemon, so that a client that never comes back does not keep the process.

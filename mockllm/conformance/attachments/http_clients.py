@@ -18,10 +18,8 @@ from mockllm.conformance.attachments.http_sessions import (
     PATIENCE,
     CaseSession,
     PlayedCase,
-    fault_session,
     finished,
     requests_usage,
-    stream_session,
     with_requests,
 )
 from mockllm.conformance.attachments.messages import Answer, Hello, question
@@ -109,7 +107,7 @@ class HttpClients:
 
     def submit(self, case: Case) -> Future[Answer]:
         """Hands a stream to the client."""
-        session = stream_session(self._thread, case, self._numbers, self._limit)
+        session = CaseSession(self._thread, case, self._numbers, self._limit)
         done: Future[Answer] = Future()
 
         def finish(answered: Future[Answer]) -> None:
@@ -132,7 +130,7 @@ class HttpClients:
 
     def play(self, case: FaultCase) -> PlayedCase:
         """Plays a case with a fault, and waits for the answer; several threads may do so."""
-        session = fault_session(self._thread, case, self._numbers)
+        session = CaseSession(self._thread, case, self._numbers)
         with self._lock:
             job = self._sent(session)
         return finished(case, session, job)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as LateError
 from dataclasses import dataclass, field
@@ -18,7 +18,6 @@ from mockllm.matching.conditions import check_partial
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.body import parse_object
 from mockllm.replay.sessions.exchange import Exchange
-from mockllm.scenario.model import Scenario
 from mockllm.server.control.routes import base_urls
 from mockllm.server.thread import ServerThread
 
@@ -46,14 +45,13 @@ class CaseSession:
     """A case in a session of its own.
 
     Args:
-        faults: of every answer, as `--fault` has them.
+        limit: seconds that a stream may take; a case with a fault has a deadline of its own.
     """
 
     thread: ServerThread
-    scenario: Scenario
+    case: Case | FaultCase
     numbers: Iterator[int]
-    message: Callable[[Urls], dict[str, Any]]
-    faults: tuple[str, ...] = ()
+    limit: float = 0.0
     urls: Urls = field(default_factory=dict)
     _name: str = ""
 
@@ -65,12 +63,12 @@ class CaseSession:
         self.thread.ask(
             self.thread.server.assign,
             self._name,
-            (self.scenario,),
-            named=self.scenario.name,
-            faults=self.faults,
+            (self.case.scenario,),
+            named=self.case.scenario.name,
+            faults=self.case.faults if isinstance(self.case, FaultCase) else (),
         )
         self.urls = base_urls(PROTOCOLS, f"{self.thread.url}/s/{self._name}")
-        return self.message(self.urls)
+        return case_message(self.case, self.urls, self.limit)
 
     def exchanges(self) -> list[Exchange]:
         """What was requested so far, as it is now, not as it becomes."""
@@ -102,27 +100,10 @@ class CaseSession:
         self.thread.ask(self.thread.server.forget, self._name)
 
 
-def stream_session(
-    thread: ServerThread, case: Case, numbers: Iterator[int], limit: float
-) -> CaseSession:
-    """The session of a stream."""
-    return CaseSession(thread, case.scenario, numbers, lambda urls: case_message(case, urls, limit))
-
-
-def fault_session(thread: ServerThread, case: FaultCase, numbers: Iterator[int]) -> CaseSession:
-    """The session of a case with a fault, on a server that plays faults."""
-    return CaseSession(
-        thread, case.scenario, numbers, lambda urls: fault_message(case, urls), case.faults
-    )
-
-
-def case_message(case: Case, urls: Urls, limit: float) -> dict[str, Any]:
+def case_message(case: Case | FaultCase, urls: Urls, limit: float = 0.0) -> dict[str, Any]:
     """The message of a case for a client that gets base URLs, without its id."""
-    return _message(name_of(case), case, urls, round(limit * _DEADLINE, 3))
-
-
-def fault_message(case: FaultCase, urls: Urls) -> dict[str, Any]:
-    """The message of a case with a fault, without its id."""
+    if isinstance(case, Case):
+        return _message(name_of(case), case, urls, round(limit * _DEADLINE, 3))
     return {
         **_message(case.name, case, urls, case.deadline),
         "tries": case.tries,

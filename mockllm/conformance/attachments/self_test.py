@@ -16,7 +16,7 @@ from typing import Any
 from mockllm.checking.cases.compile import plain_cases
 from mockllm.checking.outcome import FIELDS
 from mockllm.conformance.attachments.child import END_LIMIT, PipeWriter, spawn
-from mockllm.conformance.attachments.http_sessions import stream_session
+from mockllm.conformance.attachments.http_sessions import CaseSession
 from mockllm.conformance.attachments.messages import (
     case_json,
     encode,
@@ -101,7 +101,7 @@ def _messages(api: str, level: str, limit: float, stack: ExitStack) -> list[dict
     if level == "http":
         server = stack.enter_context(ServerThread([], ServerOptions(speed=0)))
         numbers = count(1)
-        bodies = [stream_session(server, case, numbers, limit).open() for case in found]
+        bodies = [CaseSession(server, case, numbers, limit).open() for case in found]
     else:
         bodies = [case_json(case, level) for case in found]
     return [

@@ -13,7 +13,7 @@ from mockllm.checking.resilience.cases import fault_cases
 from mockllm.checking.resilience.judge import judge
 from mockllm.checking.resilience.model import FaultCase, Finding, ResiliencePolicy
 from mockllm.conformance.attachments.functions import FunctionPlayer
-from mockllm.conformance.attachments.http_sessions import fault_message
+from mockllm.conformance.attachments.http_sessions import case_message
 from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread
 from tests.checking.resilience_mutants.declared import Mutant
@@ -69,7 +69,7 @@ class Client:
         mutant: Mutant | None,
     ) -> None:
         run = load(mutant)
-        self._player = player(lambda url, case: run(fault_message(case, {case.api: url})))
+        self._player = player(lambda url, case: run(case_message(case, {case.api: url})))
         self._pool, self._mutant = pool, mutant
         self._jobs: list[tuple[FaultCase, Future[list[Finding]]]] = []
 

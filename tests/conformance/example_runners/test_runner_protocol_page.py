@@ -15,7 +15,7 @@ import mockllm.conformance
 from mockllm.checking.cases.compile import case
 from mockllm.checking.resilience.cases import fault_cases
 from mockllm.cli.init import runners_folder
-from mockllm.conformance.attachments.http_sessions import case_message, fault_message
+from mockllm.conformance.attachments.http_sessions import case_message
 from mockllm.conformance.attachments.messages import case_json, question, read_answer, read_hello
 from mockllm.quirks.samples import SAMPLES
 from tests.timeouts import GIVE_UP
@@ -52,7 +52,7 @@ def test_the_lines_are_valid(block: str) -> None:
             assert message.keys() == {"id", *case_json(sample, "bytes")}
         else:
             urls = {"chat": str(message["base_url"])}
-            with_fault = fault_message(fault_cases("chat")[0], urls)
+            with_fault = case_message(fault_cases("chat")[0], urls)
             keys = with_fault if "tries" in message else case_message(sample, urls, 30.0)
             assert message.keys() == {"id", *keys}
     for message in lines(block, "<"):

@@ -6,7 +6,7 @@ import pytest
 from mockllm.checking.outcome import NOT_KEPT
 from mockllm.checking.resilience.cases import fault_cases
 from mockllm.checking.resilience.model import ResiliencePolicy
-from mockllm.conformance.attachments.http_sessions import fault_message
+from mockllm.conformance.attachments.http_sessions import case_message
 from mockllm.conformance.attachments.messages import Answer, encode, parse, read_answer, read_hello
 from mockllm.conformance.attachments.outcome_json import InvalidMessageError
 from mockllm.protocols import PROTOCOLS
@@ -32,7 +32,7 @@ def valid(kind):
 @pytest.mark.parametrize("api", PROTOCOLS)
 def test_the_message_of_every_case_is_in_the_schema(api):
     for case in fault_cases(api):
-        message = parse(encode({"id": 1, **fault_message(case, {api: "http://x"})}))
+        message = parse(encode({"id": 1, **case_message(case, {api: "http://x"})}))
         valid("case").validate(message)
 
 

@@ -9,7 +9,7 @@ import pytest
 from mockllm.checking import Policy
 from mockllm.checking.cases.compile import case
 from mockllm.conformance.attachments.http_clients import http_runner
-from mockllm.conformance.attachments.http_sessions import stream_session
+from mockllm.conformance.attachments.http_sessions import CaseSession
 from mockllm.conformance.attachments.self_test import self_test
 from mockllm.quirks.samples import SAMPLES
 from mockllm.server.thread import ServerThread
@@ -78,7 +78,7 @@ def test_a_client_that_dies_while_others_are_served(samples):
 
 def test_a_client_gives_up_before_it_is_stopped(samples):
     with ServerThread([]) as thread:
-        session = stream_session(thread, samples[0], count(1), 10.0)
+        session = CaseSession(thread, samples[0], count(1), 10.0)
         assert session.open()["deadline"] == 9.0
 
 
