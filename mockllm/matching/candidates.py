@@ -7,9 +7,10 @@ from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from mockllm.core.record import record
 from mockllm.core.request import Request
 from mockllm.matching.conditions import first_problem, judged_match, text_holds
-from mockllm.matching.history import ModelTurn, read_history
+from mockllm.matching.history import ModelTurn
 from mockllm.matching.index import ScenarioIndex, named_scenario
 from mockllm.matching.positions import PlannedCall, planned_calls, turn_index
 from mockllm.scenario.model import Scenario
@@ -35,96 +36,114 @@ class Candidate:
         return conditions_of(self.scenario), self.start
 
 
-def candidates(
-    served: ScenarioIndex,
-    request: Request,
-    headers: Mapping[str, str],
-    history: Sequence[ModelTurn],
-) -> Iterator[Candidate]:
-    """Every scenario that matches and whose tool calls are those in the history, each once with
-    its latest beginning. Scenarios with `match: any` are not among them."""
-    seen: set[str] = set()
-    for start, after in _beginnings(request, history):
-        for scenario in served.by_user_text(request.messages[start].text):
-            if scenario.name in seen or not scenario.plays_over(request.api):
-                continue
-            if not conditions_hold(scenario, request, headers) or not history_agrees(
-                scenario, after, request.api
-            ):
-                continue
-            seen.add(scenario.name)
-            playable = turn_index(scenario, len(after)) is not None
-            yield Candidate(scenario, start, len(after), playable)
-    for scenario in served.by_model(request.model):
-        candidate = candidate_without_user(scenario, request, headers, history)
-        if candidate is not None:
-            yield candidate
+@record
+class Search:
+    """A request, and what it is matched with.
 
-
-def candidate_without_user(
-    scenario: Scenario,
-    request: Request,
-    headers: Mapping[str, str],
-    history: Sequence[ModelTurn],
-) -> Candidate | None:
-    """A scenario without `match.user`, if it matches.
-
-    It begins with the history or, where its tool calls are others, at the latest user message
-    after which they agree.
+    Args:
+        served: the scenarios that may answer.
+        headers: with lower-case names.
+        turns: those of the model in the history that the request carries.
     """
-    if not scenario.plays_over(request.api) or not conditions_hold(scenario, request, headers):
-        return None
-    past_end: Candidate | None = None
-    for start, after in ((0, history), *_beginnings(request, history)):
-        if history_agrees(scenario, after, request.api):
-            candidate = Candidate(scenario, start, len(after), True)
-            if turn_index(scenario, len(after)) is not None:
-                return candidate
-            past_end = past_end or Candidate(scenario, start, len(after), False)
-    return past_end
 
+    served: ScenarioIndex
+    request: Request
+    headers: Mapping[str, str]
+    turns: Sequence[ModelTurn]
 
-def begins(
-    served: ScenarioIndex,
-    scenario: Scenario,
-    request: Request,
-    headers: Mapping[str, str],
-) -> tuple[int, bool] | None:
-    """The position at which a scenario would answer a request, and whether it has a turn there;
-    None where its conditions do not hold, or its tool calls are not those in the history."""
-    history = read_history(request.messages).turns
-    if named_scenario(served, request, headers) == scenario.name:
-        position = named_position(scenario, request, history)[1]
-        return position, turn_index(scenario, position) is not None
-    begun = list(candidates(served, request, headers, history))
-    if scenario in served.fallbacks:
-        last = candidate_without_user(scenario, request, headers, history)
-        begun += [] if last is None else [last]
-    if not begun:
-        return None
-    best = max(begun, key=lambda candidate: (candidate.playable, candidate.rank))
-    return best.position, best.playable
+    def candidates(self) -> Iterator[Candidate]:
+        """Every scenario that matches and whose tool calls are those in the history, each once with
+        its latest beginning. Scenarios with `match: any` are not among them."""
+        api = self.request.api
+        seen: set[str] = set()
+        for start, after in self._beginnings():
+            for scenario in self.served.by_user_text(self.request.messages[start].text):
+                if scenario.name in seen or not self._may_answer(scenario):
+                    continue
+                if history_agrees(scenario, after, api):
+                    seen.add(scenario.name)
+                    playable = turn_index(scenario, len(after)) is not None
+                    yield Candidate(scenario, start, len(after), playable)
+        for scenario in self.served.by_model(self.request.model):
+            candidate = self.without_user(scenario)
+            if candidate is not None:
+                yield candidate
 
+    def without_user(self, scenario: Scenario) -> Candidate | None:
+        """A scenario without `match.user`, if it matches.
 
-# Agreement with the history
+        It begins with the history or, where its tool calls are others, at the latest user message
+        after which they agree.
+        """
+        if not self._may_answer(scenario):
+            return None
+        past_end: Candidate | None = None
+        for start, after in ((0, self.turns), *self._beginnings()):
+            if history_agrees(scenario, after, self.request.api):
+                candidate = Candidate(scenario, start, len(after), True)
+                if turn_index(scenario, len(after)) is not None:
+                    return candidate
+                past_end = past_end or Candidate(scenario, start, len(after), False)
+        return past_end
 
+    def begins(self, scenario: Scenario) -> tuple[int, bool] | None:
+        """The position at which the only scenario would answer, and whether it has a turn there;
+        None where its conditions do not hold, or its tool calls are not those in the history."""
+        if named_scenario(self.served, self.request, self.headers) == scenario.name:
+            position = self.named_position(scenario)[1]
+            return position, turn_index(scenario, position) is not None
+        begun = list(self.candidates())
+        if scenario in self.served.fallbacks and (last := self.without_user(scenario)) is not None:
+            begun.append(last)
+        if not begun:
+            return None
+        best = max(begun, key=lambda candidate: (candidate.playable, candidate.rank))
+        return best.position, best.playable
 
-def _beginnings(
-    request: Request, history: Sequence[ModelTurn]
-) -> Iterator[tuple[int, Sequence[ModelTurn]]]:
-    """Where a conversation may begin: the index of each user message, the latest first, and the
-    model's turns after it."""
-    ends = [turn.end for turn in history]
-    for start in range(len(request.messages) - 1, -1, -1):
-        if request.messages[start].role == "user":
-            yield start, history[bisect_right(ends, start) :]
+    def of_same_request(self, named: Scenario | None) -> tuple[tuple[Scenario, int], ...]:
+        """The turns that were recorded from this very request: of the scenario that the request
+        names, or of those whose conditions hold."""
+        turns = self.served.recorded_turns(self.request)
+        return tuple(turn for turn in turns if self._is_found(turn[0], named)) if turns else ()
 
+    def _is_found(self, scenario: Scenario, named: Scenario | None) -> bool:
+        match = scenario.match
+        if named is not None:
+            return scenario.name == named.name
+        if match is None:  # only its own request finds it
+            return scenario.plays_over(self.request.api)
+        users = [message.text for message in self.request.messages if message.role == "user"]
+        texts = any(match.user is None or text_holds(match.user, text) for text in users or [""])
+        return texts and self._may_answer(scenario)
 
-def conditions_hold(scenario: Scenario, request: Request, headers: Mapping[str, str]) -> bool:
-    """Whether all conditions hold besides `match.user`, which the index has checked."""
-    match = scenario.match
-    assert match is not None
-    return first_problem(judged_match(match, request, headers)) is None
+    def named_position(self, scenario: Scenario) -> tuple[int, int]:
+        """Where the conversation of a named scenario begins, and the position in it.
+
+        That is the start of the history. A recording may have begun later in a longer conversation:
+        at the latest user message after which the tool calls agree.
+        """
+        if is_recorded(scenario):
+            for start, after in ((0, self.turns), *self._beginnings()):
+                has_turn = turn_index(scenario, len(after)) is not None
+                if has_turn and history_agrees(scenario, after, self.request.api):
+                    return start, len(after)
+        return 0, len(self.turns)
+
+    def _beginnings(self) -> Iterator[tuple[int, Sequence[ModelTurn]]]:
+        """Where a conversation may begin: the index of each user message, the latest first, and the
+        model's turns after it."""
+        ends = [turn.end for turn in self.turns]
+        for start in range(len(self.request.messages) - 1, -1, -1):
+            if self.request.messages[start].role == "user":
+                yield start, self.turns[bisect_right(ends, start) :]
+
+    def _may_answer(self, scenario: Scenario) -> bool:
+        """Whether a scenario plays over the API, and all its conditions hold besides `match.user`,
+        which the index has checked."""
+        match = scenario.match
+        assert match is not None
+        judged = judged_match(match, self.request, self.headers)
+        return scenario.plays_over(self.request.api) and first_problem(judged) is None
 
 
 def history_agrees(scenario: Scenario, after: Sequence[ModelTurn], api: str) -> bool:
@@ -160,57 +179,10 @@ def _is_echo(call: PlannedCall, name: str, id: str) -> bool:
     return name == call.name and (call.any_id or id in (call.id, ""))
 
 
-# Recordings
-
-
-def turns_of_same_request(
-    served: ScenarioIndex,
-    request: Request,
-    headers: Mapping[str, str],
-    named: Scenario | None,
-) -> tuple[tuple[Scenario, int], ...]:
-    """The turns that were recorded from this very request: of the scenario that the request names,
-    or of those whose conditions hold."""
-    turns = served.recorded_turns(request)
-    if not turns:
-        return ()
-    users = [message.text for message in request.messages if message.role == "user"]
-
-    def answers(scenario: Scenario) -> bool:
-        match = scenario.match
-        if named is not None:
-            return scenario.name == named.name
-        if match is None:  # only its own request finds it
-            return scenario.plays_over(request.api)
-        if not scenario.plays_over(request.api):
-            return False
-        texts = any(match.user is None or text_holds(match.user, text) for text in users or [""])
-        return texts and conditions_hold(scenario, request, headers)
-
-    return tuple((scenario, index) for scenario, index in turns if answers(scenario))
-
-
 def start_after(history: Sequence[ModelTurn], index: int) -> int:
     """The index of the message at which a conversation begins that has `index` turns so far."""
     before = len(history) - index
     return history[before - 1].end + 1 if before > 0 else 0
-
-
-def named_position(
-    scenario: Scenario, request: Request, history: Sequence[ModelTurn]
-) -> tuple[int, int]:
-    """Where the conversation of a named scenario begins, and the position in it.
-
-    That is the start of the history. A recording may have begun later in a longer conversation: at
-    the latest user message after which the tool calls agree.
-    """
-    if is_recorded(scenario):
-        for start, after in ((0, history), *_beginnings(request, history)):
-            if turn_index(scenario, len(after)) is not None and history_agrees(
-                scenario, after, request.api
-            ):
-                return start, len(after)
-    return 0, len(history)
 
 
 def conditions_of(scenario: Scenario) -> int:

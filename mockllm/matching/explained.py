@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from mockllm.core.request import Request
-from mockllm.matching.candidates import begins
+from mockllm.matching.candidates import Search
 from mockllm.matching.conditions import JudgedCondition, judged_match, judged_user_text
 from mockllm.matching.history import read_history
 from mockllm.matching.index import ScenarioIndex, named_scenario
@@ -53,7 +53,8 @@ def _history(
     headers: Mapping[str, str],
 ) -> list[JudgedCondition]:
     """What a scenario whose conditions hold needs of the history."""
-    begun = begins(served, scenario, request, headers)
+    search = Search(served, request, headers, read_history(request.messages).turns)
+    begun = search.begins(scenario)
     if begun is None:
         note = "its tool calls are not those in the history of this request"
         expected = _planned(scenario, request)

@@ -21,12 +21,9 @@ from mockllm.core.text import did_you_mean, display
 from mockllm.errors import NoMatchError
 from mockllm.matching.candidates import (
     Candidate,
-    candidate_without_user,
-    candidates,
+    Search,
     conditions_of,
-    named_position,
     start_after,
-    turns_of_same_request,
 )
 from mockllm.matching.conditions import (
     JudgedCondition,
@@ -82,8 +79,9 @@ def select(served: ScenarioIndex, request: Request, headers: Mapping[str, str]) 
     history = read_history(request.messages).turns
     name = named_scenario(served, request, headers)
     named = _named(served, name, request) if name is not None else None
-    same = turns_of_same_request(served, request, headers, named)
-    if same and not _is_overridden(served, request, headers, history, same, named):
+    search = Search(served, request, headers, history)
+    same = search.of_same_request(named)
+    if same and not (named is None and _is_overridden(search, same)):
         scenario, index = same[0]
         start = start_after(history, index)
         continued = request.previous is not None
@@ -92,13 +90,13 @@ def select(served: ScenarioIndex, request: Request, headers: Mapping[str, str]) 
     if named is not None:
         if referenced is not None and referenced[0] == named:
             return _selection(named, referenced[1], 0, continued=True)
-        start, position = named_position(named, request, history)
+        start, position = search.named_position(named)
         return _selection(named, position, start, continued=referenced is not None)
     if referenced is not None:
         scenario, position = referenced
         if turn_index(scenario, position) is not None or not _has_user_message(request):
             return _selection(scenario, position, 0, continued=True)
-    best = _best_candidates(served, request, headers, history)
+    best = _best_candidates(search)
     if not best and referenced is not None:
         return _selection(*referenced, 0, continued=True)
     if not best:
@@ -111,23 +109,14 @@ def select(served: ScenarioIndex, request: Request, headers: Mapping[str, str]) 
     return replace(selection, recordings=tuple((s, i) for s, i in indices if i is not None))
 
 
-def _is_overridden(
-    served: ScenarioIndex,
-    request: Request,
-    headers: Mapping[str, str],
-    history: Sequence[ModelTurn],
-    same: Sequence[tuple[Scenario, int]],
-    named: Scenario | None,
-) -> bool:
+def _is_overridden(search: Search, same: Sequence[tuple[Scenario, int]]) -> bool:
     """Whether an authored scenario with more conditions than the recordings matches."""
-    if named is not None:
-        return False
     most = max(conditions_of(scenario) for scenario, _ in same)
     return any(
         candidate.playable
         and not is_recorded(candidate.scenario)
         and conditions_of(candidate.scenario) > most
-        for candidate in candidates(served, request, headers, history)
+        for candidate in search.candidates()
     )
 
 
@@ -211,24 +200,16 @@ def _past_end(scenario: Scenario, position: int) -> str:
     )
 
 
-def _best_candidates(
-    served: ScenarioIndex,
-    request: Request,
-    headers: Mapping[str, str],
-    history: Sequence[ModelTurn],
-) -> list[Candidate]:
+def _best_candidates(search: Search) -> list[Candidate]:
     """The candidate that answers, then the recordings that are as good; [] where none matches.
 
     Raises:
         NoMatchError: all candidates are past their end, or several are equally good.
     """
-    matching = list(candidates(served, request, headers, history))
+    matching = list(search.candidates())
     playable = [candidate for candidate in matching if candidate.playable]
     if not playable:
-        fallbacks = (
-            candidate_without_user(scenario, request, headers, history)
-            for scenario in served.fallbacks
-        )
+        fallbacks = map(search.without_user, search.served.fallbacks)
         playable = [last for last in fallbacks if last is not None and last.playable]
     if not playable:
         if matching:
@@ -237,7 +218,7 @@ def _best_candidates(
         return []
     best = max(playable, key=lambda candidate: candidate.rank)
     equal = [candidate for candidate in playable if candidate.rank == best.rank]
-    return equal if len(equal) == 1 else _break_tie(equal, request)
+    return equal if len(equal) == 1 else _break_tie(equal, search.request)
 
 
 def _break_tie(equal: list[Candidate], request: Request) -> list[Candidate]:
