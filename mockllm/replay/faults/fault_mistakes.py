@@ -10,7 +10,6 @@ from mockllm.protocols.base import WireProtocol
 from mockllm.replay.client_requests import first_request
 from mockllm.replay.compilation.compiler import Replayer
 from mockllm.replay.faults.broken_answer import broken, circumstances
-from mockllm.scenario.fault_model import Fault
 from mockllm.scenario.model import AutoPart, Scenario, TurnSpec
 from mockllm.scenario.reading.locate import KeyPath
 
@@ -25,53 +24,36 @@ def fault_mistakes(scenario: Scenario) -> Iterator[tuple[KeyPath, str]]:
         return
     for index, turn in enumerate(scenario.turns):
         base: KeyPath = ("turns", index)
-        apis = [name for name in PROTOCOLS if scenario.plays_over(name)]
-        own = [name for name, _ in turn.variants]
-        yield from _mistakes(scenario, index, turn, base, [api for api in apis if api not in own])
+        variants = dict(turn.variants)
+        apis = [name for name in PROTOCOLS if scenario.plays_over(name) and name not in variants]
+        written = [(turn, base, apis)]
         for number, (name, variant) in enumerate(turn.variants):
             if variant.fault != turn.fault or variant.reply != turn.reply:
-                yield from _mistakes(scenario, index, variant, (*base, "when", number), [name])
+                written.append((variant, (*base, "when", number), [name]))
+        for spec, path, names in written:
+            for answer, where in _broken_answers(spec, path):
+                missed = {api: _missed(scenario, index, answer, PROTOCOLS[api]) for api in names}
+                if missed and all(missed.values()):
+                    api, reason = next(iter(missed.items()))
+                    yield (*where, "fault"), f"cannot strike: over {api}, {reason}"
 
 
-def _mistakes(
-    scenario: Scenario, index: int, turn: TurnSpec, path: KeyPath, apis: list[str]
-) -> Iterator[tuple[KeyPath, str]]:
-    if turn.fault and turn.recorded is None and turn.http is None:
-        yield from _of_answer(scenario, index, turn, turn.fault, path, apis)
+def _broken_answers(turn: TurnSpec, path: KeyPath) -> Iterator[tuple[TurnSpec, KeyPath]]:
+    """The answers of a turn, and of the tries before it, that have faults and are known."""
+    answers = [] if turn.recorded is not None else [(turn, path)]
     for number, attempt in enumerate(turn.attempts):
-        tried = turn.tried(attempt)
-        if attempt.fault and tried.http is None:
-            where = (*path, "attempts", number)
-            yield from _of_answer(scenario, index, tried, attempt.fault, where, apis)
+        answers.append((turn.tried(attempt), (*path, "attempts", number)))
+    for answer, where in answers:
+        if answer.fault and answer.http is None and AutoPart() not in answer.reply:
+            yield answer, where
 
 
-def _of_answer(
-    scenario: Scenario,
-    index: int,
-    turn: TurnSpec,
-    faults: tuple[Fault, ...],
-    path: KeyPath,
-    apis: list[str],
-) -> Iterator[tuple[KeyPath, str]]:
-    if any(isinstance(part, AutoPart) for part in turn.reply):
-        return
-    reasons = {api: _missed(scenario, index, turn, faults, PROTOCOLS[api]) for api in apis}
-    if reasons and all(reasons.values()):
-        api, reason = next(iter(reasons.items()))
-        yield (*path, "fault"), f"cannot strike: over {api}, {reason}"
-
-
-def _missed(
-    scenario: Scenario,
-    index: int,
-    turn: TurnSpec,
-    faults: tuple[Fault, ...],
-    protocol: WireProtocol,
-) -> str:
+def _missed(scenario: Scenario, index: int, turn: TurnSpec, protocol: WireProtocol) -> str:
     """Why a fault does not strike in the streamed answer of a turn; "" where each does."""
     request = first_request(protocol, scenario, "Hello", "model")
     answer = Replayer().answer(
         Selection(scenario, index, index), request, protocol, tried=turn, attempt=1
     )
-    note = broken(answer, faults, circumstances(protocol, request, "", scenario, index)).fault
+    around = circumstances(protocol, request, "", scenario, index)
+    note = broken(answer, turn.fault, around).fault
     return "" if note is None else note.missed
