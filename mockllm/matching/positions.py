@@ -19,6 +19,7 @@ from mockllm.scenario.model import (
     Scenario,
     ToolPart,
     TurnSpec,
+    members,
 )
 
 _WITH_CALLS = (ToolPart, ParallelPart, InterleavedPart)
@@ -26,13 +27,7 @@ _WITH_CALLS = (ToolPart, ParallelPart, InterleavedPart)
 
 def tool_parts(reply: Sequence[AnyPart]) -> Iterator[ToolPart]:
     """The calls in a reply, in order."""
-    for part in reply:
-        if isinstance(part, ToolPart):
-            yield part
-        elif isinstance(part, ParallelPart):
-            yield from part.calls
-        elif isinstance(part, InterleavedPart):
-            yield from tool_parts(part.parts)
+    return (part for part in members(reply) if isinstance(part, ToolPart))
 
 
 @dataclass(frozen=True, slots=True)

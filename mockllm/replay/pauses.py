@@ -4,14 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mockllm.scenario.model import (
-    AnyPart,
-    InterleavedPart,
-    ParallelPart,
-    PausePart,
-    Scenario,
-    TurnSpec,
-)
+from mockllm.scenario.model import AnyPart, PausePart, Scenario, TurnSpec, members
 
 
 def has_pauses(scenarios: Iterable[Scenario]) -> bool:
@@ -29,16 +22,10 @@ def _turn_has(turn: TurnSpec) -> bool:
     return (
         next(turn.recordings(), None) is not None
         or (timing is not None and bool(timing.every or timing.ttft or any(timing.at)))
-        or any(map(_part_has, turn.reply))
+        or any(map(_part_has, members(turn.reply)))
         or any(map(_turn_has, (*turn.attempts, *(variant for _, variant in turn.variants))))
     )
 
 
 def _part_has(part: AnyPart) -> bool:
-    if isinstance(part, PausePart):
-        return part.duration > 0
-    if isinstance(part, ParallelPart):
-        return any(map(_part_has, part.calls))
-    if isinstance(part, InterleavedPart):
-        return any(map(_part_has, part.parts))
-    return bool(getattr(part, "every", None))
+    return bool(part.duration if isinstance(part, PausePart) else getattr(part, "every", None))

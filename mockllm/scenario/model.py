@@ -8,7 +8,7 @@ Durations are whole microseconds. JSON values are plain Python values that no on
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -209,6 +209,17 @@ AnyPart = (
     | ErrorPart
     | AutoPart
 )
+
+
+def members(reply: Iterable[AnyPart]) -> Iterator[AnyPart]:
+    """The parts of a reply, with the members of groups in place of the groups."""
+    for part in reply:
+        if isinstance(part, ParallelPart):
+            yield from part.calls
+        elif isinstance(part, InterleavedPart):
+            yield from part.parts
+        else:
+            yield part
 
 
 @record

@@ -9,9 +9,7 @@ from typing import Any
 from mockllm.scenario.model import (
     AnyPart,
     AutoPart,
-    InterleavedPart,
     Match,
-    ParallelPart,
     ReasoningPart,
     RefusalPart,
     Scenario,
@@ -19,6 +17,7 @@ from mockllm.scenario.model import (
     ToolPart,
     TurnSpec,
     Wire,
+    members,
 )
 
 
@@ -89,12 +88,8 @@ def _rewired(scenario: Scenario, change: Callable[[Wire], Wire]) -> Scenario:
 def answer_size(parts: Iterable[AnyPart]) -> int:
     """About how many characters an answer has; a call counts for 100."""
     size = 0
-    for part in parts:
+    for part in members(parts):
         match part:
-            case ParallelPart(calls=calls):
-                size += answer_size(calls)
-            case InterleavedPart(parts=inner):
-                size += answer_size(inner)
             case ToolPart(arguments=arguments):
                 size += 100 + len(arguments or "")
             case TextPart(text=text) | ReasoningPart(text=text) | RefusalPart(text=text):

@@ -19,14 +19,7 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol, dumps
 from mockllm.replay.loading import loads
 from mockllm.scenario.durations import read_duration
-from mockllm.scenario.model import (
-    ParallelPart,
-    Scenario,
-    TextPart,
-    Timing,
-    ToolPart,
-    TurnSpec,
-)
+from mockllm.scenario.model import Scenario, TextPart, Timing, ToolPart, TurnSpec, members
 from mockllm.scenario.reading.faults import parse_faults
 
 _QUOTA = "insufficient_quota"
@@ -80,11 +73,7 @@ def _case(entry: dict[str, Any], api: str) -> FaultCase:
     """The case of an entry of the file; what is left of the entry are fields of the case."""
     entry.pop("needs", None)
     turn = _turn(entry)
-    parts = [
-        part
-        for whole in turn.reply
-        for part in (whole.calls if isinstance(whole, ParallelPart) else (whole,))
-    ]
+    parts = tuple(members(turn.reply))
     calls = [part.arguments or "{}" for part in parts if isinstance(part, ToolPart)]
     tools = _answers()["call"].tools if calls else ()
     fault = entry.pop("fault", None)

@@ -76,25 +76,14 @@ class Conversation:
         return found
 
 
-def _members(reply: Sequence[m.AnyPart]) -> Iterator[m.AnyPart]:
-    for part in reply:
-        match part:
-            case m.ParallelPart(calls=calls):
-                yield from calls
-            case m.InterleavedPart(parts=parts):
-                yield from parts
-            case _:
-                yield part
-
-
 def calls_of(reply: Sequence[m.AnyPart]) -> list[m.ToolPart]:
     """The calls of a reply, in order."""
-    return [part for part in _members(reply) if isinstance(part, m.ToolPart)]
+    return [part for part in m.members(reply) if isinstance(part, m.ToolPart)]
 
 
 def text_of(reply: Sequence[m.AnyPart]) -> str:
     """The text of a reply, as the user sees it."""
-    parts = _members(reply)
+    parts = m.members(reply)
     return "".join(part.text for part in parts if isinstance(part, m.TextPart | m.RefusalPart))
 
 

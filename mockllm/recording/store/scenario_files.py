@@ -73,22 +73,9 @@ def _is_readable(text: str) -> bool:
 
 def files_of(turn: m.TurnSpec) -> set[str]:
     """The names of the files that hold long values of a turn."""
-    found: set[str] = set()
-
-    def search(part: m.AnyPart) -> None:
-        match part:
-            case m.ParallelPart(calls=members) | m.InterleavedPart(parts=members):
-                for member in members:
-                    search(member)
-            case _:
-                for name in ("text", "signature", "output", "data"):
-                    value = getattr(part, name, None)
-                    if isinstance(value, m.TextFile):
-                        found.add(value.file)
-
-    for part in turn.reply:
-        search(part)
-    return found
+    names = ("text", "signature", "output", "data")
+    values = (getattr(part, name, None) for part in m.members(turn.reply) for name in names)
+    return {value.file for value in values if isinstance(value, m.TextFile)}
 
 
 class ScenarioFiles:

@@ -51,6 +51,7 @@ from mockllm.scenario.model import (
     ToolPart,
     TurnSpec,
     UsageSpec,
+    members,
 )
 
 
@@ -330,10 +331,9 @@ def _prompt_size(scenario: Scenario, index: int) -> int:
         size += tokens(tool.name) + tokens(tool.description)
         size += tokens(json.dumps(tool.parameters)) if tool.parameters is not None else 0
     for spec in scenario.turns[:index]:
-        for part in spec.reply:
-            for member in part.parts if isinstance(part, InterleavedPart) else (part,):
-                if isinstance(member, TextPart | ReasoningPart | RefusalPart):
-                    size += tokens(member.text)
+        for part in members(spec.reply):
+            if isinstance(part, TextPart | ReasoningPart | RefusalPart):
+                size += tokens(part.text)
         for call in tool_parts(spec.reply):
             size += tokens(call.name) + tokens(call.arguments or "{}")
         for _, result in spec.request.results if spec.request else ():

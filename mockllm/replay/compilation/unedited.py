@@ -18,11 +18,11 @@ from mockllm.replay.compilation.resolve import resolve
 from mockllm.scenario.model import (
     AutoPart,
     Http,
-    InterleavedPart,
     RouteAnswer,
     Scenario,
     ServerToolPart,
     TurnSpec,
+    members,
 )
 from mockllm.tapes.captured import Captured
 from mockllm.tapes.conversion import captured_of
@@ -67,19 +67,11 @@ def _content(turn: Turn, spec: TurnSpec) -> Turn:
     """The turn without its fragments and times, and without the ids that the YAML leaves out."""
     whole = turn.whole()
     calls = [call.id is not None for call in tool_parts(spec.reply)]
-    hosted = [call.id is not None for call in _server_tools(spec)]
+    parts = members(spec.reply)
+    hosted = [part.id is not None for part in parts if isinstance(part, ServerToolPart)]
     return replace(
         whole, parts=_with_ids(_with_ids(whole.parts, ToolCall, calls), ServerTool, hosted)
     )
-
-
-def _server_tools(spec: TurnSpec) -> list[ServerToolPart]:
-    members = [
-        member
-        for part in spec.reply
-        for member in (part.parts if isinstance(part, InterleavedPart) else (part,))
-    ]
-    return [member for member in members if isinstance(member, ServerToolPart)]
 
 
 def _with_ids(
