@@ -7,20 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fnmatch import fnmatchcase
-from functools import lru_cache, partial
+from functools import partial
 from hashlib import sha256
-from json import dumps, loads
-from typing import TYPE_CHECKING, Any
+from json import dumps
+from typing import Any
 
 from mockllm.core.later import later
 from mockllm.core.patterns import compiled
 from mockllm.core.record import record
 from mockllm.core.request import Message, Request
 from mockllm.core.text import display, shorten
+from mockllm.scenario.jsontext import compact
 from mockllm.scenario.model import Expect, Match, ResultCondition, TextCondition
-
-if TYPE_CHECKING:
-    from mockllm.scenario.schema_validation import Validator
 
 _MAX_ERRORS = 50
 _SMALL_BODY = 64 * 1024
@@ -274,10 +272,12 @@ def _judged_result(
 
 def _check_schema(schema: Any, body: Mapping[str, Any]) -> list[str]:
     # Imported here: few scenarios have a schema.
-    from mockllm.scenario.schema_validation import SchemaGaveUpError
+    from mockllm.scenario.schema_validation import SchemaGaveUpError, Validator, compiled_schema
 
-    schema_text, body_text = dumps(schema), dumps(body)
-    validate = partial(_validator(schema_text).errors, body, _MAX_ERRORS)
+    schema_text, body_text = compact(schema), dumps(body)
+    validator = compiled_schema(schema_text)
+    assert isinstance(validator, Validator), f"a scenario was loaded with it: {validator}"
+    validate = partial(validator.errors, body, _MAX_ERRORS)
     try:
         if len(body_text) <= _SMALL_BODY:
             errors = validate()
@@ -290,10 +290,3 @@ def _check_schema(schema: Any, body: Mapping[str, Any]) -> list[str]:
     lines = (f"request.schema: {error.json_path}: {error.message}" for error in errors)
     # A message quotes the whole value, and says at its end what is wrong with it.
     return [shorten(line, 400, keep=200, tail=199) for line in lines]
-
-
-@lru_cache(maxsize=256)
-def _validator(schema: str) -> Validator:
-    from mockllm.scenario.schema_validation import Validator
-
-    return Validator(loads(schema))

@@ -17,20 +17,19 @@ from mockllm.scenario.reading.conditions import is_position
 from mockllm.scenario.reading.locate import KeyPath
 from mockllm.scenario.reading.routes import check_route
 from mockllm.scenario.reading.wording import excerpt, suggestion
-from mockllm.scenario.schema_validation import Schemas
+from mockllm.scenario.schema_validation import schema_flaws, violations
 
 Mistake = tuple[KeyPath, str]
 """The path to a value of a scenario, and what is wrong with the value."""
 
 
-def check(scenario: m.Scenario, schemas: Schemas | None = None) -> list[Mistake]:
+def check(scenario: m.Scenario) -> list[Mistake]:
     """The mistakes of a scenario beyond keys, types and ranges; each is listed once."""
-    schemas = schemas or Schemas()
     tools = {tool.name: tool for tool in scenario.tools}
-    mistakes = [*_tools(scenario, schemas), *_repeats_and_variants(scenario)]
+    mistakes = [*_tools(scenario), *_repeats_and_variants(scenario)]
     mistakes += check_route(scenario)
     for path, turn in _written_turns(scenario):
-        mistakes += _turn(scenario, tools, schemas, path, turn)
+        mistakes += _turn(scenario, tools, path, turn)
     for turns in _played_turns(scenario):
         mistakes += _call_ids(turns)
     return list(dict.fromkeys(mistakes)) if mistakes else mistakes
@@ -82,14 +81,14 @@ def _played_turn(turn: m.TurnSpec, index: int, api: m.Api) -> _PlayedTurn:
     return _PlayedTurn(turn, base, base)
 
 
-def _tools(scenario: m.Scenario, schemas: Schemas) -> Iterator[Mistake]:
+def _tools(scenario: m.Scenario) -> Iterator[Mistake]:
     seen: set[str] = set()
     for index, tool in enumerate(scenario.tools):
         if tool.name in seen and tool.name:
             yield ("tools", index, "name"), f"tool {tool.name!r} is there twice"
         seen.add(tool.name)
         if tool.parameters is not None:
-            for path, message in schemas.flaws(tool.parameters):
+            for path, message in schema_flaws(tool.parameters):
                 yield ("tools", index, "parameters", *path), message
 
 
@@ -106,11 +105,7 @@ def _repeats_and_variants(scenario: m.Scenario) -> Iterator[Mistake]:
 
 
 def _turn(
-    scenario: m.Scenario,
-    tools: dict[str, m.ToolSpec],
-    schemas: Schemas,
-    path: KeyPath,
-    turn: m.TurnSpec,
+    scenario: m.Scenario, tools: dict[str, m.ToolSpec], path: KeyPath, turn: m.TurnSpec
 ) -> Iterator[Mistake]:
     last = len(turn.reply) - 1
     for index, part in enumerate(turn.reply):
@@ -124,11 +119,11 @@ def _turn(
         for member_path, member in _members(part_path, part):
             yield from _fragments_join(member_path, member)
             if isinstance(member, m.ToolPart):
-                yield from _arguments(member_path, member, tools, schemas)
+                yield from _arguments(member_path, member, tools)
         if isinstance(part, m.ParallelPart | m.InterleavedPart):
             yield from _order((*part_path, "order"), part, scenario.defaults.split or "whole")
     if turn.request is not None and turn.request.schema is not None:
-        for inner, message in schemas.flaws(turn.request.schema):
+        for inner, message in schema_flaws(turn.request.schema):
             yield (*path, "request", "schema", *inner), message
 
 
@@ -181,9 +176,7 @@ def _excerpt_from(text: str, at: int) -> str:
     return repr(excerpt(text[at : at + 10])) if at < len(text) else "nothing more"
 
 
-def _arguments(
-    path: KeyPath, call: m.ToolPart, tools: dict[str, m.ToolSpec], schemas: Schemas
-) -> Iterator[Mistake]:
+def _arguments(path: KeyPath, call: m.ToolPart, tools: dict[str, m.ToolSpec]) -> Iterator[Mistake]:
     if call.malformed or not call.name:
         return
     # A tool without a name could not be read: it may be the one that is called.
@@ -205,7 +198,7 @@ def _arguments(
     tool = tools.get(call.name)
     if tool is None or tool.parameters is None:
         return
-    for inner, message in schemas.violations(tool.parameters, value):
+    for inner, message in violations(tool.parameters, value):
         yield (*arguments, *inner), f"does not fit the parameters of {call.name}: {message}"
 
 

@@ -20,7 +20,6 @@ from mockllm.scenario.reading.files import read_text
 from mockllm.scenario.reading.locate import SourceLocation, locate_node, locate_path, node_paths
 from mockllm.scenario.reading.nodes import Mapping, Mark, YamlDocument
 from mockllm.scenario.reading.values import MAX_FINDINGS, Findings, Vocabulary
-from mockllm.scenario.schema_validation import Schemas
 
 
 @dataclass(slots=True)
@@ -57,7 +56,6 @@ class Loading:
     read_file: Callable[[str], str] | None = None
     problems: list[Problem] = field(default_factory=list)
     loaded: list[_Loaded] = field(default_factory=list)
-    schemas: Schemas = field(default_factory=Schemas)
 
     def load(self, texts: Iterable[tuple[str, str]]) -> tuple[Scenario, ...]:
         """The scenarios in texts, each with the name of its file, or what stands for it.
@@ -111,7 +109,7 @@ class Loading:
             return
         if self.in_files:
             scenario = replace(scenario, file=file, line=root.mark.line + 1)
-        mistakes = check(scenario, self.schemas)
+        mistakes = check(scenario)
         if not mistakes and not findings.found and any(_has_fault(turn) for turn in scenario.turns):
             mistakes = list(self.vocabulary.fault_mistakes(scenario))
         for path, message in mistakes:

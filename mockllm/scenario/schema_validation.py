@@ -8,10 +8,11 @@ could not be finished is an error of its own, never "valid".
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Hashable, Iterator
 from contextvars import ContextVar
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 from mockllm.core.patterns import PatternError, PatternGaveUpError, compiled
@@ -104,33 +105,26 @@ class Validator:
         return errors
 
 
-class Schemas:
-    """The schemas of scenarios, each compiled when it is first used."""
-
-    def __init__(self) -> None:
-        self._compiled: dict[str, tuple[tuple[Flaw, ...], Validator | None]] = {}
-
-    def flaws(self, schema: Any) -> tuple[Flaw, ...]:
-        """Why a value is not a JSON Schema; empty where it is one."""
-        return self._compile(schema)[0]
-
-    def violations(self, schema: Any, value: Any) -> tuple[Flaw, ...]:
-        """Where and how `value` violates `schema`; empty where the schema itself is not valid."""
-        validator = self._compile(schema)[1]
-        return () if validator is None else tuple(_violations(validator, value))
-
-    def _compile(self, schema: Any) -> tuple[tuple[Flaw, ...], Validator | None]:
-        key = compact(schema)
-        if key not in self._compiled:
-            flaw = schema_flaw(schema)
-            if flaw is None:
-                self._compiled[key] = (), Validator(schema)
-            else:
-                self._compiled[key] = ((flaw[0], f"is not a JSON Schema: {flaw[1]}"),), None
-        return self._compiled[key]
+@lru_cache(maxsize=1024)
+def compiled_schema(text: str) -> Validator | Flaw:
+    """What applies a schema of a scenario, from its JSON text; or why it is not a JSON Schema."""
+    schema = json.loads(text)
+    flaw = schema_flaw(schema)
+    return Validator(schema) if flaw is None else (flaw[0], f"is not a JSON Schema: {flaw[1]}")
 
 
-def _violations(validator: Validator, value: Any) -> Iterator[Flaw]:
+def schema_flaws(schema: Any) -> Iterator[Flaw]:
+    """Why a value is not a JSON Schema; nothing where it is one."""
+    made = compiled_schema(compact(schema))
+    if not isinstance(made, Validator):
+        yield made
+
+
+def violations(schema: Any, value: Any) -> Iterator[Flaw]:
+    """Where and how `value` violates `schema`; nothing where the schema itself is not valid."""
+    validator = compiled_schema(compact(schema))
+    if not isinstance(validator, Validator):
+        return
     try:
         for error in validator.errors(value, _MAX_ERRORS):
             yield tuple(error.absolute_path), excerpt(error.message, 200)
