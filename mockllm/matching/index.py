@@ -1,6 +1,6 @@
 """The index of all scenarios that are served: finds candidates without trying each scenario.
 
-`match.user` with `contains` is looked up by n-grams, `equals` and plain model names by hash. Only
+`match.user` with `contains` or `equals` is looked up by n-grams, plain model names by hash. Only
 regular expressions and globs are tried one by one.
 """
 
@@ -126,18 +126,11 @@ class ScenarioIndex:
             for i, s in enumerate(self.scenarios)
             if s.match is not None and s.route is None
         ]
-        texts = [(m.user, i) for m, i in matches if m.user is not None and not m.anything]
-        self._contains = _SubstringIndex([(c.value, i) for c, i in texts if c.op == "contains"])
-        self._equals: dict[str, list[int]] = {}
-        for condition, index in texts:
-            if condition.op == "equals":
-                self._equals.setdefault(condition.value, []).append(index)
-        self._regexes = [(c, i) for c, i in texts if c.op == "regex"]
-        self._is_cached = bool(self._regexes) or len(texts) > _FEW
-        self._few = [
-            (condition.value, condition.op == "equals", self.scenarios[index])
-            for condition, index in texts
-        ]
+        self._texts = {i: m.user for m, i in matches if m.user is not None and not m.anything}
+        self._regexes = [(c, i) for i, c in self._texts.items() if c.op == "regex"]
+        self._is_cached = bool(self._regexes) or len(self._texts) > _FEW
+        needles = [(c.value, i) for i, c in self._texts.items() if c.op != "regex"]
+        self._substrings = _SubstringIndex(needles)
         self._models: dict[str, list[Scenario]] = {}
         self._others: list[Scenario] = []
         for match, index in matches:
@@ -183,23 +176,20 @@ class ScenarioIndex:
 
     def by_user_text(self, text: str) -> tuple[Scenario, ...]:
         """The scenarios whose `match.user` a user message meets."""
-        if not self._is_cached:
-            few = self._few
-            return tuple(
-                [s for value, whole, s in few if value in text and (not whole or value == text)]
-            )
-        scenarios = self._cache.get(text)
+        scenarios = self._cache.get(text) if self._is_cached else None
         if scenarios is None:
-            scenarios = tuple(self.scenarios[i] for i in sorted(set(self._search(text))))
-            if len(text) <= _CACHED_LENGTH:
+            scenarios = tuple([self.scenarios[index] for index in sorted(self._search(text))])
+            if self._is_cached and len(text) <= _CACHED_LENGTH:
                 if len(self._cache) >= _CACHED_TEXTS:
                     self._cache.clear()
                 self._cache[text] = scenarios
         return scenarios
 
     def _search(self, text: str) -> Iterator[int]:
-        yield from self._contains.search(text)
-        yield from self._equals.get(text, ())
+        for index in self._substrings.search(text):
+            condition = self._texts[index]
+            if condition.op == "contains" or condition.value == text:
+                yield index
         yield from (index for condition, index in self._regexes if text_holds(condition, text))
 
     def by_model(self, model: str) -> Iterator[Scenario]:
