@@ -149,43 +149,20 @@ class _Reading:
 
 
 def _event(event: ev.Event) -> dict[str, Any]:
-    names = [known.name for known in fields(event)]
+    given = {known.name: getattr(event, known.name) for known in fields(event)}
     values = {
-        name: value for name in names if (value := getattr(event, name)) not in (None, "", False)
+        name: _value(value) for name, value in given.items() if value not in (None, "", False)
     }
-    return {
-        "kind": type(event).__name__,
-        "summary": _summary(event),
-        "fields": {name: _value(value) for name, value in values.items()},
-    }
+    named = {name: value for name, value in values.items() if name != "part"}
+    told = [f"{name} {value}" for name, value in named.items()]
+    summary = ", ".join(told) if len(told) > 1 else "".join(map(str, named.values()))
+    return {"kind": type(event).__name__, "summary": shorten(summary, 120), "fields": values}
 
 
 def _value(value: Any) -> Any:
     if is_dataclass(value):
         value = getattr(value, "data", None) or getattr(value, "event", None) or str(value)
     return shorten(value, 2000) if isinstance(value, str) else value
-
-
-def _summary(event: ev.Event) -> str:
-    match event:
-        case ev.ToolStart(name=name, id=id):
-            return shorten(f"{name} {id}".strip(), 120)
-        case ev.ServerToolStart(kind=kind, id=id):
-            return shorten(f"{kind} {id}".strip(), 120)
-        case ev.Usage(input=before, output=after):
-            return f"{before} in, {after} out"
-        case ev.Finish(reason=reason, raw=raw):
-            return reason if raw is None else f"{reason} ({shorten(raw, 60)})"
-        case ev.StreamError(message=message):
-            return shorten(message, 120)
-        case ev.Start(id=id, model=model):
-            return shorten(f"{model} {id}".strip(), 120)
-        case ev.Raw(frame=frame):
-            return shorten(frame.event or "a frame without a neutral event", 120)
-        case ev.Cite(url=url):
-            return shorten(url, 120)
-    text = getattr(event, "text", getattr(event, "output", getattr(event, "value", "")))
-    return shorten(str(text), 120)
 
 
 # The sum

@@ -102,6 +102,15 @@ class Figures:
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
+_FAMILIES = (
+    ("requests_total", "counter", "Requests whose answer is over."),
+    ("open_streams", "gauge", "Answers that take time and are not over."),
+    ("chunk_lateness_seconds", "histogram", "How long after its time a timed chunk was written."),
+    ("journal_dropped_total", "counter", "Entries that left a journal because it was full."),
+    ("store_errors_total", "counter", "Requests for state that the state store did not answer."),
+)
+"""Name, type and meaning of each figure."""
+
 
 def render(figures: Figures) -> bytes:
     """The figures in the text format of Prometheus, version 0.0.4."""
@@ -114,37 +123,14 @@ def render(figures: Figures) -> bytes:
     late: list[tuple[str, float]]
     late = [("_bucket" + _labels(le=bound), n) for bound, n in zip(bounds, counts, strict=True)]
     late += [("_count", counts[-1]), ("_sum", figures.late_seconds)]
-    families: tuple[tuple[str, str, str, Iterable[tuple[str, float]]], ...] = (
-        ("requests_total", "counter", "Requests whose answer is over.", requests),
-        (
-            "open_streams",
-            "gauge",
-            "Answers that take time and are not over.",
-            [("", figures.open_streams)],
-        ),
-        (
-            "chunk_lateness_seconds",
-            "histogram",
-            "How long after its time a timed chunk was written.",
-            late,
-        ),
-        (
-            "journal_dropped_total",
-            "counter",
-            "Entries that left a journal because it was full.",
-            [("", figures.dropped)],
-        ),
-        (
-            "store_errors_total",
-            "counter",
-            "Requests for state that the state store did not answer.",
-            [("", figures.store_errors)],
-        ),
-    )
+    open_streams, dropped = [("", figures.open_streams)], [("", figures.dropped)]
+    errors = [("", figures.store_errors)]
+    samples: list[Iterable[tuple[str, float]]]
+    samples = [requests, open_streams, late, dropped, errors]
     lines = []
-    for name, kind, about, samples in families:
-        lines += [f"# HELP mockllm_{name} {about}", f"# TYPE mockllm_{name} {kind}"]
-        lines += [f"mockllm_{name}{labels} {float(value)}" for labels, value in samples]
+    for (name, kind, meaning), values in zip(_FAMILIES, samples, strict=True):
+        lines += [f"# HELP mockllm_{name} {meaning}", f"# TYPE mockllm_{name} {kind}"]
+        lines += [f"mockllm_{name}{labels} {float(value)}" for labels, value in values]
     return "".join(f"{line}\n" for line in lines).encode()
 
 

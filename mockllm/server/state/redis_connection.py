@@ -14,6 +14,9 @@ from urllib.parse import parse_qs, urlsplit, urlunsplit
 from mockllm.errors import UsageError
 from mockllm.server.state.store import StoreError
 
+Command = tuple[Any, ...]
+"""The name of a command of the client, and its arguments."""
+
 WAIT = 5.0
 """For so many seconds a process waits for the others, and for the server."""
 
@@ -97,13 +100,14 @@ class RedisConnection:
         token = self.key("once", uuid.uuid4().hex)
         return await self.run(lambda: script(keys=[token], args=[self.prefix, *args]))
 
-    async def transact(self, fill: Callable[[Any], object]) -> list[Any]:
+    async def transact(self, *commands: Command) -> list[Any]:
         """The outcomes of some commands, which are carried out together."""
 
         async def work() -> list[Any]:
             pipe = self.redis.pipeline()
-            fill(pipe)
-            outcomes: list[Any] = await pipe.execute() if len(pipe) else []
+            for name, *args in commands:
+                getattr(pipe, name)(*args)
+            outcomes: list[Any] = await pipe.execute() if commands else []
             return outcomes
 
         outcomes: list[Any] = await self.run(work)
@@ -248,11 +252,9 @@ class RedisProcesses:
         return {name.decode(): at for name, at in known}
 
     async def _note_ended(self, names: Sequence[str], at: float) -> None:
-        key, ended = self._connection.key, dict.fromkeys(names, at)
-
-        def fill(pipe: Any) -> None:
-            pipe.zrem(key("processes"), *names)
-            pipe.zadd(key("ended"), ended)
-            pipe.expire(key("ended"), self._connection.ttl)
-
-        await self._connection.transact(fill)
+        key = self._connection.key
+        await self._connection.transact(
+            ("zrem", key("processes"), *names),
+            ("zadd", key("ended"), dict.fromkeys(names, at)),
+            ("expire", key("ended"), self._connection.ttl),
+        )

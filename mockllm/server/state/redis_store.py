@@ -24,7 +24,7 @@ from mockllm.replay.sessions.shared_session import (
     StateOperation,
     Turn,
 )
-from mockllm.server.state.redis_connection import RedisConnection, RedisProcesses
+from mockllm.server.state.redis_connection import Command, RedisConnection, RedisProcesses
 from mockllm.server.state.store import (
     MOST_NAMES,
     Batch,
@@ -119,16 +119,16 @@ class RedisStore:
         deleted: Sequence[str],
         unused: Sequence[Turn],
     ) -> None:
-        def fill(pipe: Any) -> None:
-            if tokens:
-                pipe.hset(self._key(session, "conversations"), mapping=dict(tokens))
-                pipe.expire(self._key(session, "conversations"), self._connection.ttl)
-            if deleted:
-                pipe.zrem(self._key(session, "answers"), *deleted)
-            if unused:
-                pipe.zrem(self._key(session, "played"), *map(turn_key, unused))
-
-        await self._connection.transact(fill)
+        commands: list[Command] = []
+        if tokens:
+            key = self._key(session, "conversations")
+            commands.append(("hset", key, None, None, dict(tokens)))
+            commands.append(("expire", key, self._connection.ttl))
+        if deleted:
+            commands.append(("zrem", self._key(session, "answers"), *deleted))
+        if unused:
+            commands.append(("zrem", self._key(session, "played"), *map(turn_key, unused)))
+        await self._connection.transact(*commands)
 
     # The journal
 
@@ -149,21 +149,22 @@ class RedisStore:
         totals = await self._run("append", "", ttl, parts, json.dumps(described), *entries)
         return Totals(*json.loads(totals))
 
-    def _drop_expired(self, pipe: Any) -> None:
+    def _drop_expired(self) -> tuple[Command, ...]:
         """Removes the names of the sessions whose keys have expired, from all lists."""
         expired = self._connection.now - self._connection.ttl
         sessions, sizes = self._key("sessions"), self._key("sizes")
-        pipe.zremrangebyscore(sessions, "-inf", expired)
-        pipe.zremrangebyscore(self._key("evicted"), "-inf", expired)
-        pipe.execute_command("ZINTERSTORE", sizes, 2, sizes, sessions, "WEIGHTS", 1, 0)
+        return (
+            ("zremrangebyscore", sessions, "-inf", expired),
+            ("zremrangebyscore", self._key("evicted"), "-inf", expired),
+            ("zinterstore", sizes, {sizes: 1, sessions: 0}),
+        )
 
     async def sizes(self) -> dict[str, int]:
-        def fill(pipe: Any) -> None:
-            self._drop_expired(pipe)
-            pipe.zrange(self._key("sessions"), 0, -1)
-            pipe.zrange(self._key("sizes"), 0, -1, withscores=True)
-
-        *_, names, sizes = await self._connection.transact(fill)
+        *_, names, sizes = await self._connection.transact(
+            *self._drop_expired(),
+            ("zrange", self._key("sessions"), 0, -1),
+            ("zrange", self._key("sizes"), 0, -1, False, True),
+        )
         known = dict(sizes)
         return {name.decode(): int(known.get(name, 0)) for name in names}
 
@@ -172,41 +173,37 @@ class RedisStore:
 
     async def evict(self, session: str) -> None:
         evicted = self._key("evicted")
-
-        def fill(pipe: Any) -> None:
-            self._remove(pipe, session)
-            pipe.hdel(self._key(session, "setup"), "body")
-            pipe.zadd(evicted, {session: self._connection.now})
-            pipe.zremrangebyrank(evicted, 0, -MOST_NAMES - 1)
-            pipe.expire(evicted, self._connection.ttl)
-
-        await self._connection.transact(fill)
+        await self._connection.transact(
+            *self._remove(session),
+            ("hdel", self._key(session, "setup"), "body"),
+            ("zadd", evicted, {session: self._connection.now}),
+            ("zremrangebyrank", evicted, 0, -MOST_NAMES - 1),
+            ("expire", evicted, self._connection.ttl),
+        )
 
     # Sessions
 
     async def names(self) -> Names:
-        def fill(pipe: Any) -> None:
-            self._drop_expired(pipe)
-            pipe.zrange(self._key("sessions"), 0, -1)
-            pipe.zrange(self._key("evicted"), 0, -1)
-
-        *_, known, evicted = await self._connection.transact(fill)
+        *_, known, evicted = await self._connection.transact(
+            *self._drop_expired(),
+            ("zrange", self._key("sessions"), 0, -1),
+            ("zrange", self._key("evicted"), 0, -1),
+        )
         living = {name.decode(): None for name in known}
         gone = tuple(name.decode() for name in evicted)
         return Names(tuple(living), tuple(name for name in gone if name not in living))
 
     async def load(self, session: str) -> Stored | None:
-        def fill(pipe: Any) -> None:
-            pipe.zscore(self._key("sessions"), session)
-            pipe.zscore(self._key("evicted"), session)
-            pipe.xrange(self._key(session, "journal"))
-            pipe.zrange(self._key(session, "played"), 0, -1)
-            pipe.hgetall(self._key(session, "forgotten"))
-            pipe.hget(self._key(session, "about"), "begun")
-            pipe.zrange(self._key("ended"), 0, -1, withscores=True)
-
-        answers = await self._connection.transact(fill)
-        used, evicted, journal, played, forgotten, begun, ended = answers
+        outcomes = await self._connection.transact(
+            ("zscore", self._key("sessions"), session),
+            ("zscore", self._key("evicted"), session),
+            ("xrange", self._key(session, "journal")),
+            ("zrange", self._key(session, "played"), 0, -1),
+            ("hgetall", self._key(session, "forgotten")),
+            ("hget", self._key(session, "about"), "begun"),
+            ("zrange", self._key("ended"), 0, -1, False, True),
+        )
+        used, evicted, journal, played, forgotten, begun, ended = outcomes
         if used is None and evicted is None:
             return None
         ends = [(name.decode(), at) for name, at in ended]
@@ -225,39 +222,34 @@ class RedisStore:
         return bool(int(await self._run("create", session, now, ttl, version, body)))
 
     async def delete(self, session: str) -> None:
-        def fill(pipe: Any) -> None:
-            self._remove(pipe, session)
-            pipe.zrem(self._key("evicted"), session)
-            pipe.delete(self._key(session, "setup"))
-
-        await self._connection.transact(fill)
+        await self._connection.transact(
+            *self._remove(session),
+            ("zrem", self._key("evicted"), session),
+            ("delete", self._key(session, "setup")),
+        )
 
     async def reset(self, session: str) -> None:
         now = self._connection.now
+        await self._connection.transact(
+            *self._remove(session),
+            ("zrem", self._key("evicted"), session),
+            ("zadd", self._key("sessions"), {session: now}),
+            ("hset", self._key(session, "about"), "begun", now),
+            ("expire", self._key(session, "about"), self._connection.ttl),
+        )
 
-        def fill(pipe: Any) -> None:
-            self._remove(pipe, session)
-            pipe.zrem(self._key("evicted"), session)
-            pipe.zadd(self._key("sessions"), {session: now})
-            pipe.hset(self._key(session, "about"), "begun", now)
-            pipe.expire(self._key(session, "about"), self._connection.ttl)
-
-        await self._connection.transact(fill)
-
-    def _remove(self, pipe: Any, session: str) -> None:
+    def _remove(self, session: str) -> tuple[Command, ...]:
         """Deletes what is known of a session, but not its setup."""
-        pipe.delete(*(self._key(session, part) for part in _PARTS))
-        for names in ("sessions", "sizes"):
-            pipe.zrem(self._key(names), session)
+        return (
+            ("delete", *(self._key(session, part) for part in _PARTS)),
+            *(("zrem", self._key(names), session) for names in ("sessions", "sizes")),
+        )
 
     async def setup(self, session: str, known: str | None) -> Setup | None:
         key = self._key(session, "setup")
-
-        def fill(pipe: Any) -> None:
-            pipe.hget(key, "version")
-            pipe.hexists(key, "body")
-
-        version, has_body = await self._connection.transact(fill)
+        version, has_body = await self._connection.transact(
+            ("hget", key, "version"), ("hexists", key, "body")
+        )
         if version is None:
             return None
         if not has_body or version.decode() == known:
