@@ -54,7 +54,7 @@ def _print_version(context: click.Context, _: click.Parameter, wanted: bool) -> 
     cls=CommandLine,
     commands_at=_COMMANDS,
     invoke_without_command=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
 )
 @click.option(
     "-V",

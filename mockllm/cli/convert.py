@@ -195,7 +195,7 @@ def _imported(files: Iterable[Path], folder: Path) -> list[ImportResult]:
     from mockllm.recording.store.folder import Folder
     from mockllm.redaction.redact import Redactor
 
-    return import_files(files, Folder(folder), redactor=Redactor(redaction_rules((), ())))
+    return import_files(files, Folder(folder), redactor=Redactor(redaction_rules()))
 
 
 def _move(work: Path, folder: Path) -> None:

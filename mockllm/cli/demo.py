@@ -40,7 +40,6 @@ _TIMEOUT = 30.0
     "--speed",
     type=number,
     default=1.0,
-    show_default=True,
     metavar="NUMBER",
     help="2 is twice as fast, 0 leaves all pauses out.",
 )

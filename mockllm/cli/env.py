@@ -30,7 +30,6 @@ def _usable(parts: SplitResult) -> str:
 @click.option(
     "--url",
     default="http://127.0.0.1:8080",
-    show_default=True,
     help="Where the server listens; its first line names it.",
 )
 @click.option("--session", metavar="NAME", help="Give the base URLs of a session.")

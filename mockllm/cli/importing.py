@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mockllm.cli.options.recording import redaction_options, redaction_rules
+from mockllm.cli.options.recording import output_option, redaction_options, redaction_rules
 from mockllm.core.text import counted
 
 if TYPE_CHECKING:
@@ -25,14 +25,7 @@ _COLLECTION = 100_000
 @click.argument(
     "paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE..."
 )
-@click.option(
-    "-o",
-    "--output",
-    required=True,
-    type=click.Path(file_okay=False, path_type=Path),
-    metavar="DIR",
-    help="The folder of the scenarios; created where it is missing.",
-)
+@output_option
 @click.option(
     "--join",
     is_flag=True,
@@ -43,15 +36,13 @@ _COLLECTION = 100_000
 @click.pass_context
 def import_(
     context: click.Context,
+    /,
     paths: tuple[Path, ...],
     output: Path,
     join: bool,
     match: tuple[Condition, ...] | None,
-    redact: tuple[str, ...],
-    redact_paths: tuple[str, ...],
-    redact_kinds: tuple[str, ...],
-    keep: tuple[str, ...],
     as_json: bool,
+    **secrets: Any,
 ) -> None:
     """Make scenarios of what other tools recorded.
 
@@ -77,7 +68,7 @@ def import_(
     from mockllm.redaction.redact import Redactor
 
     gc.set_threshold(_COLLECTION)
-    rules = redaction_rules(redact, redact_paths, redact_kinds, keep)
+    rules = redaction_rules(**secrets)
     sources = list(files(paths))
     rule = MatchRule() if match is None else MatchRule(match)
     folder, redactor = Folder(output), Redactor(rules)

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import click
 
 from mockllm.cli.options.parameters import fault_options
-from mockllm.cli.options.recording import record_options, recording_options
+from mockllm.cli.options.recording import output_option, record_options, recording_options
 from mockllm.cli.serving.listening import (
     Loop,
     listening_options,
@@ -21,14 +21,7 @@ from mockllm.cli.serving.stop_signals import ended_at_once
 
 
 @click.command()
-@click.option(
-    "-o",
-    "--output",
-    required=True,
-    type=click.Path(file_okay=False, path_type=Path),
-    metavar="DIR",
-    help="The folder of the scenarios; created where it is missing.",
-)
+@output_option
 @recording_options
 @listening_options
 @fault_options

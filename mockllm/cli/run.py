@@ -43,7 +43,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal
     "--port",
     type=click.IntRange(0, 65535),
     default=0,
-    help="Default: a free one.",
+    help="0 picks a free one.",
 )
 @answering_options
 @path_options
@@ -75,7 +75,6 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal
     "--depth",
     type=click.IntRange(1),
     default=50,
-    show_default=True,
     help="How many requests in a row a client may make for a model that never stops.",
 )
 @fault_options

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -20,15 +21,7 @@ _SUFFIXES = frozenset((".yaml", ".yml", ".json", ".jsonl", ".har", ".sse", ".txt
 @click.option("--check", is_flag=True, help="Only report; exit code 1 if there is any.")
 @secret_options
 @click.pass_context
-def scrub(
-    context: click.Context,
-    paths: tuple[Path, ...],
-    check: bool,
-    redact: tuple[str, ...],
-    redact_paths: tuple[str, ...],
-    redact_kinds: tuple[str, ...],
-    keep: tuple[str, ...],
-) -> None:
+def scrub(context: click.Context, /, paths: tuple[Path, ...], check: bool, **secrets: Any) -> None:
     """Take secrets out of scenarios, their tapes and other text files.
 
     docs/recording.md lists what is secret; `[redact]` in mockllm.toml and the options add
@@ -48,7 +41,7 @@ def scrub(
     from mockllm.redaction.scrub import is_binary
     from mockllm.redaction.scrub import scrub as scrubbed
 
-    rules = redaction_rules(redact, redact_paths, redact_kinds, keep)
+    rules = redaction_rules(**secrets)
     files = _read(paths)
     for name, data in files.items():
         if is_binary(data):

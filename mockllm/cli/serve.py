@@ -32,7 +32,6 @@ __all__ = ["cannot_listen", "serve"]
     "--flush",
     type=click.Choice(["answer", "event"]),
     default="answer",
-    show_default=True,
     help="Send as much as possible in one write, or each event in one of its own.",
 )
 @click.option(
@@ -65,13 +64,13 @@ __all__ = ["cannot_listen", "serve"]
     "--workers",
     type=click.IntRange(1, 256),
     default=1,
-    show_default=True,
     metavar="N",
     help="Serve in so many processes on one port, one for each core; they share their state.",
 )
 @click.option(
     "--state",
     default="",
+    show_default=False,
     metavar="URL",
     help="Where sessions are kept that several servers share: redis://HOST:PORT/DATABASE (Valkey "
     "or Redis), or sqlite:FILE on one machine.",

@@ -35,7 +35,7 @@ def scenario_names(context: click.Context, param: click.Parameter, incomplete: s
 @click.argument("scenario", shell_complete=scenario_names)
 @scenarios_option
 @click.option("--api", type=API, help="Default: the first that the scenario plays.")
-@click.option("--turn", type=click.IntRange(min=1), default=1, show_default=True)
+@click.option("--turn", type=click.IntRange(min=1), default=1)
 @click.option(
     "--attempt",
     type=click.IntRange(min=1),

@@ -132,7 +132,6 @@ answering_options = server_options(
         type=number,
         metavar="NUMBER",
         default=1.0,
-        show_default=True,
         help="Of timed streams: 2 is twice as fast, 0 leaves all pauses out.",
     ),
     click.option(
@@ -143,7 +142,7 @@ answering_options = server_options(
     click.option(
         "--strict/--lenient",
         default=True,
-        help="Refuse requests that the real service refuses (strict, the default), or not.",
+        help="Refuse requests that the real service refuses, or not.",
     ),
 )
 """Adds the options for how a server answers."""

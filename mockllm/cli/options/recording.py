@@ -58,6 +58,15 @@ def conditions(
     return tuple(condition for name in names for condition in known if condition == name)
 
 
+output_option = click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="The folder of the scenarios; created where it is missing.",
+)
+
 secret_options = together(
     click.option(
         "--keep",
@@ -141,12 +150,9 @@ def record_options(
     upstreams: tuple[str, ...],
     trust_env: bool,
     match: tuple[Condition, ...] | None,
-    redact: tuple[str, ...],
-    redact_paths: tuple[str, ...],
-    redact_kinds: tuple[str, ...],
-    keep: tuple[str, ...],
+    **secrets: tuple[str, ...],
 ) -> RecordOptions:
-    """The recording options of a server."""
+    """The recording options of a server; `secrets` has those of `secret_options`."""
     from mockllm.recording.drafting.drafts import MatchRule
     from mockllm.server.options import RecordOptions
 
@@ -162,7 +168,7 @@ def record_options(
         upstreams=upstream,
         mode=mode,
         match=None if match is None else MatchRule(match),
-        rules=redaction_rules(redact, redact_paths, redact_kinds, keep),
+        rules=redaction_rules(**secrets),
         trust_env=trust_env,
         apart=True,
     )

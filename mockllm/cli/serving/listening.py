@@ -56,21 +56,17 @@ listening_options = together(
     server_options(
         (*_FIELDS, "ui"),
         _listening,
-        click.option(
-            "--host", default="127.0.0.1", show_default=True, help="The address to listen on."
-        ),
+        click.option("--host", default="127.0.0.1", help="The address to listen on."),
         click.option(
             "--port",
             type=click.IntRange(0, 65535),
             default=8080,
-            show_default=True,
             help="0 picks a free one.",
         ),
         click.option(
             "--grace",
             type=number,
             default=5.0,
-            show_default=True,
             metavar="SECONDS",
             help="How long open streams may go on after SIGINT or SIGTERM.",
         ),
@@ -78,7 +74,6 @@ listening_options = together(
             "--max-body",
             type=size,
             default="16MB",
-            show_default=True,
             metavar="SIZE",
             help="The largest request body that is read.",
         ),
@@ -102,19 +97,16 @@ listening_options = together(
             "--ui/--no-ui",
             "ui",
             default=True,
-            help="Show a live page at /_mockllm/ui (the default), or not.",
+            help="Show a live page at /_mockllm/ui, or not.",
         ),
     ),
     path_options,
-    click.option(
-        "--log-format", type=click.Choice(["text", "json"]), default="text", show_default=True
-    ),
+    click.option("--log-format", type=click.Choice(["text", "json"]), default="text"),
     click.option("--quiet", is_flag=True, help="Print the first line, and what goes wrong."),
     click.option(
         "--loop",
         type=click.Choice(["auto", "asyncio", "uvloop"]),
         default="auto",
-        show_default=True,
         help="The event loop; auto takes asyncio where answers have pauses, and otherwise "
         "uvloop, if it is installed.",
     ),
