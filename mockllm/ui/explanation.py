@@ -20,7 +20,6 @@ from mockllm.matching.request_validation import judged_request
 from mockllm.matching.routes import RouteRequest
 from mockllm.matching.select import Selection, near_misses, select
 from mockllm.protocols import PROTOCOLS
-from mockllm.protocols.base import WireProtocol
 from mockllm.redaction.masks import MASK
 from mockllm.replay.client_requests import parsed_request
 from mockllm.replay.player import Player
@@ -56,16 +55,16 @@ def explanation_json(player: Player, exchange: Exchange) -> dict[str, Any] | Non
         and protocol is not None
         and exchange.received.target is not None
     ):
-        request = _request(player, exchange, protocol)
+        request = _request(player, exchange)
         if request is None:
             return answer | {"skeleton_why": "Too little of the request is kept to read it."}
-        return answer | _unmatched(player, exchange, request, protocol)
+        return answer | _unmatched(player, exchange, request)
     if exchange.outcome != "invalid":
         return answer | _route(player, exchange)
     return answer
 
 
-def _request(player: Player, exchange: Exchange, protocol: WireProtocol) -> Request | None:
+def _request(player: Player, exchange: Exchange) -> Request | None:
     """The request as it was matched; None where too little of it is kept."""
     request = parsed_request(exchange)
     if request is None:
@@ -81,21 +80,19 @@ def _request(player: Player, exchange: Exchange, protocol: WireProtocol) -> Requ
 # No scenario answers
 
 
-def _unmatched(
-    player: Player, exchange: Exchange, request: Request, protocol: WireProtocol
-) -> dict[str, Any]:
+def _unmatched(player: Player, exchange: Exchange, request: Request) -> dict[str, Any]:
     headers = exchange.headers
     nearest = [
         _nearest(exchange, scenario, scenario_conditions(scenario, request, headers))
         for scenario, _ in near_misses(player.served, request, headers, _NEAREST)
     ]
-    now = selected(player.served, request, exchange.headers, protocol)
+    now = selected(player.served, request, exchange.headers)
     if now is not None:
         why = f"The scenario {now.scenario.name} answers such a request now."
     elif exchange.body_size is not None:
         why = "The request is too large to be kept whole, so nothing is written for it."
     else:
-        skeleton = request_skeleton(player.served, request, exchange.headers, protocol)
+        skeleton = request_skeleton(player.served, request, exchange.headers)
         if skeleton is not None:
             return {"nearest": nearest, **skeleton}
         why = "No scenario can have the name that this request wants, or its calls."
@@ -152,7 +149,7 @@ def _refused(player: Player, exchange: Exchange) -> dict[str, Any] | None:
     protocol = PROTOCOLS.get(exchange.played.api or "")
     if scenario is None or protocol is None or exchange.played.position is None:
         return None
-    request = _request(player, exchange, protocol)
+    request = _request(player, exchange)
     spec = turn_at(scenario, exchange.played.position, protocol.name)
     if request is None or spec is None or spec.request is None or exchange.turn is None:
         return None

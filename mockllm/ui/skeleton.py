@@ -17,7 +17,6 @@ from mockllm.matching.history import ModelTurn, read_history
 from mockllm.matching.index import ScenarioIndex, named_scenario
 from mockllm.matching.routes import RouteIndex, RouteRequest
 from mockllm.matching.select import Selection, select
-from mockllm.protocols.base import WireProtocol
 from mockllm.recording.drafting.naming import free_name, slug
 from mockllm.replay.loading import loads
 from mockllm.scenario.dump import dump
@@ -53,13 +52,13 @@ place it takes, if it does."""
 
 
 def request_skeleton(
-    served: ScenarioIndex, request: Request, headers: Mapping[str, str], protocol: WireProtocol
+    served: ScenarioIndex, request: Request, headers: Mapping[str, str]
 ) -> Skeleton | None:
     """A scenario for a request for an answer of a model; None where none can answer it: it names a
     scenario with a name that no scenario can have."""
-    for draft in _drafts(served, request, headers, protocol):
+    for draft in _drafts(served, request, headers):
         loaded = _loaded(draft)
-        if loaded is not None and _answers(served, loaded, request, headers, protocol):
+        if loaded is not None and _answers(served, loaded, request, headers):
             return _written(served, loaded, request)
     return None
 
@@ -72,30 +71,24 @@ def _loaded(draft: Scenario) -> Scenario | None:
 
 
 def _answers(
-    served: ScenarioIndex,
-    scenario: Scenario,
-    request: Request,
-    headers: Mapping[str, str],
-    protocol: WireProtocol,
+    served: ScenarioIndex, scenario: Scenario, request: Request, headers: Mapping[str, str]
 ) -> bool:
     """Whether the last turn of a scenario answers the request, alone and beside the others."""
     others = [other for other in served.scenarios if other.name != scenario.name]
-    key = scenario_key(scenario)
+    key, last = scenario_key(scenario), (scenario.name, len(scenario.turns) - 1)
     if key is not None and any(
         scenario_key(one) == key and one.shares_api(scenario) for one in others
     ):
         return False
     for index in (ScenarioIndex((scenario,)), ScenarioIndex((*others, scenario))):
-        selection = selected(index, request, headers, protocol)
-        if selection is None or selection.scenario.name != scenario.name:
-            return False
-        if selection.index != len(scenario.turns) - 1:
+        turn = selected(index, request, headers)
+        if turn is None or (turn.scenario.name, turn.index) != last:
             return False
     return True
 
 
 def selected(
-    index: ScenarioIndex, request: Request, headers: Mapping[str, str], protocol: WireProtocol
+    index: ScenarioIndex, request: Request, headers: Mapping[str, str]
 ) -> Selection | None:
     """The turn that answers a request; None where none does, or several do equally well."""
     try:
@@ -108,7 +101,7 @@ def selected(
 
 
 def _drafts(
-    served: ScenarioIndex, request: Request, headers: Mapping[str, str], protocol: WireProtocol
+    served: ScenarioIndex, request: Request, headers: Mapping[str, str]
 ) -> Iterator[Scenario]:
     """The ways to write the scenario, the best first."""
     answer = TurnSpec(reply=(TextPart("Write the answer here."),))
@@ -124,12 +117,8 @@ def _drafts(
     for match, turns in _beginnings(served, request):
         yield Scenario(name, (*turns, answer), match=match)
     for known in served.scenarios:
-        if known.route is None and known.match is not None:
-            alone = ScenarioIndex((known,))
-            if selected(alone, request, headers, protocol) is None and known.plays_over(
-                request.api
-            ):
-                yield from _longer(known, request, answer)
+        if known.match is not None and known.plays_over(request.api):
+            yield from _longer(known, request, answer)
 
 
 def _longer(known: Scenario, request: Request, answer: TurnSpec) -> Iterator[Scenario]:
@@ -243,18 +232,19 @@ def route_skeleton(served: ScenarioIndex, request: RouteRequest) -> Skeleton | N
     name = free_name(name, served.by_name.__contains__)
     for match in _matches(request):
         route = RouteSpec(request.method, request.path)
-        draft = Scenario(name, (TurnSpec(answer=_ANSWER),), route=route, match=match)
-        try:
-            text = dump(draft)
-            (scenario,) = loads(text)
-            index = RouteIndex((*served.scenarios, scenario))
-            turns = index.select(request)
-        except (MockLLMError, ValueError):
-            continue
-        if len(turns) == 1 and turns[0][0] == scenario:
+        scenario = _loaded(Scenario(name, (TurnSpec(answer=_ANSWER),), route=route, match=match))
+        if scenario is not None and _answers_route(served, scenario, request):
             comment = "# For a route that nothing answers. Change the answer.\n"
-            return {"skeleton": comment + text, "file": f"{name}.yaml"}
+            return {"skeleton": comment + dump(scenario), "file": f"{name}.yaml"}
     return None
+
+
+def _answers_route(served: ScenarioIndex, scenario: Scenario, request: RouteRequest) -> bool:
+    try:
+        turns = RouteIndex((*served.scenarios, scenario)).select(request)
+    except MockLLMError:
+        return False
+    return [answer[0] for answer in turns] == [scenario]
 
 
 def _matches(request: RouteRequest) -> Iterator[Match | None]:
