@@ -22,7 +22,7 @@ from typing import NamedTuple
 from xml.sax.saxutils import escape
 
 from mockllm.cli.demo import demo_scenario, play
-from mockllm.cli.terminal.answer_screen import LiveScreen
+from mockllm.cli.terminal.answer_screen import Screen
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
 from mockllm.protocols.records import Json
@@ -150,7 +150,7 @@ def _recorded() -> Terminal:
             terminal.now = began + at * slower
             yield at, piece.data
 
-    play(demo_scenario(), PROTOCOLS, "http://127.0.0.1:8080", post, LiveScreen(terminal))
+    play(demo_scenario(), PROTOCOLS, "http://127.0.0.1:8080", post, Screen(terminal, redraws=True))
     terminal.now += _PAUSE
     return terminal
 

@@ -18,7 +18,7 @@ import click
 
 from mockllm.cli.options.parameters import EXISTING
 from mockllm.cli.options.recording import redaction_rules
-from mockllm.cli.scrub import rewrite
+from mockllm.cli.scrub import files_below, rewrite
 from mockllm.errors import UsageError
 
 if TYPE_CHECKING:
@@ -121,7 +121,9 @@ def _collected(paths: tuple[Path, ...]) -> list[_Test]:
 def _convert_sources(paths: Iterable[Path], *, write: bool) -> Iterator[str]:
     from mockllm.importers.vcr_marks import convert
 
-    for file in _python_files(paths):
+    for file in files_below(paths, (".py",), _NOT_SEARCHED):
+        if file.suffix != ".py":
+            continue
         data = file.read_bytes()
         try:
             source = data.decode()
@@ -138,20 +140,6 @@ def _convert_sources(paths: Iterable[Path], *, write: bool) -> Iterator[str]:
             click.echo(f"converted {file}")
         else:
             click.echo(_diff(file, source, conversion.source), nl=False)
-
-
-def _python_files(paths: Iterable[Path]) -> Iterator[Path]:
-    files: dict[Path, None] = {}
-    for path in paths:
-        if not path.is_dir():
-            files[path] = None
-            continue
-        for parent, folders, names in os.walk(path):
-            folders[:] = sorted(
-                name for name in folders if name[0] != "." and name not in _NOT_SEARCHED
-            )
-            files |= dict.fromkeys(Path(parent, name) for name in sorted(names))
-    yield from (path for path in files if path.suffix == ".py")
 
 
 def _diff(file: Path, before: str, after: str) -> str:

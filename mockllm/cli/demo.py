@@ -54,12 +54,12 @@ def demo(speed: float) -> None:
       mockllm demo
       mockllm demo --speed 0.3
     """
-    from mockllm.cli.terminal.answer_screen import screen_for
+    from mockllm.cli.terminal.answer_screen import Screen
     from mockllm.server.options import ServerOptions
     from mockllm.server.thread import ServerThread
 
     scenario = demo_scenario()
-    screen = screen_for(sys.stdout)
+    screen = Screen(sys.stdout)
     with ServerThread([scenario], ServerOptions(speed=speed, grace=1.0)) as thread:
         post = partial(_post, thread.url)
         play(scenario, thread.server.protocols, thread.url, post, screen)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -73,7 +73,7 @@ def _read(paths: tuple[Path, ...]) -> dict[str, bytes]:
     """The contents of the files, and of those that the scenarios among them name."""
     from mockllm.redaction.scrubbed_scenarios import YAML, files_named_in
 
-    files = {str(path): path.read_bytes() for path in _files(paths)}
+    files = {str(path): path.read_bytes() for path in files_below(paths, _SUFFIXES)}
     for name in [name for name in files if name.endswith(YAML)]:
         folder = Path(name).parent
         for named in files_named_in(files[name].decode("utf-8", "surrogateescape")):
@@ -87,22 +87,26 @@ def _is_below(file: Path, folder: Path) -> bool:
     return file.is_file() and file.resolve().is_relative_to(folder.resolve())
 
 
-def _files(paths: tuple[Path, ...]) -> Iterator[Path]:
-    seen: set[Path] = set()
+def files_below(
+    paths: Iterable[Path], suffixes: Collection[str], left_out: Collection[str] = ()
+) -> list[Path]:
+    """The files among some paths, and those below folders that are not hidden, each once.
+
+    Args:
+        suffixes: of the files in folders.
+        left_out: the names of folders that are not searched.
+    """
+    files: dict[Path, None] = {}
     for path in paths:
-        for file in _below(path) if path.is_dir() else [path]:
-            if file not in seen:
-                seen.add(file)
-                yield file
-
-
-def _below(folder: Path) -> Iterator[Path]:
-    for parent, folders, names in os.walk(folder):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted(names):
-            file = Path(parent, name)
-            if not name.startswith(".") and file.suffix in _SUFFIXES and not file.is_symlink():
-                yield file
+        if not path.is_dir():
+            files[path] = None
+        for parent, folders, names in os.walk(path):
+            folders[:] = sorted(name for name in folders if name[0] != "." and name not in left_out)
+            below = (Path(parent, name) for name in sorted(names) if name[0] != ".")
+            files |= dict.fromkeys(
+                file for file in below if file.suffix in suffixes and not file.is_symlink()
+            )
+    return list(files)
 
 
 def rewrite(file: Path, content: bytes) -> None:

@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from mockllm.cli.terminal.answer_screen import Board, LiveScreen, PlainScreen, screen_for
+from mockllm.cli.terminal.answer_screen import Board, Screen
 from mockllm.core import events as ev
 
 
@@ -71,7 +71,7 @@ def drawn(screen, stream):
 def test_plain_output_has_a_line_for_each_change():
     """Without a terminal, each lane that changes is a line, aligned with the others."""
     stream = io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
-    drawn(PlainScreen(stream), io.StringIO())
+    drawn(Screen(stream), io.StringIO())
     assert stream.buffer.getvalue().decode().splitlines() == [
         "    0.00 s  call_1   add",
         "    0.00 s  call_22  sub",
@@ -84,7 +84,7 @@ def test_plain_output_has_a_line_for_each_change():
 def test_unencodable_characters_are_escaped():
     """Characters that the output's encoding lacks are escaped."""
     stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii", write_through=True)
-    screen = screen_for(stream)
+    screen = Screen(stream)
     drawn(screen, io.StringIO())
     screen.line("é")
     assert stream.buffer.getvalue().endswith(b"\\xe9\n")
@@ -95,7 +95,7 @@ def test_a_terminal_redraws_in_place(monkeypatch):
     """On a terminal the lanes are redrawn in place, cut to its width."""
     monkeypatch.setenv("COLUMNS", "40")
     stream = io.StringIO()
-    screen = LiveScreen(stream)
+    screen = Screen(stream, redraws=True)
     text = drawn(screen, stream)
     assert text.count("\x1b[4F") == 3
     board = Board()
@@ -104,12 +104,15 @@ def test_a_terminal_redraws_in_place(monkeypatch):
     assert "…" in stream.getvalue()
 
 
-@pytest.mark.parametrize(("terminal", "kind"), [(True, LiveScreen), (False, PlainScreen)])
-def test_the_screen_suits_the_output(terminal, kind):
+@pytest.mark.parametrize(("terminal", "redraws"), [(True, True), (False, False)])
+def test_the_screen_suits_the_output(terminal, redraws):
     """Only a terminal gets control characters."""
 
     class Output(io.TextIOWrapper):
         def isatty(self):
             return terminal
 
-    assert isinstance(screen_for(Output(io.BytesIO(), encoding="utf-8")), kind)
+    data = io.BytesIO()
+    output = Output(data, encoding="utf-8", write_through=True)
+    drawn(Screen(output), io.StringIO())
+    assert (b"\x1b" in data.getvalue()) == redraws

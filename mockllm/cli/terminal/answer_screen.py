@@ -1,14 +1,14 @@
 """Draws an answer while it arrives: a lane for each part, growing with its fragments.
 
-`Board` knows what has arrived. `LiveScreen` draws it again in place, for a terminal;
-`PlainScreen` prints the lanes that changed, a line each, for everything else.
+`Board` knows what has arrived. `Screen` draws it again in place on a terminal, and prints the lanes
+that changed, a line each, everywhere else.
 """
 
 from __future__ import annotations
 
 import shutil
 from dataclasses import dataclass, field
-from typing import Protocol, TextIO
+from typing import TextIO
 
 import click
 
@@ -67,22 +67,6 @@ class Board:
         return None
 
 
-class Screen(Protocol):
-    """Where a demonstration is drawn; times are in seconds since the request."""
-
-    def line(self, line: str = "", *, bold: bool = False) -> None: ...
-
-    def update(self, board: Board, changed: list[Lane], at: float) -> None: ...
-
-    def end(self, board: Board, at: float) -> None: ...
-
-
-def screen_for(stream: TextIO) -> Screen:
-    """A screen that suits an output."""
-    fancy = stream.isatty() and _can_draw(stream)
-    return LiveScreen(stream) if fancy else PlainScreen(stream)
-
-
 def _can_draw(stream: TextIO) -> bool:
     try:
         "▪✓▏".encode(stream.encoding or "ascii")
@@ -101,44 +85,41 @@ def _tally(board: Board, at: float) -> str:
     return f"{board.chunks} events, {board.size:,} bytes, {at:.2f} s"
 
 
-class PlainScreen:
-    """Lines without any control characters."""
+class Screen:
+    """Where a demonstration is drawn; times are in seconds since the request.
 
-    def __init__(self, stream: TextIO) -> None:
+    Args:
+        redraws: whether lanes grow in place, which needs a terminal; by default where the output
+            is one. Otherwise each change is a line.
+    """
+
+    def __init__(self, stream: TextIO, *, redraws: bool | None = None) -> None:
         self._stream = stream
-        self._tick = " ✓" if _can_draw(stream) else " ok"
+        self._can_draw = _can_draw(stream)
+        self._redraws = stream.isatty() and self._can_draw if redraws is None else redraws
+        self._drawn = 0
 
     def line(self, line: str = "", *, bold: bool = False) -> None:
+        self._drawn = 0
+        styled = click.style(line, bold=True) if bold and self._redraws else line
         encoding = self._stream.encoding or "utf-8"
-        printable = line.encode(encoding, "backslashreplace").decode(encoding)
-        print(printable, file=self._stream, flush=True)
+        self._write(styled.encode(encoding, "backslashreplace").decode(encoding) + "\n")
 
     def update(self, board: Board, changed: list[Lane], at: float) -> None:
+        if self._redraws:
+            dim = click.style(_cut(f"  {_telling(board.latest)}", _columns()), dim=True)
+            self._draw([*self._block(board, at), dim])
+            return
         for lane in changed:
             label, name = _cells(board, lane)
             cells = (f"{at:6.2f} s", label, *([name] if name.strip() else []), lane.text)
-            self.line(("  " + "  ".join(cells)).rstrip() + self._tick * lane.done)
+            tick = (" ✓" if self._can_draw else " ok") * lane.done
+            self.line(("  " + "  ".join(cells)).rstrip() + tick)
 
     def end(self, board: Board, at: float) -> None:
-        self.line(f"            {_tally(board, at)}")
-
-
-class LiveScreen:
-    """Lanes that grow in place, on a terminal that understands ANSI sequences."""
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-        self._drawn = 0
-
-    def line(self, line: str = "", *, bold: bool = False) -> None:
-        self._drawn = 0
-        self._write(f"{click.style(line, bold=True) if bold else line}\n")
-
-    def update(self, board: Board, changed: list[Lane], at: float) -> None:
-        dim = click.style(_cut(f"  {_telling(board.latest)}", _columns()), dim=True)
-        self._draw([*self._block(board, at), dim])
-
-    def end(self, board: Board, at: float) -> None:
+        if not self._redraws:
+            self.line(f"            {_tally(board, at)}")
+            return
         for lane in board.lanes.values():
             lane.fresh = 0
         self._draw([*self._block(board, at), ""])
