@@ -7,7 +7,8 @@ import contextlib
 import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import count
 from types import FrameType
 
 FORCED = 130
@@ -19,12 +20,20 @@ _PATIENCE = 0.5
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-class StopSignals:
-    """Receives the signals of a program from now on.
+def count_signals(received: Callable[[int], None]) -> None:
+    """Calls a function at each signal from now on, with how many came.
 
     The signals are handled by Python itself, between two instructions, and not by the event loop
-    alone: so the second one ends the program also where the loop is busy, a thread does not end, or
+    alone: so the second one ends a program also where the loop is busy, a thread does not end, or
     the loop is closed already.
+    """
+    numbers = count(1)
+    for number in _SIGNALS:
+        signal.signal(number, lambda *_: received(next(numbers)))
+
+
+class StopSignals:
+    """Receives the signals of a server from now on.
 
     Args:
         stop: set by the first signal.
@@ -33,18 +42,16 @@ class StopSignals:
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.stop, self.cut = asyncio.Event(), asyncio.Event()
-        self._loop, self._count = loop, 0
-        for number in _SIGNALS:
-            signal.signal(number, self._received)
+        self._loop = loop
+        count_signals(self._received)
 
-    def _received(self, number: int, frame: FrameType | None) -> None:
-        self._count += 1
-        if self._count > 2:
-            _end(number, frame)
-        if self._count == 2:
+    def _received(self, number: int) -> None:
+        if number > 2:
+            os._exit(FORCED)
+        if number == 2:
             signal.signal(signal.SIGALRM, _end)
             signal.setitimer(signal.ITIMER_REAL, _PATIENCE)
-        event = self.stop if self._count == 1 else self.cut
+        event = self.stop if number == 1 else self.cut
         with contextlib.suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(event.set)
 

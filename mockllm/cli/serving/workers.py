@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import multiprocessing
-import os
 import shutil
 import signal
 import socket
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
@@ -25,6 +22,7 @@ import click
 from mockllm.cli.options.parameters import read_scenarios
 from mockllm.cli.serving.listening import Loop, cannot_listen, run_server, uncollected
 from mockllm.cli.serving.server_log import ServerLog
+from mockllm.cli.serving.stop_signals import count_signals
 from mockllm.cli.terminal.line_output import LineOutput
 from mockllm.errors import MockLLMError
 
@@ -69,17 +67,6 @@ class _Worker:
     short_lives: int = 0
 
 
-@dataclass(slots=True)
-class _Signals:
-    """How many signals to end were received."""
-
-    count: int = 0
-    before: dict[int, Any] = field(default_factory=dict)
-
-    def note(self, _: int, __: FrameType | None) -> None:
-        self.count += 1
-
-
 def serve_with_workers(plan: WorkerPlan, count: int) -> None:
     """Serves in processes of their own until a signal; a second one ends them at once.
 
@@ -89,24 +76,14 @@ def serve_with_workers(plan: WorkerPlan, count: int) -> None:
     """
     folder = Path(tempfile.mkdtemp(prefix="mockllm-"))
     try:
-        with _signals() as signals, _port(plan.options) as (options, shared):
+        with _bound_socket(plan.options) as bound:
+            options = replace(plan.options, port=bound.getsockname()[1])
             if not options.state:
                 options = replace(options, state=f"sqlite:{folder / 'state.db'}")
-            _Supervisor(replace(plan, options=options), count, shared, signals, folder).run()
+            shared = None if _balances() else bound
+            _Supervisor(replace(plan, options=options), count, shared).run()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-
-
-@contextmanager
-def _signals() -> Iterator[_Signals]:
-    signals = _Signals()
-    for stop in (signal.SIGINT, signal.SIGTERM):
-        signals.before[stop] = signal.signal(stop, signals.note)
-    try:
-        yield signals
-    finally:
-        for number, before in signals.before.items():
-            signal.signal(number, before)
 
 
 def _balances() -> bool:
@@ -114,67 +91,63 @@ def _balances() -> bool:
     return sys.platform == "linux" and hasattr(socket, "SO_REUSEPORT")
 
 
-@contextmanager
-def _port(options: ServerOptions) -> Iterator[tuple[ServerOptions, socket.socket | None]]:
-    """The options with the port that the workers listen on, and the socket that they share where
-    the system does not spread connections over several."""
-    family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
-    held = socket.socket(family)
+def _bound_socket(options: ServerOptions) -> socket.socket:
+    """A socket that keeps the port of the workers. They share it where the system does not spread
+    connections over several."""
+    # Without SO_REUSEPORT at first: another server on this port is an error.
+    bound = _bound(options.host, options.port)
+    if _balances():
+        port = bound.getsockname()[1]
+        bound.close()
+        return _bound(options.host, port, socket.SO_REUSEPORT)
+    bound.listen(1024)
+    return bound
+
+
+def _bound(host: str, port: int, *flags: int) -> socket.socket:
+    bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
     try:
-        # Without SO_REUSEPORT at first: another server on this port is an error.
-        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        held.bind((options.host, options.port))
-        port = held.getsockname()[1]
-        if _balances():
-            held.close()
-            held = socket.socket(family)
-            held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
-            held.bind((options.host, port))
-        else:
-            held.listen(1024)
-        yield replace(options, port=port), None if _balances() else held
+        for flag in (socket.SO_REUSEADDR, *flags):
+            bound.setsockopt(socket.SOL_SOCKET, flag, 1)
+        bound.bind((host, port))
     except OSError as error:
-        raise cannot_listen(error, options.host, options.port) from None
-    finally:
-        held.close()
+        bound.close()
+        raise cannot_listen(error, host, port) from None
+    return bound
 
 
 class _Supervisor:
     """Starts workers, waits for them, starts them again, ends them."""
 
-    def __init__(
-        self,
-        plan: WorkerPlan,
-        count: int,
-        shared: socket.socket | None,
-        signals: _Signals,
-        folder: Path,
-    ) -> None:
+    def __init__(self, plan: WorkerPlan, count: int, shared: socket.socket | None) -> None:
         self._plan, self._count, self._shared = plan, count, shared
-        self._signals, self._folder = signals, folder
+        self._signals = 0
         self._spawn = multiprocessing.get_context("spawn")
         self._workers: dict[int, _Worker] = {}
         self._output = LineOutput()
 
+    def _note_signal(self, count: int) -> None:
+        self._signals = count
+
     def run(self) -> None:
         """Runs the workers until a signal. The others start when the first one listens."""
+        count_signals(self._note_signal)
         try:
             self._start(1, first=True)
             while not self._workers[1].ready:  # what is wrong is said once
                 self._look(starting=True)
-                if self._signals.count:
+                if self._signals:
                     return
             for number in range(2, self._count + 1):
                 self._start(number)
-            while not self._signals.count:
+            while not self._signals:
                 self._look()
         finally:
             self._stop()
 
     def _start(self, number: int, *, first: bool = False, short_lives: int = 0) -> None:
         receiving, sending = self._spawn.Pipe(duplex=False)
-        arguments = (self._plan, number, first, self._shared, sending, self._folder)
+        arguments = (self._plan, number, first, self._shared, sending)
         process = self._spawn.Process(
             target=run_worker, args=arguments, name=f"mockllm-worker-{number}"
         )
@@ -194,7 +167,7 @@ class _Supervisor:
                     worker.ready = True
                 except EOFError:
                     pass  # it ended
-            if not worker.process.is_alive() and not self._signals.count:
+            if not worker.process.is_alive() and not self._signals:
                 self._ended(worker, starting)
 
     def _ended(self, worker: _Worker, starting: bool) -> None:
@@ -219,7 +192,7 @@ class _Supervisor:
         for process in processes:
             process.terminate()
         limit = time.monotonic() + self._plan.options.grace + _SLACK
-        while any(process.is_alive() for process in processes) and self._signals.count < 2:
+        while any(process.is_alive() for process in processes) and self._signals < 2:
             if time.monotonic() > limit:
                 break
             wait([process.sentinel for process in processes if process.is_alive()], timeout=_TURN)
@@ -241,7 +214,6 @@ def run_worker(
     first: bool,
     shared: socket.socket | None,
     messages: Connection,
-    folder: Path,
 ) -> None:
     """Serves in a process of its own; it ends with the process that started it.
 
@@ -251,7 +223,6 @@ def run_worker(
         messages: gets True when the worker listens.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the terminal: the supervisor gets it, too
-    os.environ.setdefault("PROMETHEUS_MULTIPROC_DIR", str(folder))
     report = ServerLog(plan.log_format, quiet=plan.quiet, first=first)
     with uncollected():
         from mockllm.server.app import MockServer
