@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from functools import cache
-from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mockllm.checking.outcome import (
     LABELS,
@@ -19,9 +16,7 @@ from mockllm.checking.outcome import (
     Usage,
     is_kept,
 )
-
-if TYPE_CHECKING:
-    from jsonschema import Draft202012Validator
+from mockllm.conformance.forms import form_problem
 
 
 class InvalidMessageError(ValueError):
@@ -37,49 +32,9 @@ def check_message(value: Mapping[str, Any], kind: str) -> None:
     Raises:
         InvalidMessageError: it has another form.
     """
-    for error in _validator(kind).iter_errors(value):
-        raise InvalidMessageError(_problem(error))
-
-
-@cache
-def _validator(kind: str) -> Draft202012Validator:
-    from jsonschema import Draft202012Validator
-
-    text = files("mockllm.conformance").joinpath("runner.schema.json").read_text(encoding="utf-8")
-    return Draft202012Validator({"$defs": json.loads(text)["$defs"], "$ref": f"#/$defs/{kind}"})
-
-
-_TYPES = {
-    "array": "a list",
-    "boolean": "true or false",
-    "integer": "a whole number",
-    "null": "null",
-    "number": "a number",
-    "object": "an object",
-    "string": "a text",
-}
-
-
-def _problem(error: Any) -> str:
-    """What is wrong with a message, after the name of the field."""
-    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in error.absolute_path)
-    where, wanted = "".join(steps).removeprefix("."), error.validator_value
-    match error.validator:
-        case "additionalProperties":
-            known = error.schema["properties"]
-            name = f"{where}.{min(error.instance.keys() - known.keys())}".removeprefix(".")
-            return f"{name}: there is no such field, only {', '.join(known)}"
-        case "required":
-            missing = next(name for name in wanted if name not in error.instance)
-            return f"{where}.{missing}: is missing".removeprefix(".")
-        case "type":
-            types = [wanted] if isinstance(wanted, str) else wanted
-            needed = " or ".join(_TYPES[name] for name in types)
-        case "enum":
-            needed = f"one of {', '.join('null' if it is None else it for it in wanted)}"
-        case _:
-            needed = f"at least {wanted}"
-    return f"{where}: must be {needed}, not {error.instance!r:.80}"
+    problem = form_problem(value, "runner", kind)
+    if problem:
+        raise InvalidMessageError(problem)
 
 
 def read_outcome(value: Mapping[str, Any]) -> Outcome:

@@ -38,7 +38,7 @@ def load_results(data: bytes | str, name: str) -> Results:
         raise UsageError(f"{name} is no results file: not JSON ({error}); {_AGAIN}") from None
     if not isinstance(value, dict) or "mockllm_results" not in value:
         raise UsageError(f"{name} is no results file: it has no field mockllm_results; {_AGAIN}")
-    version = value.pop("mockllm_results")
+    version = value["mockllm_results"]
     if version != FORMAT:
         raise UsageError(
             f"{name} has format {version!r} of results files and this mockllm reads {FORMAT}; "
