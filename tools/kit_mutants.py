@@ -149,10 +149,7 @@ def _outcome(factory: _Factory, case: Case, level: Level) -> Outcome:
     probe: Any = factory()
     if hasattr(probe, "offer"):
         probe.offer(tuple(tool.name for tool in case.tools))
-    outcome = drive(probe, feed_arguments(case, level))
-    if case.events is not None:
-        case.events.restore()
-    return outcome
+    return drive(probe, feed_arguments(case, level))
 
 
 def _reference(api: Api, level: Level, policy: Policy) -> Probe | ByteProbe:

@@ -9,9 +9,10 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
-from mockllm.checking.cases.case import Case, Decoded, Events, decoded_once
+from mockllm.checking.cases.case import Case, Decoded, Events
 from mockllm.checking.cases.expected import accepted_finish_values, as_streamed, outcome_of_turn
 from mockllm.checking.cases.scenarios import single, with_quirks, without_quirk, without_wire
 from mockllm.checking.cases.variation import PLAIN, Variation, bounded, vary
@@ -110,7 +111,7 @@ def _cut_differently(scenario: Scenario, plain: Case, name: str, variation: Vari
         name=name,
         scenario=scenario,
         answer=answer,
-        events=None if plain.events is None else decoded_later(answer, plain.api),
+        events=None if plain.events is None else Events(partial(_values, answer, plain.api)),
         plain=plain,
         variation=variation,
         body=None,
@@ -152,7 +153,7 @@ def _compiled(
         prompt=user_text(scenario),
         tools=scenario.tools,
         answer=answer,
-        events=None if events is None else events.copy(),
+        events=events,
         expected=identified(expected),
         finish_values=accepted_finish_values(received, api, spec),
         reaction=reaction,
@@ -284,23 +285,17 @@ def decoded(answer: HttpAnswer, api: Api, variants: Sequence[Variant]) -> Events
     if variants and not all(map(_FIELD.match, data.splitlines())):
         return None
     try:
-        events = _values(data, api)
+        events = _values(answer, api)
     except ValueError:
         return None
-    return Events(decoded_once(lambda: events))
+    return Events(lambda: events)
 
 
-def decoded_later(answer: HttpAnswer, api: Api) -> Events:
-    """The decoded events of an answer whose data are known to be JSON. They are decoded when they
-    are first needed, which they are not at the level of bytes."""
-    return Events(decoded_once(lambda: _values(b"".join(answer.data), api)))
-
-
-def _values(data: bytes, api: Api) -> Decoded:
+def _values(answer: HttpAnswer, api: Api) -> Decoded:
     """The events of a stream."""
     end = PROTOCOLS[api].end_data
     events: Decoded = []
-    for frame in decode(data):
+    for frame in decode(b"".join(answer.data)):
         if frame.data is not None and frame.data == end:
             break  # clients stop reading here, and pass on nothing that follows
         if frame.data is not None and frame.data != "[DONE]":

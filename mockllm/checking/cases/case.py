@@ -28,51 +28,22 @@ Decoded: TypeAlias = list[tuple[Any, str | None]]
 
 
 class Events:
-    """Decoded events that are fed to one client after another.
+    """The events of a stream, decoded when they are first needed: not for clients of bytes."""
 
-    A copy for each client would cost more than the rest of a case. Instead, `restore` compares
-    the events with the original ones afterwards, and undoes what a client changed.
-    """
+    __slots__ = ("_decode", "_stored")
 
-    __slots__ = ("_decoded", "_original")
-
-    def __init__(self, original: Callable[[], Decoded]) -> None:
-        self._original = original
-        self._decoded: Decoded | None = None
+    def __init__(self, decode: Callable[[], Decoded]) -> None:
+        self._decode = decode
+        self._stored = b""
 
     @property
     def decoded(self) -> Decoded:
-        """The events, as the clients since the last `restore` have left them."""
-        if self._decoded is None:
-            self._decoded = self._original()
-        return self._decoded
-
-    def restore(self) -> bool:
-        """Undoes all changes; returns whether there were any."""
-        decoded, self._decoded = self._decoded, None
-        if decoded is None:
-            return False
-        original = self._original()
-        # By `repr`, too: NaN, which Python reads in JSON, does not equal itself.
-        return decoded != original and repr(decoded) != repr(original)
-
-    def copy(self) -> Events:
-        """The original events, for other clients: changes of these are not seen in those."""
-        return Events(self._original)
-
-
-def decoded_once(decode: Callable[[], Decoded]) -> Callable[[], Decoded]:
-    """A function that decodes events at its first call, and returns new copies at each call."""
-    stored: list[bytes] = []
-
-    def copies() -> Decoded:
-        if not stored:
+        """The events as a new copy, which a client may change."""
+        if not self._stored:
             # The fastest deep copy of JSON values in the standard library.
-            stored.append(marshal.dumps(decode()))
-        copy: Decoded = marshal.loads(stored[0])  # noqa: S302 - written by the line above
+            self._stored = marshal.dumps(self._decode())
+        copy: Decoded = marshal.loads(self._stored)  # noqa: S302 - written by the line above
         return copy
-
-    return copies
 
 
 _READ = 16 * 1024
@@ -130,7 +101,7 @@ class Case:
         """The decoded events as a new copy, which the caller may change."""
         if self.events is None:
             return None
-        return tuple(Payload(value, event) for value, event in self.events.copy().decoded)
+        return tuple(Payload(value, event) for value, event in self.events.decoded)
 
     @property
     def chunks(self) -> tuple[bytes, ...]:

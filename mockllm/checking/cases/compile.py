@@ -14,7 +14,7 @@ from typing import Literal
 
 from mockllm.checking.cases.build import case, case_name, changes
 from mockllm.checking.cases.case import Case
-from mockllm.checking.cases.compiled import kept, own
+from mockllm.checking.cases.compiled import kept
 from mockllm.checking.cases.scenarios import answer_size, single
 from mockllm.checking.cases.variation import PLAIN, Variation, draws, vary
 from mockllm.checking.material import kit_scenarios
@@ -47,12 +47,9 @@ class CaseSpec:
     variation: Variation = PLAIN
     quirk: str = ""
 
-    def compile(self, plain: Case | None = None) -> Case:
-        """The case, with events of its own; for `plain` see `Case`.
-
-        A case is compiled once in a process, as long as there is memory for it.
-        """
-        return own(kept(self.scenario, self.api, self.variation, self.quirk), plain)
+    def compile(self) -> Case:
+        """The case, compiled once in a process, as long as there is memory for it."""
+        return kept(self.scenario, self.api, self.variation, self.quirk)
 
     @property
     def plain(self) -> CaseSpec | None:
@@ -110,16 +107,8 @@ def cases(
             several samples.
         level: `payloads` leaves out quirks that do not show in decoded events.
     """
-    plain: dict[str, Case] = {}
     specs = case_specs(api, scenarios, variations=variations, quirks=quirks, seed=seed, level=level)
-    for spec in specs:
-        if spec.plain is None:
-            plain[spec.name] = spec.compile()
-            yield plain[spec.name]
-            continue
-        if spec.plain.name not in plain:
-            plain[spec.plain.name] = spec.plain.compile()
-        yield spec.compile(plain[spec.plain.name])
+    return (spec.compile() for spec in specs)
 
 
 def plain_cases(scenarios: Iterable[Scenario], api: Api) -> Iterator[Case]:

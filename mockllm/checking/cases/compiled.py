@@ -1,12 +1,8 @@
-"""Compiled cases, kept for the whole process: suites of one API share them.
-
-A case is shared, its events are not: a client may change those. `own` gives a case events that
-nothing else uses.
-"""
+"""Compiled cases, kept for the whole process: suites of one API share them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
 from typing import Any
@@ -45,8 +41,7 @@ class _Key:
 
 
 def kept(scenario: Scenario, api: Api, variation: Variation = PLAIN, quirk: str = "") -> Case:
-    """A case of a scenario of one turn (see `build.case`), compiled once. It is shared: use `own`
-    before clients get its events."""
+    """A case of a scenario of one turn (see `build.case`), compiled once."""
     found = _objects(scenario, api, quirk)
     ids = tuple(map(id, found))
     return _compiled(_Key(_digest(scenario), api, variation, quirk, ids, scenario, found))
@@ -57,14 +52,6 @@ def _compiled(key: _Key) -> Case:
     is_plain = not key.quirk and key.variation == PLAIN
     plain = None if is_plain else kept(key.scenario, key.api)
     return case(key.scenario, key.api, key.variation, key.quirk, plain=plain)
-
-
-def own(shared: Case, plain: Case | None = None) -> Case:
-    """The case with events of its own."""
-    if plain is None and shared.plain is not None:
-        plain = own(shared.plain)
-    events = None if shared.events is None else shared.events.copy()
-    return replace(shared, events=events, plain=plain)
 
 
 def _objects(scenario: Scenario, api: Api, quirk: str) -> tuple[object, ...]:

@@ -7,7 +7,6 @@ from functools import cache
 from typing import Any, cast
 
 from mockllm.checking.cases.case import Case
-from mockllm.checking.cases.compiled import own
 from mockllm.checking.cuts.judging import CutAnswer
 from mockllm.checking.cuts.prefixes import CutLevel, kit_samples_of, prefix_at, prefixes, samples_of
 from mockllm.checking.cuts.report import CutReport, cut_report, cut_text
@@ -82,7 +81,7 @@ def _of(case: Case, level: CutLevel) -> Iterator[Case]:
 def answer_to(client: Factory, case: Case, level: Level) -> CutAnswer:
     """What a client does with a prefix: an exception is an error that it reports."""
     probe = _Recording(new_probe(client, case))
-    outcome = drive(cast("Any", probe), feed_arguments(own(case), level))
+    outcome = drive(cast("Any", probe), feed_arguments(case, level))
     return CutAnswer(outcome, tuple(probe.handed_on))
 
 

@@ -255,11 +255,9 @@ def _fault_place(cut: Cut) -> FaultPlace:
 def _events(cut: Cut) -> Events | None:
     """The decoded events of a prefix that ends with an event."""
     events = cut.whole.events
-    if events is None:
-        return None
-    if cut.place == "whole":
-        return events.copy()
-    return Events(lambda: events.copy().decoded[: cut.events])
+    if events is None or cut.place == "whole":
+        return events
+    return Events(lambda: events.decoded[: cut.events])
 
 
 # The answers that are cut
