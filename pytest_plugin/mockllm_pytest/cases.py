@@ -11,7 +11,7 @@ import pytest
 
 from mockllm.checking import Case, CaseSpec, Outcome, Payload, Policy, case_specs, differences
 from mockllm.checking.judging.compare import Difference
-from mockllm.checking.judging.running import Level, drive, run
+from mockllm.checking.judging.running import Level, drive, run_case
 from mockllm.checking.reports.stream_text import format_stream
 from mockllm.conformance.attachments.http_sessions import requests_usage
 from mockllm.errors import UsageError
@@ -204,7 +204,7 @@ class MockCase:
         else:
             if self._level == "payloads" and self.case.events is None:
                 raise self._no_payloads()
-            found = run(got, self.case, policy, self._level)
+            found = [*run_case(got, self.case, policy, self._level).differences]
         if found:
             pytest.fail("\n".join(self._report(found)), pytrace=False)
 

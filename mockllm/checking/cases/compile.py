@@ -51,13 +51,6 @@ class CaseSpec:
         """The case, compiled once in a process, as long as there is memory for it."""
         return kept(self.scenario, self.api, self.variation, self.quirk)
 
-    @property
-    def plain(self) -> CaseSpec | None:
-        """The same case without variation and quirk; None if it has neither."""
-        if self.variation == PLAIN and not self.quirk:
-            return None
-        return _spec(self.scenario, self.api)
-
 
 def _spec(scenario: Scenario, api: Api, variation: Variation = PLAIN, quirk: str = "") -> CaseSpec:
     return CaseSpec(case_name(scenario, api, variation, quirk), scenario, api, variation, quirk)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from typing import Any, cast
+from typing import Any
 
 from mockllm.checking.cases.case import Case
 from mockllm.checking.cuts.judging import CutAnswer
@@ -80,28 +80,13 @@ def _of(case: Case, level: CutLevel) -> Iterator[Case]:
 
 def answer_to(client: Factory, case: Case, level: Level) -> CutAnswer:
     """What a client does with a prefix: an exception is an error that it reports."""
-    probe = _Recording(new_probe(client, case))
-    outcome = drive(cast("Any", probe), feed_arguments(case, level))
-    return CutAnswer(outcome, tuple(probe.handed_on))
+    handed_on: list[Call] = []
 
+    def note(delta: object) -> None:
+        calls: Any = delta.tool_calls if isinstance(delta, Delta) else ()
+        calls = Outcome.of(tool_calls=calls).tool_calls
+        if isinstance(calls, tuple):
+            handed_on.extend(call for call in calls if isinstance(call, Call))
 
-class _Recording:
-    """A probe that keeps the calls which a client hands on before the end."""
-
-    def __init__(self, probe: Any) -> None:
-        self._probe = probe
-        self.handed_on: list[Call] = []
-
-    def feed(self, *arguments: Any) -> None:
-        delta = self._probe.feed(*arguments)
-        calls: Any = Outcome.of(tool_calls=delta.tool_calls if isinstance(delta, Delta) else ())
-        if isinstance(calls.tool_calls, tuple):
-            self.handed_on += [call for call in calls.tool_calls if isinstance(call, Call)]
-
-    def close(self) -> None:
-        close = getattr(self._probe, "close", None)
-        if close is not None:
-            close()
-
-    def outcome(self) -> Any:
-        return self._probe.outcome()
+    outcome = drive(new_probe(client, case), feed_arguments(case, level), note)
+    return CutAnswer(outcome, tuple(handed_on))

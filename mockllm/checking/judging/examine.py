@@ -27,7 +27,6 @@ from mockllm.checking.judging.running import (
     Level,
     checked_outcome,
     exception_outcome,
-    run,
     run_case,
     run_together,
 )
@@ -216,7 +215,7 @@ def _shared_state(
         return None
     with_calls = [one for one in passed if one.expected.tool_calls]
     for before in (*with_calls[-1:], passed[-1]):
-        found = run(factory, before, policy, level)
+        found = run_case(factory, before, policy, level).differences
         if found:
             return _changed(before, found[0])
     return None

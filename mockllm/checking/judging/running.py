@@ -35,11 +35,6 @@ def feed_arguments(case: Case, level: Level) -> list[_FeedArguments]:
     return list(case.events.decoded)
 
 
-def run(factory: Factory, case: Case, policy: Policy, level: Level) -> list[Difference]:
-    """The differences between a client's outcome of a case and the correct one."""
-    return list(run_case(factory, case, policy, level).differences)
-
-
 def run_case(factory: Factory, case: Case, policy: Policy, level: Level) -> Judgement:
     """Runs a client through a case and judges it."""
     probe = new_probe(factory, case)
@@ -79,11 +74,19 @@ _MODIFIED = Difference(
 )
 
 
-def drive(probe: Probe | ByteProbe, feeds: Iterable[_FeedArguments]) -> Outcome:
-    """The outcome of a stream; an exception of the client is an error that it reports."""
+def drive(
+    probe: Probe | ByteProbe,
+    feeds: Iterable[_FeedArguments],
+    note: Callable[[object], None] = lambda _: None,
+) -> Outcome:
+    """The outcome of a stream; an exception of the client is an error that it reports.
+
+    Args:
+        note: gets what each `feed` returns.
+    """
     try:
         for arguments in feeds:
-            cast("Any", probe).feed(*arguments)
+            note(cast("Any", probe).feed(*arguments))
         _close(probe)
         return checked_outcome(probe.outcome())
     except Exception as error:  # noqa: BLE001 - whatever a client raises is what it reports
