@@ -66,7 +66,8 @@ def case_specs(
     level: Level = "bytes",
 ) -> Iterator[CaseSpec]:
     """The cases that `cases` gives for the same arguments, in the same order, not compiled."""
-    users = list(_plain_specs(scenarios, _checked(api)))
+    check_api(api)
+    users = list(_plain_specs(scenarios, api))
     yield from _with_variations(users, variations, seed, level)
     if not quirks:
         return
@@ -109,10 +110,21 @@ def plain_cases(scenarios: Iterable[Scenario], api: Api) -> Iterator[Case]:
     return (spec.compile() for spec in _plain_specs(scenarios, api))
 
 
-def _checked(api: Api) -> Api:
+def plain_forms(listed: Sequence[Case]) -> list[Case]:
+    """The plain forms of cases that are no cases themselves: those of the samples of quirks."""
+    names = {case.name for case in listed}
+    forms = {case.plain.name: case.plain for case in listed if case.plain is not None}
+    return [form for name, form in forms.items() if name not in names]
+
+
+def check_api(api: str) -> None:
+    """Checks that there is an API.
+
+    Raises:
+        UsageError: there is none of this name.
+    """
     if api not in PROTOCOLS:
         raise UsageError(f"there is no API {api!r}; there are: {', '.join(PROTOCOLS)}")
-    return api
 
 
 def _plain_specs(scenarios: Iterable[Scenario], api: Api) -> Iterator[CaseSpec]:

@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 from mockllm.checking.cases.case import Case
+from mockllm.checking.cases.compile import check_api
 from mockllm.checking.cuts.judging import CutAnswer
 from mockllm.checking.cuts.prefixes import CutLevel, kit_samples_of, prefix_at, prefixes, samples_of
 from mockllm.checking.cuts.report import CutReport, cut_report, cut_text
@@ -14,8 +15,6 @@ from mockllm.checking.judging.running import Factory, Level, drive, feed_argumen
 from mockllm.checking.outcome import Call, Outcome
 from mockllm.checking.probes import Delta
 from mockllm.checking.reports.check import Scenarios, scenarios_of
-from mockllm.errors import UsageError
-from mockllm.protocols import PROTOCOLS
 from mockllm.scenario.model import Api
 
 
@@ -59,8 +58,7 @@ def examine_cuts(
 
 def planned(api: Api, level: CutLevel, scenarios: Scenarios = ()) -> Iterator[Case]:
     """The prefixes of all samples, for each of them after the whole stream."""
-    if api not in PROTOCOLS:
-        raise UsageError(f"there is no API {api!r}; there are: {', '.join(PROTOCOLS)}")
+    check_api(api)
     yield from _of_kit(api, level)
     for case in samples_of(api, scenarios_of(scenarios)):
         yield from _of(case, level)

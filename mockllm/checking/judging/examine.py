@@ -11,7 +11,7 @@ from functools import partial
 
 from mockllm.checking.cases.case import Case
 from mockllm.checking.cases.compile import case as compile_case
-from mockllm.checking.cases.compile import simple_form
+from mockllm.checking.cases.compile import plain_forms, simple_form
 from mockllm.checking.cases.variation import PLAIN, Variation
 from mockllm.checking.judging.attribution import Forms, attribute
 from mockllm.checking.judging.compare import Difference, Judgement, judge
@@ -92,15 +92,11 @@ class _Examination:
     def _unlisted_plain_forms(self, judged: Iterable[Result]) -> list[Result]:
         """The plain forms that fail and are no cases themselves: those of scenarios with `wire`."""
         listed = {result.case.name for result in self.results}
-        forms = {
-            one.case.plain.name: one.case.plain
-            for one in judged
-            if one.judgement.differences and one.case.plain is not None
-        }
+        failed = [result.case for result in judged if result.judgement.differences]
         return [
             Result(form, self._form(form))
-            for name, form in forms.items()
-            if name not in listed and self._form(form).differences
+            for form in plain_forms(failed)
+            if form.name not in listed and self._form(form).differences
         ]
 
     def _explained(self, result: Result) -> tuple[Difference, ...]:

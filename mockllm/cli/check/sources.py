@@ -12,7 +12,7 @@ from typing import cast
 import click
 
 from mockllm.checking.cases.case import Case
-from mockllm.checking.cases.compile import cases
+from mockllm.checking.cases.compile import cases, plain_forms
 from mockllm.checking.cuts import CUT_RULES, CutAnswer, CutReport, cut_report
 from mockllm.checking.cuts.examine import planned
 from mockllm.checking.cuts.prefixes import CutLevel, cut_of
@@ -56,7 +56,7 @@ def plan_streams(options: CheckOptions) -> Plan:
             return file_runner(options.judge, run, cast("Level", options.level))
         return attached(options)
 
-    names = map(name_of, (*listed, *_plain_forms(listed)))
+    names = map(name_of, (*listed, *plain_forms(listed)))
     return Plan(tuple(names), attach, partial(_judge, options, run))
 
 
@@ -88,15 +88,8 @@ def _all_cases(options: CheckOptions) -> list[Case]:
 
 def chosen_cases(listed: Sequence[Case], patterns: Sequence[str]) -> list[Case]:
     """The cases that any pattern names: the case, its quirk, or its quirk with the variant."""
-    forms = _plain_forms(listed) if patterns else []
+    forms = plain_forms(listed) if patterns else []
     return chosen([*forms, *listed], patterns, _names, "case or quirk")
-
-
-def _plain_forms(listed: Sequence[Case]) -> list[Case]:
-    """The plain forms that are no cases themselves: those of the samples of quirks."""
-    names = {name_of(case) for case in listed}
-    forms = {name_of(case.plain): case.plain for case in listed if case.plain is not None}
-    return [form for name, form in forms.items() if name not in names]
 
 
 def _names(case: Case) -> Iterator[str]:

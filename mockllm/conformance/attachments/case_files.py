@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO
 
 from mockllm.checking.cases.case import Case
+from mockllm.checking.cases.compile import plain_forms
 from mockllm.conformance.attachments.messages import (
     Answer,
     Hello,
@@ -41,21 +42,14 @@ def write_cases(
     """
     stream.write(encode(question(api, level)))
     written, left_out = 0, []
-    for number, case in enumerate(_with_plain_forms(cases), 1):
+    listed = list(cases)
+    for number, case in enumerate((*listed, *plain_forms(listed)), 1):
         if level == "payloads" and case.events is None:
             left_out.append(case.name)
             continue
         stream.write(encode({"id": number, **case_json(case, level)}))
         written += 1
     return written, left_out
-
-
-def _with_plain_forms(cases: Iterable[Case]) -> list[Case]:
-    """The cases, then those of their plain forms that are no cases themselves."""
-    listed = list(cases)
-    known = {case.name for case in listed}
-    forms = {case.plain.name: case.plain for case in listed if case.plain is not None}
-    return [*listed, *(form for name, form in forms.items() if name not in known)]
 
 
 def file_runner(path: Path, cases: Iterable[Case], level: Level = "bytes") -> Runner:
@@ -81,7 +75,8 @@ class AnswerFile:
 
     def __init__(self, path: Path, cases: Iterable[Case], level: Level) -> None:
         self.needs_events = level == "payloads"
-        self._written = _with_plain_forms(cases)
+        listed = list(cases)
+        self._written = [*listed, *plain_forms(listed)]
         self._ids = {number: case.name for number, case in enumerate(self._written, 1)}
         self._names = {name_of(case): case.name for case in self._written}
         self.answers: dict[str, Answer] = {}

@@ -11,6 +11,7 @@ from itertools import count
 from typing import Any
 
 from mockllm.checking.cases.case import Case
+from mockllm.checking.cases.compile import check_api
 from mockllm.checking.resilience.model import FaultCase
 from mockllm.conformance.attachments.http_programs import ProgramPerCase
 from mockllm.conformance.attachments.http_sessions import (
@@ -24,7 +25,7 @@ from mockllm.conformance.attachments.http_sessions import (
 )
 from mockllm.conformance.attachments.messages import Answer, Hello, question
 from mockllm.conformance.attachments.process import Program, RunnerProcesses
-from mockllm.conformance.attachments.runner import Runner, check_api
+from mockllm.conformance.attachments.runner import Runner
 from mockllm.conformance.case_names import name_of
 from mockllm.core.text import counted
 from mockllm.protocols.environment import unproxied

@@ -12,14 +12,13 @@ from itertools import islice
 from typing import Any, Literal, Protocol, Self
 
 from mockllm.checking.cases.case import Case
+from mockllm.checking.cases.compile import check_api
 from mockllm.checking.judging.examine import examine_outcomes
 from mockllm.checking.judging.report import Report, Result
 from mockllm.checking.outcome import Outcome
 from mockllm.checking.policy import Policy
 from mockllm.conformance.attachments.messages import Answer, Hello, case_json, question
 from mockllm.conformance.attachments.process import Program, RunnerProcesses
-from mockllm.errors import UsageError
-from mockllm.protocols import PROTOCOLS
 
 Level = Literal["bytes", "payloads"]
 Progress = Callable[[Result], None]
@@ -109,16 +108,6 @@ class Runner:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def check_api(api: str) -> None:
-    """Checks that there is an API.
-
-    Raises:
-        UsageError: there is none of this name.
-    """
-    if api not in PROTOCOLS:
-        raise UsageError(f"there is no API {api!r}; there are: {', '.join(PROTOCOLS)}")
 
 
 class _Window:
