@@ -93,6 +93,9 @@ class Trouble:
     type: str = ""
     cause: ErrorCause | NotKept | None = NOT_KEPT
 
+    def __str__(self) -> str:
+        return f"{self.message} ({self.raised})" if self.raised else self.message
+
 
 @dataclass(frozen=True, slots=True)
 class Outcome:

@@ -204,8 +204,7 @@ def _exception(answer: Answer, judgement: Judgement) -> str:
     """The client's own error, whole, with the place that raised it."""
     if judgement.exception or not judgement.differences or not answer.outcome.errors:
         return judgement.exception
-    first = answer.outcome.errors[0]
-    return f"{first.message} ({first.raised})" if first.raised else str(first.message)
+    return str(answer.outcome.errors[0])
 
 
 def _not_run(

@@ -97,6 +97,11 @@ class Case:
     cut: Cut | None = field(default=None, repr=False)
 
     @property
+    def malformed(self) -> bool:
+        """Whether the whole stream has a call whose arguments are no JSON object."""
+        return any(not isinstance(call.arguments, dict) for call in self.expected.tool_calls)
+
+    @property
     def payloads(self) -> tuple[Payload, ...] | None:
         """The decoded events as a new copy, which the caller may change."""
         if self.events is None:

@@ -8,18 +8,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from mockllm.checking.cases.case import Case, Cut
-from mockllm.checking.cuts.prefixes import is_malformed
 from mockllm.checking.judging.difference import (
     call_key,
     calls_of,
     comparable,
+    complete_finishes,
     describe,
     format_calls,
     format_value,
     printable,
 )
 from mockllm.checking.outcome import Call, Outcome
-from mockllm.protocols import PROTOCOLS
 
 NO_PLACE = "the client has no place for tool_calls"
 """A reason why calls are not judged, which is no mistake."""
@@ -76,7 +75,7 @@ def why_not_judged(rule: str, whole: Case, answer: CutAnswer) -> str:
     if rule == "cut-call-not-executed" and "tool_calls" in answer.absent:
         return NO_PLACE
     # Malformed arguments may be reported, left out or kept: that is a matter of the policy.
-    malformed = is_malformed(whole)
+    malformed = whole.malformed
     failed = next((error for error in answer.outcome.errors if error.crash or not malformed), None)
     if failed is not None:
         return f"the client fails at the whole stream, too: {printable(failed.message)}"
@@ -98,21 +97,11 @@ def _unreported(cut: Cut, answer: CutAnswer, whole_text: Any) -> Iterator[str]:
         yield f"no error is reported; the client has {describe(outcome)}"
     elif not reported:
         crash = outcome.errors[0]
-        place = f" ({crash.raised})" if crash.raised else ""
-        yield f"the client breaks instead of reporting the cut: {crash.message}{place}"
-    elif outcome.finish in _complete_finishes(cut.whole.api):
+        yield f"the client breaks instead of reporting the cut: {crash}"
+    elif outcome.finish in complete_finishes(cut.whole.api):
         yield f"finish is {format_value(outcome.finish)}, although none was sent"
     if "text" not in answer.absent:
         yield from _invented_text(cut, outcome.text, whole_text)
-
-
-_COMPLETE = ("stop", "tool_calls")
-"""The neutral reasons of an answer that is complete."""
-
-
-def _complete_finishes(api: str) -> set[str]:
-    values = PROTOCOLS[api].finish_values
-    return {*_COMPLETE, *(one for name in _COMPLETE for one in values.get(name, ()))}
 
 
 def _invented_text(cut: Cut, have: Any, whole_text: Any) -> Iterator[str]:
@@ -131,7 +120,7 @@ def _handed_on(cut: Cut, answer: CutAnswer) -> Iterator[str]:
     if "tool_calls" in answer.absent:
         return
     # Malformed arguments may be read in any way, once their call has ended.
-    by_name = is_malformed(cut.whole)
+    by_name = cut.whole.malformed
     ended = Counter(key.partition(" ")[0] if by_name else key for key in cut.ended)
     for call in _all_calls(answer):
         key = str(call.name) if by_name else _key(call)

@@ -280,11 +280,6 @@ def samples_of(api: Api, scenarios: Iterable[Scenario]) -> list[Case]:
     return [case for case in plain_cases(scenarios, api) if case.reaction == "same"]
 
 
-def is_malformed(case: Case) -> bool:
-    """Whether the stream has a call whose arguments are no JSON object, even when it is whole."""
-    return any(not isinstance(call.arguments, dict) for call in case.expected.tool_calls)
-
-
 def _lost(case: Case) -> bool:
     """Whether the API cannot carry the call of a sample: it has arguments as values."""
     values = PROTOCOLS[case.api].client.arguments_are_values

@@ -14,7 +14,7 @@ from mockllm.checking.cuts.judging import (
     judge_cut,
     why_not_judged,
 )
-from mockllm.checking.cuts.prefixes import PLACES, CutLevel, cut_of, is_malformed
+from mockllm.checking.cuts.prefixes import PLACES, CutLevel, cut_of
 from mockllm.checking.judging.received import received
 from mockllm.checking.outcome import Outcome
 from mockllm.checking.rules import CUT_RULES, promise
@@ -126,7 +126,7 @@ class CutReport:
 def _length(fooled: Fooled) -> tuple[bool, bool, bool, int]:
     cut = fooled.cut
     breaks = bool(fooled.answer.outcome.errors)
-    return not cut.size, breaks, is_malformed(cut.whole), cut.size
+    return not cut.size, breaks, cut.whole.malformed, cut.size
 
 
 def cut_report(api: Api, level: CutLevel, answers: Iterable[tuple[Case, CutAnswer]]) -> CutReport:
@@ -162,7 +162,7 @@ def _reason(rule: str, case: Case, answer: CutAnswer, unread: dict[str, str]) ->
         unread: the reason of the first sample, until one is read as it was sent.
     """
     reason = why_not_judged(rule, case, answer)
-    if is_malformed(case):
+    if case.malformed:
         # What a client does with malformed arguments is its own choice; other samples show that it
         # reads calls at all.
         return reason or unread.get(rule, "")

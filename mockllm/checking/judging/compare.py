@@ -115,7 +115,7 @@ def judge(case: Case, got: Outcome, policy: Policy) -> Judgement:
 def _exception(got: Outcome) -> str:
     """The first exception that the client raised, with the place that raised it."""
     raised = next((trouble for trouble in got.errors if trouble.raised), None)
-    return "" if raised is None else printable(f"{raised.message} ({raised.raised})")
+    return "" if raised is None else printable(str(raised))
 
 
 def _verdict(found: Sequence[Difference], reaction: Right) -> Verdict:
@@ -132,7 +132,7 @@ def _required_reaction(case: Case, policy: Policy) -> tuple[Right, str | None]:
     calls = case.expected.tool_calls
     if policy.missing_id == "error" and not case.ids and calls:
         return "error", "missing-id"
-    if policy.malformed == "fail" and any(not isinstance(c.arguments, dict) for c in calls):
+    if policy.malformed == "fail" and case.malformed:
         return "error", "malformed-contained"
     return case.reaction, None
 

@@ -16,7 +16,7 @@ from mockllm.checking.judging.difference import (
     comparable,
     format_value,
 )
-from mockllm.checking.judging.exceptions import unexpected_errors
+from mockllm.checking.judging.exceptions import is_about_call, unexpected_errors
 from mockllm.checking.judging.stream_reading import is_in_order_of_arrival
 from mockllm.checking.outcome import TEXTS, TOKEN_COUNTS, Call, Outcome, Usage, is_kept
 from mockllm.checking.policy import Policy
@@ -100,8 +100,7 @@ def _caused_by(error: Difference, call: Difference) -> Difference:
 
 
 def _names_a_call(case: Case, got: Outcome) -> bool:
-    names = {name for call in case.expected.tool_calls for name in (call.name, call.id) if name}
-    return any(name in trouble.message for trouble in got.errors for name in names)
+    return any(is_about_call(trouble, case) for trouble in got.errors)
 
 
 def follows(difference: Difference, case: Case, got: Outcome) -> bool:

@@ -118,7 +118,7 @@ def _too_many(
         invariant = "surface-complete" if early else "surface-once"
     elif any(call.name in _unoffered(case, policy) for call in extra):
         invariant = "unknown-tool"
-    elif _malformed(case):
+    elif case.malformed:
         invariant = "malformed-contained"
     description = (
         f"{len(got)} calls, not {len(expected)}: "
@@ -150,7 +150,7 @@ def _too_few(
         found.append("zero-arguments")
     if _unoffered(case, policy):
         found.append("unknown-tool")
-    if _malformed(case):
+    if case.malformed:
         found.append("malformed-contained")
     # If the others are right, and no error is reported, the call never surfaced. A client that
     # leaves out malformed calls does so, too, where it joins the arguments wrongly.
@@ -177,10 +177,6 @@ def _unoffered(case: Case, policy: Policy) -> set[str]:
     if not case.tools or policy.unknown_tool == "keep":
         return set()
     return {call.name for call in case.expected.tool_calls} - {tool.name for tool in case.tools}
-
-
-def _malformed(case: Case) -> bool:
-    return any(not isinstance(call.arguments, dict) for call in case.expected.tool_calls)
 
 
 def _json_forms(call: Call) -> list[str]:

@@ -14,6 +14,7 @@ from mockllm.checking.judging.difference import (
     call_key,
     calls_of,
     comparable,
+    complete_finishes,
     describe,
     format_calls,
     format_value,
@@ -23,7 +24,6 @@ from mockllm.checking.judging.exceptions import exception_invariant
 from mockllm.checking.judging.stream_reading import open_calls
 from mockllm.checking.outcome import TEXTS, Outcome
 from mockllm.checking.policy import Policy
-from mockllm.protocols import PROTOCOLS
 
 
 def from_error(
@@ -125,8 +125,7 @@ def _pretended_end(
     case: Case, got: Outcome, policy: Policy, invariant: str
 ) -> Iterator[Difference]:
     """A finish of a complete answer beside the error, which the stream does not have."""
-    values = {*_COMPLETE, *(v for f in _COMPLETE for v in _finish_values_of(case, f))}
-    if "finish" in policy.ignore or got.finish not in values:
+    if "finish" in policy.ignore or got.finish not in complete_finishes(case.api):
         return
     if invariant != "malformed-contained" and case.expected.finish is not None:
         return
@@ -134,14 +133,6 @@ def _pretended_end(
         return
     description = f"finish is {format_value(got.finish)}, although the answer failed"
     yield Difference("finish", description, invariant, conclusive=True)
-
-
-_COMPLETE = ("stop", "tool_calls")
-"""The neutral reasons of a complete answer."""
-
-
-def _finish_values_of(case: Case, finish: str) -> tuple[str, ...]:
-    return tuple(PROTOCOLS[case.api].finish_values.get(finish, ()))
 
 
 def _incomplete_calls(case: Case, got: Outcome, invariant: str) -> Iterator[Difference]:

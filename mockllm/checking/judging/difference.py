@@ -11,6 +11,7 @@ from typing import Any
 
 from mockllm.checking.outcome import NOT_KEPT, TEXTS, Call, NotKept, Outcome
 from mockllm.core.text import shorten
+from mockllm.protocols import PROTOCOLS
 
 _LONGEST = 100
 _LONGEST_DESCRIPTION = 2000
@@ -77,6 +78,13 @@ def call_key(call: Call) -> str:
 def calls_of(got: Any) -> tuple[Call, ...]:
     """The calls of an outcome; none where the client has no place for them."""
     return got.tool_calls if isinstance(got.tool_calls, tuple) else ()
+
+
+def complete_finishes(api: str) -> set[str]:
+    """The reasons of an answer that is complete: the neutral ones, and those of an API."""
+    values = PROTOCOLS[api].finish_values
+    neutral = ("stop", "tool_calls")
+    return {*neutral, *(value for name in neutral for value in values.get(name, ()))}
 
 
 def format_calls(calls: Sequence[Call]) -> str:

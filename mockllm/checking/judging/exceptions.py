@@ -74,14 +74,18 @@ def unexpected_errors(
     choices = {"malformed-contained": policy.malformed, "unknown-tool": policy.unknown_tool}
     required = [one for one in excluded if choices[one[2]] == "error"]
     for trouble in got.errors:
-        if trouble.crash or not required or not _is_about(trouble, case):
+        if (
+            trouble.crash
+            or not required
+            or not (trouble.tool is not None or is_about_call(trouble, case))
+        ):
             yield _difference(case, trouble, [invariant for _, _, invariant in excluded[:1]])
 
 
-def _is_about(trouble: Trouble, case: Case) -> bool:
-    """Whether an error is about a call of the case."""
+def is_about_call(trouble: Trouble, case: Case) -> bool:
+    """Whether an error names a call of the case."""
     names = {name for call in case.expected.tool_calls for name in (call.name, call.id) if name}
-    return trouble.tool is not None or any(name in trouble.message for name in names)
+    return any(name in trouble.message for name in names)
 
 
 def _difference(case: Case, trouble: Trouble, excluded: list[str]) -> Difference:
@@ -114,7 +118,7 @@ def _possible_causes(case: Case, excluded: list[str]) -> list[str]:
     if comments or any(isinstance(part, FramePart) for part in turn.reply):
         found.append("unknown-event")
     calls = case.expected.tool_calls
-    if any(not isinstance(call.arguments, dict) for call in calls):
+    if case.malformed:
         found.append("malformed-contained")
     if calls and all(call.arguments == {} for call in calls):
         found.append("zero-arguments")

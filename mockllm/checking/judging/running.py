@@ -114,8 +114,7 @@ def exception_outcome(error: Exception) -> Outcome:
 
 def _cannot_run(error: Exception) -> ProbeError:
     trouble = Outcome.of(errors=[error]).errors[0]
-    where = f" ({trouble.raised})" if trouble.raised else ""
-    return ProbeError(f"the client cannot be run: {trouble.message}{where}; no case was judged")
+    return ProbeError(f"the client cannot be run: {trouble}; no case was judged")
 
 
 def run_together(
