@@ -9,7 +9,6 @@ could not be finished is an error of its own, never "valid".
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Hashable, Iterator
 from contextvars import ContextVar
 from functools import cache, lru_cache
@@ -24,7 +23,6 @@ Flaw = tuple[tuple[str | int, ...], str]
 
 _MAX_ERRORS = 20
 _LONGEST_PATTERN = 10_000
-_SEVERAL_WAYS = re.compile(r"[*+?{|]")
 
 _current: ContextVar[Steps | None] = ContextVar("steps", default=None)
 
@@ -147,30 +145,6 @@ def schema_flaw(schema: Any) -> Flaw | None:
         return tuple(error.absolute_path), excerpt(error.message)
     except RecursionError:
         return (), "it is nested too deep"
-    return _slow_name_pattern(schema)
-
-
-def _slow_name_pattern(schema: Any) -> Flaw | None:
-    """A pattern for names that `unevaluatedProperties` would search with `re`, without a limit.
-
-    `jsonschema` does so for `patternProperties` anywhere in the schema.
-    """
-    if "unevaluatedProperties" not in compact(schema):
-        return None
-    rest: list[Any] = [schema]
-    while rest:
-        node = rest.pop()
-        if isinstance(node, dict):
-            patterns = node.get("patternProperties")
-            for pattern in patterns if isinstance(patterns, dict) else ():
-                if pattern[:1] != "^" or len(_SEVERAL_WAYS.findall(pattern)) > 1:
-                    return (), (
-                        f"beside unevaluatedProperties, the pattern {excerpt(pattern)!r} of "
-                        "patternProperties must begin with ^ and have at most one repeat or |"
-                    )
-            rest += node.values()
-        elif isinstance(node, list):
-            rest += node
     return None
 
 

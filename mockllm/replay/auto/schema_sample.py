@@ -82,6 +82,10 @@ def bounded_sample(schema: Any, most_steps: int = MAX_STEPS) -> Sample:
         return Sample({}, f"the schema has more than {MAX_NODES} values")
     if levels > MAX_LEVELS:
         return Sample({}, f"the schema is nested deeper than {MAX_LEVELS} levels")
+    text = compact(schema)
+    if "unevaluatedProperties" in text and "patternProperties" in text:
+        # `jsonschema` searches for these patterns with `re`, which has no time limit.
+        return Sample({}, "the schema has patternProperties beside unevaluatedProperties")
     flaw = schema_flaw(schema)
     if flaw is not None:
         raise UnsatisfiableError(f"the schema is not valid: {flaw[1]}")
