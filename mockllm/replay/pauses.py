@@ -4,26 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from mockllm.scenario.model import AnyPart, PausePart, Scenario, TurnSpec, members
+from mockllm.scenario.model import AnyPart, PausePart, Scenario, Timing, TurnSpec, members
 
 
 def has_pauses(scenarios: Iterable[Scenario]) -> bool:
     """Whether any answer of some scenarios has pauses, as written or as it was recorded."""
-    return any(_has_pauses(scenario) for scenario in scenarios)
+    return any(
+        scenario.defaults.every or scenario.defaults.ttft or _has_pauses(inner)
+        for scenario in scenarios
+        for turn in scenario.turns
+        for inner in turn.every()
+    )
 
 
-def _has_pauses(scenario: Scenario) -> bool:
-    defaults = scenario.defaults
-    return bool(defaults.every or defaults.ttft) or any(map(_turn_has, scenario.turns))
-
-
-def _turn_has(turn: TurnSpec) -> bool:
-    timing = turn.timing
+def _has_pauses(turn: TurnSpec) -> bool:
+    timing = turn.timing or Timing()
     return (
-        next(turn.recordings(), None) is not None
-        or (timing is not None and bool(timing.every or timing.ttft or any(timing.at)))
+        turn.recorded is not None
+        or bool(timing.every or timing.ttft or any(timing.at))
         or any(map(_part_has, members(turn.reply)))
-        or any(map(_turn_has, (*turn.attempts, *(variant for _, variant in turn.variants))))
     )
 
 

@@ -13,7 +13,7 @@ from functools import partial
 
 from mockllm.errors import Problem, ScenarioError
 from mockllm.scenario.check import check
-from mockllm.scenario.model import Scenario, TurnSpec
+from mockllm.scenario.model import Scenario
 from mockllm.scenario.precedence import differ_later, scenario_key
 from mockllm.scenario.reading import document, nodes
 from mockllm.scenario.reading.files import read_text
@@ -110,7 +110,8 @@ class Loading:
         if self.in_files:
             scenario = replace(scenario, file=file, line=root.mark.line + 1)
         mistakes = check(scenario)
-        if not mistakes and not findings.found and any(_has_fault(turn) for turn in scenario.turns):
+        has_fault = any(inner.fault for turn in scenario.turns for inner in turn.every())
+        if has_fault and not mistakes and not findings.found:
             mistakes = list(self.vocabulary.fault_mistakes(scenario))
         for path, message in mistakes:
             self.problems.append(_problem(file, locate_path(root, path), message))
@@ -148,11 +149,6 @@ class Loading:
                     self.problems.append(loaded.problem(loaded.match, loaded.matched, message))
                     break
             others.append(loaded)
-
-
-def _has_fault(turn: TurnSpec) -> bool:
-    inner = (*turn.attempts, *(variant for _, variant in turn.variants))
-    return bool(turn.fault) or any(map(_has_fault, inner))
 
 
 def _problems(parsed: YamlDocument, findings: Findings, file: str) -> list[Problem]:

@@ -503,6 +503,12 @@ class TurnSpec:
         changed = {key: value for key in _OF_TRIES if (value := getattr(attempt, key)) is not None}
         return replace(self, attempts=(), recorded=None, fault=attempt.fault, **changed)
 
+    def every(self) -> Iterator[TurnSpec]:
+        """The turn, the tries before it, and its variants with theirs."""
+        yield self
+        for turn in (*self.attempts, *(variant for _, variant in self.variants)):
+            yield from turn.every()
+
     def recordings(self) -> Iterator[Recorded]:
         """The recordings of the turn and of the tries before it."""
         for answer in (*self.attempts, self):

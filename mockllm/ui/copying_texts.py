@@ -133,14 +133,9 @@ def _statuses(turn: TurnSpec, scenario: Scenario) -> list[tuple[int | None, ...]
     """For each try of a turn, the statuses that its answer may have; None: a fault breaks it."""
     answers = [answer.answer or answer.http for answer in (*turn.attempts, turn)]
     statuses = [200 if answer is None else answer.status for answer in answers]
-    broken = any(map(_is_broken, scenario.turns))
+    broken = any(inner.fault for own in scenario.turns for inner in own.every())
     return [(status, None) if broken else (status,) for status in statuses]
 
 
 def _literal(value: Any) -> str:
     return pprint.pformat(value, width=92, sort_dicts=False)
-
-
-def _is_broken(turn: TurnSpec) -> bool:
-    inner = (*turn.attempts, *(variant for _, variant in turn.variants))
-    return bool(turn.fault) or any(map(_is_broken, inner))
