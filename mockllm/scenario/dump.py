@@ -7,8 +7,9 @@ default are left out.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -21,35 +22,19 @@ from mockllm.scenario.yamltext import Flow, FlowMap, write
 
 _Write = Callable[[Any], Any]
 
-_DEFINITIONS: dict[type, str] = {
-    m.Scenario: "scenario",
-    m.Match: "match",
-    m.ToolSpec: "tool",
-    m.Defaults: "defaults",
-    m.UsageSpec: "usage",
-    m.TurnSpec: "turn",
+_NAMES: dict[type, str] = {
     m.Expect: "request",
-    m.Http: "http",
-    m.RouteAnswer: "answer",
-    m.Timing: "timing",
-    m.Wire: "wire",
-    m.Comments: "comments",
     m.ExpectedOutcome: "outcome",
-    m.Recorded: "recorded",
-    m.TextPart: "text_part",
-    m.Citation: "citation",
-    m.ReasoningPart: "reasoning_part",
-    m.RefusalPart: "refusal_part",
-    m.ToolPart: "tool_part",
-    m.ServerToolPart: "server_tool_part",
-    m.ParallelPart: "parallel_part",
-    m.InterleavedPart: "interleaved_part",
-    m.PausePart: "pause_part",
     m.FramePart: "frame",
-    m.ErrorPart: "error_part",
-    m.ErrorSpec: "error",
+    m.RouteAnswer: "answer",
 }
-"""The kind of mapping that each class of the model is written as."""
+_CAPITAL = re.compile("(?<!^)(?=[A-Z])")
+
+
+def _definition(kind: type) -> str:
+    """The definition of what a class of the model is written as: `text_part` of `TextPart`, `turn`
+    of `TurnSpec`."""
+    return _NAMES.get(kind) or _CAPITAL.sub("_", kind.__name__.removesuffix("Spec")).lower()
 
 
 def dump(scenario: m.Scenario) -> str:
@@ -73,7 +58,7 @@ def _keys(value: Any) -> dict[str, Any]:
 @cache
 def _layout(kind: Any) -> tuple[tuple[str, str, Any, _Write], ...]:
     """Key, field, default and writer of each key that a class of the model has a field for."""
-    definition = _DEFINITIONS[kind]
+    definition = _definition(kind)
     defaults = {field.name: field.default for field in fields(kind)}
     names = FIELDS.get(definition, {})
     return tuple(
@@ -96,7 +81,7 @@ def _value(value: Any) -> Any:
         return Flow(value) if flat else [_value(item) for item in value]
     if kind in _BY_TYPE:
         return _BY_TYPE[kind](value)
-    return _keys(value) if kind in _DEFINITIONS else value
+    return _keys(value) if is_dataclass(value) else value
 
 
 # Values of single keys
