@@ -2,20 +2,29 @@
 
 The invariants say how an answer is put together. The rules of resilience say what a client does
 when connections and answers break; two of them are judged of accumulators, too, by streams that are
-cut. The table stands in `rules.yaml`, which this module reads.
+cut. The table stands in `rules.yaml`; this module reads it, and the other tables of the kit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
 
 import yaml
 
 _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-_TEXT = (files(__package__) / "rules.yaml").read_bytes()
-_TABLE: Mapping[str, Any] = yaml.load(_TEXT, _LOADER)  # noqa: S506 - a safe one
+
+
+@cache
+def table(path: str) -> Any:
+    """The value of a YAML file of the kit, by its path below this package."""
+    text = files(__package__).joinpath(path).read_bytes()
+    return yaml.load(text, _LOADER)  # noqa: S506 - a safe one
+
+
+_TABLE: Mapping[str, Any] = table("rules.yaml")
 
 Cost = Literal["wrong call", "data lost", "wrong metadata", "loud failure", "unreliable"]
 

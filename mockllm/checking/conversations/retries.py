@@ -18,7 +18,7 @@ from mockllm.checking.conversations.session_history import (
     Violations,
     violation,
 )
-from mockllm.checking.resilience.retries import (
+from mockllm.checking.resilience.outcomes import (
     asked_too_early,
     different_requests,
     useless_repeats,

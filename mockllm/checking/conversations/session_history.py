@@ -11,11 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
-from importlib.resources import files
-from typing import cast
-
-import yaml
 
 from mockllm.checking.conversations.round_trips import (
     HistoryCall,
@@ -25,6 +20,7 @@ from mockllm.checking.conversations.round_trips import (
     assign_results,
     hops,
 )
+from mockllm.checking.rules import table
 from mockllm.core.request import Message, Request
 from mockllm.core.turn import Turn
 from mockllm.errors import RequestError
@@ -249,13 +245,6 @@ class Violation:
         return f"{self.invariant}, request {self.exchange}: {self.message}"
 
 
-@cache
-def _sentences() -> Mapping[str, Mapping[str, str]]:
-    """The invariant and the sentence of each mistake, from the file of this package."""
-    text = (files(__package__) / "violations.yaml").read_text(encoding="utf-8")
-    return cast("Mapping[str, Mapping[str, str]]", yaml.safe_load(text))
-
-
 def violation(name: str, where: RoundTrip | Step, /, **values: object) -> Violation:
     """A violation in a request, or in a round trip of it.
 
@@ -263,7 +252,7 @@ def violation(name: str, where: RoundTrip | Step, /, **values: object) -> Violat
         name: of the mistake, in `violations.yaml`.
         values: what its sentence is filled with.
     """
-    ((invariant, sentence),) = _sentences()[name].items()
+    ((invariant, sentence),) = table("conversations/violations.yaml")[name].items()
     step = where.step if isinstance(where, RoundTrip) else where
     return Violation(invariant, step.number, sentence.format(**values), where.location)
 

@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 
-import yaml
-
+from mockllm.checking.rules import table
 from mockllm.replay.loading import loads
 from mockllm.scenario.model import Api, Scenario
 
@@ -39,5 +38,5 @@ def _scenarios(name: str) -> tuple[Scenario, ...]:
 @cache
 def tested_invariants() -> Mapping[str, str]:
     """The invariant that a scenario of the kit tests, by the name of the scenario."""
-    text = (files(__name__) / "invariants.yaml").read_text(encoding="utf-8")
-    return {name: invariant for invariant, names in yaml.safe_load(text).items() for name in names}
+    names = table("material/invariants.yaml")
+    return {name: invariant for invariant, tested in names.items() for name in tested}

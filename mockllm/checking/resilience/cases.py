@@ -11,9 +11,8 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
 
-import yaml
-
 from mockllm.checking.resilience.model import FaultCase
+from mockllm.checking.rules import table
 from mockllm.errors import RequestError
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol, dumps
@@ -28,12 +27,8 @@ _QUOTA = "insufficient_quota"
 @cache
 def _answers() -> Mapping[str, Scenario]:
     """What is answered, by name."""
-    found = loads(_text("answers.yaml"), "answers.yaml")
-    return {scenario.name: scenario for scenario in found}
-
-
-def _text(name: str) -> str:
-    return (files(__package__ or "") / name).read_text(encoding="utf-8")
+    text = files(__package__).joinpath("answers.yaml").read_text(encoding="utf-8")
+    return {scenario.name: scenario for scenario in loads(text, "answers.yaml")}
 
 
 @lru_cache(maxsize=16)
@@ -42,14 +37,9 @@ def fault_cases(api: str) -> tuple[FaultCase, ...]:
     protocol = PROTOCOLS[api]
     return tuple(
         _case(dict(entry), api)
-        for entry in _entries()
+        for entry in table("resilience/cases.yaml")
         if "needs" not in entry or _NEEDS[entry["needs"]](protocol)
     )
-
-
-@cache
-def _entries() -> tuple[dict[str, Any], ...]:
-    return tuple(yaml.safe_load(_text("cases.yaml")))
 
 
 def _has_quota_errors(protocol: WireProtocol) -> bool:

@@ -10,21 +10,19 @@ from mockllm.checking.outcome import Outcome
 from mockllm.checking.resilience.model import FaultCase, Finding, ResiliencePolicy, Ruling
 from mockllm.checking.resilience.outcomes import (
     RIGHT,
+    asked_too_early,
     call_not_executed,
     cause_named,
     cut_reported,
+    different_requests,
     is_whole,
     nothing_left,
     nothing_twice,
     only_last_calls,
     ruling,
-    wrong_body,
-)
-from mockllm.checking.resilience.retries import (
-    asked_too_early,
-    different_requests,
     useless_repeats,
     waits,
+    wrong_body,
 )
 from mockllm.replay.sessions.exchange import Exchange
 
