@@ -13,34 +13,33 @@ from mockllm.scenario.load import Loading
 from mockllm.scenario.model import Scenario
 from mockllm.scenario.reading.files import scenario_texts
 from mockllm.scenario.reading.locate import KeyPath
+from mockllm.scenario.reading.values import Vocabulary
 
 
-class _Installed:
-    """The names in `PROTOCOLS` and `QUIRKS`, both imported when they are first needed."""
+def _apis() -> tuple[str, ...]:
+    from mockllm.protocols import PROTOCOLS
 
-    @property
-    def apis(self) -> tuple[str, ...]:
-        from mockllm.protocols import PROTOCOLS
-
-        return tuple(PROTOCOLS)
-
-    def quirk_problem(self, name: str) -> str | None:
-        from mockllm.quirks import find
-
-        try:
-            find(name)
-        except UsageError as error:
-            return str(error)
-        return None
-
-    def fault_mistakes(self, scenario: Scenario) -> Iterable[tuple[KeyPath, str]]:
-        from mockllm.replay.faults.fault_mistakes import fault_mistakes
-
-        return fault_mistakes(scenario)
+    return tuple(PROTOCOLS)
 
 
-VOCABULARY = _Installed()
-"""The names of protocols and quirks that scenarios may use."""
+def _quirk_problem(name: str) -> str | None:
+    from mockllm.quirks import find
+
+    try:
+        find(name)
+    except UsageError as error:
+        return str(error)
+    return None
+
+
+def _fault_mistakes(scenario: Scenario) -> Iterable[tuple[KeyPath, str]]:
+    from mockllm.replay.faults.fault_mistakes import fault_mistakes
+
+    return fault_mistakes(scenario)
+
+
+VOCABULARY = Vocabulary(_apis, _quirk_problem, _fault_mistakes)
+"""The names in `PROTOCOLS` and `QUIRKS`, both imported when they are first needed."""
 
 
 def load(

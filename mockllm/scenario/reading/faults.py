@@ -15,6 +15,7 @@ from mockllm.scenario.reading.values import (
     Findings,
     Reader,
     Table,
+    Vocabulary,
     choice,
     duration,
     fields,
@@ -185,23 +186,13 @@ def _unknown(name: str) -> str:
     )
 
 
-class _NoVocabulary:
-    apis: tuple[str, ...] = ()
-
-    def quirk_problem(self, name: str) -> str | None:
-        return None
-
-    def fault_mistakes(self, scenario: object) -> tuple[()]:
-        return ()
-
-
 def parse_faults(written: str) -> tuple[Fault, ...]:
     """The faults of a text: `NAME[:KEY=VALUE[,KEY=VALUE...]]`, several joined by `;`.
 
     Raises:
         UsageError: what is wrong, and what there is.
     """
-    findings = Findings(_NoVocabulary())
+    findings = Findings(Vocabulary())
     faults_ = [_parsed(part.strip(), findings) for part in written.split(";")]
     if findings.found:
         raise UsageError(

@@ -61,8 +61,8 @@ def extra(node: Node, findings: Findings) -> tuple[tuple[m.Api, Any], ...] | Non
     assert isinstance(node, Mapping)
     by_api: list[tuple[m.Api, Any]] = []
     for api, item in node.entries.items():
-        if api not in findings.vocabulary.apis:
-            unknown(node, api, findings, findings.vocabulary.apis)
+        if api not in findings.vocabulary.apis():
+            unknown(node, api, findings, findings.vocabulary.apis())
         elif isinstance(item, Mapping) and not item.entries:
             findings.add(item, "must have one of " + ", ".join(_PLACES))
         else:

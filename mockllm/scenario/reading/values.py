@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mockllm.core.text import similar_names
 from mockllm.scenario.durations import read_duration, read_percent
@@ -22,25 +22,20 @@ if TYPE_CHECKING:
     from mockllm.scenario.reading.locate import KeyPath
 
 
-class Vocabulary(Protocol):
-    """The names of protocols and quirks, passed to `load` so that it imports neither.
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """What is known of protocols and quirks, passed to `load` so that it imports neither. They are
+    looked up only where a scenario names one: quirks that none uses are not imported.
 
-    Both are looked up only where a scenario has such a name: quirks that no scenario uses are
-    not imported.
+    Args:
+        apis: the names of the protocols, in the order in which messages list them.
+        quirk_problem: why there is no quirk with this name; None where there is one.
+        fault_mistakes: the faults of a scenario that cannot strike: where each is, and why.
     """
 
-    @property
-    def apis(self) -> tuple[str, ...]:
-        """The names of the protocols, in the order in which messages list them."""
-        ...
-
-    def quirk_problem(self, name: str) -> str | None:
-        """Why there is no quirk with this name; None where there is one."""
-        ...
-
-    def fault_mistakes(self, scenario: Scenario) -> Iterable[tuple[KeyPath, str]]:
-        """The faults of a scenario that cannot strike: where each is, and why."""
-        ...
+    apis: Callable[[], tuple[str, ...]] = tuple
+    quirk_problem: Callable[[str], str | None] = lambda _: None
+    fault_mistakes: Callable[[Scenario], Iterable[tuple[KeyPath, str]]] = lambda _: ()
 
 
 T = TypeVar("T")
@@ -192,7 +187,7 @@ def integer(low: int, high: int | None = None) -> Reader:
 
 def api_name(node: Node, findings: Findings) -> Any:
     """Reads the name of a protocol."""
-    return choice(*findings.vocabulary.apis)(node, findings)
+    return choice(*findings.vocabulary.apis())(node, findings)
 
 
 def choice(*names: str) -> Reader:
