@@ -31,10 +31,10 @@ def accepted_request(recorded: Recorded, protocol: WireProtocol) -> AcceptedRequ
         captured = captured_of(load(recorded))
     except (OSError, MockLLMError):
         return None  # playing the turn reports it
-    found = detected(captured)
-    if found.protocol is not protocol:
+    sent = detected(captured)
+    if sent.protocol is not protocol:
         return None
-    return AcceptedRequest(found.target, captured.request_body)
+    return AcceptedRequest(sent.target, captured.request_body)
 
 
 def same_refusal(one: RequestError, other: RequestError) -> bool:

@@ -41,10 +41,10 @@ def find_fallback(method: str, path: str) -> Fallback | None:
     path = path.rstrip("/")
     for protocol in PROTOCOLS.values():
         for route in protocol.fallback_routes:
-            found = route.path.search(path)
-            if found is not None:
+            match = route.path.search(path)
+            if match is not None:
                 segments = {
-                    name: unquote(value) for name, value in found.groupdict().items() if value
+                    name: unquote(value) for name, value in match.groupdict().items() if value
                 }
                 return Fallback(protocol, route, Target(segments))
     return None

@@ -46,12 +46,12 @@ class Lookups:
 
     def _recalled(self, call: ApiCall, stored: StoredAnswers, operation: Operation) -> Lookup:
         id = call.target.segments[stored.segment]
-        found = self.recall(call, id)
-        if found is None:
+        lookup = self.recall(call, id)
+        if lookup is None:
             raise stored.not_found(id)
         if operation == "delete_response":
             call.session.drop_answer(id)
-        return found
+        return lookup
 
     def recall(self, call: ApiCall, id: str) -> Lookup | None:
         """The request and the answer with an id; None where they are not, or no longer, kept.

@@ -98,9 +98,9 @@ class Loading:
 
     def _load_document(self, parsed: YamlDocument, file: str) -> None:
         read = partial(read_text, file) if self.in_files else self.read_file
-        beside = file if self.in_files else None
         notes = parsed.notes[:MAX_FINDINGS]
-        findings = Findings(self.vocabulary, notes, read, beside, sent=self.sent)
+        yaml = file if self.in_files else None
+        findings = Findings(self.vocabulary, notes, read, yaml, sent=self.sent)
         root = parsed.root
         scenario = document.scenario(root, findings)
         if findings.found:

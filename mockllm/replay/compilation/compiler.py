@@ -94,9 +94,9 @@ class Replayer:
             attempt,
             duration,
         )
-        found = self._answers.get(key)
-        if found is not None:
-            return found
+        cached = self._answers.get(key)
+        if cached is not None:
+            return cached
         wire = spec.wire
         if quirks:
             wire = wire or Wire()
@@ -220,8 +220,8 @@ def variants(protocol: WireProtocol, wire: Wire) -> list[Variant]:
         return []
     from mockllm.quirks import find
 
-    found = [find(name) for name in wire.quirks]
-    return [variant for quirk, variant in found if quirk.applies_to(protocol.name)]
+    named = map(find, wire.quirks)
+    return [variant for quirk, variant in named if quirk.applies_to(protocol.name)]
 
 
 def _grouped(

@@ -259,12 +259,8 @@ def parallel_beats(counts: Sequence[int], order: Sequence[int]) -> Iterator[int]
 
 
 def _round_robin(counts: Sequence[int]) -> Iterator[int]:
-    left = list(counts)
-    while any(left):
-        for call, count in enumerate(left):
-            if count:
-                left[call] -= 1
-                yield call
+    for number in range(max(counts, default=0)):
+        yield from (call for call, count in enumerate(counts) if number < count)
 
 
 def _gaps_from_offsets(at: Sequence[int], count: int, last: int) -> list[int]:

@@ -86,15 +86,7 @@ def _with_ids(
 
 
 def _is_same_error(http: Http, plain: Captured, api: str) -> bool:
-    if plain.status < 400:
-        return False
-    found = recorded_error(plain, PROTOCOLS[api])
-    return (http.status, http.headers, http.retry_after, http.error) == (
-        found.status,
-        found.headers,
-        found.retry_after,
-        found.error,
-    )
+    return plain.status >= 400 and http == recorded_error(plain, PROTOCOLS[api])
 
 
 def _is_same_route(answer: RouteAnswer, plain: Captured, content: bytes | None) -> bool:
