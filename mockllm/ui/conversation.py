@@ -1,18 +1,16 @@
-"""The conversation of a request as a person reads it: messages, calls, results, tools, settings.
+"""The conversation of a request as a person reads it: messages, calls, results, tools.
 
 It is made from the neutral request, so it shows what matching reads. What a body has besides texts,
-calls and results (images, files, reasoning) is in the body alone.
+calls and results (settings, images, files, reasoning) is in the body alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
-from mockllm.core.request import Message, OfferedTool, Request
-from mockllm.core.text import display_json, shorten
-from mockllm.protocols import PROTOCOLS
-from mockllm.protocols.base import WireProtocol
+from mockllm.core.request import Message
+from mockllm.core.text import shorten
 from mockllm.replay.client_requests import parsed_request
 from mockllm.replay.sessions.exchange import Exchange
 
@@ -20,9 +18,6 @@ _LONGEST = 100_000
 """Characters of a text that are sent."""
 
 _LONGEST_NAME = 1_000
-_LONGEST_SETTING = 10_000
-_MOST_NESTED = 200
-"""Objects and lists of a setting; one with more is given as text."""
 
 _MOST_MESSAGES = 2_000
 """Of a longer history the newest messages are sent."""
@@ -33,7 +28,6 @@ def conversation_json(api: str, exchange: Exchange) -> dict[str, Any] | None:
     request = parsed_request(exchange) if api == exchange.played.api else None
     if request is None:
         return None
-    protocol = PROTOCOLS[api]
     messages = request.messages[-_MOST_MESSAGES:]
     shown: list[dict[str, Any]] = [
         {"role": message.role, "parts": list(_parts(message))} for message in messages
@@ -51,7 +45,6 @@ def conversation_json(api: str, exchange: Exchange) -> dict[str, Any] | None:
             }
             for tool in request.tools
         ],
-        "settings": _settings(request, protocol),
     }
 
 
@@ -96,50 +89,3 @@ def _part(
         "is_error": is_error,
         "size": len(arguments if kind == "call" else text),
     }
-
-
-# Fields of the body
-
-
-def _message_fields(request: Request, protocol: WireProtocol) -> set[str]:
-    """The fields of the body that hold the messages: those in which clients write a user text,
-    and those with the system prompt."""
-    client = protocol.client
-    probe, other = client.first_request("model", "one"), client.first_request("model", "two")
-    fields = {name for name, value in probe.items() if value != other.get(name)}
-    for name, value in request.body.items():
-        texts = [text for text in _strings(value) if text.strip() in request.system]
-        if request.system and sum(map(len, texts)) >= 0.9 * len(request.system):
-            fields.add(name)
-    return fields
-
-
-def _strings(value: Any) -> Iterator[str]:
-    waiting = [value]
-    while waiting:
-        one = waiting.pop()
-        if isinstance(one, str):
-            yield one
-        elif isinstance(one, Mapping):
-            waiting += reversed(list(one.values()))
-        elif isinstance(one, list):
-            waiting += reversed(one)
-
-
-def _settings(request: Request, protocol: WireProtocol) -> dict[str, Any]:
-    """The fields of a body besides messages and tools, and the model that a path names."""
-    tools = protocol.client.tools([OfferedTool("name")])
-    left_out = {*_message_fields(request, protocol), *tools}
-    settings: dict[str, Any] = {"model": request.model} if request.model else {}
-    settings |= {name: value for name, value in request.body.items() if name not in left_out}
-    return {shorten(name, _LONGEST_NAME): _setting(value) for name, value in settings.items()}
-
-
-def _setting(value: Any) -> Any:
-    if isinstance(value, int | float | bool) or value is None:
-        return value
-    text = display_json(value)
-    deep = text.count("[") + text.count("{") > _MOST_NESTED
-    if len(text) <= _LONGEST_SETTING and not deep:
-        return value
-    return shorten(text, _LONGEST_SETTING)

@@ -149,15 +149,13 @@ function conversationView(data) {
   if (!found && !(answer && answer.sum)) {
     return h("p", { class: "note" }, "This request cannot be read as a conversation. ", data.answer_why || "", " See the body.");
   }
-  const { messages = [], tools = [], settings = {} } = found || {};
+  const { messages = [], tools = [] } = found || {};
   return [
     h("ol", { class: "conversation" }, messages.map((one) => message(one.role, one.parts.map(part), one.role === "user" ? "user" : "")),
       h("li", { class: "message answer" }, h("h3", {}, "answer"), h("div", {},
         answer && answer.sum ? answerParts(answer.sum) : h("p", { class: "note" }, data.answer_why || "No answer.")))),
     tools.length ? h("details", { class: "box" }, h("summary", {}, count(tools.length, "tool")), h("dl", { class: "facts" },
       tools.map((one) => [h("dt", {}, h("code", {}, line(one.name))), h("dd", {}, one.description || h("span", { class: "note" }, "no description"))]))) : null,
-    Object.keys(settings).length ? h("details", { class: "box" }, h("summary", {}, count(Object.keys(settings).length, "setting")), h("dl", { class: "facts" },
-      Object.entries(settings).map(([name, value]) => [h("dt", {}, line(name)), h("dd", {}, h("code", {}, JSON.stringify(value)))]))) : null,
   ];
 }
 
