@@ -115,7 +115,7 @@ class ServerOptions:
         reuse_port: whether other processes listen on the same port (SO_REUSEPORT).
         notice: called with a line about the server itself, such as a store that is away.
         page: makes the live page at `/_mockllm/ui` of a `ServerView`, such as
-            `mockllm.ui.opening.live_page`; None: there is none.
+            `mockllm.ui.live_page`; None: there is none.
     """
 
     host: str = "127.0.0.1"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mockllm.ui.opening import live_page
+from mockllm.ui import live_page
 
 
 @pytest.fixture

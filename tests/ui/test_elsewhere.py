@@ -9,7 +9,7 @@ import pytest
 
 from mockllm import ServerOptions, ServerThread, loads
 from mockllm.server.options import RecordOptions
-from mockllm.ui.opening import live_page
+from mockllm.ui import live_page
 from tests.conftest import Served
 from tests.timeouts import GIVE_UP
 from tests.ui.reading import page

@@ -15,8 +15,8 @@ from mockllm import ServerOptions, ServerThread, loads
 from mockllm.errors import Problem
 from mockllm.protocols import PROTOCOLS
 from mockllm.server.app import MockServer
+from mockllm.ui import live_page
 from mockllm.ui.live import Live, _Page
-from mockllm.ui.opening import live_page
 from tests.conftest import Served
 from tests.entries import journal_entry
 from tests.timeouts import GIVE_UP

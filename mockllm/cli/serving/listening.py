@@ -18,7 +18,7 @@ from mockllm.cli.serving.reloading import follow
 from mockllm.cli.serving.server_log import ServerLog
 from mockllm.cli.serving.stop_signals import StopSignals
 from mockllm.errors import MockLLMError, UsageError
-from mockllm.ui.opening import live_page
+from mockllm.ui import live_page
 
 if TYPE_CHECKING:
     from mockllm.server.app import MockServer
