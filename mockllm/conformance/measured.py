@@ -120,6 +120,7 @@ class _Judging:
             differences=tuple(
                 dict.fromkeys(difference.description for difference in judgement.differences)
             ),
+            fields=tuple(dict.fromkeys(map(outcome_field, judgement.differences))),
             exception=_exception(answer, judgement),
             reason=_tolerated(case, judgement),
             not_judged=self._not_judged(case, judgement),
@@ -167,6 +168,7 @@ class _Judging:
             cost="wrong call" if case.expected.tool_calls else "data lost",
             invariant=failures[0].invariant,
             differences=failures[0].descriptions,
+            fields=("tool_calls",),
         )
 
     def _reproduce(self, name: str) -> tuple[str, ...]:
@@ -198,6 +200,21 @@ def _tolerated(case: Case, judgement: Judgement) -> str:
     if judgement.verdict != "tolerated":
         return ""
     return f"accepted: {judgement.tolerated}"
+
+
+_FIELDS = {
+    "crash": "errors",
+    "error_message": "errors",
+    "unreported": "errors",
+    "chunk": "tool_calls",
+    "raw_arguments": "tool_calls",
+}
+
+
+def outcome_field(difference: Difference) -> str:
+    """The field of the outcome that a difference is about."""
+    name = difference.subject.partition(".")[0]
+    return _FIELDS.get(name, name)
 
 
 def _exception(answer: Answer, judgement: Judgement) -> str:

@@ -146,6 +146,7 @@ class CaseResult:
         reaction: what a correct client does: `same`, `error` or `either`.
         baseline: the name of the plain case in which the client makes the same mistakes, which
             excuses this one; "" if there is none.
+        fields: the fields of the outcome that the differences are about.
         exception: the client's own exception or error, with the place that raised it.
         reason: why the case was tolerated, not judged, excused or attributed to the adapter.
         not_judged: the fields of the outcome that were not judged.
@@ -166,6 +167,7 @@ class CaseResult:
     reaction: str = "same"
     baseline: str = ""
     differences: tuple[str, ...] = ()
+    fields: tuple[str, ...] = ()
     exception: str = ""
     reason: str = ""
     not_judged: tuple[str, ...] = ()

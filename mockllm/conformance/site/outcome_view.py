@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any
@@ -43,7 +43,7 @@ def outcome_rows(
     expected: Mapping[str, Any], actual: Mapping[str, Any], case: CaseResult
 ) -> list[OutcomeRow]:
     """The rows of two outcomes of a case, or of its smallest stream."""
-    wrong = _fields_of(case.differences)
+    wrong = frozenset(case.fields)
     rows: list[OutcomeRow] = []
     for name in (*_FIELDS, *_MORE):
         for label, left, right in _values(name, expected, actual):
@@ -54,29 +54,7 @@ def outcome_rows(
     return rows
 
 
-_STARTS = {
-    "usage": "usage",
-    "opaque values": "opaque",
-    "neither an error": "finish",
-    "no error": "errors",
-    "the error has": "errors",
-    "reports an error": "errors",
-    "breaks instead": "errors",
-}
-"""How differences begin that are not about calls, with their field."""
-
-
-def _fields_of(differences: Sequence[str]) -> set[str]:
-    """The fields that differences are about."""
-    found = set()
-    for text in differences:
-        names = (name for name in (*_FIELDS, *_MORE) if text.startswith(f"{name} is "))
-        starts = (name for start, name in _STARTS.items() if text.startswith(start))
-        found.add(next(names, next(starts, "tool_calls")))
-    return found
-
-
-def _state(name: str, left: Any, right: Any, wrong: set[str], case: CaseResult) -> str:
+def _state(name: str, left: Any, right: Any, wrong: frozenset[str], case: CaseResult) -> str:
     if right is _NO_PLACE:
         return "unjudged"
     if (left or "") == (right or ""):

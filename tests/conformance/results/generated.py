@@ -53,6 +53,7 @@ cases = st.builds(
     reaction=st.sampled_from(["same", "error", "either"]),
     baseline=texts,
     differences=several,
+    fields=several,
     exception=texts,
     reason=texts,
     not_judged=several,

@@ -13,7 +13,7 @@ from mockllm.cli.check.plan import source_commit
 from mockllm.conformance.attachments.messages import Answer, read_answer
 from mockllm.conformance.case_names import Setting, check_command, show_command
 from mockllm.conformance.costs import fields_about, unjudged
-from mockllm.conformance.measured import AdapterFrames, json_value, stream_of
+from mockllm.conformance.measured import AdapterFrames, json_value, outcome_field, stream_of
 from mockllm.quirks import find
 from mockllm.quirks.samples import CALL, SAMPLES
 
@@ -51,6 +51,19 @@ def test_the_signatures_of_reasoning() -> None:
     one = case(found.sample_of(variant), "anthropic", quirk="anth-signature:split")
     assert fields_about(one) == ("opaque",)
     assert unjudged(one, {"opaque", "refusal"}, ()) == ("opaque",)
+
+
+@pytest.mark.parametrize(
+    ("outcome", "fields"),
+    [
+        (Outcome.of("Hello", finish="length"), ["tool_calls", "finish"]),
+        (Outcome.of(errors=["no index"]), ["errors"]),
+    ],
+)
+def test_a_difference_names_the_field_of_the_outcome(outcome: Outcome, fields: list[str]) -> None:
+    """So that a page can mark it; an error stands for what is missing because of it."""
+    differences = judge(case(CALL, "chat"), outcome, Policy()).differences
+    assert set(fields) <= set(map(outcome_field, differences)) <= {*fields, "text", "usage"}
 
 
 def _frame(raised: str, adapter: str, command: tuple[str, ...] = ()) -> str:

@@ -21,6 +21,7 @@ WRONG = CaseResult(
     cost="wrong call",
     invariant="arguments-concatenate",
     differences=('1 calls, not 2: get_weatherget_time({}) id "call_A1call_B2"',),
+    fields=("tool_calls",),
     expected={
         "tool_calls": [
             {"id": "call_A1", "name": "get_weather", "arguments": {"city": "Paris"}},

@@ -33,6 +33,7 @@ def test_a_value_that_is_correct_too_is_no_difference():
     case = replace(
         WRONG,
         differences=('text is "a", not "b"',),
+        fields=("text",),
         expected={"text": "b", "finish": "stop"},
         actual={"text": "a", "finish": "end_turn"},
     )
@@ -45,6 +46,7 @@ def test_what_is_missing_because_of_an_error_is_named_so():
         WRONG,
         verdict="rejected",
         differences=("reports an error: no index",),
+        fields=("errors",),
         expected={"tool_calls": [{"name": "f", "arguments": {}}]},
         actual={"tool_calls": [], "errors": ["no index"]},
     )
