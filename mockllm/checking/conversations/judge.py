@@ -7,7 +7,7 @@ cannot show, such as what a client did with a result, is not judged.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from mockllm.checking.conversations.invariants import JUDGES, ON_REQUEST
@@ -21,9 +21,6 @@ from mockllm.replay.sessions.session import Exchange, Session
 from mockllm.scenario.model import Scenario
 
 _NAMES = (*CONVERSATION_INVARIANTS, *RETRY_RULES)
-
-
-_UNMATCHED = ("unmatched", "unknown route")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,13 +46,13 @@ class Verification:
     unplayed: tuple[tuple[str, int], ...] = ()
     unmatched: tuple[int, ...] = ()
     invalid: tuple[int, ...] = ()
+    failed: tuple[int, ...] = ()
     not_judged: tuple[int, ...] = ()
+    missed_faults: tuple[int, ...] = ()
     dropped: int = 0
     forgotten: int = 0
     evicted: bool = False
-    missed_faults: tuple[int, ...] = ()
     gaps: tuple[str, ...] = ()
-    failed: tuple[int, ...] = ()
 
     @property
     def good(self) -> bool:
@@ -73,27 +70,19 @@ class Verification:
 
     def as_json(self) -> dict[str, Any]:
         """The JSON value that the control route sends; turns count from 0."""
+        values = {slot.name: getattr(self, slot.name) for slot in fields(self)}
         return {
             "good": self.good,
             "verdict": self.verdict,
+            **{
+                name: list(value) if isinstance(value, tuple) else value
+                for name, value in values.items()
+            },
             "violations": [
-                {
-                    "invariant": violation.invariant,
-                    "exchange": violation.exchange,
-                    "message": violation.message,
-                }
-                for violation in self.violations
+                {"invariant": one.invariant, "exchange": one.exchange, "message": one.message}
+                for one in self.violations
             ],
             "unplayed": [{"scenario": name, "turn": index} for name, index in self.unplayed],
-            "unmatched": list(self.unmatched),
-            "invalid": list(self.invalid),
-            "failed": list(self.failed),
-            "not_judged": list(self.not_judged),
-            "missed_faults": list(self.missed_faults),
-            "dropped": self.dropped,
-            "forgotten": self.forgotten,
-            "evicted": self.evicted,
-            "gaps": list(self.gaps),
         }
 
 
@@ -144,18 +133,22 @@ def verify(
             violations.setdefault(key, violation)
     shown = [one for one in violations.values() if one.invariant not in leave_out]
     shown.sort(key=lambda one: (one.exchange, _NAMES.index(one.invariant)))
+
+    def numbers(*outcomes: str) -> tuple[int, ...]:
+        return tuple(entry.number for entry in journal if entry.outcome in outcomes)
+
     return Verification(
         tuple(shown),
         () if allow_unplayed else tuple(session.unplayed(scenarios)),
-        tuple(entry.number for entry in journal if entry.outcome in _UNMATCHED),
-        tuple(entry.number for entry in journal if entry.outcome == "invalid"),
-        tuple(entry.number for entry in journal if _is_not_judged(entry)),
-        session.dropped,
-        session.forgotten,
-        session.evicted,
-        tuple(entry.number for entry in journal if entry.fault_missed),
-        session.gaps,
-        tuple(entry.number for entry in journal if entry.outcome == "failed"),
+        unmatched=numbers("unmatched", "unknown route"),
+        invalid=numbers("invalid"),
+        failed=numbers("failed"),
+        not_judged=tuple(entry.number for entry in journal if _is_not_judged(entry)),
+        missed_faults=tuple(entry.number for entry in journal if entry.fault_missed),
+        dropped=session.dropped,
+        forgotten=session.forgotten,
+        evicted=session.evicted,
+        gaps=session.gaps,
     )
 
 
