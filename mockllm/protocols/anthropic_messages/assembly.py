@@ -13,23 +13,17 @@ from typing import Any
 
 from mockllm.core import events as ev
 from mockllm.core.frame import Frame
-from mockllm.protocols.anthropic_messages import API
+from mockllm.protocols.anthropic_messages import API, server_tools
 from mockllm.protocols.anthropic_messages.blocks import read_citation
-from mockllm.protocols.anthropic_messages.server_tools import (
-    USES,
-    is_result,
-    read_call,
-    read_result,
-)
 from mockllm.protocols.base import dumps
 from mockllm.protocols.values import mapping, string
 
-_KINDS = frozenset({"text", "thinking", "tool_use"}) | USES
+_KINDS = frozenset({"text", "thinking", "tool_use"}) | server_tools.USES
 
 
 def is_neutral(type: str) -> bool:
     """Whether blocks of this type are neutral parts; all others are kept as frames."""
-    return type in _KINDS or is_result(type)
+    return type in _KINDS or server_tools.is_result(type)
 
 
 DELTAS = {
@@ -147,7 +141,7 @@ class Assembly:
         # A start always opens another block: converters give every block index 0.
         replaced = self._blocks.pop(self._last, None)
         out = replaced.close() if replaced and replaced is not self._server else []
-        if is_result(kind):
+        if server_tools.is_result(kind):
             self._blocks[self._last] = _Block("", -1, closed=True)
             return [*out, *self._result(block)]
         out += self._end_server()
@@ -155,9 +149,9 @@ class Assembly:
             self._blocks[self._last] = _Block("", -1)
             return [*out, self.raw(frame)]
         opened = self._blocks[self._last] = _Block(
-            "tool_use" if kind in USES else kind, self._new_key()
+            "tool_use" if kind in server_tools.USES else kind, self._new_key()
         )
-        if kind in USES:
+        if kind in server_tools.USES:
             opened.server_id = string(block.get("id"))
             self._server = opened
         return [*out, *_OPENERS[kind](opened, block)]
@@ -165,7 +159,7 @@ class Assembly:
     def _result(self, block: _Value) -> list[ev.Event]:
         """The result of the call directly before it, or else a part of its own."""
         id, called = string(block.get("tool_use_id")), self._server
-        kind, output = read_result(block)
+        kind, output = server_tools.read_result(block)
         if called is not None and (called.server_id, called.key) == (id, self._key):
             self._server = None
             *content, end = called.close()
@@ -241,7 +235,7 @@ def _open_call(opened: _Block, block: _Value) -> list[ev.Event]:
 
 def _open_server_call(opened: _Block, block: _Value) -> list[ev.Event]:
     _open_call(opened, block)
-    kind, name = read_call(block)
+    kind, name = server_tools.read_call(block)
     return [ev.ServerToolStart(opened.key, string(block.get("id")), kind, name)]
 
 
@@ -249,5 +243,5 @@ _OPENERS: dict[str, Callable[[_Block, _Value], list[ev.Event]]] = {
     "text": _open_text,
     "thinking": _open_thinking,
     "tool_use": _open_call,
-    **dict.fromkeys(USES, _open_server_call),
+    **dict.fromkeys(server_tools.USES, _open_server_call),
 }

@@ -17,20 +17,8 @@ from mockllm.core import events as ev
 from mockllm.core.frame import Frame
 from mockllm.core.timeline import expand
 from mockllm.core.turn import Opaque, Reasoning, ServerTool, Text, ToolCall, Turn
-from mockllm.protocols.anthropic_messages import API
+from mockllm.protocols.anthropic_messages import API, blocks
 from mockllm.protocols.anthropic_messages.assembly import DELTAS
-from mockllm.protocols.anthropic_messages.blocks import (
-    DEFAULT_ERROR,
-    REFUSAL_DETAILS,
-    citation,
-    hidden,
-    opened_block,
-    opened_message,
-    request_id,
-    signature_of,
-    write_stop,
-    write_usage,
-)
 from mockllm.protocols.anthropic_messages.server_tools import is_result, result_block
 from mockllm.protocols.base import Reply, derive_int, dumps
 from mockllm.protocols.custom_calls import function
@@ -103,7 +91,7 @@ class Encoder:
     def _frames(self, event: ev.Event | Opening) -> list[Frame]:
         match event:
             case ev.Start() if not self._opens_with_frame():
-                message = opened_message(self._turn, self._reply)
+                message = blocks.opened_message(self._turn, self._reply)
                 return [self._frame("message_start", message=message)]
             case Opening(part=part) | ev.ToolStart(part=part) | ev.ServerToolStart(part=part):
                 return self._open(part)
@@ -137,7 +125,7 @@ class Encoder:
 
     def _open(self, part: int) -> list[Frame]:
         whole = self._turn.parts[part]
-        block = opened_block(whole)
+        block = blocks.opened_block(whole)
         if block is None:
             return []
         frames = [*self._start(part, block), *self._ping()]
@@ -150,7 +138,7 @@ class Encoder:
             case Text(citations=citations):
                 # The service sends the citations of a text before the text.
                 for cite in citations:
-                    frames += self._delta(part, "citations_delta", citation=citation(cite))
+                    frames += self._delta(part, "citations_delta", citation=blocks.citation(cite))
         return frames
 
     def _start(self, part: int, block: dict[str, Any]) -> list[Frame]:
@@ -176,7 +164,7 @@ class Encoder:
 
     def _thinking(self, part: int, text: str) -> list[Frame]:
         whole = self._turn.parts[part]
-        if isinstance(whole, Reasoning) and hidden(whole):
+        if isinstance(whole, Reasoning) and blocks.hidden(whole):
             return []
         return self._delta(part, "thinking_delta", thinking=text)
 
@@ -187,7 +175,7 @@ class Encoder:
         whole = self._turn.parts[part]
         frames = []
         if isinstance(whole, Reasoning):
-            frames += self._delta(part, "signature_delta", signature=signature_of(whole))
+            frames += self._delta(part, "signature_delta", signature=blocks.signature_of(whole))
         frames += self._stop(index)
         result = result_block(whole) if isinstance(whole, ServerTool) else None
         if result is not None:
@@ -221,21 +209,21 @@ class Encoder:
     def _finish(self, event: ev.Finish) -> list[Frame]:
         frames = self._ping()
         if not self._finished:
-            reason = write_stop(event)
+            reason = blocks.write_stop(event)
             delta = {
                 "stop_reason": reason,
                 "stop_sequence": None,
-                "stop_details": REFUSAL_DETAILS if reason == "refusal" else None,
+                "stop_details": blocks.REFUSAL_DETAILS if reason == "refusal" else None,
             }
-            usage = write_usage(self._turn)
+            usage = blocks.write_usage(self._turn)
             frames.append(self._frame("message_delta", delta=delta, usage=usage))
         return [*frames, self._frame("message_stop")]
 
     def _error(self, event: ev.StreamError) -> Frame:
         return self._frame(
             "error",
-            error={"type": event.type or DEFAULT_ERROR, "message": event.message},
-            request_id=request_id(self._reply.seed),
+            error={"type": event.type or blocks.DEFAULT_ERROR, "message": event.message},
+            request_id=blocks.request_id(self._reply.seed),
         )
 
 

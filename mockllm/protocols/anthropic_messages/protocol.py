@@ -6,22 +6,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from mockllm.core.events import Start
-from mockllm.protocols.anthropic_messages import ADDRESS
+from mockllm.protocols.anthropic_messages import ADDRESS, service
 from mockllm.protocols.anthropic_messages.blocks import message_id
 from mockllm.protocols.anthropic_messages.client import CLIENT
 from mockllm.protocols.anthropic_messages.decoder import Decoder, decode_body
 from mockllm.protocols.anthropic_messages.encoder import Encoder, encode_body
 from mockllm.protocols.anthropic_messages.request import options, parse
-from mockllm.protocols.anthropic_messages.service import (
-    SERVICE_ERRORS,
-    answer_headers,
-    count_tokens,
-    error_body,
-    error_headers,
-    guard,
-    model,
-    models,
-)
 from mockllm.protocols.base import WireProtocol
 from mockllm.protocols.decoding import projection
 from mockllm.protocols.records import (
@@ -53,10 +43,10 @@ PROTOCOL = WireProtocol(
     encode_body=encode_body,
     decode_body=decode_body,
     answer_id=message_id,
-    error_body=error_body,
-    error_headers=error_headers,
-    service_errors=SERVICE_ERRORS,
-    headers=answer_headers,
+    error_body=service.error_body,
+    error_headers=service.error_headers,
+    service_errors=service.SERVICE_ERRORS,
+    headers=service.answer_headers,
     project=projection(Encoder, Decoder, None),
     client=CLIENT,
     detect=Detection(
@@ -96,7 +86,11 @@ PROTOCOL = WireProtocol(
         "tool_calls": ("tool_use",),
         "length": ("max_tokens",),
     },
-    lookups={"models": models, "model": model, "count_tokens": count_tokens},
-    guard=guard,
+    lookups={
+        "models": service.models,
+        "model": service.model,
+        "count_tokens": service.count_tokens,
+    },
+    guard=service.guard,
     call_prefix="toolu_",
 )

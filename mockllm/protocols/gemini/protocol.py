@@ -10,18 +10,11 @@ from mockllm.core.seeded import tokens
 from mockllm.errors import RequestError
 from mockllm.protocols.base import Lookup, WireProtocol
 from mockllm.protocols.decoding import projection
-from mockllm.protocols.gemini import ADDRESS
+from mockllm.protocols.gemini import ADDRESS, errors
 from mockllm.protocols.gemini.client import CLIENT
 from mockllm.protocols.gemini.contents import messages, text_of
 from mockllm.protocols.gemini.decoder import Decoder, decode_body
 from mockllm.protocols.gemini.encoder import Encoder, encode_body, response_id
-from mockllm.protocols.gemini.errors import (
-    SERVICE_ERRORS,
-    answer_headers,
-    error_body,
-    error_headers,
-    guard,
-)
 from mockllm.protocols.gemini.fallback import FALLBACK_ROUTES
 from mockllm.protocols.gemini.fields import FINISHES, Options
 from mockllm.protocols.gemini.joining import join
@@ -103,10 +96,10 @@ PROTOCOL = WireProtocol(
     encode_body=encode_body,
     decode_body=decode_body,
     answer_id=response_id,
-    error_body=error_body,
-    error_headers=error_headers,
-    service_errors=SERVICE_ERRORS,
-    headers=answer_headers,
+    error_body=errors.error_body,
+    error_headers=errors.error_headers,
+    service_errors=errors.SERVICE_ERRORS,
+    headers=errors.answer_headers,
     project=projection(Encoder, Decoder, Options()),
     client=CLIENT,
     detect=Detection(
@@ -152,7 +145,7 @@ PROTOCOL = WireProtocol(
         "model": _model,
         "count_tokens": _count_tokens,
     },
-    guard=guard,
+    guard=errors.guard,
     call_prefix="",
     line_end="crlf",
     join=join,

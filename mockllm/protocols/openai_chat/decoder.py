@@ -19,22 +19,8 @@ from mockllm.core.frame import Frame
 from mockllm.core.timeline import fold
 from mockllm.core.turn import Turn
 from mockllm.errors import WireError
+from mockllm.protocols.openai_chat import fields
 from mockllm.protocols.openai_chat.calls import Calls
-from mockllm.protocols.openai_chat.fields import (
-    CALLS,
-    RAWS,
-    REASONING,
-    REFUSAL,
-    TEXT,
-    chunk_usage,
-    cites_of,
-    entries_of,
-    error_of,
-    read_finish,
-    reasoning_of,
-    split_content,
-    usage_of,
-)
 from mockllm.protocols.openai_refusals import kind
 from mockllm.protocols.values import string
 
@@ -54,7 +40,7 @@ class Decoder:
         self._done = False
         self._finished = False
         self._refused = False
-        self._calls = Calls(CALLS)
+        self._calls = Calls(fields.CALLS)
         self._raws = 0
         self._open: dict[int, None] = {}
         self._cites: list[ev.Cite] = []
@@ -74,7 +60,7 @@ class Decoder:
         if frame.event == "error" and not self._done:
             # Groq reports errors in an event of this name (`err-event-line`).
             self.complete = True
-            return [error_of(value if value is not None else frame.data)]
+            return [fields.error_of(value if value is not None else frame.data)]
         if not isinstance(value, dict):
             return [self._raw(frame)]
         self._known = False
@@ -90,19 +76,19 @@ class Decoder:
         """The starts of calls that still wait for a name or an id, and citations without text."""
         events = self._ended()
         if self._cites:
-            events += [ev.TextDelta(TEXT, ""), *self._cites, ev.PartEnd(TEXT)]
+            events += [ev.TextDelta(fields.TEXT, ""), *self._cites, ev.PartEnd(fields.TEXT)]
             self._cites = []
         return events
 
     def _raw(self, frame: Frame) -> ev.Raw:
         self._raws += 1
-        return ev.Raw(RAWS + self._raws - 1, "chat", frame)
+        return ev.Raw(fields.RAWS + self._raws - 1, "chat", frame)
 
     def _chunk(self, chunk: dict[str, Any]) -> list[ev.Event]:
         self._id = self._id or string(chunk.get("id"))
         events: list[ev.Event] = []
         finish = ""
-        usage = chunk_usage(chunk)
+        usage = fields.chunk_usage(chunk)
         choices = chunk.get("choices")
         for choice in choices if isinstance(choices, list) else ():
             if not isinstance(choice, dict) or self._is_another(choice):
@@ -114,7 +100,7 @@ class Decoder:
                 read = self._delta(delta, choice) if isinstance(delta, dict) else []
                 events += read
                 finish = string(reason) or finish
-                usage = usage or usage_of(choice.get("usage"))
+                usage = usage or fields.usage_of(choice.get("usage"))
                 # A later choice repeats this one only if this one has content.
                 has_content = bool(read or string(reason) or self._known)
                 self._first_choice = (delta, reason) if has_content else None
@@ -123,7 +109,7 @@ class Decoder:
             events.append(usage)
         if error:
             self.complete = True
-            events.append(error_of(error))
+            events.append(fields.error_of(error))
         elif finish:
             events += self._finish(finish)
         return events
@@ -140,27 +126,27 @@ class Decoder:
     def _delta(self, delta: dict[str, Any], choice: dict[str, Any]) -> list[ev.Event]:
         events: list[ev.Event] = []
         content = delta.get("content")
-        thought, text = split_content(content)
-        thought = thought or reasoning_of(delta)
+        thought, text = fields.split_content(content)
+        thought = thought or fields.reasoning_of(delta)
         refusal = string(delta.get("refusal"))
         if not (thought or text or refusal):
             bare = _bare(delta, choice)
             if bare == "content" and content == "":
                 events += self._text("", choice)
             elif bare == "refusal" and delta["refusal"] == "":
-                events.append(self._seen(ev.RefusalDelta(REFUSAL, "")))
+                events.append(self._seen(ev.RefusalDelta(fields.REFUSAL, "")))
             elif bare == "reasoning_content" and delta["reasoning_content"] == "":
-                events.append(self._seen(ev.ReasoningDelta(REASONING, "")))
+                events.append(self._seen(ev.ReasoningDelta(fields.REASONING, "")))
         if thought:
-            events.append(self._seen(ev.ReasoningDelta(REASONING, thought)))
+            events.append(self._seen(ev.ReasoningDelta(fields.REASONING, thought)))
         if text:
             events += self._text(text, choice)
         if refusal:
             self._refused = True
-            events.append(self._seen(ev.RefusalDelta(REFUSAL, refusal)))
+            events.append(self._seen(ev.RefusalDelta(fields.REFUSAL, refusal)))
         if events and self._calls:
             events = [*map(self._seen, self._calls.flush(self._id)), *events]
-        for entry in entries_of(delta):
+        for entry in fields.entries_of(delta):
             self._known = True
             events += map(self._seen, self._calls.add(entry, self._id))
         events += self._annotations(delta.get("annotations"))
@@ -178,9 +164,9 @@ class Decoder:
         finish, and before the first text."""
         if self._calls or self._finished or not self._open:
             return []
-        if TEXT in self._open:
+        if fields.TEXT in self._open:
             return self._text("", choice)
-        return [ev.ReasoningDelta(REASONING, "")] if REASONING in self._open else []
+        return [ev.ReasoningDelta(fields.REASONING, "")] if fields.REASONING in self._open else []
 
     def _seen(self, event: ev.Event) -> ev.Event:
         if isinstance(event, (ev.ReasoningDelta, ev.TextDelta, ev.RefusalDelta, ev.ToolStart)):
@@ -191,7 +177,7 @@ class Decoder:
         logprobs = choice.get("logprobs")
         with_logprobs = isinstance(logprobs, dict) and isinstance(logprobs.get("content"), list)
         self._texted = True
-        events: list[ev.Event] = [self._seen(ev.TextDelta(TEXT, text, with_logprobs))]
+        events: list[ev.Event] = [self._seen(ev.TextDelta(fields.TEXT, text, with_logprobs))]
         if self._cites:
             events += self._cites
             self._cites = []
@@ -199,7 +185,7 @@ class Decoder:
 
     def _annotations(self, annotations: object) -> list[ev.Event]:
         """Citations; they are held until there is text that they can belong to."""
-        cites = list(cites_of(annotations))
+        cites = list(fields.cites_of(annotations))
         if not cites:
             return []
         if self._texted:
@@ -215,7 +201,7 @@ class Decoder:
             return []
         self._finished = self.complete = True
         events = self._ended()
-        events.append(read_finish(reason, calls=bool(self._calls), refused=self._refused))
+        events.append(fields.read_finish(reason, calls=bool(self._calls), refused=self._refused))
         return events
 
     def _ended(self) -> list[ev.Event]:
@@ -248,7 +234,7 @@ def decode_body(body: Mapping[str, Any]) -> Turn:
     """The turn of an answer that was not streamed: its choice with index 0; raises `WireError`
     without one."""
     if body.get("error"):
-        return Turn(error=error_of(body["error"]))
+        return Turn(error=fields.error_of(body["error"]))
     choices = body.get("choices")
     choices = [c for c in choices if isinstance(c, dict)] if isinstance(choices, list) else []
     choice = next((c for c in choices if not c.get("index")), choices[0] if choices else {})
@@ -259,32 +245,32 @@ def decode_body(body: Mapping[str, Any]) -> Turn:
             f"got {kind(message)}; is this the answer of /chat/completions, not streamed?"
         )
     events = _read_message(message, choice, string(body.get("id")))
-    usage = usage_of(body.get("usage")) or usage_of(choice.get("usage"))
+    usage = fields.usage_of(body.get("usage")) or fields.usage_of(choice.get("usage"))
     if usage is not None:
         events.append(usage)
     reason = choice.get("finish_reason")
     if isinstance(reason, str) and reason:
         calls = any(isinstance(event, ev.ToolStart) for event in events)
         refused = bool(message.get("refusal"))
-        events.append(read_finish(reason, calls=calls, refused=refused))
+        events.append(fields.read_finish(reason, calls=calls, refused=refused))
     return fold(ev.Timed(0, event) for event in events)
 
 
 def _read_message(message: dict[str, Any], choice: dict[str, Any], seed: str) -> list[ev.Event]:
     content, refusal = message.get("content"), message.get("refusal")
-    thought, text = split_content(content)
-    thought = thought or reasoning_of(message)
-    cites = list(cites_of(message.get("annotations")))
+    thought, text = fields.split_content(content)
+    thought = thought or fields.reasoning_of(message)
+    cites = list(fields.cites_of(message.get("annotations")))
     events: list[ev.Event] = []
     if thought or message.get("reasoning_content") == "":
-        events.append(ev.ReasoningDelta(REASONING, thought))
+        events.append(ev.ReasoningDelta(fields.REASONING, thought))
     if text or content == "" or cites:
         logprobs = choice.get("logprobs")
         with_logprobs = isinstance(logprobs, dict) and isinstance(logprobs.get("content"), list)
-        events += [ev.TextDelta(TEXT, text, with_logprobs), *cites]
+        events += [ev.TextDelta(fields.TEXT, text, with_logprobs), *cites]
     if isinstance(refusal, str):
-        events.append(ev.RefusalDelta(REFUSAL, refusal))
-    calls = Calls(CALLS)
-    for i, entry in enumerate(entries_of(message)):
+        events.append(ev.RefusalDelta(fields.REFUSAL, refusal))
+    calls = Calls(fields.CALLS)
+    for i, entry in enumerate(fields.entries_of(message)):
         events += calls.add({**entry, "index": i}, seed)
     return events + calls.flush(seed, final=True)

@@ -15,16 +15,7 @@ from mockllm.core.frame import Frame
 from mockllm.core.timeline import expand
 from mockllm.core.turn import Reasoning, Refusal, Text, ToolCall, Turn
 from mockllm.protocols.base import Reply, derive, derive_int, dumps
-from mockllm.protocols.openai_chat.fields import (
-    answer_id,
-    fingerprint,
-    write_call,
-    write_cite,
-    write_error,
-    write_finish,
-    write_logprobs,
-    write_usage,
-)
+from mockllm.protocols.openai_chat import fields
 from mockllm.protocols.openai_chat.request import Options
 
 _DONE = Frame("[DONE]")
@@ -40,12 +31,12 @@ class Encoder:
         self._seed = reply.seed
         self._options: Options = reply.options or Options()
         self._envelope = {
-            "id": answer_id(reply),
+            "id": fields.answer_id(reply),
             "object": "chat.completion.chunk",
             "created": reply.created,
             "model": reply.model,
             "service_tier": self._options.service_tier,
-            "system_fingerprint": fingerprint(reply),
+            "system_fingerprint": fields.fingerprint(reply),
         }
         calls = [i for i, part in enumerate(turn.parts) if isinstance(part, ToolCall)]
         self._index = {part: index for index, part in enumerate(calls)}
@@ -84,21 +75,24 @@ class Encoder:
             case ev.Finish():
                 return self._finish(event)
             case ev.StreamError():
-                return [Frame(dumps(write_error(event)))]
+                return [Frame(dumps(fields.write_error(event)))]
             case ev.Raw(api="chat", frame=frame):
                 return [frame]
         return []
 
     def _text(self, event: ev.TextDelta) -> list[Frame]:
         self._length += len(event.text)
-        logprobs = write_logprobs([event.text]) if event.logprobs else None
+        logprobs = fields.write_logprobs([event.text]) if event.logprobs else None
         return self._delta({"content": event.text}, logprobs)
 
     def _padding(self) -> dict[str, Any] | None:
-        return write_logprobs(()) if self._logprobs else None
+        return fields.write_logprobs(()) if self._logprobs else None
 
     def _tool(self, event: ev.ToolStart) -> list[Frame]:
-        call = {"index": self._index[event.part], **write_call(event.id, event.name, event.custom)}
+        call = {
+            "index": self._index[event.part],
+            **fields.write_call(event.id, event.name, event.custom),
+        }
         if self._merged:
             return self._delta({**self._opening, "tool_calls": [call], "refusal": None})
         return self._delta({"tool_calls": [call]})
@@ -123,7 +117,7 @@ class Encoder:
         # One chunk for all citations, after the text: openai-python's accumulator fails on a
         # second one. Their spans cover the whole text, because Chat has a single text.
         cites, self._cites = self._cites, []
-        return self._delta({"annotations": [write_cite(c, 0, self._length) for c in cites]})
+        return self._delta({"annotations": [fields.write_cite(c, 0, self._length) for c in cites]})
 
     def _hold_usage(self, usage: ev.Usage) -> list[Frame]:
         self._usage = usage
@@ -132,13 +126,13 @@ class Encoder:
         return self._usage_chunk() if cut else []
 
     def _finish(self, event: ev.Finish) -> list[Frame]:
-        reason = write_finish(event.reason, event.raw, forced=self._options.forced)
+        reason = fields.write_finish(event.reason, event.raw, forced=self._options.forced)
         return [*self._delta({}, finish=reason), *self._usage_chunk(), _DONE]
 
     def _usage_chunk(self) -> list[Frame]:
         if self._usage is None or not self._options.stream_usage:
             return []
-        return [self._chunk([], write_usage(self._usage))]
+        return [self._chunk([], fields.write_usage(self._usage))]
 
     def _delta(
         self,
@@ -186,17 +180,17 @@ def encode_body(turn: Turn, reply: Reply) -> dict[str, Any]:
     """The body of an answer that is not streamed, equal to what its stream adds up to. The body of
     a turn with an error is the error only."""
     if turn.error is not None:
-        return write_error(turn.error)
+        return fields.write_error(turn.error)
     options: Options = reply.options or Options()
     events = [timed.event for timed in expand(turn)]
     texts = [event for event in events if isinstance(event, ev.TextDelta)]
     fragments = [event.text for event in texts]
-    logprobs = write_logprobs(fragments) if texts and texts[0].logprobs else None
+    logprobs = fields.write_logprobs(fragments) if texts and texts[0].logprobs else None
     usual: ev.FinishReason = "tool_calls" if turn.tool_calls else "stop"
-    reason = write_finish(turn.finish or usual, turn.finish_raw, forced=options.forced)
+    reason = fields.write_finish(turn.finish or usual, turn.finish_raw, forced=options.forced)
     message = _write_message(turn, events, fragments)
     body: dict[str, Any] = {
-        "id": answer_id(reply),
+        "id": fields.answer_id(reply),
         "object": "chat.completion",
         "created": reply.created,
         "model": reply.model,
@@ -206,9 +200,9 @@ def encode_body(turn: Turn, reply: Reply) -> dict[str, Any]:
         ],
     }
     if turn.usage is not None:
-        body["usage"] = write_usage(turn.usage)
+        body["usage"] = fields.write_usage(turn.usage)
     body["service_tier"] = options.service_tier
-    body["system_fingerprint"] = fingerprint(reply)
+    body["system_fingerprint"] = fields.fingerprint(reply)
     return body
 
 
@@ -221,10 +215,11 @@ def _write_message(turn: Turn, events: list[ev.Event], texts: list[str]) -> dict
         message["reasoning_content"] = "".join(thoughts)
     message["refusal"] = "".join(refusals) if refusals else None
     message["annotations"] = [
-        write_cite(event, 0, len(text)) for event in events if isinstance(event, ev.Cite)
+        fields.write_cite(event, 0, len(text)) for event in events if isinstance(event, ev.Cite)
     ]
     if turn.tool_calls:
         message["tool_calls"] = [
-            write_call(call.id, call.name, call.custom, call.arguments) for call in turn.tool_calls
+            fields.write_call(call.id, call.name, call.custom, call.arguments)
+            for call in turn.tool_calls
         ]
     return message

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mockllm.errors import RequestError
+from mockllm.protocols import openai_common
 from mockllm.protocols.base import EPOCH, Lookup, WireProtocol
 from mockllm.protocols.decoding import projection
 from mockllm.protocols.openai_chat import ADDRESS
@@ -16,12 +17,6 @@ from mockllm.protocols.openai_chat.fallback import FALLBACK_ROUTES
 from mockllm.protocols.openai_chat.fields import answer_id
 from mockllm.protocols.openai_chat.joining import join
 from mockllm.protocols.openai_chat.request import Options, options, parse
-from mockllm.protocols.openai_common import (
-    SERVICE_ERRORS,
-    answer_headers,
-    error_body,
-    error_headers,
-)
 from mockllm.protocols.records import (
     Detection,
     FieldNames,
@@ -70,10 +65,10 @@ PROTOCOL = WireProtocol(
     encode_body=encode_body,
     decode_body=decode_body,
     answer_id=answer_id,
-    error_body=error_body,
-    error_headers=error_headers,
-    service_errors=SERVICE_ERRORS,
-    headers=answer_headers,
+    error_body=openai_common.error_body,
+    error_headers=openai_common.error_headers,
+    service_errors=openai_common.SERVICE_ERRORS,
+    headers=openai_common.answer_headers,
     project=projection(Encoder, Decoder, Options(stream_usage=True)),
     client=CLIENT,
     detect=Detection(

@@ -15,45 +15,28 @@ from mockllm.core import events as ev
 from mockllm.core.frame import Frame
 from mockllm.core.turn import Part, Reasoning, Refusal, ServerTool, Text, ToolCall, Turn
 from mockllm.protocols.base import Reply, derive
-from mockllm.protocols.openai_responses import API
+from mockllm.protocols.openai_responses import API, objects, parts
 from mockllm.protocols.openai_responses.citations import annotations_of, ends
 from mockllm.protocols.openai_responses.item_fields import code_deltas
 from mockllm.protocols.openai_responses.layout import bare, lay_out, opening
-from mockllm.protocols.openai_responses.objects import (
-    complete_error,
-    content,
-    frame_of,
-    logprobs,
-    response_object,
-    terminal,
-    token_logprob,
-)
-from mockllm.protocols.openai_responses.parts import (
-    INPUTS,
-    OUTPUT_TEXT,
-    REASONING,
-    REFUSAL,
-    SUMMARY,
-    PartType,
-)
 from mockllm.protocols.openai_responses.server_tools import SERVER_TOOLS, encodable, item_type
 from mockllm.protocols.values import json_object
 
 
-def _part_type(part: Part) -> PartType | None:
+def _part_type(part: Part) -> parts.PartType | None:
     """The names for a part; None for what only its item shows: reasoning without text, and the
     input of most hosted tools."""
     match part:
         case Text():
-            return OUTPUT_TEXT
+            return parts.OUTPUT_TEXT
         case Refusal():
-            return REFUSAL
+            return parts.REFUSAL
         case ToolCall(custom=custom):
-            return INPUTS["custom_tool_call" if custom else "function_call"]
+            return parts.INPUTS["custom_tool_call" if custom else "function_call"]
         case ServerTool():
-            return INPUTS.get(item_type(encodable(part)).type)
+            return parts.INPUTS.get(item_type(encodable(part)).type)
         case Reasoning(summary=summary) if not bare(part):
-            return SUMMARY if summary else REASONING
+            return parts.SUMMARY if summary else parts.REASONING
     return None
 
 
@@ -105,7 +88,7 @@ class Encoder:
         return []
 
     def _start(self) -> list[Frame]:
-        response = response_object(self._reply, "in_progress")
+        response = objects.response_object(self._reply, "in_progress")
         frame = self._frame
         if response["background"] is not True:
             first = [frame("response.created", response=response)]
@@ -116,7 +99,7 @@ class Encoder:
         return [*first, frame("response.in_progress", response=response)]
 
     def _frame(self, type: str, **fields: Any) -> Frame:
-        frame = frame_of(type, self._next, fields)
+        frame = objects.frame_of(type, self._next, fields)
         self._next += 1
         return frame
 
@@ -144,7 +127,7 @@ class Encoder:
         if tool := SERVER_TOOLS.get(position.item.kind):
             frames += self._progress(part, tool.begin)
         if names is not None and names.around:
-            empty = content(self._turn.parts[part], finished=False)
+            empty = objects.content(self._turn.parts[part], finished=False)
             frames.append(
                 self._frame(f"response.{names.around}.added", **self._where(part), part=empty)
             )
@@ -158,7 +141,7 @@ class Encoder:
             return frames
         fields = {**self._where(part), "delta": text}
         if isinstance(whole, Text):
-            fields["logprobs"] = [token_logprob(text)] if whole.logprobs else []
+            fields["logprobs"] = [objects.token_logprob(text)] if whole.logprobs else []
         if self._reply.options.obfuscation:
             # Padding hides the lengths of fragments from an observer of the encrypted traffic.
             length = 16 - len(text) % 16
@@ -204,10 +187,10 @@ class Encoder:
         if isinstance(whole, (ToolCall, ServerTool)):
             frames += self._close_call(part, names)
         elif names is not None:
-            finished = content(whole)
+            finished = objects.content(whole)
             fields = {names.value: finished[names.value]}
             if isinstance(whole, Text):
-                fields["logprobs"] = logprobs(whole)
+                fields["logprobs"] = objects.logprobs(whole)
             where = self._where(part)
             frames.append(self._frame(f"response.{names.stem}.done", **where, **fields))
             frames.append(self._frame(f"response.{names.around}.done", **where, part=finished))
@@ -216,7 +199,7 @@ class Encoder:
             frames.append(self._frame("response.output_item.done", output_index=index, item=item))
         return frames
 
-    def _close_call(self, part: int, names: PartType | None) -> list[Frame]:
+    def _close_call(self, part: int, names: parts.PartType | None) -> list[Frame]:
         whole, item = self._turn.parts[part], self._layout.positions[part].item
         assert isinstance(whole, (ToolCall, ServerTool))
         frames = []
@@ -239,10 +222,10 @@ class Encoder:
         return [event.frame]
 
     def _end(self, event: ev.Finish | ev.StreamError) -> list[Frame]:
-        response = terminal(self._turn, self._reply, self._layout.output)
+        response = objects.terminal(self._turn, self._reply, self._layout.output)
         last = self._frame
         if isinstance(event, ev.StreamError):
-            error = complete_error(event)
+            error = objects.complete_error(event)
             # Nested, as the service sends it; its documentation has these fields in the event.
             nested = {
                 "type": error.type,
@@ -258,5 +241,5 @@ def encode_body(turn: Turn, reply: Reply) -> dict[str, Any]:
     """The response object of an answer that is not streamed; the stream ends with the same, but for
     the payer. The response of a turn that was cut is still in progress; that of a turn with an
     error failed."""
-    response = terminal(turn, reply, lay_out(turn, reply).output)
+    response = objects.terminal(turn, reply, lay_out(turn, reply).output)
     return {**response, "billing": {"payer": "developer"}}

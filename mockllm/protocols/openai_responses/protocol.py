@@ -6,27 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from mockllm.core.events import Start
+from mockllm.protocols import openai_common
 from mockllm.protocols.base import WireProtocol
 from mockllm.protocols.decoding import projection
-from mockllm.protocols.openai_common import (
-    SERVICE_ERRORS,
-    answer_headers,
-    error_body,
-    error_headers,
-)
-from mockllm.protocols.openai_responses import ADDRESS
+from mockllm.protocols.openai_responses import ADDRESS, routes
 from mockllm.protocols.openai_responses.client import CLIENT
 from mockllm.protocols.openai_responses.decoder import Decoder, decode_body
 from mockllm.protocols.openai_responses.encoder import Encoder, encode_body
 from mockllm.protocols.openai_responses.objects import Options, numbered, response_id
 from mockllm.protocols.openai_responses.request import options, parse
-from mockllm.protocols.openai_responses.routes import (
-    FALLBACK_ROUTES,
-    STORED_ANSWERS,
-    deleted_answer,
-    listed_input,
-    stored_answer,
-)
 from mockllm.protocols.records import (
     Detection,
     FieldNames,
@@ -70,11 +58,11 @@ PROTOCOL = WireProtocol(
     encode_body=encode_body,
     decode_body=decode_body,
     answer_id=lambda reply: response_id(reply.token),
-    error_body=error_body,
-    error_headers=error_headers,
-    service_errors=SERVICE_ERRORS,
+    error_body=openai_common.error_body,
+    error_headers=openai_common.error_headers,
+    service_errors=openai_common.SERVICE_ERRORS,
     numbered=numbered,
-    headers=answer_headers,
+    headers=openai_common.answer_headers,
     project=projection(Encoder, Decoder, Options()),
     client=CLIENT,
     detect=Detection(
@@ -115,8 +103,8 @@ PROTOCOL = WireProtocol(
             "usage": ObjectPlace(("response.usage",), ("response.usage",)),
         },
     ),
-    fallback_routes=FALLBACK_ROUTES,
-    stored=STORED_ANSWERS,
+    fallback_routes=routes.FALLBACK_ROUTES,
+    stored=routes.STORED_ANSWERS,
     zero_arguments="{}",
     finish_values={
         "stop": ("completed",),
@@ -126,8 +114,8 @@ PROTOCOL = WireProtocol(
         "content_filter": ("incomplete",),
     },
     lookups={
-        "response": stored_answer,
-        "delete_response": deleted_answer,
-        "input_items": listed_input,
+        "response": routes.stored_answer,
+        "delete_response": routes.deleted_answer,
+        "input_items": routes.listed_input,
     },
 )

@@ -13,22 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mockllm.core.turn import ServerTool
-from mockllm.protocols.openai_responses.item_fields import (
-    read_approval,
-    read_code,
-    read_fields,
-    read_file_search,
-    read_mcp,
-    read_mcp_tools,
-    read_web_search,
-    write_approval,
-    write_code,
-    write_fields,
-    write_file_search,
-    write_mcp,
-    write_mcp_tools,
-    write_web_search,
-)
+from mockllm.protocols.openai_responses import item_fields
 from mockllm.protocols.values import string
 
 _Fields = Mapping[str, Any]
@@ -94,7 +79,10 @@ def _of_fields(
 ) -> ItemType:
     """An item that has its fields as input, `result` excepted; it lacks none of `needed`."""
     kind = kind or type
-    read, write = read_fields(kind, result), write_fields(result, needed or {})
+    read, write = (
+        item_fields.read_fields(kind, result),
+        item_fields.write_fields(result, needed or {}),
+    )
     return ItemType(type, kind, prefix, read, write, **other)
 
 
@@ -104,8 +92,8 @@ _TYPES = (
         "web_search_call",
         "web_search",
         "ws",
-        read_web_search,
-        write_web_search,
+        item_fields.read_web_search,
+        item_fields.write_web_search,
         begin=("web_search_call.in_progress", "web_search_call.searching"),
         end=("web_search_call.completed",),
         bare=True,
@@ -114,8 +102,8 @@ _TYPES = (
         "file_search_call",
         "file_search",
         "fs",
-        read_file_search,
-        write_file_search,
+        item_fields.read_file_search,
+        item_fields.write_file_search,
         begin=("file_search_call.in_progress", "file_search_call.searching"),
         end=("file_search_call.completed",),
         opening={"queries": [], "results": None},
@@ -124,8 +112,8 @@ _TYPES = (
         "code_interpreter_call",
         "code_interpreter",
         "ci",
-        read_code,
-        write_code,
+        item_fields.read_code,
+        item_fields.write_code,
         begin=("code_interpreter_call.in_progress",),
         end=("code_interpreter_call.interpreting", "code_interpreter_call.completed"),
         delta="code_interpreter_call_code",
@@ -136,8 +124,8 @@ _TYPES = (
         "mcp_call",
         "mcp",
         "mcp",
-        read_mcp,
-        write_mcp,
+        item_fields.read_mcp,
+        item_fields.write_mcp,
         begin=("mcp_call.in_progress",),
         end=("mcp_call.completed",),
         failed="mcp_call.failed",
@@ -149,8 +137,8 @@ _TYPES = (
         "mcp_list_tools",
         "mcp_list_tools",
         "mcpl",
-        read_mcp_tools,
-        write_mcp_tools,
+        item_fields.read_mcp_tools,
+        item_fields.write_mcp_tools,
         begin=("mcp_list_tools.in_progress",),
         end=("mcp_list_tools.completed",),
         failed="mcp_list_tools.failed",
@@ -161,8 +149,8 @@ _TYPES = (
         "mcp_approval_request",
         "mcp_approval_request",
         "mcpr",
-        read_approval,
-        write_approval,
+        item_fields.read_approval,
+        item_fields.write_approval,
         has_status=False,
     ),
     _of_fields(

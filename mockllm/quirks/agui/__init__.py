@@ -9,15 +9,7 @@ from __future__ import annotations
 from mockllm.core.turn import Turn
 from mockllm.protocols.ag_ui.objects import ENDINGS
 from mockllm.quirks import samples
-from mockllm.quirks.agui.calls import (
-    ARGS_WRONG_ID,
-    CHUNK_INTERLEAVE,
-    OPEN_CALL_AT_FINISH,
-    PARALLEL_CALLS,
-    PHANTOM_PARENT,
-    SUCCESS_PENDING,
-    ZERO_ARG,
-)
+from mockllm.quirks.agui import calls
 from mockllm.quirks.agui.events import new_event, quirk
 from mockllm.quirks.base import Context, Item, Quirk, Variant, parametrised
 from mockllm.quirks.ends import with_done, without_finish
@@ -117,13 +109,13 @@ QUIRKS: tuple[Quirk, ...] = (
     _CRLF,
     _NO_RUN_FINISHED,
     _EMPTY_DELTA,
-    ARGS_WRONG_ID,
-    PHANTOM_PARENT,
-    SUCCESS_PENDING,
-    OPEN_CALL_AT_FINISH,
-    PARALLEL_CALLS,
+    calls.ARGS_WRONG_ID,
+    calls.PHANTOM_PARENT,
+    calls.SUCCESS_PENDING,
+    calls.OPEN_CALL_AT_FINISH,
+    calls.PARALLEL_CALLS,
     _DONE_SENTINEL,
-    CHUNK_INTERLEAVE,
-    ZERO_ARG,
+    calls.CHUNK_INTERLEAVE,
+    calls.ZERO_ARG,
     _UNKNOWN_EVENT,
 )

@@ -11,16 +11,7 @@ from typing import Any
 from mockllm.core.events import StreamError
 from mockllm.core.turn import ToolCall, Turn
 from mockllm.quirks import samples
-from mockllm.quirks.agui.events import (
-    ARGS,
-    END,
-    START,
-    Calls,
-    call_id,
-    in_runs,
-    new_event,
-    quirk,
-)
+from mockllm.quirks.agui import events
 from mockllm.quirks.base import Context, Item, Variant, each, parametrised
 from mockllm.quirks.typed_events import event, kind, last
 
@@ -31,37 +22,39 @@ def _of(call: list[Item], *types: str) -> list[Item]:
     return [item for item in call if kind(item) in types]
 
 
-def _alternating(calls: Calls) -> list[Item]:
-    starts = [item for call in calls for item in _of(call, START)]
-    arguments = zip_longest(*(_of(call, ARGS) for call in calls))
+def _alternating(calls: events.Calls) -> list[Item]:
+    starts = [item for call in calls for item in _of(call, events.START)]
+    arguments = zip_longest(*(_of(call, events.ARGS) for call in calls))
     return [*starts, *(item for turn in arguments for item in turn if item is not None)]
 
 
-def _ends(calls: Calls) -> list[Item]:
-    return [item for call in calls for item in call if kind(item) not in (START, ARGS)]
+def _ends(calls: events.Calls) -> list[Item]:
+    return [
+        item for call in calls for item in call if kind(item) not in (events.START, events.ARGS)
+    ]
 
 
-_parallel = in_runs(lambda calls: [*_alternating(calls), *_ends(calls)])
+_parallel = events.in_runs(lambda calls: [*_alternating(calls), *_ends(calls)])
 
-PARALLEL_CALLS = quirk(
+PARALLEL_CALLS = events.quirk(
     "agui-parallel-calls",
     samples.TWO_CALLS,
     Variant(frames=_parallel),
 )
 
 
-def _as_chunks(calls: Calls) -> list[Item]:
+def _as_chunks(calls: events.Calls) -> list[Item]:
     chunks = _alternating(calls)
-    signatures = [item for item in _ends(calls) if kind(item) != END]
+    signatures = [item for item in _ends(calls) if kind(item) != events.END]
     for item in chunks:
         item.data["type"] = "TOOL_CALL_CHUNK"
     return [*chunks, *signatures]
 
 
-CHUNK_INTERLEAVE = quirk(
+CHUNK_INTERLEAVE = events.quirk(
     "agui-chunk-interleave",
     samples.TWO_CALLS,
-    Variant(frames=in_runs(_as_chunks)),
+    Variant(frames=events.in_runs(_as_chunks)),
 )
 
 # The run ends too early
@@ -69,7 +62,7 @@ CHUNK_INTERLEAVE = quirk(
 
 def _left_open(items: list[Item], context: Context) -> list[Item]:
     items = _parallel(items, context)
-    finish, end = last(items, "RUN_FINISHED"), last(items, END)
+    finish, end = last(items, "RUN_FINISHED"), last(items, events.END)
     if finish is None or end is None:
         return items
     return [*items[:end], *items[end + 1 :]]
@@ -80,7 +73,7 @@ def _opened(items: list[Item], context: Context, /, type: str, **fields: Any) ->
     finish = last(items, "RUN_FINISHED")
     if finish is None:
         return items
-    return [*items[:finish], new_event(items[finish].at, type, **fields), *items[finish:]]
+    return [*items[:finish], events.new_event(items[finish].at, type, **fields), *items[finish:]]
 
 
 def _refused(what: str, *, called: bool = False) -> Callable[[Turn], Turn]:
@@ -100,7 +93,7 @@ def _refused(what: str, *, called: bool = False) -> Callable[[Turn], Turn]:
     return expected
 
 
-OPEN_CALL_AT_FINISH = quirk(
+OPEN_CALL_AT_FINISH = events.quirk(
     "agui-open-call-at-finish",
     samples.TWO_CALLS,
     Variant("call", _left_open, expected=_refused("a call", called=True)),
@@ -120,8 +113,8 @@ OPEN_CALL_AT_FINISH = quirk(
 
 def _success(items: list[Item], context: Context) -> list[Item]:
     finish = last(items, "RUN_FINISHED")
-    called = {call_id(item) for item in items if kind(item) == START}
-    answered = {call_id(item) for item in items if kind(item) == "TOOL_CALL_RESULT"}
+    called = {events.call_id(item) for item in items if kind(item) == events.START}
+    answered = {events.call_id(item) for item in items if kind(item) == "TOOL_CALL_RESULT"}
     if finish is not None and called - answered and _succeeded(items[finish]):
         items[finish].data["outcome"] = {"type": "success"}
     return items
@@ -132,7 +125,7 @@ def _succeeded(finish: Item) -> bool:
     return outcome is None or (isinstance(outcome, dict) and outcome.get("type") == "success")
 
 
-SUCCESS_PENDING = quirk(
+SUCCESS_PENDING = events.quirk(
     "agui-success-pending",
     samples.CALL,
     Variant(frames=_success),
@@ -142,7 +135,7 @@ SUCCESS_PENDING = quirk(
 
 
 def _wrong_id(item: Item) -> None:
-    if kind(item) == ARGS and call_id(item) is not None:
+    if kind(item) == events.ARGS and events.call_id(item) is not None:
         item.data["toolCallId"] += "_other"
 
 
@@ -155,7 +148,7 @@ def _abandoned(turn: Turn) -> Turn:
     return Turn(parts, error=StreamError("arguments name a call that is not open"))
 
 
-ARGS_WRONG_ID = quirk(
+ARGS_WRONG_ID = events.quirk(
     "agui-args-wrong-id",
     samples.CALL,
     Variant(frames=each(list, _wrong_id), expected=_abandoned),
@@ -163,11 +156,11 @@ ARGS_WRONG_ID = quirk(
 
 
 def _phantom(item: Item) -> None:
-    if kind(item) == START:
+    if kind(item) == events.START:
         item.data["parentMessageId"] = "nope"
 
 
-PHANTOM_PARENT = quirk(
+PHANTOM_PARENT = events.quirk(
     "agui-phantom-parent",
     samples.TEXT_AND_CALL,
     Variant(frames=each(list, _phantom)),
@@ -179,14 +172,14 @@ PHANTOM_PARENT = quirk(
 def _zero(items: list[Item]) -> set[str | None]:
     arguments: defaultdict[str | None, str] = defaultdict(str)
     for item in items:
-        if kind(item) in (START, ARGS):
-            arguments[call_id(item)] += str(event(item).get("delta", ""))
+        if kind(item) in (events.START, events.ARGS):
+            arguments[events.call_id(item)] += str(event(item).get("delta", ""))
     return {id for id, text in arguments.items() if text in ("", "{}")}
 
 
 def _no_args(items: list[Item], context: Context) -> list[Item]:
     zero = _zero(items)
-    return [item for item in items if kind(item) != ARGS or call_id(item) not in zero]
+    return [item for item in items if kind(item) != events.ARGS or events.call_id(item) not in zero]
 
 
 def _empty_args(items: list[Item], context: Context) -> list[Item]:
@@ -194,12 +187,14 @@ def _empty_args(items: list[Item], context: Context) -> list[Item]:
     changed = []
     for item in _no_args(items, context):
         changed.append(item)
-        if kind(item) == START and call_id(item) in zero:
-            changed.append(new_event(item.at, ARGS, toolCallId=call_id(item), delta=""))
+        if kind(item) == events.START and events.call_id(item) in zero:
+            changed.append(
+                events.new_event(item.at, events.ARGS, toolCallId=events.call_id(item), delta="")
+            )
     return changed
 
 
-ZERO_ARG = quirk(
+ZERO_ARG = events.quirk(
     "agui-zero-arg",
     samples.ZERO,
     Variant("none", _no_args, sample=samples.ZERO_IN_FRAGMENTS),

@@ -7,18 +7,7 @@ from dataclasses import replace
 from itertools import zip_longest
 
 from mockllm.core.turn import Part, Reasoning, Turn
-from mockllm.quirks.anthropic.events import (
-    NEUTRAL,
-    Block,
-    blocks,
-    delta,
-    event,
-    fragment_of,
-    index_of,
-    quirk,
-    started_block,
-    without,
-)
+from mockllm.quirks.anthropic import events
 from mockllm.quirks.base import (
     Context,
     Item,
@@ -36,9 +25,9 @@ from mockllm.scenario.model import Api
 
 @each_with(list)
 def _renumbered(item: Item, number: Callable[[int], int]) -> None:
-    index = index_of(item)
+    index = events.index_of(item)
     if index is not None:
-        event(item)["index"] = number(index)
+        events.event(item)["index"] = number(index)
 
 
 def _out_of_order(items: list[Item], _: Context) -> list[Item]:
@@ -46,7 +35,7 @@ def _out_of_order(items: list[Item], _: Context) -> list[Item]:
     their order, so that clients that read by arrival and clients that sort by index get the same
     texts and calls."""
     types: dict[int, str] = {}
-    for block in blocks(items):
+    for block in events.blocks(items):
         types.setdefault(block.index, block.kind)
     last = {type: position for position, type in enumerate(dict.fromkeys(types.values()))}
     order = sorted(types, key=lambda index: -last[types[index]])
@@ -54,7 +43,7 @@ def _out_of_order(items: list[Item], _: Context) -> list[Item]:
     return _renumbered(lambda index: numbers.get(index, index))(items, _)
 
 
-def _alone(opened: Sequence[Block]) -> list[bool]:
+def _alone(opened: Sequence[events.Block]) -> list[bool]:
     alone = []
     latest = -1
     for block, following in zip_longest(opened, opened[1:]):
@@ -66,13 +55,13 @@ def _alone(opened: Sequence[Block]) -> list[bool]:
 
 
 def _all_zero(items: list[Item], context: Context) -> list[Item]:
-    if not all(_alone(blocks(items))):
+    if not all(_alone(events.blocks(items))):
         return items
     return _renumbered(lambda _: 0)(items, context)
 
 
 def _interleaved(items: list[Item], _: Context) -> list[Item]:
-    for run in _runs(blocks(items)):
+    for run in _runs(events.blocks(items)):
         turns = zip_longest(*(block.deltas for block in run))
         order = [
             *(block.start for block in run),
@@ -89,14 +78,14 @@ def _interleaved(items: list[Item], _: Context) -> list[Item]:
     return items
 
 
-def _runs(opened: Sequence[Block]) -> Iterator[list[Block]]:
+def _runs(opened: Sequence[events.Block]) -> Iterator[list[events.Block]]:
     """Runs of blocks that may be open at once: calls, and at most one block of text and one of
     thinking, because clients that ignore the index would mix two texts."""
-    run: list[Block] = []
+    run: list[events.Block] = []
     for block, alone in zip(opened, _alone(opened), strict=True):
         second_text = block.kind != "tool_use" and block.kind in [other.kind for other in run]
         unfinished = bool(run) and run[-1].stop is None
-        fits = alone and block.kind in NEUTRAL
+        fits = alone and block.kind in events.NEUTRAL
         if run and (not fits or second_text or unfinished):
             yield run
             run = []
@@ -118,10 +107,10 @@ def _split_signature(items: list[Item], _: Context) -> list[Item]:
     changed = []
     for item in items:
         changed.append(item)
-        signature = delta(item).get("signature")
+        signature = events.delta(item).get("signature")
         if isinstance(signature, str) and len(signature) > 1:
             rest = item.copy()
-            delta(item)["signature"], delta(rest)["signature"] = _halves(signature)
+            events.delta(item)["signature"], events.delta(rest)["signature"] = _halves(signature)
             changed.append(rest)
     return changed
 
@@ -156,42 +145,42 @@ def _halves(text: str) -> tuple[str, str]:
 def _text_in_start(items: list[Item], _: Context, *, whole: bool) -> list[Item]:
     """Moves the first fragment that is not empty, or the whole text, to the start of its block."""
     dropped: list[int] = []
-    for block in blocks(items):
-        own = started_block(items[block.start])
-        deltas = [position for position in block.deltas if fragment_of(items[position])]
+    for block in events.blocks(items):
+        own = events.started_block(items[block.start])
+        deltas = [position for position in block.deltas if events.fragment_of(items[position])]
         if block.kind == "text" and own.get("text") == "" and deltas:
             moved = deltas if whole else deltas[:1]
-            own["text"] = "".join(fragment_of(items[position]) for position in moved)
+            own["text"] = "".join(events.fragment_of(items[position]) for position in moved)
             dropped += moved
-    return without(items, dropped)
+    return events.without(items, dropped)
 
 
 # The table
 
 BLOCKS = (
-    quirk(
+    events.quirk(
         "anth-index-gap",
         TEXT_AND_CALL,
         Variant("gap", _renumbered(lambda index: index + 1 if index > 0 else index)),
         Variant("from-one", _renumbered(lambda index: index + 1)),
         Variant("out-of-order", _out_of_order),
     ),
-    quirk(
+    events.quirk(
         "anth-index-all-zero",
         TEXT_AND_CALL,
         Variant(frames=_all_zero),
     ),
-    quirk(
+    events.quirk(
         "anth-interleaved",
         TWO_CALLS,
         Variant(frames=_interleaved),
     ),
-    quirk(
+    events.quirk(
         "anth-signature",
         REASONING,
         Variant(
             "missing",
-            drop(lambda item: delta(item).get("type") == "signature_delta"),
+            drop(lambda item: events.delta(item).get("type") == "signature_delta"),
             expected=_without_signatures,
         ),
         Variant(
@@ -207,7 +196,7 @@ BLOCKS = (
             ),
         ),
     ),
-    quirk(
+    events.quirk(
         "anth-text-in-start",
         TEXT,
         Variant("first", _text_in_start(whole=False)),

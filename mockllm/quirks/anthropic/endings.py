@@ -8,18 +8,7 @@ from dataclasses import replace
 from mockllm.core.events import StreamError
 from mockllm.core.turn import Turn
 from mockllm.protocols.anthropic_messages.blocks import request_id
-from mockllm.quirks.anthropic.events import (
-    behind_first,
-    end_position,
-    event,
-    first_output,
-    kind,
-    new_event,
-    quirk,
-    start_of,
-    stop_reason,
-    until_first_output,
-)
+from mockllm.quirks.anthropic import events
 from mockllm.quirks.base import (
     Context,
     FramesChange,
@@ -37,10 +26,10 @@ from mockllm.quirks.samples import CALL, TEXT, TEXT_AND_CALL
 
 @each_with(list)
 def _without_usage(item: Item, *, start: bool, end: bool) -> None:
-    message = event(item).get("message")
-    if end and kind(item) == "message_delta":
-        event(item).pop("usage", None)
-    elif start and kind(item) == "message_start" and isinstance(message, dict):
+    message = events.event(item).get("message")
+    if end and events.kind(item) == "message_delta":
+        events.event(item).pop("usage", None)
+    elif start and events.kind(item) == "message_start" and isinstance(message, dict):
         message.pop("usage", None)
 
 
@@ -51,11 +40,13 @@ def _usage_unknown(turn: Turn) -> Turn:
 @parametrised
 def _second_delta(items: list[Item], _: Context, *, behind: bool) -> list[Item]:
     """Adds a `message_delta` without a stop reason, after (`behind`) or before the real one."""
-    position = next((position for position, item in enumerate(items) if stop_reason(item)), None)
+    position = next(
+        (position for position, item in enumerate(items) if events.stop_reason(item)), None
+    )
     if position is None:
         return items
     second = items[position].copy()
-    event(second)["delta"] = dict.fromkeys(("stop_reason", "stop_sequence", "stop_details"))
+    events.event(second)["delta"] = dict.fromkeys(("stop_reason", "stop_sequence", "stop_details"))
     here = position + behind
     return [*items[:here], second, *items[here:]]
 
@@ -73,7 +64,7 @@ def _error(
     error = {"type": _OVERLOADED.type, "message": _OVERLOADED.message}
     id = request_id(context.reply.seed)
     at = time_at(items, start)
-    return [*items[:start], new_event(at, "error", error=error, request_id=id)]
+    return [*items[:start], events.new_event(at, "error", error=error, request_id=id)]
 
 
 def _cut(position: Callable[[list[Item]], int]) -> FramesChange:
@@ -81,7 +72,7 @@ def _cut(position: Callable[[list[Item]], int]) -> FramesChange:
 
 
 def _behind_first_input(items: list[Item]) -> int:
-    first = first_output(items, "tool_use")
+    first = events.first_output(items, "tool_use")
     return len(items) if first is None else first + 1
 
 
@@ -98,12 +89,12 @@ def _started_twice(
         begun: gives the position of the first attempt's last event; None: only its start is sent.
     """
 
-    start = start_of(items)
+    start = events.start_of(items)
     if start is None:
         return items
     last = begun(items)
     first = [item.copy() for item in items[: 1 + (start if last is None else last)]]
-    message = event(items[start]).get("message")
+    message = events.event(items[start]).get("message")
     if isinstance(message, dict) and isinstance(message.get("id"), str):
         id = message["id"]
         message["id"] = id[:-1] + ("0" if id[-1:] != "0" else "1")
@@ -113,38 +104,42 @@ def _started_twice(
 # The table
 
 ENDINGS = (
-    quirk(
+    events.quirk(
         "anth-error-event",
         TEXT,
         Variant(
-            "behind-delta", _error(behind_first), expected=failed(_OVERLOADED, until_first_output)
+            "behind-delta",
+            _error(events.behind_first),
+            expected=failed(_OVERLOADED, events.until_first_output),
         ),
         Variant("first", _error(lambda _: 0), expected=failed(_OVERLOADED, lambda _: Turn())),
         Variant(
-            "at-the-end", _error(end_position), expected=failed(_OVERLOADED, lambda turn: turn)
+            "at-the-end",
+            _error(events.end_position),
+            expected=failed(_OVERLOADED, lambda turn: turn),
         ),
     ),
-    quirk(
+    events.quirk(
         "anth-cut",
         TEXT_AND_CALL,
         Variant(
             "behind-delta",
-            _cut(behind_first),
-            expected=lambda turn: without_finish(until_first_output(turn)),
+            _cut(events.behind_first),
+            expected=lambda turn: without_finish(events.until_first_output(turn)),
         ),
         Variant(
             "in-call",
             _cut(_behind_first_input),
-            expected=lambda turn: until_first_output(turn, call=True),
+            expected=lambda turn: events.until_first_output(turn, call=True),
         ),
-        Variant("before-end", _cut(end_position), expected=without_finish),
+        Variant("before-end", _cut(events.end_position), expected=without_finish),
         Variant(
             "before-stop",
-            drop(lambda item: kind(item) == "message_stop"),
+            drop(lambda item: events.kind(item) == "message_stop"),
             right="either",
         ),
     ),
-    quirk(
+    events.quirk(
         "anth-usage-missing",
         TEXT,
         Variant(
@@ -155,16 +150,16 @@ ENDINGS = (
         Variant("message-start", _without_usage(start=True, end=False)),
         Variant("both", _without_usage(start=True, end=True), expected=_usage_unknown),
     ),
-    quirk(
+    events.quirk(
         "anth-two-message-delta",
         CALL,
         Variant("null-after", _second_delta(behind=True)),
         Variant("null-before", _second_delta(behind=False)),
     ),
-    quirk(
+    events.quirk(
         "anth-message-start-twice",
         TEXT,
-        Variant("in-block", _started_twice(first_output)),
+        Variant("in-block", _started_twice(events.first_output)),
         Variant("at-once", _started_twice(lambda _: None)),
     ),
 )

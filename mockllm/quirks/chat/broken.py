@@ -8,42 +8,37 @@ from dataclasses import replace
 from mockllm.core.turn import ToolCall, Turn
 from mockllm.protocols.values import json_object
 from mockllm.quirks.base import Context, Item, Tolerance, Variant, parametrised
-from mockllm.quirks.chat.chunks import (
-    CallFragment,
-    Choice,
-    calls,
-    finishes,
-    inserted,
-    quirk,
-    removed,
-    with_delta,
-)
+from mockllm.quirks.chat import chunks
 from mockllm.quirks.samples import CALL
 
 
-def text_of(call: list[CallFragment]) -> str:
+def text_of(call: list[chunks.CallFragment]) -> str:
     """The complete arguments of a call."""
     return "".join(fragment.arguments for fragment in call)
 
 
-def _whole_arguments(choice: Choice, items: list[Item]) -> list[tuple[int, str]]:
-    own = [call for call in calls(items) if call[0].choice.index == choice.index]
+def _whole_arguments(choice: chunks.Choice, items: list[Item]) -> list[tuple[int, str]]:
+    own = [call for call in chunks.calls(items) if call[0].choice.index == choice.index]
     return [(call[0].entry["index"], text_of(call)) for call in own if text_of(call)]
 
 
 def _repeated(items: list[Item], _: Context) -> list[Item]:
     original = items
-    for choice in finishes(original):
+    for choice in chunks.finishes(original):
         new = [
-            with_delta(choice, {"tool_calls": [{"index": index, "function": {"arguments": text}}]})
+            chunks.with_delta(
+                choice, {"tool_calls": [{"index": index, "function": {"arguments": text}}]}
+            )
             for index, text in _whole_arguments(choice, original)
         ]
-        items = inserted(items, choice.item, new, before=True)
+        items = chunks.inserted(items, choice.item, new, before=True)
     return items
 
 
 def _repeated_in_finish(items: list[Item], _: Context) -> list[Item]:
-    for choice, again in [(choice, _whole_arguments(choice, items)) for choice in finishes(items)]:
+    for choice, again in [
+        (choice, _whole_arguments(choice, items)) for choice in chunks.finishes(items)
+    ]:
         nothing = {"id": None, "type": None}
         entries = [
             {"index": index, **nothing, "function": {"name": None, "arguments": text}}
@@ -97,8 +92,8 @@ def _malformed(texts: Sequence[str], piece: slice) -> list[str] | None:
     return pieces
 
 
-def _set_arguments(call: list[CallFragment], texts: list[str]) -> list[CallFragment]:
-    gone: list[CallFragment] = []
+def _set_arguments(call: list[chunks.CallFragment], texts: list[str]) -> list[chunks.CallFragment]:
+    gone: list[chunks.CallFragment] = []
     for fragment, text in zip(call, texts, strict=True):
         if fragment.arguments and not text and fragment is not call[0]:
             gone.append(fragment)
@@ -108,12 +103,12 @@ def _set_arguments(call: list[CallFragment], texts: list[str]) -> list[CallFragm
 
 
 def _lost_prefix(items: list[Item], _: Context) -> list[Item]:
-    gone: list[CallFragment] = []
-    for call in calls(items):
+    gone: list[chunks.CallFragment] = []
+    for call in chunks.calls(items):
         kept = _without_prefix([fragment.arguments for fragment in call])
         if kept is not None:
             gone += _set_arguments(call, kept)
-    return removed(items, gone)
+    return chunks.removed(items, gone)
 
 
 def _prefix_lost(turn: Turn) -> Turn:
@@ -150,19 +145,19 @@ def _cut(items: list[Item], _: Context, finish: str | None) -> list[Item]:
         finish: the finish reason then; None: as it was.
     """
 
-    last: dict[int, list[CallFragment]] = {}
-    for call in sorted(calls(items), key=lambda call: call[0].entry["index"]):
+    last: dict[int, list[chunks.CallFragment]] = {}
+    for call in sorted(chunks.calls(items), key=lambda call: call[0].entry["index"]):
         last[call[0].choice.index] = call
-    gone: list[CallFragment] = []
+    gone: list[chunks.CallFragment] = []
     for index, call in last.items():
-        ends = [choice for choice in finishes(items) if choice.index == index]
+        ends = [choice for choice in chunks.finishes(items) if choice.index == index]
         front = _front([fragment.arguments for fragment in call])
         if not ends or front is None:
             continue
         gone += _set_arguments(call, front)
         for choice in ends:
             choice.fields["finish_reason"] = finish or choice.fields["finish_reason"]
-    return removed(items, gone)
+    return chunks.removed(items, gone)
 
 
 def _cut_short(turn: Turn) -> Turn:
@@ -179,14 +174,16 @@ def _cut_at_limit(turn: Turn) -> Turn:
 
 
 QUIRKS = (
-    quirk(
+    chunks.quirk(
         "chat-args-repeated-at-end",
         CALL,
         Variant(frames=_repeated, tolerated=_AS_SENT),
         Variant("with-finish", _repeated_in_finish, tolerated=_AS_SENT),
     ),
-    quirk("chat-args-lost-prefix", CALL, Variant(frames=_lost_prefix, expected=_prefix_lost)),
-    quirk(
+    chunks.quirk(
+        "chat-args-lost-prefix", CALL, Variant(frames=_lost_prefix, expected=_prefix_lost)
+    ),
+    chunks.quirk(
         "chat-args-truncated",
         CALL,
         Variant(frames=_cut("length"), expected=_cut_at_limit),

@@ -8,28 +8,20 @@ from dataclasses import replace
 from mockllm.core.turn import Turn
 from mockllm.protocols.openai_chat.fields import read_finish, write_finish, write_usage
 from mockllm.quirks.base import Context, Item, Variant, drop, each, parametrised
-from mockllm.quirks.chat.chunks import (
-    Choice,
-    choices_of,
-    finishes,
-    fragments,
-    inserted,
-    quirk,
-    with_delta,
-)
+from mockllm.quirks.chat import chunks
 from mockllm.quirks.chat.usage import is_usage_chunk
 from mockllm.quirks.ends import DONE, unfinished
 from mockllm.quirks.samples import CALL, TEXT
 
 
-def is_finish_chunk(choice: Choice) -> bool:
+def is_finish_chunk(choice: chunks.Choice) -> bool:
     """Whether a chunk has a finish reason, and nothing else but usage."""
     return not choice.delta and len(choice.item.data["choices"]) == 1
 
 
 @parametrised
 def _never(items: list[Item], context: Context, *, done: bool, usage: bool = False) -> list[Item]:
-    finished = finishes(items)
+    finished = chunks.finishes(items)
     if not finished:
         return items
     gone = {id(choice.item) for choice in finished if is_finish_chunk(choice)}
@@ -52,37 +44,37 @@ _no_done = drop(lambda item: item.data == DONE)
 
 def _after_done(items: list[Item], context: Context) -> list[Item]:
     done = next((item for item in items if item.data == DONE), None)
-    first = next(choices_of(items), None)
+    first = next(chunks.choices_of(items), None)
     if done is None or first is None:
         return items
-    late = with_delta(first, {"content": "late"})
+    late = chunks.with_delta(first, {"content": "late"})
     late.at = items[-1].at
     return [*items, late]
 
 
 def _after_finish(items: list[Item], context: Context) -> list[Item]:
     last: dict[int, Item] = {}
-    for choice in list(choices_of(items)):
+    for choice in list(chunks.choices_of(items)):
         if isinstance(choice.fields.get("finish_reason"), str):
             moved = last.pop(choice.index, None)
             if moved is not None:
                 moved.at = choice.item.at
                 others = [item for item in items if item is not moved]
-                items = inserted(others, choice.item, [moved])
+                items = chunks.inserted(others, choice.item, [moved])
         elif _is_text(choice):
             last[choice.index] = choice.item
     return items
 
 
-def _is_text(choice: Choice) -> bool:
+def _is_text(choice: chunks.Choice) -> bool:
     content = choice.delta.get("content")
     only = len(choice.delta) == 1 and len(choice.item.data["choices"]) == 1
     return only and isinstance(content, str) and bool(content)
 
 
 def _stop_with_tools(items: list[Item], context: Context) -> list[Item]:
-    calling = {fragment.choice.index for fragment in fragments(items)}
-    for choice in finishes(items):
+    calling = {fragment.choice.index for fragment in chunks.fragments(items)}
+    for choice in chunks.finishes(items):
         if choice.index in calling and choice.fields["finish_reason"] == "tool_calls":
             choice.fields["finish_reason"] = "stop"
     return items
@@ -94,7 +86,7 @@ def _stopped_with_tools(turn: Turn) -> Turn:
 
 @parametrised
 def _finish_sent(items: list[Item], context: Context, values: Mapping[str, str]) -> list[Item]:
-    for choice in finishes(items):
+    for choice in chunks.finishes(items):
         reason = choice.fields["finish_reason"]
         choice.fields["finish_reason"] = values.get(reason, reason)
     return items
@@ -119,9 +111,9 @@ _GUARDRAIL = {"stop": "guardrail_intervened", "content_filter": "guardrail_inter
 
 
 def _with_last_delta(items: list[Item], context: Context) -> list[Item]:
-    last: dict[int, Choice] = {}
+    last: dict[int, chunks.Choice] = {}
     gone: set[int] = set()
-    for choice in choices_of(items):
+    for choice in chunks.choices_of(items):
         reason = choice.fields.get("finish_reason")
         if not isinstance(reason, str):
             last[choice.index] = choice
@@ -135,71 +127,71 @@ def _with_last_delta(items: list[Item], context: Context) -> list[Item]:
     return [item for item in items if id(item) not in gone]
 
 
-def _unfinished(items: list[Item]) -> list[Choice]:
+def _unfinished(items: list[Item]) -> list[chunks.Choice]:
     return [
         choice
-        for choice in choices_of(items)
+        for choice in chunks.choices_of(items)
         if choice.fields.get("finish_reason", "absent") is None
     ]
 
 
 def _twice(items: list[Item], context: Context) -> list[Item]:
-    for choice in finishes(items):
-        items = inserted(items, choice.item, [_second_finish(choice)])
+    for choice in chunks.finishes(items):
+        items = chunks.inserted(items, choice.item, [_second_finish(choice)])
     return items
 
 
-def _second_finish(choice: Choice) -> Item:
-    item = with_delta(choice, {})
+def _second_finish(choice: chunks.Choice) -> Item:
+    item = chunks.with_delta(choice, {})
     item.data["choices"][0]["finish_reason"] = choice.fields["finish_reason"]
     return item
 
 
 def _twice_with_usage(items: list[Item], context: Context) -> list[Item]:
-    finished = finishes(items)
+    finished = chunks.finishes(items)
     if not finished:
         return items
     second = _second_finish(finished[-1])
     if context.turn.usage is not None:
         second.data["usage"] = write_usage(context.turn.usage)
         items = [item for item in items if not is_usage_chunk(item)]
-    return inserted(items, finished[-1].item, [second])
+    return chunks.inserted(items, finished[-1].item, [second])
 
 
 QUIRKS = (
-    quirk(
+    chunks.quirk(
         "chat-finish-stop-with-tools",
         CALL,
         Variant(frames=_stop_with_tools, expected=_stopped_with_tools),
     ),
-    quirk(
+    chunks.quirk(
         "chat-finish-foreign-value",
         TEXT,
         Variant("end-turn", _finish_sent(_ANTHROPIC), expected=_finish_read(_ANTHROPIC)),
         Variant("eos", _finish_sent(_EOS), expected=_finish_read(_EOS)),
         Variant("guardrail", _finish_sent(_GUARDRAIL), expected=_finish_read(_GUARDRAIL)),
     ),
-    quirk("chat-finish-with-last-delta", TEXT, Variant(frames=_with_last_delta)),
-    quirk(
+    chunks.quirk("chat-finish-with-last-delta", TEXT, Variant(frames=_with_last_delta)),
+    chunks.quirk(
         "chat-finish-key-absent",
         TEXT,
         Variant("absent", each(_unfinished, lambda choice: choice.fields.pop("finish_reason"))),
         Variant("empty", each(_unfinished, lambda choice: choice.fields.update(finish_reason=""))),
     ),
-    quirk(
+    chunks.quirk(
         "chat-finish-twice",
         CALL,
         Variant("again", _twice),
         Variant("with-usage", _twice_with_usage),
     ),
-    quirk(
+    chunks.quirk(
         "chat-finish-never",
         TEXT,
         Variant("done", _never(done=True), expected=unfinished),
         Variant("end", _never(done=False), expected=unfinished),
         Variant("usage", _never(done=True, usage=True), expected=_without_finish),
     ),
-    quirk("chat-no-done", TEXT, Variant(frames=_no_done)),
-    quirk("chat-data-after-done", TEXT, Variant(frames=_after_done)),
-    quirk("chat-delta-after-finish", TEXT, Variant(frames=_after_finish)),
+    chunks.quirk("chat-no-done", TEXT, Variant(frames=_no_done)),
+    chunks.quirk("chat-data-after-done", TEXT, Variant(frames=_after_done)),
+    chunks.quirk("chat-delta-after-finish", TEXT, Variant(frames=_after_finish)),
 )

@@ -12,18 +12,7 @@ from mockllm.protocols.gemini.fields import compact
 from mockllm.protocols.gemini.partial import cut
 from mockllm.protocols.values import mapping
 from mockllm.quirks.base import Context, FramesChange, Item, Tolerance, Variant
-from mockllm.quirks.gemini.chunks import (
-    EMPTY,
-    call_of,
-    calls,
-    candidates,
-    end_position,
-    is_empty_end,
-    parts,
-    quirk,
-    with_parts,
-    with_wire_json,
-)
+from mockllm.quirks.gemini import chunks
 from mockllm.quirks.samples import CALL, TWO_SAME, ZERO
 from mockllm.scenario.model import Api
 
@@ -35,10 +24,10 @@ _Json = dict[str, Any]
 
 def _each_call(change: Callable[[_Json], None], wanted: Callable[[_Json], bool]) -> FramesChange:
     def changed(item: Item) -> Item:
-        changing = [call for call in calls(item) if wanted(call)]
+        changing = [call for call in chunks.calls(item) if wanted(call)]
         for call in changing:
             change(call)
-        return with_wire_json(item) if changing else item
+        return chunks.with_wire_json(item) if changing else item
 
     return lambda items, _: [changed(item) for item in items]
 
@@ -70,8 +59,8 @@ def _partial(items: list[Item], _: Context) -> list[Item]:
     """Sends the arguments in fragments; the last chunk of the last call may end the answer, too."""
     changed: list[Item] = []
     for item in items:
-        if changed and is_empty_end(item) and parts(changed[-1]) == [_END]:
-            changed[-1] = with_parts(item, [_END])
+        if changed and chunks.is_empty_end(item) and chunks.parts(changed[-1]) == [_END]:
+            changed[-1] = chunks.with_parts(item, [_END])
         else:
             changed += _fragmented(item)
     return changed
@@ -83,7 +72,7 @@ _FRAGMENT = 16  # characters of JSON in each fragment, about
 
 
 def _fragmented(item: Item) -> list[Item]:
-    call = call_of(item)
+    call = chunks.call_of(item)
     args = call.get("args") if call else None
     if call is None or not isinstance(args, dict):
         return [item]
@@ -91,9 +80,9 @@ def _fragmented(item: Item) -> list[Item]:
     if not groups:
         return [item]
     named = {name: value for name, value in call.items() if name != "args"}
-    opening = {**parts(item)[0], "functionCall": {**named, "willContinue": True}}
+    opening = {**chunks.parts(item)[0], "functionCall": {**named, "willContinue": True}}
     more = [{"functionCall": {"partialArgs": each, "willContinue": True}} for each in groups]
-    return [with_parts(item, [part]) for part in (opening, *more, _END)]
+    return [chunks.with_parts(item, [part]) for part in (opening, *more, _END)]
 
 
 # Several calls
@@ -104,7 +93,7 @@ def _one_chunk(items: list[Item], _: Context) -> list[Item]:
     for item in _WITHOUT_IDS(items, _):
         before = changed[-1] if changed else None
         if before is not None and _same_tool(before, item):
-            changed[-1] = with_parts(item, [*parts(before), *parts(item)])
+            changed[-1] = chunks.with_parts(item, [*chunks.parts(before), *chunks.parts(item)])
         else:
             changed.append(item)
     return changed
@@ -114,11 +103,13 @@ _WITHOUT_IDS = _each_call(lambda call: call.pop("id"), lambda call: "id" in call
 
 
 def _same_tool(before: Item, item: Item) -> bool:
-    call, last = call_of(item), parts(before)[-1:]
-    if call is None or not last or end_position([before]) == 0:
+    call, last = chunks.call_of(item), chunks.parts(before)[-1:]
+    if call is None or not last or chunks.end_position([before]) == 0:
         return False
     name = mapping(last[0].get("functionCall")).get("name")
-    return bool(name == call["name"]) and len(candidates(before)) == len(candidates(item))
+    return bool(name == call["name"]) and len(chunks.candidates(before)) == len(
+        chunks.candidates(item)
+    )
 
 
 # The finish
@@ -127,8 +118,8 @@ def _same_tool(before: Item, item: Item) -> bool:
 def _empty_text(items: list[Item], _: Context) -> list[Item]:
     changed: list[Item] = []
     for item in items:
-        if is_empty_end(item) and _called(changed):
-            changed.append(with_parts(item, [EMPTY], _only_content))
+        if chunks.is_empty_end(item) and _called(changed):
+            changed.append(chunks.with_parts(item, [chunks.EMPTY], _only_content))
         changed.append(item)
     return changed
 
@@ -139,14 +130,14 @@ def _only_content(candidate: _Json) -> None:
 
 
 def _called(items: Sequence[Item]) -> bool:
-    return any(True for item in items for _ in calls(item))
+    return any(True for item in items for _ in chunks.calls(item))
 
 
 def _with_call(items: list[Item], _: Context) -> list[Item]:
     changed: list[Item] = []
     for item in items:
-        if changed and is_empty_end(item) and call_of(changed[-1]) is not None:
-            changed[-1] = with_parts(item, parts(changed[-1]))
+        if changed and chunks.is_empty_end(item) and chunks.call_of(changed[-1]) is not None:
+            changed[-1] = chunks.with_parts(item, chunks.parts(changed[-1]))
         else:
             changed.append(item)
     return changed
@@ -155,29 +146,29 @@ def _with_call(items: list[Item], _: Context) -> list[Item]:
 # The table
 
 CALLS = (
-    quirk(
+    chunks.quirk(
         "gem-args-absent",
         ZERO,
         Variant("absent", _each_call(_without_args, lambda call: call.get("args") == {})),
         Variant("null", _each_call(_null_args, lambda call: call.get("args") == {})),
     ),
-    quirk(
+    chunks.quirk(
         "gem-same-name-no-id",
         TWO_SAME,
         Variant(frames=_one_chunk),
     ),
-    quirk(
+    chunks.quirk(
         "gem-stop-for-tools",
         CALL,
         Variant("empty-text", _empty_text),
         Variant("with-call", _with_call),
     ),
-    quirk(
+    chunks.quirk(
         "gem-partial-args",
         CALL,
         Variant(frames=_partial),
     ),
-    quirk(
+    chunks.quirk(
         "gem-args-string",
         CALL,
         Variant(

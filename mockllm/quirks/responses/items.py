@@ -9,17 +9,7 @@ from typing import Any
 
 from mockllm.quirks import samples
 from mockllm.quirks.base import Context, Item, Variant, each, each_with, parametrised
-from mockllm.quirks.responses.events import (
-    ITEM_DONE,
-    index,
-    item_id,
-    numbered,
-    output,
-    output_item,
-    output_items,
-    quirk,
-    reordered,
-)
+from mockllm.quirks.responses import events
 from mockllm.quirks.typed_events import event, kind
 
 # Identifiers
@@ -44,27 +34,27 @@ def _rotated(
         return f"{prefix}_{counts[prefix]}"
 
     for item in items:
-        if item_id(item) is not None and applies(kind(item)):
-            own = output_item(item)
+        if events.item_id(item) is not None and applies(kind(item)):
+            own = events.output_item(item)
             holder, name = (own, "id") if own else (event(item), "item_id")
             holder[name] = fresh(holder[name])
-        for entry in output(item) if outputs else ():
+        for entry in events.output(item) if outputs else ():
             if isinstance(entry.get("id"), str):
                 entry["id"] = fresh(entry["id"])
     return items
 
 
-ITEM_ID_ROTATES = quirk(
+ITEM_ID_ROTATES = events.quirk(
     "resp-item-id-rotates",
     samples.CALL,
     Variant("every-event", _rotated(lambda _: True)),
-    Variant("item-done", _rotated(lambda kind: kind == ITEM_DONE)),
+    Variant("item-done", _rotated(lambda kind: kind == events.ITEM_DONE)),
     Variant("completed", _rotated(lambda _: False)),
 )
 
 
 def _entries(items: list[Item]) -> list[dict[str, Any]]:
-    return [entry for item in items for entry in output_items(item)]
+    return [entry for item in items for entry in events.output_items(item)]
 
 
 @each_with(_entries)
@@ -81,14 +71,14 @@ def _null_item_ids(items: list[Item], context: Context) -> list[Item]:
     return _with_ids("id", None)(items, context)
 
 
-ITEM_ID_NULL = quirk(
+ITEM_ID_NULL = events.quirk(
     "resp-item-id-null",
     samples.CALL,
     Variant("null", _null_item_ids),
     Variant("in-items", _with_ids("id", None)),
 )
 
-CALL_ID_MISSING = quirk(
+CALL_ID_MISSING = events.quirk(
     "resp-call-id-missing",
     samples.CALL,
     Variant(frames=each(_entries, lambda entry: entry.pop("call_id", None)), ids=False),
@@ -101,17 +91,17 @@ CALL_ID_MISSING = quirk(
 
 @each_with(list)
 def _indexed(item: Item, number: Callable[[int], int]) -> None:
-    if (old := index(item)) is not None:
+    if (old := events.index(item)) is not None:
         item.data["output_index"] = number(old)
 
 
-@numbered
+@events.numbered
 def _reversed(items: list[Item], context: Context) -> list[Item]:
-    indexed = [item for item in items if index(item) is not None]
-    return reordered(items, sorted(indexed, key=lambda item: -(index(item) or 0)))
+    indexed = [item for item in items if events.index(item) is not None]
+    return events.reordered(items, sorted(indexed, key=lambda item: -(events.index(item) or 0)))
 
 
-OUTPUT_INDEX = quirk(
+OUTPUT_INDEX = events.quirk(
     "resp-output-index",
     samples.TWO_CALLS,
     Variant("shared", _indexed(lambda _: 0)),
@@ -120,11 +110,11 @@ OUTPUT_INDEX = quirk(
 )
 
 
-@numbered
+@events.numbered
 def _interleaved(items: list[Item], context: Context) -> list[Item]:
     groups: dict[int, list[Item]] = {}
     for item in items:
-        if (at := index(item)) is not None:
+        if (at := events.index(item)) is not None:
             groups.setdefault(at, []).append(item)
     if len(groups) < 2:
         return items
@@ -135,10 +125,10 @@ def _interleaved(items: list[Item], context: Context) -> list[Item]:
         bodies.append(group[1 : end + 1])
         tails += group[end + 1 :]
     rounds = [item for turn in zip_longest(*bodies) for item in turn if item is not None]
-    return reordered(items, [*heads, *rounds, *tails])
+    return events.reordered(items, [*heads, *rounds, *tails])
 
 
-INTERLEAVED = quirk(
+INTERLEAVED = events.quirk(
     "resp-interleaved",
     samples.TWO_CALLS,
     Variant(frames=_interleaved),
@@ -153,12 +143,12 @@ def _is_reasoning_delta(type: str) -> bool:
 
 
 def _shared_index(items: list[Item], context: Context) -> list[Item]:
-    if any(output_item(item).get("type") == "reasoning" for item in items):
+    if any(events.output_item(item).get("type") == "reasoning" for item in items):
         return _indexed(lambda _: 0)(items, context)
     return items
 
 
-REASONING_IDS = quirk(
+REASONING_IDS = events.quirk(
     "resp-reasoning-ids",
     samples.SUMMARY,
     Variant("deltas", _rotated(_is_reasoning_delta, outputs=False)),

@@ -12,19 +12,7 @@ from mockllm.core.turn import Turn
 from mockllm.quirks import samples
 from mockllm.quirks.base import Context, Item, Variant, each_with, parametrised
 from mockllm.quirks.ends import unfinished
-from mockllm.quirks.responses.events import (
-    COMPLETE,
-    ITEM_DONE,
-    OPENERS,
-    index,
-    new_event,
-    numbered,
-    output_item,
-    quirk,
-    rename,
-    response,
-    without,
-)
+from mockllm.quirks.responses import events
 from mockllm.quirks.typed_events import event, kind, last
 
 # The beginning
@@ -32,13 +20,13 @@ from mockllm.quirks.typed_events import event, kind, last
 _ITEM_OPENERS = ("response.output_item.added",)
 _PART_OPENERS = ("response.content_part.added", "response.reasoning_summary_part.added")
 
-MISSING_OPENERS = quirk(
+MISSING_OPENERS = events.quirk(
     "resp-missing-openers",
     samples.TEXT,
-    Variant("all", without(*OPENERS, *_ITEM_OPENERS, *_PART_OPENERS)),
-    Variant("created", without(*OPENERS)),
-    Variant("item-added", without(*_ITEM_OPENERS)),
-    Variant("part-added", without(*_PART_OPENERS)),
+    Variant("all", events.without(*events.OPENERS, *_ITEM_OPENERS, *_PART_OPENERS)),
+    Variant("created", events.without(*events.OPENERS)),
+    Variant("item-added", events.without(*_ITEM_OPENERS)),
+    Variant("part-added", events.without(*_PART_OPENERS)),
 )
 
 # Errors
@@ -49,23 +37,23 @@ _ERROR = StreamError("The server had an error.", "server_error", "server_error")
 def _failing(items: list[Item]) -> list[Item]:
     """The stream cut after the openers, with an error as the service sends it; a stream that has
     an error is not changed."""
-    position = last(items, *OPENERS)
+    position = last(items, *events.OPENERS)
     if position is None or any(kind(item) == "error" for item in items):
         return items
     begun = items[position]
     error = {"code": _ERROR.code, "message": _ERROR.message}
-    failed = {**copy.deepcopy(response(begun)), "status": "failed", "error": error}
+    failed = {**copy.deepcopy(events.response(begun)), "status": "failed", "error": error}
     return [
         *items[: position + 1],
-        new_event(begun.at, "error", error={"type": _ERROR.type, **error, "param": None}),
-        new_event(begun.at, "response.failed", response=failed),
+        events.new_event(begun.at, "error", error={"type": _ERROR.type, **error, "param": None}),
+        events.new_event(begun.at, "response.failed", response=failed),
     ]
 
 
-_nested = numbered(lambda items, _context: _failing(items))
+_nested = events.numbered(lambda items, _context: _failing(items))
 
 
-@numbered
+@events.numbered
 def _flat(items: list[Item], context: Context) -> list[Item]:
     failing = _failing(items)
     for item in failing:
@@ -77,7 +65,7 @@ def _flat(items: list[Item], context: Context) -> list[Item]:
     return [item for item in failing if kind(item) != "response.failed"]
 
 
-@numbered
+@events.numbered
 def _failed(items: list[Item], context: Context) -> list[Item]:
     failing = _failing(items)
     if last(failing, "response.failed") is None:
@@ -89,7 +77,7 @@ def _only_an_error(turn: Turn) -> Turn:
     return turn if turn.error is not None else Turn(error=_ERROR)
 
 
-ERROR_SHAPE = quirk(
+ERROR_SHAPE = events.quirk(
     "resp-error-shape",
     samples.TEXT,
     Variant("nested", _nested, expected=_only_an_error),
@@ -102,11 +90,11 @@ ERROR_SHAPE = quirk(
 
 @each_with(list)
 def _final_output(item: Item, value: Callable[[], Any]) -> None:
-    if kind(item) in COMPLETE and response(item):
-        response(item)["output"] = value()
+    if kind(item) in events.COMPLETE and events.response(item):
+        events.response(item)["output"] = value()
 
 
-COMPLETED_OUTPUT_EMPTY = quirk(
+COMPLETED_OUTPUT_EMPTY = events.quirk(
     "resp-completed-output-empty",
     samples.TEXT_AND_CALL,
     Variant("empty", _final_output(list)),
@@ -116,14 +104,14 @@ COMPLETED_OUTPUT_EMPTY = quirk(
 
 @parametrised
 def _incomplete(items: list[Item], context: Context, reason: str) -> list[Item]:
-    position = last(items, *COMPLETE)
+    position = last(items, *events.COMPLETE)
     if position is None:
         return items
-    rename(items[position], "response.incomplete")
-    final = response(items[position])
+    events.rename(items[position], "response.incomplete")
+    final = events.response(items[position])
     final |= {"status": "incomplete", "incomplete_details": {"reason": reason}}
-    done = last(items, ITEM_DONE)
-    unfinished = {} if done is None else output_item(items[done])
+    done = last(items, events.ITEM_DONE)
+    unfinished = {} if done is None else events.output_item(items[done])
     listed = final.get("output")
     entries = listed if isinstance(listed, list) else []
     for entry in (unfinished, *entries):
@@ -133,17 +121,17 @@ def _incomplete(items: list[Item], context: Context, reason: str) -> list[Item]:
     return items
 
 
-@numbered
+@events.numbered
 def _never_ended(items: list[Item], context: Context) -> list[Item]:
     """Like `_incomplete` at the limit of tokens, without the done events of the last item."""
-    if last(items, *COMPLETE) is None:
+    if last(items, *events.COMPLETE) is None:
         return items
     items = _incomplete("max_output_tokens")(items, context)
-    done = last(items, ITEM_DONE)
-    unfinished = None if done is None else index(items[done])
+    done = last(items, events.ITEM_DONE)
+    unfinished = None if done is None else events.index(items[done])
     if unfinished is None:
         return items
-    return [i for i in items if not (kind(i).endswith(".done") and index(i) == unfinished)]
+    return [i for i in items if not (kind(i).endswith(".done") and events.index(i) == unfinished)]
 
 
 def _finished(finish: FinishReason) -> Callable[[Turn], Turn]:
@@ -153,7 +141,7 @@ def _finished(finish: FinishReason) -> Callable[[Turn], Turn]:
     return expected
 
 
-INCOMPLETE = quirk(
+INCOMPLETE = events.quirk(
     "resp-incomplete",
     samples.TEXT,
     Variant("max-output-tokens", _incomplete("max_output_tokens"), expected=_finished("length")),
@@ -162,16 +150,16 @@ INCOMPLETE = quirk(
 )
 
 
-NO_TERMINAL = quirk(
+NO_TERMINAL = events.quirk(
     "resp-no-terminal",
     samples.TEXT,
-    Variant(frames=without(*COMPLETE), expected=unfinished),
+    Variant(frames=events.without(*events.COMPLETE), expected=unfinished),
 )
 
 
-@numbered
+@events.numbered
 def _delta_after_completed(items: list[Item], context: Context) -> list[Item]:
-    end = last(items, *COMPLETE)
+    end = last(items, *events.COMPLETE)
     deltas = [item for item in items if kind(item).endswith(".delta")]
     if end is None or not deltas:
         return items
@@ -180,7 +168,7 @@ def _delta_after_completed(items: list[Item], context: Context) -> list[Item]:
     return [*items[: end + 1], late, *items[end + 1 :]]
 
 
-AFTER_COMPLETED = quirk(
+AFTER_COMPLETED = events.quirk(
     "resp-after-completed",
     samples.TEXT,
     Variant(frames=_delta_after_completed),

@@ -6,28 +6,14 @@ from collections.abc import Collection
 
 from mockllm.quirks import samples
 from mockllm.quirks.base import Context, FramesChange, Item, Variant
-from mockllm.quirks.responses.events import (
-    ARGUMENTS_DELTA,
-    ARGUMENTS_DONE,
-    ITEM_ADDED,
-    ITEM_DONE,
-    VALUES,
-    item_id,
-    numbered,
-    output_item,
-    output_items,
-    quirk,
-    rename,
-    value_key,
-    without,
-)
+from mockllm.quirks.responses import events
 from mockllm.quirks.typed_events import event, kind
 
-ARGS_DONE_ONLY = quirk(
+ARGS_DONE_ONLY = events.quirk(
     "resp-args-done-only",
     samples.CALL,
-    Variant("done", without(ARGUMENTS_DELTA)),
-    Variant("item-done", without(ARGUMENTS_DELTA, ARGUMENTS_DONE)),
+    Variant("done", events.without(events.ARGUMENTS_DELTA)),
+    Variant("item-done", events.without(events.ARGUMENTS_DELTA, events.ARGUMENTS_DONE)),
 )
 
 
@@ -35,9 +21,10 @@ def _arguments(items: list[Item]) -> dict[str, str]:
     return {
         id: arguments
         for item in items
-        if kind(item) == ITEM_DONE and output_item(item).get("type") == "function_call"
-        if (id := item_id(item))
-        and isinstance(arguments := output_item(item).get("arguments"), str)
+        if kind(item) == events.ITEM_DONE
+        and events.output_item(item).get("type") == "function_call"
+        if (id := events.item_id(item))
+        and isinstance(arguments := events.output_item(item).get("arguments"), str)
     }
 
 
@@ -45,25 +32,31 @@ def _zero(items: list[Item]) -> set[str]:
     return {id for id, arguments in _arguments(items).items() if arguments in ("", "{}")}
 
 
-@numbered
+@events.numbered
 def _empty_arguments(items: list[Item], context: Context) -> list[Item]:
     zero = _zero(items)
     for item in items:
-        if kind(item) == ARGUMENTS_DONE and item_id(item) in zero:
+        if kind(item) == events.ARGUMENTS_DONE and events.item_id(item) in zero:
             item.data["arguments"] = ""
-        for entry in output_items(item):
+        for entry in events.output_items(item):
             if entry.get("type") == "function_call" and entry.get("id") in zero:
                 entry["arguments"] = ""
-    return [item for item in items if kind(item) != ARGUMENTS_DELTA or item_id(item) not in zero]
+    return [
+        item
+        for item in items
+        if kind(item) != events.ARGUMENTS_DELTA or events.item_id(item) not in zero
+    ]
 
 
-@numbered
+@events.numbered
 def _no_zero_done(items: list[Item], context: Context) -> list[Item]:
-    zero, left_out = _zero(items), (ARGUMENTS_DELTA, ARGUMENTS_DONE)
-    return [item for item in items if kind(item) not in left_out or item_id(item) not in zero]
+    zero, left_out = _zero(items), (events.ARGUMENTS_DELTA, events.ARGUMENTS_DONE)
+    return [
+        item for item in items if kind(item) not in left_out or events.item_id(item) not in zero
+    ]
 
 
-ZERO_ARG = quirk(
+ZERO_ARG = events.quirk(
     "resp-zero-arg",
     samples.ZERO,
     Variant("empty", _empty_arguments),
@@ -74,19 +67,23 @@ ZERO_ARG = quirk(
 def _in_added(items: list[Item], context: Context) -> list[Item]:
     whole = _arguments(items)
     for item in items:
-        if kind(item) == ITEM_ADDED and item_id(item) in whole:
-            output_item(item)["arguments"] = whole[item_id(item) or ""]
+        if kind(item) == events.ITEM_ADDED and events.item_id(item) in whole:
+            events.output_item(item)["arguments"] = whole[events.item_id(item) or ""]
     return items
 
 
-@numbered
+@events.numbered
 def _only_in_added(items: list[Item], context: Context) -> list[Item]:
     whole = _arguments(items)
     added = _in_added(items, context)
-    return [item for item in added if kind(item) != ARGUMENTS_DELTA or item_id(item) not in whole]
+    return [
+        item
+        for item in added
+        if kind(item) != events.ARGUMENTS_DELTA or events.item_id(item) not in whole
+    ]
 
 
-ARGS_IN_ADDED = quirk(
+ARGS_IN_ADDED = events.quirk(
     "resp-args-in-added",
     samples.CALL,
     Variant("repeated", _in_added),
@@ -94,13 +91,13 @@ ARGS_IN_ADDED = quirk(
 )
 
 
-@numbered
+@events.numbered
 def _empty_first(items: list[Item], context: Context) -> list[Item]:
     begun: set[tuple[str, ...]] = set()
     changed = []
     for item in items:
-        if kind(item).endswith(".delta") and value_key(item) not in begun:
-            begun.add(value_key(item))
+        if kind(item).endswith(".delta") and events.value_key(item) not in begun:
+            begun.add(events.value_key(item))
             empty = item.copy()
             empty.data["delta"] = ""
             changed.append(empty)
@@ -108,7 +105,7 @@ def _empty_first(items: list[Item], context: Context) -> list[Item]:
     return changed
 
 
-EMPTY_DELTA = quirk(
+EMPTY_DELTA = events.quirk(
     "resp-empty-delta",
     samples.TEXT_AND_CALL,
     Variant(frames=_empty_first),
@@ -116,7 +113,7 @@ EMPTY_DELTA = quirk(
 
 
 def _repeated(types: Collection[str]) -> FramesChange:
-    @numbered
+    @events.numbered
     def change(items: list[Item], context: Context) -> list[Item]:
         return [
             each
@@ -127,21 +124,21 @@ def _repeated(types: Collection[str]) -> FramesChange:
     return change
 
 
-DUP_DONE = quirk(
+DUP_DONE = events.quirk(
     "resp-dup-done",
     samples.CALL,
-    Variant("both", _repeated((ARGUMENTS_DONE, ITEM_DONE))),
-    Variant("item", _repeated((ITEM_DONE,))),
-    Variant("arguments", _repeated((ARGUMENTS_DONE,))),
+    Variant("both", _repeated((events.ARGUMENTS_DONE, events.ITEM_DONE))),
+    Variant("item", _repeated((events.ITEM_DONE,))),
+    Variant("arguments", _repeated((events.ARGUMENTS_DONE,))),
 )
 
 
 def _field(item: Item) -> str:
     stem, _, step = kind(item).rpartition(".")
-    return VALUES.get(stem, "") if step == "done" else ""
+    return events.VALUES.get(stem, "") if step == "done" else ""
 
 
-@numbered
+@events.numbered
 def _late_delta(items: list[Item], context: Context) -> list[Item]:
     changed = []
     for item in items:
@@ -153,24 +150,24 @@ def _late_delta(items: list[Item], context: Context) -> list[Item]:
                 "delta" if key == field else key: [] if key == "logprobs" else value
                 for key, value in late.data.items()
             }
-            rename(late, kind(item).removesuffix("done") + "delta")
+            events.rename(late, kind(item).removesuffix("done") + "delta")
             changed.append(late)
     return changed
 
 
-@numbered
+@events.numbered
 def _lost_delta(items: list[Item], context: Context) -> list[Item]:
     latest: dict[tuple[str, ...], int] = {}
     lost: set[int] = set()
     for i, item in enumerate(items):
         if kind(item).endswith(".delta") and event(item).get("delta"):
-            latest[value_key(item)] = i
-        elif _field(item) and value_key(item) in latest:
-            lost.add(latest.pop(value_key(item)))
+            latest[events.value_key(item)] = i
+        elif _field(item) and events.value_key(item) in latest:
+            lost.add(latest.pop(events.value_key(item)))
     return [item for i, item in enumerate(items) if i not in lost]
 
 
-DELTA_AFTER_DONE = quirk(
+DELTA_AFTER_DONE = events.quirk(
     "resp-delta-after-done",
     samples.TEXT_AND_CALL,
     Variant("late", _late_delta),
