@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mockllm.core.request import Request
+from mockllm.core.text import counted
 from mockllm.errors import UsageError
 from mockllm.matching.positions import turn_at, turn_index
 from mockllm.matching.select import Selection
@@ -16,11 +17,10 @@ from mockllm.replay.attempts import last_answer, try_answer, with_faults
 from mockllm.replay.client_requests import client_target, first_body, user_text
 from mockllm.replay.compilation.compiler import Replayer
 from mockllm.replay.compilation.http_answer import HttpAnswer
+from mockllm.replay.compilation.tape_player import RecordedAnswer, Recordings
 from mockllm.replay.decision_cache import Decision
+from mockllm.replay.routes import route_answer
 from mockllm.scenario.model import Scenario, TurnSpec
-
-if TYPE_CHECKING:
-    from mockllm.replay.compilation.tape_player import RecordedAnswer
 
 
 def usual_request(
@@ -57,9 +57,11 @@ def turn_answer(
     if number <= len(spec.attempts):
         answer, faults = try_answer(replayer, decision, protocol, number)
         return with_faults(answer, faults, decision, protocol)
-    recorded = None
-    if scenario.turns[index].recorded is not None:
-        recorded = _recorded(scenario, index, protocol, request.stream, bool(quirks), on_reply)
+    recorded = Recordings().play(
+        scenario, index, protocol, stream=request.stream, quirks=bool(quirks)
+    )
+    if recorded.answer is None and recorded.why:
+        on_reply(recorded)
     answer = last_answer(replayer, decision, protocol, recorded, number)
     return with_faults(answer, spec.fault, decision, protocol)
 
@@ -72,45 +74,22 @@ def route_turn_answer(
 ) -> HttpAnswer:
     """The answer of a turn of a route that calls no model: its recording, or else what the turn
     describes."""
-    from mockllm.replay.compilation.tape_player import Recordings
-    from mockllm.replay.routes import route_answer
-
     if index >= len(scenario.turns):
         raise _no_turn(scenario, index)
-    turn = scenario.turns[index]
-    played = Recordings().play_route(scenario, index)
-    if played.answer is None and turn.recorded is not None:
-        on_reply(played)
-    return played.answer or route_answer(turn)
+    recorded = Recordings().play_route(scenario, index)
+    if recorded.answer is None and recorded.why:
+        on_reply(recorded)
+    return recorded.answer or route_answer(scenario.turns[index])
 
 
 def _no_turn(scenario: Scenario, position: int) -> UsageError:
-    count = len(scenario.turns)
-    return UsageError(
-        f"scenario {scenario.name!r} has {count} turn{'s' * (count > 1)}, not {position + 1}"
-    )
-
-
-def _recorded(
-    scenario: Scenario,
-    index: int,
-    protocol: WireProtocol,
-    stream: bool,
-    quirks: bool,
-    on_reply: Callable[[RecordedAnswer], None],
-) -> RecordedAnswer:
-    """The recorded answer of a turn, or why the reply is played."""
-    from mockllm.replay.compilation.tape_player import Recordings
-
-    played = Recordings().play(scenario, index, protocol, stream=stream, quirks=quirks)
-    if played.answer is None:
-        on_reply(played)
-    return played
+    turns = counted(len(scenario.turns), "turn")
+    return UsageError(f"scenario {scenario.name!r} has {turns}, not {position + 1}")
 
 
 def _number(spec: TurnSpec, attempt: int | None) -> int:
     """The number of the requested try, from 1."""
     tries = len(spec.attempts) + 1
     if attempt is not None and attempt > tries:
-        raise UsageError(f"this turn has {tries} attempt{'s' * (tries > 1)}, not {attempt}")
+        raise UsageError(f"this turn has {counted(tries, 'attempt')}, not {attempt}")
     return attempt or tries

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import accumulate, takewhile
 
 from mockllm.core.record import record
 from mockllm.scenario import model as m
@@ -151,25 +152,17 @@ def _fragments_join(path: KeyPath, part: m.AnyPart) -> Iterator[Mistake]:
         case _:
             return
     if isinstance(part.split, tuple) and "".join(part.split) != value:
-        at, fragment = _first_difference(part.split, value)
-        given = _excerpt_from("".join(part.split), at)
+        joined = "".join(part.split)
+        equal = takewhile(lambda pair: pair[0] == pair[1], zip(joined, value, strict=False))
+        at = sum(1 for _ in equal)
+        given = _excerpt_from(joined, at)
+        ends = enumerate(accumulate(map(len, part.split)))
+        differing = [index for index, end in ends if at < end]  # none where the value is longer
         yield (
-            (*path, "split", *fragment),
+            (*path, "split", *differing[:1]),
             f"the fragments do not join to the {what}: "
             f"from character {at + 1} they give {given} instead of {_excerpt_from(value, at)}",
         )
-
-
-def _first_difference(split: tuple[str, ...], value: str) -> tuple[int, tuple[int, ...]]:
-    """The index of the first character in which fragments differ from a value, and that of its
-    fragment; no fragment where the value is longer."""
-    at = 0
-    for index, fragment in enumerate(split):
-        for character in fragment:
-            if at >= len(value) or value[at] != character:
-                return at, (index,)
-            at += 1
-    return at, ()
 
 
 def _excerpt_from(text: str, at: int) -> str:
