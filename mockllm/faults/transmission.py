@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from mockllm.core.record import record
 from mockllm.core.timed_bytes import Ending, TimedBytes
 from mockllm.protocols.base import Reply, WireProtocol
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Transmission:
     """An answer on its way.
 
@@ -56,7 +57,7 @@ class Transmission:
         return sum(len(part.data) for part in self.parts)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Circumstances:
     """What a fault needs to know besides the answer.
 

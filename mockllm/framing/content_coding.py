@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from typing import Any, Protocol
 
+from mockllm.core.record import record
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import WireError
 
@@ -29,7 +29,7 @@ below 150; zeros in gzip reach 1,030."""
 _PACKAGES = {"br": "brotli", "zstd": "zstandard"}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class UnpackBounds:
     """What a body may unpack to.
 

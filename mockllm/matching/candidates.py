@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from mockllm.core.record import record
 from mockllm.core.request import Request
@@ -17,7 +16,7 @@ from mockllm.scenario.model import Scenario
 from mockllm.scenario.precedence import is_recorded
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Candidate:
     """A scenario that may answer.
 

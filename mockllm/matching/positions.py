@@ -7,8 +7,8 @@ index of the turn where a scenario repeats or restarts.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
+from mockllm.core.record import record
 from mockllm.core.seeded import derive
 from mockllm.protocols import PROTOCOLS
 from mockllm.scenario.model import (
@@ -30,7 +30,7 @@ def tool_parts(reply: Sequence[AnyPart]) -> Iterator[ToolPart]:
     return (part for part in members(reply) if isinstance(part, ToolPart))
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class PlannedCall:
     """A tool call of a scenario's turn.
 

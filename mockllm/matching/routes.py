@@ -16,6 +16,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 from urllib.parse import quote, unquote
 
+from mockllm.core.record import record
 from mockllm.core.text import display
 from mockllm.matching.candidates import conditions_of
 from mockllm.matching.conditions import (
@@ -96,7 +97,7 @@ _FREE = "/:@!$&'()*+,;=~"
 """Characters that a path has unquoted."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Fit:
     """A scenario whose route fits a path.
 

@@ -13,9 +13,10 @@ same request, or with equally good conditions, are played in their order: `Selec
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from operator import itemgetter
 
+from mockllm.core.record import record
 from mockllm.core.request import Message, Request
 from mockllm.core.text import did_you_mean, display
 from mockllm.errors import NoMatchError
@@ -41,7 +42,7 @@ from mockllm.scenario.model import Match, Scenario
 from mockllm.scenario.precedence import is_recorded, precedence, user_condition
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Selection:
     """The turn that answers a request.
 

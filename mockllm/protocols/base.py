@@ -13,11 +13,12 @@ import json
 import re
 import zlib
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, Protocol
 
 from mockllm.core.events import Event, StreamError
 from mockllm.core.frame import Frame, LineEnd
+from mockllm.core.record import record
 from mockllm.core.request import Request
 from mockllm.core.seeded import derive, derive_int
 from mockllm.core.target import NO_TARGET, Target
@@ -64,7 +65,7 @@ def logprob(text: str) -> float:
     return -(zlib.crc32(text.encode("utf-8", "surrogatepass")) % 20_000) / 10_000
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Reply:
     """Everything besides the turn that an answer's bytes depend on.
 
@@ -121,7 +122,7 @@ Operation = Literal[
 (`WireProtocol.creates`), the others read data of the server."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Lookup:
     """The input of an operation besides `generate`.
 
@@ -143,7 +144,7 @@ class Lookup:
     number: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Route:
     """A path of this protocol; `{name}` in it matches one segment. With `header`, the route matches
     only requests with a header of that name: OpenAI, Anthropic and Gemini share the path of their
@@ -155,7 +156,7 @@ class Route:
     header: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Address:
     """Where one API is served and found: what is known of it before its code is imported.
 
@@ -198,7 +199,7 @@ SERVICE_ERRORS: Mapping[str, ServiceError] = {
 """The errors of a service that documents none."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class WireProtocol:
     """Everything that the rest of mockllm knows of one protocol.
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+from mockllm.core.record import record
 from mockllm.core.target import NO_TARGET, Target
 from mockllm.errors import StreamFormatError
 from mockllm.framing.sse import decode
@@ -26,7 +27,7 @@ _MOST_VALUES = 16
 """How many events of a stream are searched."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Detected:
     """The API of an exchange that generates an answer, or the reason why there is none.
 

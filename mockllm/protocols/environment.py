@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 
+from mockllm.core.record import record
 from mockllm.protocols import PROTOCOLS
 
 MOCK_KEY = "mock-key"
 """The API key for clients; the server accepts any."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class BaseURL:
     """A base URL and the APIs it serves; `variable` is "" where no SDK reads one."""
 

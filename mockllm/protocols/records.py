@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from mockllm.core.events import Start, StreamError
+from mockllm.core.record import record
 from mockllm.core.request import OfferedTool, Request
 from mockllm.core.target import Target
 from mockllm.core.turn import ToolCall, Turn
@@ -22,7 +23,7 @@ Json = dict[str, Any]
 """A JSON object."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ClientRequests:
     """The requests of one API's clients, and where they are sent.
 
@@ -85,7 +86,7 @@ def identity(value: Mapping[str, Any]) -> Start:
     return Start(id if isinstance(id, str) else "", model if isinstance(model, str) else "")
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Detection:
     """How the bodies of a recorded exchange are recognised as some of this API.
 
@@ -104,7 +105,7 @@ class Detection:
     identity: Callable[[Mapping[str, Any]], Start] = identity
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ServiceError:
     """An error of a service that has nothing to do with the request.
 
@@ -117,7 +118,7 @@ class ServiceError:
     error: StreamError
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StreamEvents:
     """What can be read from one event of one API, and changed in it, without the events before.
 
@@ -136,7 +137,7 @@ class StreamEvents:
     model_path: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FieldNames:
     """What the fields of one API hold, by their names, wherever in requests, events and bodies
     they stand. A name in none of them may hold anything.
@@ -158,7 +159,7 @@ class FieldNames:
     item_ids: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ObjectPlace:
     """Where the objects of one kind are in the answers of an API.
 
@@ -180,7 +181,7 @@ class ObjectPlace:
         return self.events if streamed else self.body
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Normalisation:
     """What to ignore when two streams of one API are compared.
 
@@ -205,7 +206,7 @@ class Normalisation:
     places: Mapping[str, ObjectPlace] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class StoredAnswers:
     """How a service keeps answers, so that later requests can name them by their ids.
 
@@ -230,7 +231,7 @@ class StoredAnswers:
     unknown_result: Callable[[str], RequestError]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FallbackRoute:
     """A POST route besides those for answers of a model, whose answer follows from the request:
     embeddings, moderations, counts of tokens. `--fallback auto` answers it.
@@ -245,7 +246,7 @@ class FallbackRoute:
     answer: Callable[[Mapping[str, Any], Target], Json]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Environment:
     """The environment variables that the SDKs of one API read.
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
+from mockllm.core.record import record
 from mockllm.core.seeded import derive
 from mockllm.core.target import Target
 from mockllm.errors import NoMatchError, RequestError
@@ -30,7 +31,7 @@ class ApiCall(NamedTuple):
     path: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Answered:
     """The answer to a request, and what a journal has of it."""
 

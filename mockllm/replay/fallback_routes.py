@@ -5,9 +5,10 @@ embeddings, moderations, counts of tokens. Each protocol's package knows its own
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from urllib.parse import unquote
 
+from mockllm.core.record import record
 from mockllm.core.target import Target
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
@@ -16,7 +17,7 @@ from mockllm.replay.body import parse_object
 from mockllm.replay.compilation.http_answer import CORS, HttpAnswer, json_answer
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Fallback:
     """A route that can be answered without a scenario, as the path of a request has it."""
 

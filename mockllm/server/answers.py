@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from mockllm.core.record import record
 from mockllm.core.target import Target
 from mockllm.errors import RequestError, ScenarioError
 from mockllm.matching.routes import RouteRequest
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from mockllm.server.state.shared_sessions import SharedSessions
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Forward:
     """Says that the real service of a protocol is to answer; it is recorded."""
 

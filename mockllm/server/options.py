@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from mockllm.core.record import record
 from mockllm.replay.faults.fault_plan import NO_PLAN, FaultPlan
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ RecordMode = Literal["none", "once", "new_episodes", "all", "add"]
 scenario answers; all, replacing earlier recordings; all, beside earlier recordings."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class RecordOptions:
     """What a server records, and from where.
 
@@ -85,7 +86,7 @@ class Page(Protocol):
         """The server stops."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ServerOptions:
     """How a server behaves.
 

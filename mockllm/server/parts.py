@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mockllm.core.record import record
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.sessions.session import Sessions
 from mockllm.scenario.model import Scenario
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mockllm.server.state.shared_state import SharedState
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class ServerParts:
     """The parts of one server.
 

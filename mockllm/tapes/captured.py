@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
 from urllib.parse import urlsplit
 
+from mockllm.core.record import record
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.framing.content_coding import decompressed
 
@@ -25,7 +26,7 @@ CUTS: Mapping[Cut, str] = {
 """The descriptions of incomplete answers."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Captured:
     """A request and its answer, names of headers in lower case.
 

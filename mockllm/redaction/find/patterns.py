@@ -11,11 +11,11 @@ import json
 import re
 import string
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from importlib.resources import files
 from typing import Any, NamedTuple
 
+from mockllm.core.record import record
 from mockllm.redaction.find.secret_names import (
     assigned,
     entropy,
@@ -116,7 +116,7 @@ class GitleaksRule(NamedTuple):
     regex: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Pattern:
     """What one kind of secret looks like.
 

@@ -9,10 +9,11 @@ import base64
 import binascii
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+
+from mockllm.core.record import record
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class View:
     """A decoded text.
 
@@ -79,7 +80,7 @@ def _has_run(text: str) -> bool:
     return _SHORTEST_RUN in text.encode("ascii", "replace").translate(_SHAPE)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Base64Run:
     """A part of a text that is another text in base64."""
 

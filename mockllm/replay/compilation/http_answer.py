@@ -7,13 +7,14 @@ It is encoded once, HTTP chunk framing included, so that the server only writes 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import accumulate
 from typing import Any, TypeVar
 
 from cachetools import LRUCache
 
 from mockllm.core.http_status import reason_phrase
+from mockllm.core.record import record
 from mockllm.core.seeded import derive
 from mockllm.core.text import json_bytes
 from mockllm.core.timed_bytes import Ending, TimedBytes
@@ -40,7 +41,7 @@ def byte_bounded(max_bytes: int, size: Callable[[_Value], int]) -> LRUCache[_Key
 _NO_EXTRA: Mapping[str, Any] = {}
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class HttpAnswer:
     """An HTTP answer.
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
+from mockllm.core.record import record
 from mockllm.core.seeded import derive_int
 from mockllm.errors import UsageError
 from mockllm.scenario.fault_model import Fault
@@ -13,7 +13,7 @@ from mockllm.scenario.reading.faults import OF_SERVERS, parse_faults
 _PARTS = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FaultPlan:
     """The faults of a server or a session.
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from struct import Struct
 
+from mockllm.core.record import record
 from mockllm.replay.sessions.exchange import Exchange, Played, Received, Sent
 from mockllm.replay.sessions.shortened_bodies import shortened_body
 
@@ -49,7 +50,7 @@ class _Body:
         return zlib.decompress(self.data) if self.packed else self.data
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Common:
     """What the entries of equal requests have in common: clients repeat them, in retries and load
     tests. Of `received` it is all that does not differ from request to request."""

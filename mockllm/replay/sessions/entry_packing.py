@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from operator import attrgetter
 from typing import Any
 
+from mockllm.core.record import record
 from mockllm.core.target import Target
 from mockllm.replay.sessions.exchange import Exchange, Played, Received, Sent
 from mockllm.replay.sessions.session import Session
@@ -27,7 +28,7 @@ _dumps = json.JSONEncoder(separators=(",", ":")).encode
 _Key = tuple[str, int]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Stored:
     """What a state store has of a session.
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, fields, replace
 from operator import attrgetter
 from typing import Any, Literal, NamedTuple
 
+from mockllm.core.record import record
 from mockllm.core.target import Target
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import RequestError
@@ -85,7 +86,7 @@ class Received(NamedTuple):
     target: Target | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Played:
     """Which answer a request gets, and why.
 

@@ -5,9 +5,9 @@ operation of the state store it needs, and the caller carries it out and plays t
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from mockllm.core.record import record
 from mockllm.errors import RequestError
 from mockllm.replay.sessions.session import Exchange, Session
 from mockllm.scenario.model import Scenario
@@ -16,7 +16,7 @@ Turn = tuple[str, int]
 """A turn: the name of its scenario, and its index."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Attempt:
     """Counts an attempt at a turn, as `Session.attempt`; the outcome is how many came before."""
 
@@ -24,7 +24,7 @@ class Attempt:
     failures: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Claim:
     """Finds the first of some turns that was not played, and notes that it is; the outcome is its
     place in `turns`, None where all were played."""
@@ -32,19 +32,19 @@ class Claim:
     turns: tuple[Turn, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Number:
     """Counts a request; the outcome is how many came before."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FindAnswer:
     """Finds the exchange whose answer has an id; the outcome is None where there is none."""
 
     id: str
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class FindConversation:
     """Finds the latest token of a conversation; the outcome is None where there is none."""
 

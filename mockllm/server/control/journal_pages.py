@@ -7,9 +7,9 @@ what is made at a time is one entry.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from mockllm.core.record import record
 from mockllm.core.text import json_bytes
 from mockllm.errors import RequestError
 from mockllm.protocols.base import dumps
@@ -18,7 +18,7 @@ from mockllm.replay.sessions.session import Session
 from mockllm.server.control.query import whole_number
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class JournalPage:
     """What is requested of a journal.
 

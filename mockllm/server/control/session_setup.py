@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from mockllm.core.record import record
 from mockllm.errors import RequestError
 from mockllm.replay.faults.fault_plan import FaultPlan
 from mockllm.replay.player import Player
@@ -23,7 +24,7 @@ _MOST_NAMES = 65_536
 """How many evicted sessions are remembered."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class SessionRequest:
     """A session with scenarios or options of its own, as it was requested.
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -27,6 +26,7 @@ from aiohttp.abc import AbstractStreamWriter
 from aiohttp.client_proto import ResponseHandler
 from aiohttp.http import HttpProcessingError, RawRequestMessage
 
+from mockllm.core.record import record
 from mockllm.server.http.connection_faults import Admission, LimitedConnection
 
 UNREADABLE = (web.RequestPayloadError, HttpProcessingError)
@@ -96,7 +96,7 @@ def low_level_server(
     )
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Heads:
     """What becomes of heads that do not arrive whole: see `low_level_server`."""
 

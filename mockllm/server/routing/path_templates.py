@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
+from mockllm.core.record import record
 from mockllm.core.text import did_you_mean
 from mockllm.errors import UsageError
 from mockllm.protocols.base import Address, Route
@@ -21,7 +21,7 @@ _OWN = re.compile(r"/_mockllm(/|$)|/s/")
 _ID = re.compile(r"_?id$", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Placed:
     """A route, with the words for messages about it."""
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterator, Mapping
-from dataclasses import dataclass
 from difflib import get_close_matches
 
+from mockllm.core.record import record
 from mockllm.core.target import NO_TARGET, Target
 from mockllm.errors import RequestError
 from mockllm.protocols import Protocols
@@ -30,7 +30,7 @@ nothing. The dictionary is cleared when it is full: it is read for each request,
 takes more than twice the time."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Endpoint:
     """The operation that answers a request, and what its path says; the query is not part of it."""
 
@@ -39,7 +39,7 @@ class Endpoint:
     target: Target = NO_TARGET
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class _Rule:
     method: str
     pattern: re.Pattern[str]

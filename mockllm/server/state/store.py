@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
+from mockllm.core.record import record
 from mockllm.replay.sessions.entry_packing import Stored
 from mockllm.replay.sessions.shared_session import StateOperation, Turn
 
@@ -18,7 +19,7 @@ class StoreError(Exception):
     """A store cannot be reached, or refuses; the message says why."""
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Batch:
     """Journal entries of a session on their way to the store.
 
@@ -39,7 +40,7 @@ class Batch:
     lost: Mapping[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Totals:
     """How much a store has: the number of its sessions, the bytes of their journals, and those of
     the largest one."""
@@ -49,7 +50,7 @@ class Totals:
     session_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Setup:
     """A session that was made over HTTP.
 
@@ -65,7 +66,7 @@ class Setup:
     gone: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@record
 class Names:
     """The names of the sessions of a store, and of those that were evicted, the oldest first."""
 
