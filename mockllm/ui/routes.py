@@ -160,9 +160,8 @@ class LivePage:
         scenario = self._answers.player.served.by_name.get(name)
         if scenario is not None:
             return scenario
-        for session in (
-            await self._server.sessions.names()
-        ).known:  # which may have scenarios of their own
+        names = await self._server.sessions.names()
+        for session in names.known:  # which may have scenarios of their own
             scenario = self._answers.player_of(session).served.by_name.get(name)
             if scenario is not None:
                 return scenario
@@ -170,7 +169,7 @@ class LivePage:
 
     async def _play(self, name: str, query: Mapping[str, str]) -> dict[str, Any]:
         scenario = await self._named(name)
-        playable = [one for one in PROTOCOLS if scenario.plays_over(one)]
+        playable = [name for name in PROTOCOLS if scenario.plays_over(name)]
         api = query.get("api") or (playable[0] if playable else "")
         if scenario.route is None and api not in playable:
             raise RequestError(

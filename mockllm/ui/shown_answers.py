@@ -16,7 +16,7 @@ from mockllm.replay.sessions.exchange import Exchange, PassedAnswer
 from mockllm.replay.turn_answer import turn_answer
 from mockllm.scenario.model import Scenario
 from mockllm.server.control.server_view import KEEPS, SentAnswers
-from mockllm.ui.stream_json import ShownAnswer, left_of
+from mockllm.ui.stream_json import ShownAnswer, sent_times
 
 _KEPT = f"Each process keeps the last {KEEPS} answers that it sent."
 
@@ -25,7 +25,7 @@ _MOST_COMPARED = 2000
 
 
 def sent_of(
-    exchange: Exchange, kept: SentAnswers | None, scenario: Scenario | None, speed: float
+    exchange: Exchange, sent: SentAnswers | None, scenario: Scenario | None, speed: float
 ) -> tuple[ShownAnswer | None, str]:
     """The answer to a request; None, and why.
 
@@ -34,9 +34,9 @@ def sent_of(
     """
     if exchange.passed is not None and exchange.passed.status:
         return _passed(exchange, exchange.passed), ""
-    kept_answer = None if kept is None else kept.find(exchange)
-    if kept_answer is not None:
-        return _sent(kept_answer[0], kept_answer[1], scenario, speed), ""
+    known = None if sent is None else sent.find(exchange)
+    if known is not None:
+        return _sent(*known, scenario, speed), ""
     if exchange.outcome == "forwarded":
         return None, f"The bytes of the service are not kept. {_KEPT}"
     if scenario is None or exchange.played.position is None or exchange.played.api not in PROTOCOLS:
@@ -51,8 +51,8 @@ def sent_of(
         "Made again from the scenario as it is now: these bytes are not kept, or another process "
         "sent them. When each part left is not known."
     )
-    sent = made_answer(answer, speed, note=note)
-    return replace(sent, fault=exchange.fault, struck_after=exchange.sent.struck_after), ""
+    made = made_answer(answer, speed, note=note)
+    return replace(made, fault=exchange.fault, struck_after=exchange.sent.struck_after), ""
 
 
 def made_answer(answer: HttpAnswer, speed: float, *, note: str = "") -> ShownAnswer:
@@ -77,7 +77,7 @@ def _sent(
     short = exchange.sent.bytes < answer.size and not exchange.in_use
     return replace(
         made_answer(answer, speed),
-        left=list(left_of(answer.data, exchange.sent.marks or (), all_at=all_at)),
+        sent_at=list(sent_times(answer.data, exchange.sent.marks or (), all_at=all_at)),
         source="sent",
         note="The answer is still being sent." if exchange.in_use else "",
         fault=exchange.fault,
@@ -109,7 +109,7 @@ def _passed(exchange: Exchange, passed: PassedAnswer) -> ShownAnswer:
     )
     return ShownAnswer(
         answer,
-        left=answer.times,
+        sent_at=answer.times,
         note=note.strip(),
         timed=True,
         fault=exchange.fault,

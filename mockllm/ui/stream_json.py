@@ -34,7 +34,8 @@ class ShownAnswer:
 
     Args:
         due: when each part of the body is due, in microseconds; () where nothing was due.
-        left: when each part left, in microseconds after the start; None: not sent, or not known.
+        sent_at: when each part was sent, in microseconds after the start; None: not sent, or not
+            known.
         source: `sent`, or `made again` from the scenario.
         gone_after: the bytes of the body that were written before the client left, or the server
             stopped; None: all.
@@ -44,7 +45,7 @@ class ShownAnswer:
 
     answer: HttpAnswer
     due: Sequence[int] = ()
-    left: Sequence[int | None] = ()
+    sent_at: Sequence[int | None] = ()
     source: str = "sent"
     note: str = ""
     timed: bool = False
@@ -59,13 +60,15 @@ def stream_json(shown: ShownAnswer, protocol: WireProtocol | None) -> dict[str, 
     answer = shown.answer
     reading = _Reading(protocol if answer.streamed and answer.status < 300 else None)
     parts, offset = [], 0
-    for number, (data, at, left) in enumerate(zip_longest(answer.data, shown.due, shown.left)):
+    for number, (data, at, sent_at) in enumerate(
+        zip_longest(answer.data, shown.due, shown.sent_at)
+    ):
         if number >= _MOST_PARTS or offset + len(data) > _MOST_BYTES:
             break
         parts.append(
             {
                 "at": at,
-                "left": left,
+                "left": sent_at,
                 "size": len(data),
                 "offset": offset,
                 "lines": _lines(data),
@@ -202,10 +205,10 @@ def _call(call: ToolCall) -> dict[str, str]:
     }
 
 
-def left_of(
+def sent_times(
     parts: Iterable[bytes], marks: Sequence[float], *, all_at: int | None
 ) -> Iterator[int | None]:
-    """When each part left, in microseconds.
+    """When each part was sent, in microseconds.
 
     Args:
         all_at: of an answer in one write, when that was.

@@ -15,7 +15,7 @@ from mockllm.core.visible_bytes import visible_lines
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.compilation.http_answer import bytes_answer
 from mockllm.server.control.server_view import KEEPS, SentAnswers
-from mockllm.ui.stream_json import ShownAnswer, left_of, stream_json
+from mockllm.ui.stream_json import ShownAnswer, sent_times, stream_json
 from tests.conftest import Served
 from tests.entries import journal_entry
 from tests.ui.test_events import KEYS, ask
@@ -215,7 +215,7 @@ def test_each_part_left_with_the_write_that_completed_it(
     total = sum(sizes)
     cuts = sorted(data.draw(st.sets(st.integers(1, total), max_size=6)))
     marks = [value for n, cut in enumerate(cuts) for value in (float(cut), float(n))]
-    found = list(left_of([b"x" * size for size in sizes], marks, all_at=None))
+    found = list(sent_times([b"x" * size for size in sizes], marks, all_at=None))
     end = 0
     for size, left in zip(sizes, found, strict=True):
         end += size

@@ -36,17 +36,15 @@ class SentAnswers:
     """
 
     def __init__(self) -> None:
-        self._kept: deque[tuple[Exchange, HttpAnswer]] = deque()
+        self._answers: deque[tuple[Exchange, HttpAnswer]] = deque()
         self._size = 0
 
     def add(self, exchange: Exchange, answer: HttpAnswer) -> None:
-        kept = self._kept
-        kept.append((exchange, answer))
+        answers = self._answers
+        answers.append((exchange, answer))
         self._size += answer.size
-        if len(kept) > KEEPS or self._size > _MOST:
-            self._size -= kept.popleft()[1].size
-            while self._size > _MOST and len(kept) > 1:
-                self._size -= kept.popleft()[1].size
+        while len(answers) > KEEPS or self._size > _MOST:
+            self._size -= answers.popleft()[1].size
 
     def find(self, wanted: Exchange) -> tuple[Exchange, HttpAnswer] | None:
         """The answer of an exchange, and the exchange that has its times; None where it is not
@@ -56,17 +54,16 @@ class SentAnswers:
             wanted: of the journal; one that was read from a state store is a copy, which differs
                 in its number, and in its time by the difference of two clocks.
         """
-        for exchange, answer in self._kept:
-            if exchange is wanted:
-                return exchange, answer
-        near = [
-            (abs(one.received.at - wanted.received.at), at)
-            for at, (one, _) in enumerate(self._kept)
-            if (one.received.connection, one.session, one.path, one.status)
-            == (wanted.received.connection, wanted.session, wanted.path, wanted.status)
-            and one.sent.duration == wanted.sent.duration
-        ]
-        return self._kept[min(near)[1]] if near else None
+        answers = [pair for pair in self._answers if pair[0] is wanted]
+        answers = answers or [pair for pair in self._answers if _key(pair[0]) == _key(wanted)]
+        late = [abs(exchange.received.at - wanted.received.at) for exchange, _ in answers]
+        return answers[late.index(min(late))] if answers else None
+
+
+def _key(exchange: Exchange) -> tuple[object, ...]:
+    """What a copy of an exchange has in common with it."""
+    connection, duration = exchange.received.connection, exchange.sent.duration
+    return connection, exchange.session, exchange.path, exchange.status, duration
 
 
 class ServerView:

@@ -49,27 +49,21 @@ async def hold_bounds(store: StateStore, bounds: Bounds) -> None:
     """
     sizes = await store.sizes()
     for name in list(sizes)[: max(0, len(sizes) - bounds.sessions)]:
-        await _evict(store, name, sizes)
+        await store.evict(name)
+        del sizes[name]
     for name in sizes:
-        while sizes[name] > bounds.session_bytes and await _forget_oldest(store, name, sizes):
-            pass
+        while sizes[name] > bounds.session_bytes and (freed := await store.forget_oldest(name)):
+            sizes[name] -= freed
     while sum(sizes.values()) > bounds.all_bytes:
         largest = max(sizes, key=sizes.__getitem__)
-        if not await _forget_oldest(store, largest, sizes):
-            if len(sizes) == 1:
-                return
-            await _evict(store, next(iter(sizes)), sizes)
-
-
-async def _evict(store: StateStore, session: str, sizes: dict[str, int]) -> None:
-    await store.evict(session)
-    del sizes[session]
-
-
-async def _forget_oldest(store: StateStore, session: str, sizes: dict[str, int]) -> bool:
-    freed = await store.forget_oldest(session)
-    sizes[session] -= freed
-    return freed > 0
+        if freed := await store.forget_oldest(largest):
+            sizes[largest] -= freed
+        elif len(sizes) == 1:
+            return
+        else:
+            oldest = next(iter(sizes))
+            await store.evict(oldest)
+            del sizes[oldest]
 
 
 _DELAY = 0.05
@@ -195,11 +189,11 @@ class JournalWriter:
 
     def _put_back(self, entries: Sequence[_Waiting], lost: Mapping[str, Counter[str]]) -> None:
         """Lets entries that could not be written wait again, before the others."""
-        again = [entry for entry in entries if not entry.queued]
-        for entry in again:
+        waiting = [entry for entry in entries if not entry.queued]
+        for entry in waiting:
             entry.queued = True
-        self._queue.extendleft(reversed(again))
-        self._size += sum(entry.size for entry in again)
+        self._queue.extendleft(reversed(waiting))
+        self._size += sum(entry.size for entry in waiting)
         for session, outcomes in lost.items():
             self._note_lost(session, outcomes)
 

@@ -3,7 +3,7 @@
 Keys, after the prefix of the URL: `sessions` and `evicted` (sorted by last use), `sizes` (the bytes
 of each session), `once/...` (what a script returned), those of `RedisProcesses`, and for each
 session `NAME/journal` (a stream of batches), `/played`, `/attempts`, `/answers` (ids, sorted by
-their batches), `/conversations`, `/forgotten`, `/about`, `/setup`. The keys of a session expire
+their batches), `/conversations`, `/forgotten`, `/facts`, `/setup`. The keys of a session expire
 when it was not used for `ttl` seconds.
 """
 
@@ -36,7 +36,7 @@ from mockllm.server.state.store import (
     turn_key,
 )
 
-_PARTS = ("journal", "played", "attempts", "answers", "conversations", "forgotten", "about")
+_PARTS = ("journal", "played", "attempts", "answers", "conversations", "forgotten", "facts")
 """The keys of a session, without its setup."""
 
 _SCRIPTS = ("append", "attempt", "claim", "create", "forget", "number")
@@ -200,7 +200,7 @@ class RedisStore:
             ("xrange", self._key(session, "journal")),
             ("zrange", self._key(session, "played"), 0, -1),
             ("hgetall", self._key(session, "forgotten")),
-            ("hget", self._key(session, "about"), "begun"),
+            ("hget", self._key(session, "facts"), "begun"),
             ("zrange", self._key("ended"), 0, -1, False, True),
         )
         used, evicted, journal, played, forgotten, begun, ended = outcomes
@@ -234,8 +234,8 @@ class RedisStore:
             *self._remove(session),
             ("zrem", self._key("evicted"), session),
             ("zadd", self._key("sessions"), {session: now}),
-            ("hset", self._key(session, "about"), "begun", now),
-            ("expire", self._key(session, "about"), self._connection.ttl),
+            ("hset", self._key(session, "facts"), "begun", now),
+            ("expire", self._key(session, "facts"), self._connection.ttl),
         )
 
     def _remove(self, session: str) -> tuple[Command, ...]:

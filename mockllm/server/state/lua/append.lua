@@ -5,14 +5,14 @@ local ttl, parts = ARGV[3], cjson.decode(ARGV[4])
 local function add(batch, entries)
   session = batch.session
   redis.call('ZADD', SESSIONS, 'GT', batch.at, session)
-  redis.call('HSETNX', key('about'), 'begun', batch.at)
+  redis.call('HSETNX', key('facts'), 'begun', batch.at)
   redis.call('ZINCRBY', SIZES, #entries, session)
   forget(batch.lost)
   for _, turn in ipairs(batch.played) do
     redis.call('ZADD', key('played'), 'NX', batch.at, turn)
   end
   if #entries > 0 then
-    local number = redis.call('HINCRBY', key('about'), 'batches', 1)
+    local number = redis.call('HINCRBY', key('facts'), 'batches', 1)
     local outcomes = cjson.encode(batch.outcomes)
     redis.call('XADD', key('journal'), number .. '-0', 'outcomes', outcomes, 'entries', entries)
     for _, id in ipairs(batch.answers) do redis.call('ZADD', key('answers'), number, id) end

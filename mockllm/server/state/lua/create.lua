@@ -9,6 +9,6 @@ if version ~= '' then
   redis.call('HSET', key('setup'), 'version', version, 'body', ARGV[6])
   redis.call('EXPIRE', key('setup'), ttl)
 end
-redis.call('HSETNX', key('about'), 'begun', now)
-redis.call('EXPIRE', key('about'), ttl)
+redis.call('HSETNX', key('facts'), 'begun', now)
+redis.call('EXPIRE', key('facts'), ttl)
 return done(1)

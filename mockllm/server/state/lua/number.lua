@@ -1,2 +1,2 @@
 -- Counts a request.
-return done(redis.call('HINCRBY', key('about'), 'number', 1) - 1)
+return done(redis.call('HINCRBY', key('facts'), 'number', 1) - 1)
