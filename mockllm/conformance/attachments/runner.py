@@ -61,6 +61,7 @@ class Runner:
         self.hello: Hello = attachment.hello
         self.answers: dict[str, Answer] = {}
         """The first answer to each case, by the name of the case."""
+        self._submitted: dict[int, Future[Answer]] = {}
 
     @property
     def remarks(self) -> Sequence[str]:
@@ -74,16 +75,15 @@ class Runner:
         progress: Progress | None = None,
     ) -> Report:
         """Runs the client through cases."""
-        window = _Window(self.attachment, iter(cases))
 
         def reply(case: Case) -> tuple[Outcome, frozenset[str]]:
-            answer = window.answer(case)
+            answer = self.answer(case)
             self.answers.setdefault(case.name, answer)  # not of another form of the same name
             return answer.outcome, answer.absent | self.hello.unsupported
 
         return examine_outcomes(
             reply,
-            window.cases(),
+            self._window(iter(cases)),
             policy,
             progress=progress,
             usage_requested=self.attachment.requests_usage,
@@ -92,12 +92,26 @@ class Runner:
 
     def each(self, cases: Iterable[Case]) -> Iterator[tuple[Case, Answer]]:
         """The cases in their order with their answers, which `answers` does not keep."""
-        window = _Window(self.attachment, iter(cases))
-        return ((case, window.answer(case)) for case in window.cases())
+        return ((case, self.answer(case)) for case in self._window(iter(cases)))
+
+    def _window(self, cases: Iterator[Case]) -> Iterator[Case]:
+        """The cases in their order, each some time after it was submitted."""
+        attachment = self.attachment
+        waiting: deque[Case] = deque()
+        self._submitted.clear()  # what an interrupted run has left
+        while True:
+            for case in islice(cases, max(attachment.window - len(waiting), 0)):
+                waiting.append(case)
+                if not attachment.needs_events or case.events is not None:
+                    self._submitted[id(case)] = attachment.submit(case)
+            if not waiting:
+                return
+            yield waiting.popleft()
 
     def answer(self, case: Case) -> Answer:
-        """The answer to one more case."""
-        return self.attachment.submit(case).result()
+        """The answer to a case: one that was submitted before, or one more."""
+        future = self._submitted.pop(id(case), None)
+        return (future or self.attachment.submit(case)).result()
 
     def close(self) -> None:
         """Ends what was started for the client."""
@@ -108,32 +122,6 @@ class Runner:
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-class _Window:
-    """Submits the cases of a list some time before they are judged."""
-
-    def __init__(self, attachment: Attachment, cases: Iterator[Case]) -> None:
-        self._submit, self._cases = attachment.submit, cases
-        self._window, self._events = attachment.window, attachment.needs_events
-        self._queue: deque[Case] = deque()
-        self._futures: dict[int, Future[Answer]] = {}
-
-    def cases(self) -> Iterator[Case]:
-        """The cases in their order."""
-        while True:
-            for case in islice(self._cases, max(self._window - len(self._queue), 0)):
-                self._queue.append(case)
-                if not self._events or case.events is not None:
-                    self._futures[id(case)] = self._submit(case)
-            if not self._queue:
-                return
-            yield self._queue.popleft()
-
-    def answer(self, case: Case) -> Answer:
-        """The answer to a case: one that was submitted before, or one more."""
-        future = self._futures.pop(id(case), None)
-        return (future if future is not None else self._submit(case)).result()
 
 
 # Clients over pipes
