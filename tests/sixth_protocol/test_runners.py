@@ -9,9 +9,9 @@ import pytest
 
 from mockllm.checking import Policy
 from mockllm.checking.cases.compile import case, cases
-from mockllm.conformance.attachments.case_files import file_runner, write_cases
+from mockllm.conformance.attachments.case_files import AnswerFile, write_cases
 from mockllm.conformance.attachments.outcome_json import as_json
-from mockllm.conformance.attachments.runner import pipe_runner
+from mockllm.conformance.attachments.runner import Runner, pipe_runner
 from mockllm.conformance.attachments.self_test import self_test
 from mockllm.quirks.samples import CALL, SAMPLES
 from tests.timeouts import GIVE_UP
@@ -45,4 +45,4 @@ def test_cases_and_answers_as_files(tmp_path):
     path = tmp_path / "answers.jsonl"
     answer = {"id": sent["id"], **as_json(found[0].expected)}
     path.write_text(f"{json.dumps(hello)}\n{json.dumps(answer)}\n")
-    assert file_runner(path, found).examine(found, Policy()).good
+    assert Runner(AnswerFile(path, found)).examine(found, Policy()).good

@@ -31,7 +31,7 @@ from mockllm.cli.check.plan import (
 )
 from mockllm.cli.options.parameters import read_scenarios
 from mockllm.cli.terminal.progress import ProgressLine
-from mockllm.conformance.attachments.case_files import AnswerFile, file_runner, write_cases
+from mockllm.conformance.attachments.case_files import AnswerFile, write_cases
 from mockllm.conformance.attachments.http_clients import HttpClients, fault_limit
 from mockllm.conformance.attachments.process import Program
 from mockllm.conformance.attachments.runner import Level, Runner
@@ -53,7 +53,7 @@ def plan_streams(options: CheckOptions) -> Plan:
 
     def attach() -> Runner:
         if options.judge is not None:
-            return file_runner(options.judge, run, cast("Level", options.level))
+            return Runner(AnswerFile(options.judge, run, cast("Level", options.level)))
         return attached(options)
 
     names = map(name_of, (*listed, *plain_forms(listed)))

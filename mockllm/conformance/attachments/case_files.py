@@ -25,7 +25,7 @@ from mockllm.conformance.attachments.messages import (
 )
 from mockllm.conformance.attachments.outcome_json import InvalidMessageError
 from mockllm.conformance.attachments.process import no_answer
-from mockllm.conformance.attachments.runner import Level, Runner
+from mockllm.conformance.attachments.runner import Level
 from mockllm.conformance.case_names import name_of
 from mockllm.errors import UsageError
 
@@ -52,7 +52,7 @@ def write_cases(
     return written, left_out
 
 
-def file_runner(path: Path, cases: Iterable[Case], level: Level = "bytes") -> Runner:
+class AnswerFile:
     """A client whose answers are in a file: a hello, then one answer a line, in any order.
 
     An answer names its case by `case`, or by the `id` that `write_cases` gave to it.
@@ -64,16 +64,11 @@ def file_runner(path: Path, cases: Iterable[Case], level: Level = "bytes") -> Ru
         UsageError: the file has a line that is no message, an answer to a case that there is not,
             or two answers to one.
     """
-    return Runner(AnswerFile(path, cases, level))
-
-
-class AnswerFile:
-    """The answers of a client in a file; see `file_runner`."""
 
     remarks: Sequence[str] = ()
     window = 1
 
-    def __init__(self, path: Path, cases: Iterable[Case], level: Level) -> None:
+    def __init__(self, path: Path, cases: Iterable[Case], level: Level = "bytes") -> None:
         self.needs_events = level == "payloads"
         listed = list(cases)
         self._written = [*listed, *plain_forms(listed)]
