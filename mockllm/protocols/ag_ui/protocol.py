@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from mockllm.protocols import records
 from mockllm.protocols.ag_ui import ADDRESS
 from mockllm.protocols.ag_ui.client import CLIENT
 from mockllm.protocols.ag_ui.created import create
@@ -15,13 +16,6 @@ from mockllm.protocols.ag_ui.objects import ENDINGS, Options
 from mockllm.protocols.ag_ui.request import options, parse
 from mockllm.protocols.base import WireProtocol
 from mockllm.protocols.decoding import projection
-from mockllm.protocols.records import (
-    Detection,
-    FieldNames,
-    Normalisation,
-    ObjectPlace,
-    StreamEvents,
-)
 from mockllm.protocols.values import mapped_text, string
 
 
@@ -44,24 +38,24 @@ PROTOCOL = WireProtocol(
     headers=headers,
     project=projection(Encoder, Decoder, Options()),
     client=CLIENT,
-    detect=Detection(
+    detect=records.Detection(
         request=lambda body: {"threadId", "runId", "messages"} <= body.keys(),
         answer=lambda value: value.get("type") in ("RUN_STARTED", "RUN_ERROR"),
     ),
-    events=StreamEvents(
+    events=records.StreamEvents(
         is_end=lambda event: bool(event.get("error")) or string(event.get("type")) in ENDINGS,
         map_text=mapped_text(_is_text, frozenset({"input"})),
     ),
-    fields=FieldNames(
+    fields=records.FieldNames(
         fragments=frozenset({"content", "delta"}),
         arguments=frozenset({"arguments"}),
         labels=frozenset({"id", "messageId", "name", "parentMessageId", "role", "runId"})
         | {"threadId", "toolCallId", "toolCallName", "type"},
         item_ids=frozenset({"messageId", "toolCallId"}),
     ),
-    normalize=Normalisation(
+    normalize=records.Normalisation(
         made_up=frozenset({"timestamp", "threadId", "runId", "messageId", "parentMessageId"}),
-        places={"event": ObjectPlace(("",), ("",))},
+        places={"event": records.ObjectPlace(("",), ("",))},
     ),
     lookups={"create": create},
     zero_arguments="",

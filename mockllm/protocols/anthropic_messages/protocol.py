@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mockllm.core.events import Start
+from mockllm.protocols import records
 from mockllm.protocols.anthropic_messages import ADDRESS, service
 from mockllm.protocols.anthropic_messages.blocks import message_id
 from mockllm.protocols.anthropic_messages.client import CLIENT
@@ -14,21 +15,13 @@ from mockllm.protocols.anthropic_messages.encoder import Encoder, encode_body
 from mockllm.protocols.anthropic_messages.request import options, parse
 from mockllm.protocols.base import WireProtocol
 from mockllm.protocols.decoding import projection
-from mockllm.protocols.records import (
-    Detection,
-    FieldNames,
-    Normalisation,
-    ObjectPlace,
-    StreamEvents,
-    identity,
-)
 from mockllm.protocols.values import mapped_text
 
 
 def _identity(value: Mapping[str, Any]) -> Start:
     # `message_start` holds the message, a body is one.
     message = value.get("message")
-    return identity(message if isinstance(message, dict) else value)
+    return records.identity(message if isinstance(message, dict) else value)
 
 
 _ENDINGS = ("message_delta", "message_stop", "error")
@@ -49,24 +42,24 @@ PROTOCOL = WireProtocol(
     headers=service.answer_headers,
     project=projection(Encoder, Decoder, None),
     client=CLIENT,
-    detect=Detection(
+    detect=records.Detection(
         answer=lambda value: value.get("type") in ("message_start", "message"),
         identity=_identity,
     ),
-    events=StreamEvents(
+    events=records.StreamEvents(
         is_end=lambda event: bool(event.get("error")) or event.get("type") in _ENDINGS,
         map_text=mapped_text(lambda name, _: name in ("text", "thinking"), frozenset({"input"})),
         id_path="message.id",
         model_path="message.model",
     ),
-    fields=FieldNames(
+    fields=records.FieldNames(
         fragments=frozenset({"input", "partial_json", "text", "thinking"}),
         arguments=frozenset({"partial_json"}),
         labels=frozenset({"id", "model", "name", "role", "stop_reason", "type"}),
         opaque=frozenset({"signature"}),
         item_ids=frozenset({"index"}),
     ),
-    normalize=Normalisation(
+    normalize=records.Normalisation(
         # The usage in `message_start` is provisional; `message_delta` has the final one.
         made_up=frozenset(
             {"message.id", "message.model", "message.usage", "id", "model", "request_id"}
@@ -74,10 +67,10 @@ PROTOCOL = WireProtocol(
         ),
         keepalive=frozenset({"ping"}),
         places={
-            "event": ObjectPlace(("",), ()),
-            "message": ObjectPlace(("message",), ("",)),
-            "call": ObjectPlace(("content_block",), ("content",), is_call=True),
-            "usage": ObjectPlace(("usage",), ("usage",)),
+            "event": records.ObjectPlace(("",), ()),
+            "message": records.ObjectPlace(("message",), ("",)),
+            "call": records.ObjectPlace(("content_block",), ("content",), is_call=True),
+            "usage": records.ObjectPlace(("usage",), ("usage",)),
         },
     ),
     zero_arguments="",

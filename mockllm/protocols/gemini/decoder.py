@@ -19,18 +19,8 @@ from mockllm.core import events as ev
 from mockllm.core.frame import Frame
 from mockllm.core.timeline import fold
 from mockllm.core.turn import Opaque, Part, Text, Turn
-from mockllm.protocols.gemini import API
+from mockllm.protocols.gemini import API, fields
 from mockllm.protocols.gemini.errors import error_of
-from mockllm.protocols.gemini.fields import (
-    BLOCKED,
-    CALLS_MESSAGE,
-    SAFETY_RATINGS,
-    compact,
-    json_value,
-    read_finish,
-    read_usage,
-    wire,
-)
 from mockllm.protocols.gemini.grounding import cites_of, merged
 from mockllm.protocols.gemini.partial import ArgumentsWriter
 from mockllm.protocols.gemini.runs import Runs
@@ -78,7 +68,7 @@ class Decoder:
         """The events of a frame; none for `[DONE]`, which proxies add."""
         if frame.data is not None and frame.data.strip() in ("", "[DONE]"):
             return []
-        value = _without_array(json_value(frame.data or ""))
+        value = _without_array(fields.json_value(frame.data or ""))
         events: list[ev.Event] | None = None
         if isinstance(value, dict):
             # JSON that could be parsed may still be nested too deeply to be encoded again.
@@ -104,7 +94,7 @@ class Decoder:
         return ev.Raw(self._runs.key(), API, frame)
 
     def _rest(self, value: _Value) -> ev.Raw:
-        return self._raw(Frame(wire(value)))
+        return self._raw(Frame(fields.wire(value)))
 
     # Chunks
 
@@ -112,7 +102,7 @@ class Decoder:
         if chunk.get("error"):
             self.complete = True
             return [error_of(chunk["error"])]
-        usage = read_usage(chunk.get("usageMetadata"))
+        usage = fields.read_usage(chunk.get("usageMetadata"))
         self._usage = usage or self._usage
         ended = self.complete
         events, reason = self._candidates(chunk.get("candidates"))
@@ -123,7 +113,9 @@ class Decoder:
             rest["promptFeedback"] = feedback
         if rest:
             events.append(self._rest(rest))
-        finish = read_finish(BLOCKED + blocked if blocked else reason, calls=self._calls)
+        finish = fields.read_finish(
+            fields.BLOCKED + blocked if blocked else reason, calls=self._calls
+        )
         if finish is not None:
             events += self._finish(finish)
         elif ended and usage is not None:
@@ -153,7 +145,7 @@ class Decoder:
             yield from self._part(mapping(part))
         rest = {name: value for name, value in candidate.items() if name not in _READ and value}
         self._cites = merged(self._cites, cites_of(candidate.get("groundingMetadata")))
-        if rest.get("finishMessage") == CALLS_MESSAGE:
+        if rest.get("finishMessage") == fields.CALLS_MESSAGE:
             del rest["finishMessage"]
         if not _trivial(candidate.get("safetyRatings")):
             rest["safetyRatings"] = candidate["safetyRatings"]
@@ -241,7 +233,13 @@ class Decoder:
             yield ev.Signature(self._call.part, signature)
         yield from self._partial_args(self._call, partial_args)
         # Converters send the arguments of another API as a string (`gem-args-string`).
-        text = arguments if isinstance(arguments, str) else compact(arguments) if arguments else ""
+        text = (
+            arguments
+            if isinstance(arguments, str)
+            else fields.compact(arguments)
+            if arguments
+            else ""
+        )
         if text.strip():
             yield ev.ToolArgs(self._call.part, text)
         if call.get("willContinue") is not True:
@@ -288,7 +286,7 @@ def decode_body(body: Mapping[str, Any]) -> Turn:
     if not body.keys() & {"promptFeedback", "error", *_METADATA}:
         raise no_body("a Gemini body", "`candidates`, `promptFeedback` or `error`", body)
     decoder = Decoder()
-    events = [*decoder.decode(Frame(wire(body))), *decoder.close()]
+    events = [*decoder.decode(Frame(fields.wire(body))), *decoder.close()]
     turn = fold(ev.Timed(0, event) for event in events)
     return replace(turn, parts=tuple(map(_whole, turn.parts)), order=(), gaps=())
 
@@ -319,7 +317,7 @@ def _without_index(candidate: object) -> object:
 
 def _trivial(ratings: object) -> bool:
     """Whether safety ratings add nothing to the finish: negligible ones, or those of `SAFETY`."""
-    if not ratings or ratings == SAFETY_RATINGS:
+    if not ratings or ratings == fields.SAFETY_RATINGS:
         return True
     return isinstance(ratings, list) and all(
         mapping(rating).get("probability") == "NEGLIGIBLE"

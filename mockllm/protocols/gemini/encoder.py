@@ -20,22 +20,8 @@ from mockllm.core.timeline import expand
 from mockllm.core.turn import Reasoning, Refusal, ServerTool, Text, ToolCall, Turn, beats
 from mockllm.protocols.base import Reply, derive, logprob
 from mockllm.protocols.custom_calls import with_functions
+from mockllm.protocols.gemini import fields
 from mockllm.protocols.gemini.errors import NO_MESSAGE, status_of
-from mockllm.protocols.gemini.fields import (
-    CALLS_MESSAGE,
-    NO_JSON,
-    SAFETY_RATINGS,
-    Options,
-    arguments_of,
-    blocked_reason,
-    ends,
-    has_part,
-    json_value,
-    read_finish,
-    wire,
-    write_finish,
-    write_usage,
-)
 from mockllm.protocols.gemini.grounding import grounding
 from mockllm.protocols.gemini.partial import cut
 from mockllm.protocols.gemini.runs import Kind, Signatures
@@ -56,10 +42,10 @@ class Encoder:
     def __init__(self, turn: Turn, reply: Reply) -> None:
         turn = self._turn = with_functions(turn)
         self._reply = reply
-        self._options: Options = reply.options
+        self._options: fields.Options = reply.options
         self._id = response_id(reply)
         self._arguments = {
-            index: arguments_of(part)
+            index: fields.arguments_of(part)
             for index, part in enumerate(turn.parts)
             if isinstance(part, ToolCall)
         }
@@ -98,7 +84,7 @@ class Encoder:
                 self._cites.append(event)
             case ev.Raw(api="gemini", frame=frame):
                 late = self._late()
-                if has_part(frame):
+                if fields.has_part(frame):
                     self._signatures.sent(None)
                 return [*late, *self._raw(frame)]
             case ev.Finish() if self._ended:
@@ -132,7 +118,7 @@ class Encoder:
     # Frames
 
     def _frame(self, value: _Json, *, last: bool = False) -> Frame:
-        return self._framed(wire(value), last=last)
+        return self._framed(fields.wire(value), last=last)
 
     def _framed(self, text: str, *, last: bool = False) -> Frame:
         """One chunk: an event, or an element of the JSON array with its separator. Without
@@ -170,7 +156,7 @@ class Encoder:
         visible = max(0, usage.output - usage.reasoning)
         if not last:
             visible = visible * self._sent // max(1, self._size)
-        return write_usage(usage, visible, vertex=self._options.vertex)
+        return fields.write_usage(usage, visible, vertex=self._options.vertex)
 
     def _weight(self, part: int) -> int:
         """The share of a part in the visible output, in characters; thoughts have none."""
@@ -187,14 +173,14 @@ class Encoder:
 
     # Calls
 
-    def _call(self, part: int, fields: _Json) -> Frame:
+    def _call(self, part: int, given: _Json) -> Frame:
         """The part that opens a call; the first one after reasoning has its signature, as Gemini
         sends `thoughtSignature` on the first call of a step."""
         call = self._turn.parts[part]
         assert isinstance(call, ToolCall)
         signature = self._signatures.of_call(call)
         self._signatures.sent(None)
-        value = {"functionCall": {"name": call.name, **fields}}
+        value = {"functionCall": {"name": call.name, **given}}
         if self._options.ids and call.id:
             value["functionCall"]["id"] = call.id
         return self._part({**value, **_signed(signature)}, self._weight(part))
@@ -222,24 +208,24 @@ class Encoder:
     # The rest
 
     def _raw(self, frame: Frame) -> list[Frame]:
-        self._ended = self._ended or ends(frame)
+        self._ended = self._ended or fields.ends(frame)
         if not self._options.array:
             return [frame]
-        if frame.data is None or json_value(frame.data) is NO_JSON:
+        if frame.data is None or fields.json_value(frame.data) is fields.NO_JSON:
             return []
         return [self._framed(frame.data)]
 
     def _finish(self, event: ev.Finish) -> list[Frame]:
         malformed = any(arguments is None for arguments in self._arguments.values())
-        reason = write_finish(event.reason, event.raw, malformed=malformed)
-        blocked = blocked_reason(reason)
+        reason = fields.write_finish(event.reason, event.raw, malformed=malformed)
+        blocked = fields.blocked_reason(reason)
         if blocked is not None:
             feedback = {"promptFeedback": {"blockReason": blocked}, **self._tail(True)}
             return [self._frame(feedback, last=True)]
         *before, signature = ["", *self._signatures.last()]
         frames = [self._part({"text": "", **_signed(earlier)}) for earlier in before if earlier]
         candidate = {**self._last_content(reason, signature), "finishReason": reason}
-        more: _Json = {"safetyRatings": SAFETY_RATINGS} if reason == "SAFETY" else {}
+        more: _Json = {"safetyRatings": fields.SAFETY_RATINGS} if reason == "SAFETY" else {}
         text = "".join(p.text for p in self._turn.parts if isinstance(p, (Text, Refusal)))
         if self._cites and text:
             more["groundingMetadata"] = grounding(self._cites, text)
@@ -251,7 +237,7 @@ class Encoder:
         if signature:
             part = {"text": "", **_signed(signature)}
             return {"content": {"parts": [part], "role": "model"}}
-        finish = read_finish(reason, calls=False)
+        finish = fields.read_finish(reason, calls=False)
         if finish is not None and finish.reason == "content_filter":
             return {}
         if reason == "MAX_TOKENS" and not self._sent:
@@ -291,7 +277,7 @@ def encode_body(turn: Turn, reply: Reply) -> dict[str, Any]:
     options = replace(reply.options, array=False, partial=False)
     encoder = Encoder(turn, replace(reply, options=options))
     values = [
-        json_value(frame.data or "")
+        fields.json_value(frame.data or "")
         for item in expand(turn)
         for frame in encoder.encode(item.event)
     ]
@@ -303,11 +289,11 @@ def encode_body(turn: Turn, reply: Reply) -> dict[str, Any]:
     return body
 
 
-def _only_in_bodies(turn: Turn, options: Options) -> _Json:
+def _only_in_bodies(turn: Turn, options: fields.Options) -> _Json:
     if options.vertex:
         return {"avgLogprobs": logprob(turn.text + "".join(map(str, turn.tool_calls)))}
-    calls = any(arguments_of(call) is not None for call in with_functions(turn).tool_calls)
-    return {"finishMessage": CALLS_MESSAGE} if calls and turn.finish == "tool_calls" else {}
+    calls = any(fields.arguments_of(call) is not None for call in with_functions(turn).tool_calls)
+    return {"finishMessage": fields.CALLS_MESSAGE} if calls and turn.finish == "tool_calls" else {}
 
 
 def _joined(chunks: Iterable[_Json]) -> _Json:
@@ -319,11 +305,11 @@ def _joined(chunks: Iterable[_Json]) -> _Json:
             return {"error": chunk["error"]}
         candidates = chunk.pop("candidates", None)
         if isinstance(candidates, list) and candidates:
-            fields = dict(mapping(candidates[0]))
-            content = mapping(fields.pop("content", None))
+            first = dict(mapping(candidates[0]))
+            content = mapping(first.pop("content", None))
             _append(parts, content.get("parts"))
             candidate |= {"content": {"parts": parts, "role": "model"}} if content else {}
-            candidate |= fields
+            candidate |= first
         body |= chunk
     if not candidate:
         return body
@@ -346,5 +332,5 @@ def _append(parts: list[_Json], more: object) -> None:
 
 
 def _plain(part: object) -> bool:
-    fields = mapping(part)
-    return isinstance(fields.get("text"), str) and fields.keys() <= {"text", "thought"}
+    value = mapping(part)
+    return isinstance(value.get("text"), str) and value.keys() <= {"text", "thought"}

@@ -8,6 +8,7 @@ from typing import Any
 from mockllm.core.events import Start
 from mockllm.core.seeded import tokens
 from mockllm.errors import RequestError
+from mockllm.protocols import records
 from mockllm.protocols.base import Lookup, WireProtocol
 from mockllm.protocols.decoding import projection
 from mockllm.protocols.gemini import ADDRESS, errors
@@ -20,13 +21,6 @@ from mockllm.protocols.gemini.fields import FINISHES, Options
 from mockllm.protocols.gemini.joining import join
 from mockllm.protocols.gemini.request import model_of, options, parse
 from mockllm.protocols.gemini.schema import get
-from mockllm.protocols.records import (
-    Detection,
-    FieldNames,
-    Normalisation,
-    ObjectPlace,
-    StreamEvents,
-)
 from mockllm.protocols.values import mapped_text, mapping, string
 
 _Json = dict[str, Any]
@@ -102,12 +96,12 @@ PROTOCOL = WireProtocol(
     headers=errors.answer_headers,
     project=projection(Encoder, Decoder, Options()),
     client=CLIENT,
-    detect=Detection(
+    detect=records.Detection(
         request=lambda body: "contents" in body,
         answer=lambda value: "candidates" in value or "promptFeedback" in value,
         identity=_identity,
     ),
-    events=StreamEvents(
+    events=records.StreamEvents(
         is_end=_is_end,
         map_text=mapped_text(
             lambda name, _: name == "text", frozenset({"functionCall", "groundingMetadata"})
@@ -115,23 +109,23 @@ PROTOCOL = WireProtocol(
         id_path="responseId",
         model_path="modelVersion",
     ),
-    fields=FieldNames(
+    fields=records.FieldNames(
         fragments=frozenset({"text"}),
         arguments=frozenset({"args"}),
         labels=frozenset({"finishReason", "id", "modelVersion", "name", "responseId", "role"}),
         opaque=frozenset({"thoughtSignature"}),
         item_ids=frozenset({"index"}),
     ),
-    normalize=Normalisation(
+    normalize=records.Normalisation(
         # Protocol buffers omit zeros, so servers may leave out the index of the first candidate.
         made_up=frozenset({"responseId", "modelVersion", "createTime", "candidates.index"}),
         usage="usageMetadata",
         places={
-            "event": ObjectPlace(("",), ("",)),
-            "choice": ObjectPlace(("candidates",), ("candidates",)),
-            "message": ObjectPlace(("candidates.content",), ("candidates.content",)),
-            "call": ObjectPlace(_CALL, _CALL, is_call=True),
-            "usage": ObjectPlace(("usageMetadata",), ("usageMetadata",)),
+            "event": records.ObjectPlace(("",), ("",)),
+            "choice": records.ObjectPlace(("candidates",), ("candidates",)),
+            "message": records.ObjectPlace(("candidates.content",), ("candidates.content",)),
+            "call": records.ObjectPlace(_CALL, _CALL, is_call=True),
+            "usage": records.ObjectPlace(("usageMetadata",), ("usageMetadata",)),
         },
     ),
     fallback_routes=FALLBACK_ROUTES,

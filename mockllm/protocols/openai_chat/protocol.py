@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mockllm.errors import RequestError
-from mockllm.protocols import openai_common
+from mockllm.protocols import openai_common, records
 from mockllm.protocols.base import EPOCH, Lookup, WireProtocol
 from mockllm.protocols.decoding import projection
 from mockllm.protocols.openai_chat import ADDRESS
@@ -17,13 +17,6 @@ from mockllm.protocols.openai_chat.fallback import FALLBACK_ROUTES
 from mockllm.protocols.openai_chat.fields import answer_id
 from mockllm.protocols.openai_chat.joining import join
 from mockllm.protocols.openai_chat.request import Options, options, parse
-from mockllm.protocols.records import (
-    Detection,
-    FieldNames,
-    Normalisation,
-    ObjectPlace,
-    StreamEvents,
-)
 from mockllm.protocols.service import looked_up_model
 from mockllm.protocols.values import mapped_text, mapping
 
@@ -71,17 +64,17 @@ PROTOCOL = WireProtocol(
     headers=openai_common.answer_headers,
     project=projection(Encoder, Decoder, Options(stream_usage=True)),
     client=CLIENT,
-    detect=Detection(
+    detect=records.Detection(
         answer=lambda value: "choices" in value,
         likely_request=lambda body: "messages" in body,
     ),
-    events=StreamEvents(
+    events=records.StreamEvents(
         is_end=_is_end,
         map_text=mapped_text(lambda name, _: name in _TEXT, frozenset({"logprobs"})),
         id_path="id",
         model_path="model",
     ),
-    fields=FieldNames(
+    fields=records.FieldNames(
         # Services send reasoning as `reasoning` or `thinking` too; custom tools have an `input`.
         fragments=_TEXT | {"arguments", "input", "reasoning", "text", "thinking"},
         arguments=frozenset({"arguments"}),
@@ -90,18 +83,18 @@ PROTOCOL = WireProtocol(
         opaque=frozenset({"obfuscation"}),
         item_ids=frozenset({"index", "tool_call_id"}),
     ),
-    normalize=Normalisation(
+    normalize=records.Normalisation(
         made_up=frozenset(
             {"id", "created", "model", "service_tier", "system_fingerprint", "obfuscation"}
         ),
         places={
-            "event": ObjectPlace(("",), ("",)),
-            "choice": ObjectPlace(("choices",), ("choices",)),
-            "message": ObjectPlace(("choices.delta",), ("choices.message",)),
-            "call": ObjectPlace(
+            "event": records.ObjectPlace(("",), ("",)),
+            "choice": records.ObjectPlace(("choices",), ("choices",)),
+            "message": records.ObjectPlace(("choices.delta",), ("choices.message",)),
+            "call": records.ObjectPlace(
                 ("choices.delta.tool_calls",), ("choices.message.tool_calls",), is_call=True
             ),
-            "usage": ObjectPlace(("usage",), ("usage",)),
+            "usage": records.ObjectPlace(("usage",), ("usage",)),
         },
     ),
     fallback_routes=FALLBACK_ROUTES,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mockllm.core.events import Start
-from mockllm.protocols import openai_common
+from mockllm.protocols import openai_common, records
 from mockllm.protocols.base import WireProtocol
 from mockllm.protocols.decoding import projection
 from mockllm.protocols.openai_responses import ADDRESS, routes
@@ -15,14 +15,6 @@ from mockllm.protocols.openai_responses.decoder import Decoder, decode_body
 from mockllm.protocols.openai_responses.encoder import Encoder, encode_body
 from mockllm.protocols.openai_responses.objects import Options, numbered, response_id
 from mockllm.protocols.openai_responses.request import options, parse
-from mockllm.protocols.records import (
-    Detection,
-    FieldNames,
-    Normalisation,
-    ObjectPlace,
-    StreamEvents,
-    identity,
-)
 from mockllm.protocols.values import mapped_text
 
 
@@ -36,7 +28,7 @@ def _answer(value: Mapping[str, Any]) -> bool:
 def _identity(value: Mapping[str, Any]) -> Start:
     # Events hold the response, bodies are one.
     response = value.get("response")
-    return identity(response if isinstance(response, dict) else value)
+    return records.identity(response if isinstance(response, dict) else value)
 
 
 _ENDINGS = ("response.completed", "response.incomplete", "response.failed", "error")
@@ -65,18 +57,18 @@ PROTOCOL = WireProtocol(
     headers=openai_common.answer_headers,
     project=projection(Encoder, Decoder, Options()),
     client=CLIENT,
-    detect=Detection(
+    detect=records.Detection(
         answer=_answer,
         likely_request=lambda body: "input" in body,
         identity=_identity,
     ),
-    events=StreamEvents(
+    events=records.StreamEvents(
         is_end=lambda event: bool(event.get("error")) or event.get("type") in _ENDINGS,
         map_text=mapped_text(_is_text, frozenset({"input", "logprobs", "tools"})),
         id_path="response.id",
         model_path="response.model",
     ),
-    fields=FieldNames(
+    fields=records.FieldNames(
         fragments=frozenset({"arguments", "content", "delta", "input", "refusal", "text"}),
         arguments=frozenset({"arguments"}),
         labels=frozenset({"call_id", "id", "item_id", "model", "name", "object", "response_id"})
@@ -84,7 +76,7 @@ PROTOCOL = WireProtocol(
         opaque=frozenset({"encrypted_content", "obfuscation"}),
         item_ids=frozenset({"content_index", "item_id", "output_index", "summary_index"}),
     ),
-    normalize=Normalisation(
+    normalize=records.Normalisation(
         made_up=frozenset(
             {"sequence_number", "obfuscation", "item_id", "item.id"}
             | {"response.id", "response.output.id", "response.output.encrypted_content"}
@@ -97,10 +89,12 @@ PROTOCOL = WireProtocol(
         },
         envelope="response",
         places={
-            "event": ObjectPlace(("",), ()),
-            "message": ObjectPlace(("response",), ("response",)),
-            "call": ObjectPlace(("item", "response.output"), ("response.output",), is_call=True),
-            "usage": ObjectPlace(("response.usage",), ("response.usage",)),
+            "event": records.ObjectPlace(("",), ()),
+            "message": records.ObjectPlace(("response",), ("response",)),
+            "call": records.ObjectPlace(
+                ("item", "response.output"), ("response.output",), is_call=True
+            ),
+            "usage": records.ObjectPlace(("response.usage",), ("response.usage",)),
         },
     ),
     fallback_routes=routes.FALLBACK_ROUTES,

@@ -12,17 +12,7 @@ from mockllm.core.turn import Turn
 from mockllm.protocols.gemini.fields import BLOCKED, SAFETY_RATINGS
 from mockllm.quirks.base import Context, Item, Variant, parametrised
 from mockllm.quirks.ends import failed, time_at, unfinished, with_done, without_finish
-from mockllm.quirks.gemini.chunks import (
-    behind_first,
-    candidates,
-    chunk,
-    end_position,
-    finish,
-    quirk,
-    until_first_output,
-    with_wire_json,
-    without_candidates,
-)
+from mockllm.quirks.gemini import chunks
 from mockllm.quirks.samples import TEXT
 
 _Json = dict[str, Any]
@@ -30,15 +20,15 @@ _Json = dict[str, Any]
 
 @parametrised
 def _nothing_but(items: list[Item], _: Context, change: Callable[[Item], Item]) -> list[Item]:
-    position = end_position(items)
-    if position == len(items) or not finish(items[position]):
+    position = chunks.end_position(items)
+    if position == len(items) or not chunks.finish(items[position]):
         return items
-    return [with_wire_json(change(items[position]))]
+    return [chunks.with_wire_json(change(items[position]))]
 
 
 def _candidate(*, reason: str, content: _Json | None = None, **more: Any) -> Callable[[Item], Item]:
     def change(item: Item) -> Item:
-        for candidate in candidates(item):
+        for candidate in chunks.candidates(item):
             index = {name: candidate[name] for name in ("index",) if name in candidate}
             candidate.clear()
             candidate |= {} if content is None else {"content": content}
@@ -52,7 +42,7 @@ _BLOCK = "PROHIBITED_CONTENT"
 
 
 def _blocked(item: Item) -> Item:
-    new = without_candidates(item)
+    new = chunks.without_candidates(item)
     usage = new.data.get("usageMetadata")
     if isinstance(usage, dict):
         for name in ("candidatesTokenCount", "thoughtsTokenCount"):
@@ -77,11 +67,11 @@ def _empty(reason: FinishReason, raw: str | None = None) -> Callable[[Turn], Tur
 
 
 def _usage_only(items: list[Item], _: Context) -> list[Item]:
-    chunks = [position for position, item in enumerate(items) if candidates(item)]
+    answering = [position for position, item in enumerate(items) if chunks.candidates(item)]
     changed = []
     for position, item in enumerate(items):
-        if position in (*chunks[:1], *chunks[-1:]):
-            changed.append(without_candidates(item))
+        if position in (*answering[:1], *answering[-1:]):
+            changed.append(chunks.without_candidates(item))
         changed.append(item)
     return changed
 
@@ -92,7 +82,7 @@ def _usage_only(items: list[Item], _: Context) -> list[Item]:
 def _comments(items: list[Item], _: Context) -> list[Item]:
     changed = []
     for item in items:
-        if chunk(item):
+        if chunks.chunk(item):
             changed.append(Item(item.at, comment="keep-alive"))
         changed.append(item)
     return changed
@@ -100,16 +90,16 @@ def _comments(items: list[Item], _: Context) -> list[Item]:
 
 def _id_lines(items: list[Item], _: Context) -> list[Item]:
     numbered = enumerate(items, 1)
-    return [replace(item, id=str(n)) if chunk(item) else item for n, item in numbered]
+    return [replace(item, id=str(n)) if chunks.chunk(item) else item for n, item in numbered]
 
 
 def _array(items: list[Item], context: Context) -> list[Item]:
-    chunks = [item for item in items if chunk(item)]
-    if not chunks:
+    elements = [item for item in items if chunks.chunk(item)]
+    if not elements:
         return items
-    texts = [item.frame().data for item in chunks]
+    texts = [item.frame().data for item in elements]
     whole = context.turn.finish is not None or context.turn.error is not None
-    last = len(chunks) - 1
+    last = len(elements) - 1
     return [
         Item(
             item.at,
@@ -117,7 +107,7 @@ def _array(items: list[Item], context: Context) -> list[Item]:
             + str(text)
             + "\r\n]" * (whole and position == last),
         )
-        for position, (item, text) in enumerate(zip(chunks, texts, strict=True))
+        for position, (item, text) in enumerate(zip(elements, texts, strict=True))
     ]
 
 
@@ -142,62 +132,62 @@ def _raw_error(items: list[Item], _: Context, position: Callable[[list[Item]], i
 
 
 def _without_end(items: list[Item], _: Context) -> list[Item]:
-    position = end_position(items)
+    position = chunks.end_position(items)
     return items if _is_error(items[position:]) else items[:position]
 
 
 def _without_reason(items: list[Item], _: Context) -> list[Item]:
-    position = end_position(items)
+    position = chunks.end_position(items)
     if position == len(items) or _is_error(items[position:]):
         return items
     last = items[position]
-    chunk(last).pop("promptFeedback", None)
-    for candidate in candidates(last):
+    chunks.chunk(last).pop("promptFeedback", None)
+    for candidate in chunks.candidates(last):
         candidate.pop("finishReason", None)
-    return [*items[:position], with_wire_json(last), *items[position + 1 :]]
+    return [*items[:position], chunks.with_wire_json(last), *items[position + 1 :]]
 
 
 def _is_error(items: list[Item]) -> bool:
-    return bool(items) and bool(chunk(items[0]).get("error"))
+    return bool(items) and bool(chunks.chunk(items[0]).get("error"))
 
 
 # The table
 
 STREAM = (
-    quirk(
+    chunks.quirk(
         "gem-strict-framing",
         TEXT,
         Variant("comments", _comments),
         Variant("id-lines", _id_lines),
-        Variant("done", with_done(lambda items: end_position(items) < len(items))),
+        Variant("done", with_done(lambda items: chunks.end_position(items) < len(items))),
     ),
-    quirk(
+    chunks.quirk(
         "gem-raw-error-lines",
         TEXT,
         Variant(
             "behind-text",
-            _raw_error(behind_first),
-            expected=failed(_OVERLOADED, until_first_output),
+            _raw_error(chunks.behind_first),
+            expected=failed(_OVERLOADED, chunks.until_first_output),
         ),
         Variant("first", _raw_error(lambda _: 0), expected=failed(_OVERLOADED, lambda _: Turn())),
     ),
-    quirk(
+    chunks.quirk(
         "gem-array-form",
         TEXT,
         Variant(frames=_array, content_type="application/json"),
     ),
-    quirk(
+    chunks.quirk(
         "gem-no-finish",
         TEXT,
         Variant("no-last-chunk", _without_end, expected=unfinished),
         Variant("no-word", _without_reason, expected=unfinished),
         Variant(
             "cut",
-            lambda items, _: items[: behind_first(items)],
-            expected=lambda turn: without_finish(until_first_output(turn)),
+            lambda items, _: items[: chunks.behind_first(items)],
+            expected=lambda turn: without_finish(chunks.until_first_output(turn)),
         ),
     ),
-    quirk(
+    chunks.quirk(
         "gem-empty-candidate",
         TEXT,
         Variant(
