@@ -20,11 +20,7 @@ __all__ = ["QUIRKS"]
 
 # Framing
 
-_CRLF = quirk(
-    "agui-crlf",
-    samples.TEXT,
-    Variant(bytes=line_ends(b"\r\n")),
-)
+_CRLF = quirk("agui-crlf", samples.TEXT, Variant(bytes=line_ends(b"\r\n")))
 
 
 _DONE_SENTINEL = quirk(
@@ -82,11 +78,7 @@ def _empty_first(items: list[Item], context: Context) -> list[Item]:
     return changed
 
 
-_EMPTY_DELTA = quirk(
-    "agui-empty-delta",
-    samples.TEXT,
-    Variant(frames=_empty_first),
-)
+_EMPTY_DELTA = quirk("agui-empty-delta", samples.TEXT, Variant(frames=_empty_first))
 
 
 @parametrised

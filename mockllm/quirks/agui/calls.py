@@ -36,11 +36,7 @@ def _ends(calls: events.Calls) -> list[Item]:
 
 _parallel = events.in_runs(lambda calls: [*_alternating(calls), *_ends(calls)])
 
-PARALLEL_CALLS = events.quirk(
-    "agui-parallel-calls",
-    samples.TWO_CALLS,
-    Variant(frames=_parallel),
-)
+PARALLEL_CALLS = events.quirk("agui-parallel-calls", samples.TWO_CALLS, Variant(frames=_parallel))
 
 
 def _as_chunks(calls: events.Calls) -> list[Item]:
@@ -52,9 +48,7 @@ def _as_chunks(calls: events.Calls) -> list[Item]:
 
 
 CHUNK_INTERLEAVE = events.quirk(
-    "agui-chunk-interleave",
-    samples.TWO_CALLS,
-    Variant(frames=events.in_runs(_as_chunks)),
+    "agui-chunk-interleave", samples.TWO_CALLS, Variant(frames=events.in_runs(_as_chunks))
 )
 
 # The run ends too early
@@ -125,11 +119,7 @@ def _succeeded(finish: Item) -> bool:
     return outcome is None or (isinstance(outcome, dict) and outcome.get("type") == "success")
 
 
-SUCCESS_PENDING = events.quirk(
-    "agui-success-pending",
-    samples.CALL,
-    Variant(frames=_success),
-)
+SUCCESS_PENDING = events.quirk("agui-success-pending", samples.CALL, Variant(frames=_success))
 
 # Identifiers
 
@@ -149,9 +139,7 @@ def _abandoned(turn: Turn) -> Turn:
 
 
 ARGS_WRONG_ID = events.quirk(
-    "agui-args-wrong-id",
-    samples.CALL,
-    Variant(frames=each(list, _wrong_id), expected=_abandoned),
+    "agui-args-wrong-id", samples.CALL, Variant(frames=each(list, _wrong_id), expected=_abandoned)
 )
 
 
@@ -161,9 +149,7 @@ def _phantom(item: Item) -> None:
 
 
 PHANTOM_PARENT = events.quirk(
-    "agui-phantom-parent",
-    samples.TEXT_AND_CALL,
-    Variant(frames=each(list, _phantom)),
+    "agui-phantom-parent", samples.TEXT_AND_CALL, Variant(frames=each(list, _phantom))
 )
 
 # No arguments

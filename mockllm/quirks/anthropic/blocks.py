@@ -8,15 +8,7 @@ from itertools import zip_longest
 
 from mockllm.core.turn import Part, Reasoning, Turn
 from mockllm.quirks.anthropic import events
-from mockllm.quirks.base import (
-    Context,
-    Item,
-    Tolerance,
-    Variant,
-    drop,
-    each_with,
-    parametrised,
-)
+from mockllm.quirks.base import Context, Item, Tolerance, Variant, drop, each_with, parametrised
 from mockllm.quirks.samples import REASONING, TEXT, TEXT_AND_CALL, TWO_CALLS
 from mockllm.scenario.model import Api
 
@@ -165,16 +157,8 @@ BLOCKS = (
         Variant("from-one", _renumbered(lambda index: index + 1)),
         Variant("out-of-order", _out_of_order),
     ),
-    events.quirk(
-        "anth-index-all-zero",
-        TEXT_AND_CALL,
-        Variant(frames=_all_zero),
-    ),
-    events.quirk(
-        "anth-interleaved",
-        TWO_CALLS,
-        Variant(frames=_interleaved),
-    ),
+    events.quirk("anth-index-all-zero", TEXT_AND_CALL, Variant(frames=_all_zero)),
+    events.quirk("anth-interleaved", TWO_CALLS, Variant(frames=_interleaved)),
     events.quirk(
         "anth-signature",
         REASONING,
@@ -188,8 +172,7 @@ BLOCKS = (
             _split_signature,
             tolerated=(
                 Tolerance(
-                    "the fragments of a signature may be kept one by one",
-                    _signatures_not_joined,
+                    "the fragments of a signature may be kept one by one", _signatures_not_joined
                 ),
                 # No server is known to split a signature, and the service does not specify it.
                 Tolerance("the last fragment of a signature may be kept", _last_fragments),

@@ -123,8 +123,6 @@ CALLS = (
         Variant("null", _started_with(input=None)),
     ),
     events.quirk(
-        "anth-tool-cut-by-limit",
-        CALL,
-        Variant(frames=_cut_by_limit, expected=_call_incomplete),
+        "anth-tool-cut-by-limit", CALL, Variant(frames=_cut_by_limit, expected=_call_incomplete)
     ),
 )

@@ -9,15 +9,7 @@ from mockllm.core.events import StreamError
 from mockllm.core.turn import Turn
 from mockllm.protocols.anthropic_messages.blocks import request_id
 from mockllm.quirks.anthropic import events
-from mockllm.quirks.base import (
-    Context,
-    FramesChange,
-    Item,
-    Variant,
-    drop,
-    each_with,
-    parametrised,
-)
+from mockllm.quirks.base import Context, FramesChange, Item, Variant, drop, each_with, parametrised
 from mockllm.quirks.ends import failed, time_at, without_finish
 from mockllm.quirks.samples import CALL, TEXT, TEXT_AND_CALL
 
@@ -134,19 +126,13 @@ ENDINGS = (
         ),
         Variant("before-end", _cut(events.end_position), expected=without_finish),
         Variant(
-            "before-stop",
-            drop(lambda item: events.kind(item) == "message_stop"),
-            right="either",
+            "before-stop", drop(lambda item: events.kind(item) == "message_stop"), right="either"
         ),
     ),
     events.quirk(
         "anth-usage-missing",
         TEXT,
-        Variant(
-            "message-delta",
-            _without_usage(start=False, end=True),
-            expected=_usage_unknown,
-        ),
+        Variant("message-delta", _without_usage(start=False, end=True), expected=_usage_unknown),
         Variant("message-start", _without_usage(start=True, end=False)),
         Variant("both", _without_usage(start=True, end=True), expected=_usage_unknown),
     ),

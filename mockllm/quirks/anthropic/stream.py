@@ -30,10 +30,7 @@ def _pings(items: list[Item], _: Context, data: str, name: str | None = "ping") 
 
 
 def _ping_first(items: list[Item], _: Context) -> list[Item]:
-    return [
-        *(Item(item.at, text='{"type": "ping"}', event="ping") for item in items[:1]),
-        *items,
-    ]
+    return [*(Item(item.at, text='{"type": "ping"}', event="ping") for item in items[:1]), *items]
 
 
 def _unknown_block(items: list[Item], _: Context) -> list[Item]:
@@ -97,12 +94,7 @@ STREAM = (
         Variant("event", _unknown_event),
         Variant("delta", _unknown_delta),
     ),
-    quirk(
-        "anth-padded-json",
-        TEXT,
-        Variant("usual", _padded(6)),
-        Variant("wide", _padded(1000)),
-    ),
+    quirk("anth-padded-json", TEXT, Variant("usual", _padded(6)), Variant("wide", _padded(1000))),
     quirk(
         "anth-done-sentinel",
         TEXT,

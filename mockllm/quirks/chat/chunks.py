@@ -135,11 +135,7 @@ def with_delta(choice: Choice, delta: dict[str, Any]) -> Item:
 
 
 def inserted(
-    items: Sequence[Item],
-    anchor: Item,
-    new: Iterable[Item],
-    *,
-    before: bool = False,
+    items: Sequence[Item], anchor: Item, new: Iterable[Item], *, before: bool = False
 ) -> list[Item]:
     """The items with `new` ones after (or `before`) `anchor`, which is found by identity."""
     index = next(i for i, item in enumerate(items) if item is anchor)

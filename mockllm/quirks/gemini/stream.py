@@ -171,11 +171,7 @@ STREAM = (
         ),
         Variant("first", _raw_error(lambda _: 0), expected=failed(_OVERLOADED, lambda _: Turn())),
     ),
-    chunks.quirk(
-        "gem-array-form",
-        TEXT,
-        Variant(frames=_array, content_type="application/json"),
-    ),
+    chunks.quirk("gem-array-form", TEXT, Variant(frames=_array, content_type="application/json")),
     chunks.quirk(
         "gem-no-finish",
         TEXT,

@@ -116,8 +116,7 @@ REQUIRED_MISSING = events.quirk(
     samples.TEXT_AND_CALL,
     Variant("sequence-number", _lacking("sequence_number")),
     Variant(
-        "logprobs",
-        _lacking("logprobs", "response.output_text.delta", "response.output_text.done"),
+        "logprobs", _lacking("logprobs", "response.output_text.delta", "response.output_text.done")
     ),
     Variant("arguments", each(list, _without_arguments)),
 )

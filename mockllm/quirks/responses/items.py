@@ -128,11 +128,7 @@ def _interleaved(items: list[Item], context: Context) -> list[Item]:
     return events.reordered(items, [*heads, *rounds, *tails])
 
 
-INTERLEAVED = events.quirk(
-    "resp-interleaved",
-    samples.TWO_CALLS,
-    Variant(frames=_interleaved),
-)
+INTERLEAVED = events.quirk("resp-interleaved", samples.TWO_CALLS, Variant(frames=_interleaved))
 
 
 # Reasoning

@@ -169,7 +169,5 @@ def _delta_after_completed(items: list[Item], context: Context) -> list[Item]:
 
 
 AFTER_COMPLETED = events.quirk(
-    "resp-after-completed",
-    samples.TEXT,
-    Variant(frames=_delta_after_completed),
+    "resp-after-completed", samples.TEXT, Variant(frames=_delta_after_completed)
 )

@@ -105,11 +105,7 @@ def _empty_first(items: list[Item], context: Context) -> list[Item]:
     return changed
 
 
-EMPTY_DELTA = events.quirk(
-    "resp-empty-delta",
-    samples.TEXT_AND_CALL,
-    Variant(frames=_empty_first),
-)
+EMPTY_DELTA = events.quirk("resp-empty-delta", samples.TEXT_AND_CALL, Variant(frames=_empty_first))
 
 
 def _repeated(types: Collection[str]) -> FramesChange:
