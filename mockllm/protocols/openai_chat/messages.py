@@ -11,7 +11,7 @@ from typing import Any, Literal
 from mockllm.core.request import CallEcho, Message
 from mockllm.errors import RequestError
 from mockllm.protocols.base import dumps
-from mockllm.protocols.openai_common import check_name, check_parts, text_of
+from mockllm.protocols.openai_common import check_name, check_parts, is_tool_name, text_of
 from mockllm.protocols.openai_refusals import (
     CHECKS,
     TEXT,
@@ -138,7 +138,7 @@ def _echoes(message: dict[str, Any], i: int, strict: bool) -> tuple[CallEcho, ..
     echoes = []
     for k, call in enumerate(calls if isinstance(calls, list) else ()):
         custom = isinstance(call, dict) and call.get("type") == "custom"
-        if strict:
+        if strict and not _is_plain(call):
             _CALLS[custom](f"messages[{i}].tool_calls[{k}]", call)
         if isinstance(call, dict):
             function = mapping(call.get("custom" if custom else "function"))
@@ -148,6 +148,18 @@ def _echoes(message: dict[str, Any], i: int, strict: bool) -> tuple[CallEcho, ..
             _FUNCTION(f"messages[{i}].function_call", legacy)
         echoes.append(_echo("", legacy, "arguments"))
     return tuple(echoes)
+
+
+def _is_plain(call: Any) -> bool:
+    """Whether a call is the valid one of a function, as most are: checks would build its path."""
+    function = call.get("function") if type(call) is dict else None
+    return (
+        type(function) is dict
+        and type(call.get("id")) is str
+        and type(function.get("arguments")) is str
+        and is_tool_name(function.get("name"))
+        and call.get("type") != "custom"
+    )
 
 
 def _echo(id: object, function: Mapping[str, Any], field: str) -> CallEcho:

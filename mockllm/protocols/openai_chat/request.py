@@ -115,7 +115,10 @@ def _tools(body: Mapping[str, Any], strict: bool) -> tuple[OfferedTool, ...]:
     offers = []
     for i, tool in enumerate(tools if isinstance(tools, list) else ()):
         custom = isinstance(tool, dict) and tool.get("type") == "custom"
-        if strict:
+        function = tool.get("function") if type(tool) is dict else None
+        if strict and type(function) is dict and tool.get("type") == "function":
+            check_tool(function.get("name"), function.get("parameters"), f"tools[{i}].function")
+        elif strict:
             _TOOLS[custom](f"tools[{i}]", tool)
         if isinstance(tool, dict):
             offers.append(_offer(tool.get("custom" if custom else "function"), custom=custom))
