@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from mockllm.core.timed_bytes import TimedBytes
 from mockllm.redaction.find.found import Found
 from mockllm.redaction.find.names import NAMES
-from mockllm.redaction.walk.encodings import base64_runs
+from mockllm.redaction.walk.encodings import View, base64_runs
 
 PREFIXES: tuple[str, ...] = tuple(NAMES["prefixes"])
 """What the keys of well-known services begin with. It is no secret, and stays."""
@@ -210,6 +210,16 @@ def edited(text: str, changes: Sequence[Edit]) -> str:
         parts += [text[last : change.start], change.text]
         last = change.end
     return "".join([*parts, text[last:]])
+
+
+def replaced(text: str, changes: Sequence[Edit]) -> View:
+    """A text with edits made, which must be in its order, and where its characters were."""
+    starts: list[int] = []
+    last = 0
+    for change in changes:
+        starts += [*range(last, change.start), *[change.start] * len(change.text)]
+        last = change.end
+    return View(edited(text, changes), [*starts, *range(last, len(text) + 1)])
 
 
 def recut(

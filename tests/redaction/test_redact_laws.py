@@ -111,6 +111,10 @@ def test_bytes_without_secrets_are_unchanged(fragments, data):
 
 @given(texts)
 @example("alice.wonder@corp-mail.ioacme-4711")
+@example(
+    "AIzaSyA1234567890abcdefghijklmnopqrstuvsk-proj-Ab3dEfGh1jKlMn0pQrStUv:"
+    "alice.wonder@corp-mail.iosk-proj-Ab3dEfGh1jKlMn0pQrStUv"
+)
 def test_patterns_find_both(text):
     """The pattern of a text matches the original and the redacted text."""
     import re

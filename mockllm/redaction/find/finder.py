@@ -24,7 +24,13 @@ from mockllm.redaction.find.found import (
 from mockllm.redaction.find.known_secrets import MIN_MATCH, KnownSecrets
 from mockllm.redaction.find.secret_names import field_is_secret, field_strength
 from mockllm.redaction.find.user_rules import Keep, KeptPlaces, searched
-from mockllm.redaction.placeholders import is_placeholder, placeholder_spans
+from mockllm.redaction.placeholders import (
+    Placeholders,
+    edits,
+    is_placeholder,
+    placeholder_spans,
+    replaced,
+)
 from mockllm.redaction.walk.documents import Channel, Document, document, may_be_document
 from mockllm.redaction.walk.encodings import (
     Base64Run,
@@ -210,13 +216,11 @@ class Finder:
 
     def _in_plain(self, text: str, depth: int) -> list[Found]:
         searched = self._searched(text)
-        direct = [*searched.found]
-        direct += [
-            Found("known secret", secret, (span,)) for secret, span in self._known.find(text)
-        ]
-        spans = placeholder_spans(text) if direct else []
-        if spans:
-            direct = [one for one in direct if _outside(one, spans)]
+        direct = self._direct(text, searched.found)
+        new = direct
+        while new:
+            new = self._uncovered(text, direct)
+            direct = [*direct, *new]
         deep: list[Found] = []
         if searched.is_encoded and depth < _DEEPEST:
             for view in searched.views:
@@ -227,6 +231,21 @@ class Finder:
         # A match that begins with the letter of an escape is longer than the secret.
         found = [*deep, *adjacent(direct, deep)]
         return sorted(found, key=lambda one: (one.parts[0][0], -one.parts[-1][1]))
+
+    def _direct(self, text: str, found: Iterable[Found]) -> list[Found]:
+        """What a text shows by itself and the known secrets in it, without its placeholders."""
+        known = [Found("known secret", secret, (span,)) for secret, span in self._known.find(text)]
+        direct = [*found, *known]
+        spans = placeholder_spans(text) if direct else []
+        return [secret for secret in direct if _outside(secret, spans)] if spans else direct
+
+    def _uncovered(self, text: str, direct: Sequence[Found]) -> list[Found]:
+        """What is found only once other secrets are replaced: an address may end where a key
+        begins, and be none as long as the key follows."""
+        view = replaced(text, edits(direct, Placeholders()))
+        known = Spans(direct)
+        found = in_original(self._direct(view.text, self._patterned(view.text)), view)
+        return [secret for secret in found if not known.overlap(secret)]
 
     def _searched(self, text: str) -> _Searched:
         searched = self._short.get(text) or self._long.get(text)
@@ -251,14 +270,8 @@ class Finder:
         for pattern in self._patterns:
             for span in searched(pattern.spans, text):
                 found += _unless_placeholder("pattern", text[slice(*span)], span)
-        blanked = _blanked(text, [secret.parts[0] for secret in found]) if found else ""
         for kind, span in self._detector.find(text):
             found += _unless_placeholder(kind, text[slice(*span)], span)
-        if blanked:  # an address may end where a secret of the user begins
-            known = Spans(found)
-            for kind, span in self._detector.find(blanked):
-                rest = _unless_placeholder(kind, text[slice(*span)], span)
-                found += [secret for secret in rest if not known.overlap(secret)]
         return [secret for secret in found if not self._keep.matches(secret.secret)]
 
     def _in_base64(self, runs: Iterable[Base64Run], depth: int) -> Iterator[Found]:
@@ -313,17 +326,6 @@ def _steps(value: StringValue) -> str:
 
 def _unless_placeholder(kind: str, secret: str, span: tuple[int, int]) -> list[Found]:
     return [] if is_placeholder(secret) else [Found(kind, secret, (span,))]
-
-
-def _blanked(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    """The text with line ends in place of some of its parts."""
-    parts, last = [], 0
-    for start, end in sorted(spans):
-        if end > last:
-            start = max(start, last)
-            parts += [text[last:start], "\n" * (end - start)]
-            last = end
-    return "".join([*parts, text[last:]])
 
 
 def _outside(found: Found, spans: Sequence[tuple[int, int]]) -> bool:

@@ -11,6 +11,7 @@ import pytest
 
 from mockllm.redaction.redact import Redactor
 from mockllm.redaction.walk.encodings import is_inside_base64
+from tests.redaction.secrets import found_in
 
 KEY = "sk-proj-" + "Ab3dEf6hIj" * 4
 BEFORE = "q7Rt2_KxW9-bLm4ZcV8nPd5YfH3jGs6TaE1u"
@@ -24,17 +25,17 @@ def test_a_key_in_longer_base64(before: str, inside: bool) -> None:
     """What looks like a key there is an accident; after words it is a key."""
     text = f"x {before}{KEY} y"
     assert is_inside_base64(text, 2 + len(before), 2 + len(before) + len(KEY)) == inside
-    assert bool(Redactor().found(text)) != inside
+    assert bool(found_in(Redactor(), text)) != inside
 
 
 def test_a_key_after_the_other_alphabet() -> None:
     """Standard base64 has no hyphen, so that the key begins there."""
-    assert Redactor().found(f"https://h/{BEFORE.replace('_', '+')}/{KEY}")
+    assert found_in(Redactor(), f"https://h/{BEFORE.replace('_', '+')}/{KEY}")
 
 
 def test_the_strings_of_a_list_are_not_joined() -> None:
     """The end of one id and the beginning of the next make no key."""
-    assert not Redactor().found(json.dumps(["a1B2c3D4e5-sk-", "F6g7H8i9J0k1L2m3N4"]))
+    assert not found_in(Redactor(), json.dumps(["a1B2c3D4e5-sk-", "F6g7H8i9J0k1L2m3N4"]))
 
 
 @pytest.mark.slow
@@ -50,5 +51,5 @@ def test_random_data_has_no_secret() -> None:
         signature = base64.urlsafe_b64encode(data).decode()
         texts = (base64.b64encode(data).decode(), signature, base64.encodebytes(data).decode())
         for value in (*texts, ids, uuids, floats, {"signature": signature}):
-            found += Redactor().found(json.dumps(value))
+            found += found_in(Redactor(), json.dumps(value))
     assert found == []
