@@ -13,7 +13,7 @@ from mockllm.checking.rules import COSTS
 from mockllm.conformance.results import Results
 from mockllm.conformance.results.file import read_results
 from mockllm.conformance.site import overview_page
-from mockllm.conformance.site.columns import Column, QuirkRow, columns_of, quirk_rows
+from mockllm.conformance.site.columns import Column, QuirkRow, quirk_rows, sections_of
 from mockllm.errors import MockLLMError
 from mockllm.protocols import PROTOCOLS
 
@@ -76,7 +76,7 @@ fault. It is what its users get.
 
 
 def _lines(results: Sequence[Results]) -> Iterator[str]:
-    columns = columns_of(results)
+    columns, _ = sections_of(results)
     dates = sorted(one.date for one in results)
     # The first words of a version are those of the package itself.
     packages = {(one.client.name.split()[0], one.client.language) for one in results}

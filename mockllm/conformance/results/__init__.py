@@ -1,6 +1,6 @@
 """What a results file holds: a client, and how it was judged in each case. Only data may live here.
 
-`results_file` reads and writes it; `results.schema.json` describes it for other tools.
+`file` reads and writes it; `results.schema.json` describes it for other tools.
 """
 
 from __future__ import annotations

@@ -86,26 +86,17 @@ class QuirkRow:
         return len(self.broken) / len(self.judged)
 
 
-def columns_of(results: Sequence[Results]) -> list[Column]:
-    """The columns, the fewest severe mistakes first; those with nothing judged come last."""
-    return _columns(results, _keys(results))
-
-
 def sections_of(results: Sequence[Results]) -> tuple[list[Column], list[Column]]:
     """The columns of clients that were sent streams, and of those that were judged by the rules of
     resilience alone."""
-    keys = _keys(results)
-    pairs = list(zip(results, keys, strict=True))
+    pairs = list(zip(results, _keys(results), strict=True))
     rules = [(one, key) for one, key in pairs if one.cases and len(one.rules) == len(one.groups)]
-    streams = [pair for pair in pairs if pair not in rules]
-    return (
-        _columns([stream for stream, _ in streams], [key for _, key in streams]),
-        _columns([rule for rule, _ in rules], [key for _, key in rules]),
-    )
+    return _columns([pair for pair in pairs if pair not in rules]), _columns(rules)
 
 
-def _columns(results: Sequence[Results], keys: Sequence[str]) -> list[Column]:
-    found = [_column(one, key) for one, key in zip(results, keys, strict=True)]
+def _columns(pairs: Iterable[tuple[Results, str]]) -> list[Column]:
+    """The columns, the fewest severe mistakes first; those with nothing judged come last."""
+    found = [_column(one, key) for one, key in pairs]
     found.sort(key=lambda one: (_order(one), one.results.client.name.lower(), one.key))
     orders = [_order(one) for one in found]
     return [

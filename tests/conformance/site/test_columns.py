@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockllm.conformance.results import CaseResult
-from mockllm.conformance.site.columns import cell_of, columns_of, groups_of, quirk_rows
+from mockllm.conformance.site.columns import cell_of, groups_of, quirk_rows, sections_of
 from mockllm.conformance.site.rendering import addresses, slug
 from tests.conformance.site.results import RIGHT, WRONG, failed, results
 
@@ -18,7 +18,7 @@ UNJUDGED = CaseResult("chat/a", "usage", "not judged", reason="no place for usag
 def test_a_wrong_call_weighs_more_than_any_number_of_others():
     """Clients are ordered by cost, then by the number of groups."""
     many = [failed(f"chat/{n}", f"group {n}", "data lost") for n in range(5)]
-    columns = columns_of(
+    columns, _ = sections_of(
         [
             results("wrong call", WRONG, RIGHT),
             results("much lost", *many),
@@ -40,7 +40,7 @@ def test_variants_of_a_quirk_count_once():
     cell = cell_of([*variants, RIGHT])
     assert cell.count == 1
     assert cell.text == "wrong call: 1 of 2 wrong (cases: 4 wrong call, 1 right)"
-    rows = quirk_rows(columns_of([results("one", *variants), results("two", RIGHT)]))
+    rows = quirk_rows(sections_of([results("one", *variants), results("two", RIGHT)])[0])
     assert [(row.name, len(row.broken), len(row.judged)) for row in rows] == [
         ("chat-index-all-zero", 1, 1)
     ]
@@ -60,7 +60,7 @@ def test_a_cell_without_a_judged_case_is_not_right():
 def test_an_excused_mistake_is_neither_right_nor_counted():
     """The plain stream shows the mistake already."""
     excused = replace(WRONG, baseline="chat/sample-two-calls")
-    (column,) = columns_of([results("one", excused)])
+    (column,) = sections_of([results("one", excused)])[0]
     assert column.counts == (0, 0, 0, 0, 0)
     mark = column.cells["index"].mark
     assert mark is not None
@@ -70,7 +70,7 @@ def test_an_excused_mistake_is_neither_right_nor_counted():
 def test_groups_are_in_the_order_of_reports_and_unknown_ones_last():
     """User's own groups are shown, too."""
     cases = [failed(f"chat/{name}", name, "data lost") for name in ("mine", "usage", "index")]
-    assert groups_of(columns_of([results("one", *cases, RIGHT)])) == [
+    assert groups_of(sections_of([results("one", *cases, RIGHT)])[0]) == [
         "plain",
         "index",
         "usage",
@@ -81,7 +81,7 @@ def test_groups_are_in_the_order_of_reports_and_unknown_ones_last():
 def test_two_versions_of_a_client_have_pages_of_their_own():
     """Addresses never collide, whatever the names."""
     same = [results("a b", RIGHT), results("a-b", RIGHT), results("a b", RIGHT, date="2026-08-01")]
-    keys = [one.key for one in columns_of([*same, same[0]])]
+    keys = [one.key for one in sections_of([*same, same[0]])[0]]
     assert len(set(keys)) == 4
 
 
