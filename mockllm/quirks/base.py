@@ -38,6 +38,7 @@ __all__ = [
     "each_with",
     "parametrised",
     "quirks_of",
+    "spread",
 ]
 
 
@@ -287,6 +288,11 @@ def each_with(
 def drop(unwanted: Callable[[Item], object]) -> FramesChange:
     """A change that leaves frames out."""
     return lambda items, _context: [item for item in items if not unwanted(item)]
+
+
+def spread(change: Callable[[Item], Iterable[Item]]) -> FramesChange:
+    """A change that puts other frames in the place of each one."""
+    return lambda items, _context: [new for item in items for new in change(item)]
 
 
 def change_frames(

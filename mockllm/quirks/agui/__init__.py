@@ -11,7 +11,7 @@ from mockllm.protocols.ag_ui.objects import ENDINGS
 from mockllm.quirks import samples
 from mockllm.quirks.agui import calls
 from mockllm.quirks.agui.events import new_event, quirk
-from mockllm.quirks.base import Context, Item, Quirk, Variant, parametrised
+from mockllm.quirks.base import Context, Item, Quirk, Variant, parametrised, spread
 from mockllm.quirks.ends import with_done, without_finish
 from mockllm.quirks.framing.changes import line_ends
 from mockllm.quirks.typed_events import kind, last
@@ -68,17 +68,14 @@ _NO_RUN_FINISHED = quirk(
 # Events between
 
 
-def _empty_first(items: list[Item], context: Context) -> list[Item]:
-    changed = []
-    for item in items:
-        changed.append(item)
-        if kind(item) == "TEXT_MESSAGE_START":
-            id = item.data.get("messageId")
-            changed.append(new_event(item.at, "TEXT_MESSAGE_CONTENT", messageId=id, delta=""))
-    return changed
+def _with_empty(item: Item) -> list[Item]:
+    if kind(item) != "TEXT_MESSAGE_START":
+        return [item]
+    id = item.data.get("messageId")
+    return [item, new_event(item.at, "TEXT_MESSAGE_CONTENT", messageId=id, delta="")]
 
 
-_EMPTY_DELTA = quirk("agui-empty-delta", samples.TEXT, Variant(frames=_empty_first))
+_EMPTY_DELTA = quirk("agui-empty-delta", samples.TEXT, Variant(frames=spread(_with_empty)))
 
 
 @parametrised

@@ -8,7 +8,16 @@ from itertools import zip_longest
 
 from mockllm.core.turn import Part, Reasoning, Turn
 from mockllm.quirks.anthropic import events
-from mockllm.quirks.base import Context, Item, Tolerance, Variant, drop, each_with, parametrised
+from mockllm.quirks.base import (
+    Context,
+    Item,
+    Tolerance,
+    Variant,
+    drop,
+    each_with,
+    parametrised,
+    spread,
+)
 from mockllm.quirks.samples import REASONING, TEXT, TEXT_AND_CALL, TWO_CALLS
 from mockllm.scenario.model import Api
 
@@ -95,16 +104,13 @@ def _without_signatures(turn: Turn) -> Turn:
     return replace(turn, parts=tuple(parts))
 
 
-def _split_signature(items: list[Item], _: Context) -> list[Item]:
-    changed = []
-    for item in items:
-        changed.append(item)
-        signature = events.delta(item).get("signature")
-        if isinstance(signature, str) and len(signature) > 1:
-            rest = item.copy()
-            events.delta(item)["signature"], events.delta(rest)["signature"] = _halves(signature)
-            changed.append(rest)
-    return changed
+def _split_signature(item: Item) -> list[Item]:
+    signature = events.delta(item).get("signature")
+    if not isinstance(signature, str) or len(signature) < 2:
+        return [item]
+    rest = item.copy()
+    events.delta(item)["signature"], events.delta(rest)["signature"] = _halves(signature)
+    return [item, rest]
 
 
 def _signatures_not_joined(turn: Turn, _: Api) -> Turn:
@@ -169,7 +175,7 @@ BLOCKS = (
         ),
         Variant(
             "split",
-            _split_signature,
+            spread(_split_signature),
             tolerated=(
                 Tolerance(
                     "the fragments of a signature may be kept one by one", _signatures_not_joined

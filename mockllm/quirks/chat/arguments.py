@@ -1,44 +1,52 @@
-"""Group B: quirks of the arguments of tool calls; `broken` has those that make them malformed."""
+"""Group B: quirks of the arguments of tool calls."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
-from mockllm.protocols.values import sendable_value
-from mockllm.quirks.base import Context, Item, Variant, each, parametrised
-from mockllm.quirks.chat import broken
-from mockllm.quirks.chat.broken import text_of
-from mockllm.quirks.chat.chunks import CallFragment, calls, openings, quirk, removed, whole
+from mockllm.core.turn import ToolCall, Turn
+from mockllm.protocols.values import json_object, sendable_value
+from mockllm.quirks.base import Context, Item, Tolerance, Variant, each, parametrised
+from mockllm.quirks.chat import chunks
 from mockllm.quirks.samples import CALL, ZERO
 
 
-def _null_first(opening: CallFragment) -> None:
+def _text_of(call: list[chunks.CallFragment]) -> str:
+    """The complete arguments of a call."""
+    return "".join(fragment.arguments for fragment in call)
+
+
+# In other forms
+
+
+def _null_first(opening: chunks.CallFragment) -> None:
     if opening.function.get("arguments") == "":
         opening.function["arguments"] = None
 
 
 @parametrised
 def _no_arguments(
-    items: list[Item], _: Context, change: Callable[[CallFragment], object]
+    items: list[Item], _: Context, change: Callable[[chunks.CallFragment], object]
 ) -> list[Item]:
     """Changes the opening of calls without arguments, and removes their other fragments."""
-    empty = [call for call in calls(items) if text_of(call) in ("", "{}")]
+    empty = [call for call in chunks.calls(items) if _text_of(call) in ("", "{}")]
     for opening, *_others in empty:
         change(opening)
-    return removed(items, [fragment for call in empty for fragment in call[1:]])
+    return chunks.removed(items, [fragment for call in empty for fragment in call[1:]])
 
 
 def _as_object(items: list[Item], _: Context) -> list[Item]:
-    gone: list[CallFragment] = []
-    for call in calls(items):
-        value = sendable_value(text_of(call))
+    gone: list[chunks.CallFragment] = []
+    for call in chunks.calls(items):
+        value = sendable_value(_text_of(call))
         if isinstance(value, dict):
             call[0].function["arguments"] = value
             gone += call[1:]
-    return removed(items, gone)
+    return chunks.removed(items, gone)
 
 
-def _before_name(call: list[CallFragment]) -> None:
+def _before_name(call: list[chunks.CallFragment]) -> None:
     """Moves the first character of the arguments to the opening, and the name to the fragment
     that the character comes from."""
     opening, *others = call
@@ -53,21 +61,194 @@ def _before_name(call: list[CallFragment]) -> None:
     first.function.update({"name": name, **rest})
 
 
+# Malformed
+
+
+def _whole_arguments(choice: chunks.Choice, items: list[Item]) -> list[tuple[int, str]]:
+    own = [call for call in chunks.calls(items) if call[0].choice.index == choice.index]
+    return [(call[0].entry["index"], _text_of(call)) for call in own if _text_of(call)]
+
+
+def _repeated(items: list[Item], _: Context) -> list[Item]:
+    original = items
+    for choice in chunks.finishes(original):
+        new = [
+            chunks.with_delta(
+                choice, {"tool_calls": [{"index": index, "function": {"arguments": text}}]}
+            )
+            for index, text in _whole_arguments(choice, original)
+        ]
+        items = chunks.inserted(items, choice.item, new, before=True)
+    return items
+
+
+def _repeated_in_finish(items: list[Item], _: Context) -> list[Item]:
+    for choice, again in [
+        (choice, _whole_arguments(choice, items)) for choice in chunks.finishes(items)
+    ]:
+        nothing = {"id": None, "type": None}
+        entries = [
+            {"index": index, **nothing, "function": {"name": None, "arguments": text}}
+            for index, text in again
+        ]
+        if entries:
+            held = choice.delta.get("tool_calls")
+            choice.delta["tool_calls"] = [*(held if isinstance(held, list) else ()), *entries]
+    return items
+
+
+def _doubled(call: ToolCall) -> list[str]:
+    fragments = call.fragments or ("{}",)
+    return [*fragments[:-1], fragments[-1] + "".join(fragments)]
+
+
+_AS_SENT = (
+    Tolerance(
+        "the fragments join to malformed arguments, which a policy reports, skips or keeps",
+        lambda turn, _: _with_fragments(turn, {i: _doubled(call) for i, call in _calls(turn)}),
+    ),
+)
+
+_PREFIX = 2
+
+
+def _without_prefix(texts: Sequence[str]) -> list[str] | None:
+    """Fragments without the first characters of the arguments. None where the rest is not
+    malformed: it is empty, or an object."""
+    rest = "".join(texts)[_PREFIX:]
+    return _malformed(texts, slice(_PREFIX, None)) if rest.strip() else None
+
+
+def _front(texts: Sequence[str]) -> list[str] | None:
+    """Fragments of about the first two thirds of the arguments; None where those are not
+    malformed."""
+    size = len("".join(texts))
+    end = max(1, size * 7 // 10)
+    return None if end >= size else _malformed(texts, slice(0, end))
+
+
+def _malformed(texts: Sequence[str], piece: slice) -> list[str] | None:
+    """The fragments of a piece of the arguments; None where it is an object."""
+    if json_object("".join(texts)[piece]) is not None:
+        return None
+    pieces, start = [], 0
+    for fragment in texts:
+        first, last, _ = piece.indices(start + len(fragment))
+        pieces.append(fragment[max(0, first - start) : max(0, last - start)])
+        start += len(fragment)
+    return pieces
+
+
+def _set_arguments(call: list[chunks.CallFragment], texts: list[str]) -> list[chunks.CallFragment]:
+    gone: list[chunks.CallFragment] = []
+    for fragment, text in zip(call, texts, strict=True):
+        if fragment.arguments and not text and fragment is not call[0]:
+            gone.append(fragment)
+        elif fragment.arguments != text:
+            fragment.function["arguments"] = text
+    return gone
+
+
+def _lost_prefix(items: list[Item], _: Context) -> list[Item]:
+    gone: list[chunks.CallFragment] = []
+    for call in chunks.calls(items):
+        kept = _without_prefix([fragment.arguments for fragment in call])
+        if kept is not None:
+            gone += _set_arguments(call, kept)
+    return chunks.removed(items, gone)
+
+
+def _prefix_lost(turn: Turn) -> Turn:
+    return _with_fragments(turn, {i: _without_prefix(call.fragments) for i, call in _calls(turn)})
+
+
+def _calls(turn: Turn) -> list[tuple[int, ToolCall]]:
+    return [(i, part) for i, part in enumerate(turn.parts) if isinstance(part, ToolCall)]
+
+
+def _with_fragments(turn: Turn, changes: dict[int, list[str] | None]) -> Turn:
+    """The turn with other fragments for some calls, by the index of the part; None changes nothing.
+    The result has no timing. A call that had no fragments gets a beat for its first one."""
+    parts = list(turn.parts)
+    grown: set[int] = set()
+    for index, call in _calls(turn):
+        fragments = changes.get(index)
+        if fragments is not None:
+            parts[index] = replace(call, fragments=tuple(fragments))
+            if not call.fragments:
+                grown.add(index)
+    if tuple(parts) == turn.parts:
+        return turn
+    order = tuple(i for index in turn.order for i in [index] * (1 + (index in grown)))
+    return replace(turn, parts=tuple(parts), order=order, gaps=())
+
+
+@parametrised
+def _cut(items: list[Item], _: Context, finish: str | None) -> list[Item]:
+    """Cuts the arguments of the last call of each choice that finishes. A token limit cuts the end
+    of an answer only, so earlier calls stay complete.
+
+    Args:
+        finish: the finish reason then; None: as it was.
+    """
+
+    last: dict[int, list[chunks.CallFragment]] = {}
+    for call in sorted(chunks.calls(items), key=lambda call: call[0].entry["index"]):
+        last[call[0].choice.index] = call
+    gone: list[chunks.CallFragment] = []
+    for index, call in last.items():
+        ends = [choice for choice in chunks.finishes(items) if choice.index == index]
+        front = _front([fragment.arguments for fragment in call])
+        if not ends or front is None:
+            continue
+        gone += _set_arguments(call, front)
+        for choice in ends:
+            choice.fields["finish_reason"] = finish or choice.fields["finish_reason"]
+    return chunks.removed(items, gone)
+
+
+def _cut_short(turn: Turn) -> Turn:
+    own = _calls(turn)
+    if not own or turn.finish is None or turn.error is not None:
+        return turn
+    index, call = own[-1]
+    return _with_fragments(turn, {index: _front(call.fragments or ("{}",))})
+
+
+def _cut_at_limit(turn: Turn) -> Turn:
+    cut = _cut_short(turn)
+    return turn if cut is turn else replace(cut, finish="length", finish_raw=None)
+
+
 QUIRKS = (
-    quirk("chat-args-null-first", CALL, Variant(frames=each(openings, _null_first))),
-    quirk(
+    chunks.quirk("chat-args-null-first", CALL, Variant(frames=each(chunks.openings, _null_first))),
+    chunks.quirk(
         "chat-args-null-only",
         ZERO,
         Variant(frames=_no_arguments(lambda opening: opening.function.update(arguments=None))),
         Variant("absent", _no_arguments(lambda opening: opening.function.pop("arguments", None))),
     ),
-    quirk(
+    chunks.quirk(
         "chat-args-empty-zero",
         ZERO,
         Variant(frames=_no_arguments(lambda opening: opening.function.update(arguments=""))),
     ),
-    quirk("chat-args-whole", CALL, Variant(frames=lambda items, _: whole(items))),
-    quirk("chat-args-object", CALL, Variant(frames=_as_object)),
-    quirk("chat-args-before-name", CALL, Variant(frames=each(calls, _before_name))),
-    *broken.QUIRKS,
+    chunks.quirk("chat-args-whole", CALL, Variant(frames=lambda items, _: chunks.whole(items))),
+    chunks.quirk("chat-args-object", CALL, Variant(frames=_as_object)),
+    chunks.quirk("chat-args-before-name", CALL, Variant(frames=each(chunks.calls, _before_name))),
+    chunks.quirk(
+        "chat-args-repeated-at-end",
+        CALL,
+        Variant(frames=_repeated, tolerated=_AS_SENT),
+        Variant("with-finish", _repeated_in_finish, tolerated=_AS_SENT),
+    ),
+    chunks.quirk(
+        "chat-args-lost-prefix", CALL, Variant(frames=_lost_prefix, expected=_prefix_lost)
+    ),
+    chunks.quirk(
+        "chat-args-truncated",
+        CALL,
+        Variant(frames=_cut("length"), expected=_cut_at_limit),
+        Variant("normal-finish", _cut(None), expected=_cut_short),
+    ),
 )

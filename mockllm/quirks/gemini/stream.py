@@ -10,7 +10,7 @@ from typing import Any
 from mockllm.core.events import FinishReason, StreamError
 from mockllm.core.turn import Turn
 from mockllm.protocols.gemini.fields import BLOCKED, SAFETY_RATINGS
-from mockllm.quirks.base import Context, Item, Variant, parametrised
+from mockllm.quirks.base import Context, Item, Variant, parametrised, spread
 from mockllm.quirks.ends import failed, time_at, unfinished, with_done, without_finish
 from mockllm.quirks.gemini import chunks
 from mockllm.quirks.samples import TEXT
@@ -79,13 +79,8 @@ def _usage_only(items: list[Item], _: Context) -> list[Item]:
 # Framing
 
 
-def _comments(items: list[Item], _: Context) -> list[Item]:
-    changed = []
-    for item in items:
-        if chunks.chunk(item):
-            changed.append(Item(item.at, comment="keep-alive"))
-        changed.append(item)
-    return changed
+def _commented(item: Item) -> list[Item]:
+    return [Item(item.at, comment="keep-alive"), item] if chunks.chunk(item) else [item]
 
 
 def _id_lines(items: list[Item], _: Context) -> list[Item]:
@@ -157,7 +152,7 @@ STREAM = (
     chunks.quirk(
         "gem-strict-framing",
         TEXT,
-        Variant("comments", _comments),
+        Variant("comments", spread(_commented)),
         Variant("id-lines", _id_lines),
         Variant("done", with_done(lambda items: chunks.end_position(items) < len(items))),
     ),

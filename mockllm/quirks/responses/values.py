@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 from mockllm.quirks import samples
-from mockllm.quirks.base import Context, FramesChange, Item, Variant
+from mockllm.quirks.base import Context, FramesChange, Item, Variant, spread
 from mockllm.quirks.responses import events
 from mockllm.quirks.typed_events import event, kind
 
@@ -108,24 +106,18 @@ def _empty_first(items: list[Item], context: Context) -> list[Item]:
 EMPTY_DELTA = events.quirk("resp-empty-delta", samples.TEXT_AND_CALL, Variant(frames=_empty_first))
 
 
-def _repeated(types: Collection[str]) -> FramesChange:
-    @events.numbered
-    def change(items: list[Item], context: Context) -> list[Item]:
-        return [
-            each
-            for item in items
-            for each in ((item, item.copy()) if kind(item) in types else (item,))
-        ]
-
-    return change
+def _repeated(*types: str) -> FramesChange:
+    return events.numbered(
+        spread(lambda item: [item, item.copy()] if kind(item) in types else [item])
+    )
 
 
 DUP_DONE = events.quirk(
     "resp-dup-done",
     samples.CALL,
-    Variant("both", _repeated((events.ARGUMENTS_DONE, events.ITEM_DONE))),
-    Variant("item", _repeated((events.ITEM_DONE,))),
-    Variant("arguments", _repeated((events.ARGUMENTS_DONE,))),
+    Variant("both", _repeated(events.ARGUMENTS_DONE, events.ITEM_DONE)),
+    Variant("item", _repeated(events.ITEM_DONE)),
+    Variant("arguments", _repeated(events.ARGUMENTS_DONE)),
 )
 
 
@@ -134,21 +126,18 @@ def _field(item: Item) -> str:
     return events.VALUES.get(stem, "") if step == "done" else ""
 
 
-@events.numbered
-def _late_delta(items: list[Item], context: Context) -> list[Item]:
-    changed = []
-    for item in items:
-        changed.append(item)
-        field = _field(item)
-        if field and event(item).get(field):
-            late = item.copy()
-            late.data = {
-                "delta" if key == field else key: [] if key == "logprobs" else value
-                for key, value in late.data.items()
-            }
-            events.rename(late, kind(item).removesuffix("done") + "delta")
-            changed.append(late)
-    return changed
+def _late_delta(item: Item) -> list[Item]:
+    """The whole value again, as a delta after its done event."""
+    field = _field(item)
+    if not field or not event(item).get(field):
+        return [item]
+    late = item.copy()
+    late.data = {
+        "delta" if key == field else key: [] if key == "logprobs" else value
+        for key, value in late.data.items()
+    }
+    events.rename(late, kind(item).removesuffix("done") + "delta")
+    return [item, late]
 
 
 @events.numbered
@@ -166,6 +155,6 @@ def _lost_delta(items: list[Item], context: Context) -> list[Item]:
 DELTA_AFTER_DONE = events.quirk(
     "resp-delta-after-done",
     samples.TEXT_AND_CALL,
-    Variant("late", _late_delta),
+    Variant("late", events.numbered(spread(_late_delta))),
     Variant("different", _lost_delta),
 )
