@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from itertools import chain
 from types import MappingProxyType
 
 from mockllm.core.record import record
@@ -27,21 +28,17 @@ def client_base_urls(base_urls: Mapping[str, str]) -> tuple[BaseURL, ...]:
     Args:
         base_urls: by the name of the API (`MockServer.base_urls`).
     """
-    return tuple(_base_urls(base_urls))
-
-
-def _base_urls(base_urls: Mapping[str, str]) -> Iterator[BaseURL]:
     urls: dict[str, str] = {}
     readers: dict[str, list[str]] = {}
     for api, url in base_urls.items():
         for variable, without in PROTOCOLS.addresses[api].env.base_urls:
             urls.setdefault(variable, url.removesuffix(without))
             readers.setdefault(variable, []).append(api)
-    for variable, url in urls.items():
-        yield BaseURL(variable, url, tuple(readers[variable]))
-    for api, url in base_urls.items():
-        if not PROTOCOLS.addresses[api].env.base_urls:
-            yield BaseURL("", url, (api,))
+    others = {api: url for api, url in base_urls.items() if api not in chain(*readers.values())}
+    return (
+        *(BaseURL(variable, url, tuple(readers[variable])) for variable, url in urls.items()),
+        *(BaseURL("", url, (api,)) for api, url in others.items()),
+    )
 
 
 def client_environment(

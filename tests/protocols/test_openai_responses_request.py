@@ -17,7 +17,6 @@ from mockllm.core.turn import Text, ToolCall, Turn
 from mockllm.errors import RequestError
 from mockllm.protocols.base import Lookup, Reply
 from mockllm.protocols.openai_responses.protocol import PROTOCOL
-from mockllm.protocols.openai_responses.routes import deleted, input_items
 from tests import strategies
 from tests.cases import for_all
 from tests.protocols import strict
@@ -27,6 +26,12 @@ CORPUS = Path(__file__).parents[2] / ".." / "shared" / "corpus" / "streams" / "r
 TOOL = {"type": "function", "name": "f", "parameters": {"type": "object"}}
 CALL = {"type": "function_call", "call_id": "c1", "name": "f", "arguments": "{}"}
 RESULT = {"type": "function_call_output", "call_id": "c1", "output": "42"}
+
+
+def input_items(body: dict[str, Any], token: str, **query: str) -> dict[str, Any]:
+    """The listed input of the response with this token."""
+    target = Target({"response_id": f"resp_{token}"}, query=query)
+    return PROTOCOL.lookups["input_items"](Lookup(target, request=body))
 
 
 def parsed(strict: bool = True, **body: Any) -> Request:
@@ -483,8 +488,8 @@ def test_input_items_page_by_page() -> None:
     """Pages joined are the whole list, in either order."""
     body = {"input": [{"role": "user", "content": str(i)} for i in range(5)]}
     whole = input_items(body, TOKEN)["data"]
-    first = input_items(body, TOKEN, limit=2)
-    second = input_items(body, TOKEN, limit=3, after=first["last_id"])
+    first = input_items(body, TOKEN, limit="2")
+    second = input_items(body, TOKEN, limit="3", after=first["last_id"])
     assert first["data"] + second["data"] == whole
     assert (first["has_more"], second["has_more"]) == (True, False)
     assert input_items(body, TOKEN, order="asc")["data"] == whole[::-1]
@@ -496,6 +501,7 @@ def test_lookups() -> None:
     id = f"resp_{TOKEN}"
     lookup = Lookup(Target({"response_id": id}), request={"input": "a"}, answer={"id": id})
     assert PROTOCOL.lookups["response"](lookup) == {"id": id}
-    assert PROTOCOL.lookups["delete_response"](lookup) == deleted(id)
-    assert deleted(id) == {"id": id, "object": "response", "deleted": True}
-    assert PROTOCOL.lookups["input_items"](lookup) == input_items({"input": "a"}, TOKEN)
+    deleted = {"id": id, "object": "response", "deleted": True}
+    assert PROTOCOL.lookups["delete_response"](lookup) == deleted
+    items = PROTOCOL.lookups["input_items"](lookup)["data"]
+    assert [item["content"][0]["text"] for item in items] == ["a"]

@@ -77,7 +77,8 @@ def stored_answer(lookup: Lookup) -> dict[str, Any]:
 
 def deleted_answer(lookup: Lookup) -> dict[str, Any]:
     """The body of `DELETE /v1/responses/{id}`."""
-    return deleted(lookup.target.segments["response_id"])
+    id = lookup.target.segments["response_id"]
+    return {"id": id, "object": "response", "deleted": True}
 
 
 _MOST_DIGITS = 9
@@ -85,54 +86,30 @@ _MOST_DIGITS = 9
 
 
 def listed_input(lookup: Lookup) -> dict[str, Any]:
-    """The body of `GET /v1/responses/{id}/input_items`, by the query's `order`, `limit`,
-    `after`."""
-    id = lookup.target.segments["response_id"]
-    limit = lookup.target.query.get("limit", "20")
+    """The body of `GET /v1/responses/{id}/input_items`, by the query's `order` (`desc`
+    is the service's default: newest first), `limit` and `after`, the id before the first item."""
+    id, query = lookup.target.segments["response_id"], lookup.target.query
+    limit, after = query.get("limit", "20"), query.get("after")
     if not limit.isdecimal() or len(limit) > _MOST_DIGITS or not 1 <= int(limit) <= 100:
         raise RequestError(
             f"Invalid 'limit': expected a whole number from 1 to 100, got '{limit}'.", param="limit"
         )
-    return input_items(
-        lookup.request,
-        token_of(id) or id,
-        order=lookup.target.query.get("order", "desc"),
-        limit=int(limit),
-        after=lookup.target.query.get("after"),
-    )
-
-
-def input_items(
-    body: Mapping[str, Any],
-    token: str,
-    *,
-    order: str = "desc",
-    limit: int = 20,
-    after: str | None = None,
-) -> dict[str, Any]:
-    """The body of `GET /v1/responses/{id}/input_items`.
-
-    Args:
-        body: the request of the response with this token.
-        order: `desc`, newest first, which is the service's default, or `asc`.
-        limit: how many items to list at most.
-        after: the id of the item before the first one to list.
-    """
-    value = body.get("input")
+    value = lookup.request.get("input")
     if isinstance(value, str):
         value = [{"role": "user", "content": value}]
     items = value if isinstance(value, list) else []
+    token = token_of(id) or id
     stored = [_stored(dict(x), i, token) for i, x in enumerate(items) if isinstance(x, Mapping)]
-    if order != "asc":
+    if query.get("order", "desc") != "asc":
         stored.reverse()
     ids = [item["id"] for item in stored]
     start = ids.index(after) + 1 if after in ids else 0
-    page = stored[start : start + limit]
+    page = stored[start : start + int(limit)]
     return {
         "object": "list",
         "data": page,
         "first_id": page[0]["id"] if page else None,
-        "has_more": start + limit < len(stored),
+        "has_more": start + int(limit) < len(stored),
         "last_id": page[-1]["id"] if page else None,
     }
 
@@ -170,11 +147,6 @@ def _stored_part(part: object, assistant: bool) -> dict[str, Any]:
     if given.get("type") == "input_image":
         return {"detail": "auto", **given}
     return {"type": "input_text", **given}
-
-
-def deleted(response_id: str) -> dict[str, Any]:
-    """The body of `DELETE /v1/responses/{id}`."""
-    return {"id": response_id, "object": "response", "deleted": True}
 
 
 # Paths that --fallback auto answers
