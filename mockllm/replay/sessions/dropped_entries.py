@@ -7,12 +7,13 @@ is kept without its headers and with a packed body, until a second bound is reac
 from __future__ import annotations
 
 import zlib
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import count
 from struct import Struct
+from typing import Any
 
-from mockllm.core.record import record
 from mockllm.replay.sessions.exchange import Exchange, Played, Received, Sent
 from mockllm.replay.sessions.shortened_bodies import shortened_body
 
@@ -25,17 +26,17 @@ _SMALL = 2048
 _MOST_SHARED = 1024
 
 
-_OWN = Struct("<dddQQI")
-"""What a plain entry has for itself: see `_packed`."""
+_OWN = Struct("<dddQQII")
+"""What an entry has for itself: see `Dropped.add`."""
 
 
 @dataclass(slots=True)
 class _Body:
-    """A body, which several entries may share; `size` is that of the whole."""
+    """A body, which entries may share that have more in common; `size` is that of the whole."""
 
     data: bytes
     size: int
-    entries: int = 0
+    commons: int = 0
     packed: bool = False
 
     def pack(self) -> int:
@@ -50,56 +51,38 @@ class _Body:
         return zlib.decompress(self.data) if self.packed else self.data
 
 
-@record
+@dataclass(slots=True)
 class _Common:
     """What the entries of equal requests have in common: clients repeat them, in retries and load
     tests. Of `received` it is all that does not differ from request to request."""
 
+    key: int
     body: _Body
     received: Received
     played: Played
     session: str
-
-    def exchange(self, own: bytes) -> Exchange:
-        """A plain entry, with its body."""
-        at, clock, duration, sent, number, connection = _OWN.unpack(own)
-        received = self.received._replace(
-            body=self.body.whole(), at=at, clock=clock, connection=connection
-        )
-        return Exchange(
-            received,
-            self.played,
-            Sent(clock, bytes=sent, ended=0.0, duration=duration),
-            session=self.session,
-            number=number,
-        )
-
-
-def _packed(exchange: Exchange) -> bytes:
-    """What a plain entry has for itself. Bytes, since there are tens of thousands, and the garbage
-    collector does not look at them."""
-    received, sent = exchange.received, exchange.sent
-    return _OWN.pack(
-        received.at,
-        received.clock,
-        sent.duration,
-        sent.bytes,
-        exchange.number,
-        received.connection,
-    )
+    entries: int = 0
 
 
 class Dropped:
-    """Dropped entries, the oldest first."""
+    """Dropped entries, the oldest first.
+
+    There are tens of thousands, and nearly all are plain: these stand in one array of bytes, where
+    the memory allocator and the garbage collector do not look at each.
+    """
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
-        # Two queues, side by side: a tuple for each entry would be half as large as the entry.
-        self._commons: deque[_Common] = deque()
-        self._entries: deque[bytes | Exchange] = deque()
+        self._entries = bytearray()
+        self._commons: dict[int, _Common] = {}
+        self._not_plain: dict[int, Exchange] = {}
+        """The entries that have more for themselves, by how many were added before each."""
+        self._first = 0
+        """How many entries were added before the oldest one that is kept."""
         self._shared: dict[bytes, _Body] = {}
         self._latest: dict[int, _Common] = {}
         """By the identity of what was played: decisions are kept, and so are their `Played`."""
+        self._keys = count()
         self._packed = 0
         """How many of the oldest entries were packed, where that saved something."""
         self._forgotten: Counter[str] = Counter()
@@ -107,7 +90,7 @@ class Dropped:
         """The memory of all entries, in bytes, as an estimate."""
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return len(self._entries) // _OWN.size
 
     @property
     def forgotten(self) -> int:
@@ -116,24 +99,35 @@ class Dropped:
 
     def add(self, exchange: Exchange) -> None:
         """Keeps an entry that leaves the journal; it gives up its headers and its body."""
+        received, sent = exchange.received, exchange.sent
         common = self._common(exchange)
         exchange.drop()
-        is_plain = exchange.body_size is None and exchange.is_plain
-        self._entries.append(_packed(exchange) if is_plain else exchange)
-        self._commons.append(common)
+        if exchange.body_size is not None or not exchange.is_plain:
+            self._not_plain[self._first + len(self)] = exchange
+        self._entries += _OWN.pack(
+            received.at,
+            received.clock,
+            sent.duration,
+            sent.bytes,
+            exchange.number,
+            received.connection,
+            common.key,
+        )
         self.size += _ENTRY
-        while self.size > self._max_bytes and len(self._entries) > 1:
+        while self.size > self._max_bytes and len(self) > 1:
             self._make_room()
 
     def _common(self, exchange: Exchange) -> _Common:
         body, received, played = self._body(exchange), exchange.received, exchange.played
-        body.entries += 1
         common = self._latest.get(id(played))
         if common is None or common.body is not body or common.received.path != received.path:
             if len(self._latest) >= _MOST_SHARED:
                 self._latest.clear()
             received = received._replace(headers={}, body=b"")
-            common = self._latest[id(played)] = _Common(body, received, played, exchange.session)
+            common = _Common(next(self._keys), body, received, played, exchange.session)
+            self._latest[id(played)] = self._commons[common.key] = common
+            body.commons += 1
+        common.entries += 1
         return common
 
     def _body(self, exchange: Exchange) -> _Body:
@@ -150,10 +144,11 @@ class Dropped:
         """Packs entries, or forgets the oldest. Packing takes longer than the rest of a request,
         so it waits until there is no room; and it ends with the first entry that is forgotten,
         from where on no verdict can be good."""
-        if self._forgotten or self._packed >= len(self._entries):
+        if self._forgotten or self._packed >= len(self):
             self.forget()
             return
-        body = self._commons[self._packed].body
+        key = _OWN.unpack_from(self._entries, self._packed * _OWN.size)[-1]
+        body = self._commons[key].body
         self._packed += 1
         self._share_no_more(body)
         self.size -= body.pack()
@@ -171,28 +166,56 @@ class Dropped:
         """Forgets the oldest entry; returns whether there was one."""
         if not self._entries:
             return False
-        entry, common = self._entries.popleft(), self._commons.popleft()
+        common = self._commons[_OWN.unpack_from(self._entries)[-1]]
+        other = self._not_plain.pop(self._first, None)
+        del self._entries[: _OWN.size]
+        self._first += 1
         self._packed = max(0, self._packed - 1)
-        self._forgotten[_outcome(common, entry)] += 1
+        self._forgotten[_outcome(common, other)] += 1
         self.size -= _ENTRY
-        common.body.entries -= 1
-        if not common.body.entries:
+        common.entries -= 1
+        if not common.entries:
+            self._forget_common(common)
+        return True
+
+    def _forget_common(self, common: _Common) -> None:
+        del self._commons[common.key]
+        if self._latest.get(id(common.played)) is common:
+            del self._latest[id(common.played)]
+        common.body.commons -= 1
+        if not common.body.commons:
             self._share_no_more(common.body)
             self.size -= len(common.body.data)
-        return True
 
     def exchanges(self) -> Iterator[Exchange]:
         """The entries, with their bodies."""
-        for common, entry in zip(tuple(self._commons), tuple(self._entries), strict=True):
-            if isinstance(entry, bytes):
-                yield common.exchange(entry)
-            else:
-                yield entry.copy(common.body.whole())
+        for common, other, (at, clock, duration, sent, number, connection, _) in self._read():
+            body = common.body.whole()
+            if other is not None:
+                yield other.copy(body)
+                continue
+            received = common.received._replace(
+                body=body, at=at, clock=clock, connection=connection
+            )
+            yield Exchange(
+                received,
+                common.played,
+                Sent(clock, bytes=sent, ended=0.0, duration=duration),
+                session=common.session,
+                number=number,
+            )
+
+    def _read(self) -> Iterator[tuple[_Common, Exchange | None, tuple[Any, ...]]]:
+        """Of each entry what it has in common with others, itself if it is not plain, and what it
+        has for itself."""
+        for place, own in enumerate(_OWN.iter_unpack(bytes(self._entries)), self._first):
+            yield self._commons[own[-1]], self._not_plain.get(place), own
 
     def outcomes(self) -> Counter[str]:
         """How many entries have each outcome, those that were forgotten included."""
-        return self._forgotten + Counter(map(_outcome, self._commons, self._entries))
+        kept = Counter(_outcome(common, other) for common, other, _ in self._read())
+        return self._forgotten + kept
 
 
-def _outcome(common: _Common, entry: bytes | Exchange) -> str:
-    return common.played.outcome if isinstance(entry, bytes) else entry.outcome
+def _outcome(common: _Common, other: Exchange | None) -> str:
+    return common.played.outcome if other is None else other.outcome
