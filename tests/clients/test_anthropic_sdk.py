@@ -233,7 +233,7 @@ def test_tool_runner(claude, run, name, stream, thread):
     expected_answer = expected(scenario, len(scenario.turns) - 1, API)
     assert "".join(block.text for block in last.content) == expected_answer.text
     *_, played = run.exchanges
-    assert played.stream is stream
+    assert played.played.stream is stream
     refused = [(None, None, "invalid")] if thread else []
     run.expects_plays([*refused, *plays(scenario, API)])
 
