@@ -245,7 +245,7 @@ def test_exact_tries(tmp_path: Path, out: Path) -> None:
     assert not lost(results)
     (one,) = load(out)
     tries = one.turns[0].attempts
-    assert [attempt.status for attempt in tries] == [429, 429]
+    assert [attempt.http and attempt.http.status for attempt in tries] == [429, 429]
     assert all(attempt.recorded is not None for attempt in tries)
 
 
