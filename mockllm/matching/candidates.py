@@ -4,7 +4,7 @@ conditions and the tool calls of their turns, or recorded from this very request
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from mockllm.core.record import record
 from mockllm.core.request import Request
@@ -50,21 +50,29 @@ class Search:
     headers: Mapping[str, str]
     turns: Sequence[ModelTurn]
 
-    def candidates(self) -> Iterator[Candidate]:
+    def candidates(
+        self, wanted: Callable[[Scenario], bool] = lambda scenario: True
+    ) -> Iterator[Candidate]:
         """Every scenario that matches and whose tool calls are those in the history, each once with
-        its latest beginning. Scenarios with `match: any` are not among them."""
+        its latest beginning. Scenarios with `match: any` are not among them.
+
+        Args:
+            wanted: of the others nothing is judged, which would take long where many match.
+        """
         api = self.request.api
         seen: set[str] = set()
         for start, after in self._beginnings():
             for scenario in self.served.by_user_text(self.request.messages[start].text):
-                if scenario.name in seen or not self._may_answer(scenario):
+                if scenario.name in seen or not wanted(scenario):
+                    continue
+                if not self._may_answer(scenario):
                     continue
                 if history_agrees(scenario, after, api):
                     seen.add(scenario.name)
                     playable = turn_index(scenario, len(after)) is not None
                     yield Candidate(scenario, start, len(after), playable)
         for scenario in self.served.by_model(self.request.model):
-            candidate = self.without_user(scenario)
+            candidate = self.without_user(scenario) if wanted(scenario) else None
             if candidate is not None:
                 yield candidate
 

@@ -113,12 +113,11 @@ def select(served: ScenarioIndex, request: Request, headers: Mapping[str, str]) 
 def _is_overridden(search: Search, same: Sequence[tuple[Scenario, int]]) -> bool:
     """Whether an authored scenario with more conditions than the recordings matches."""
     most = max(conditions_of(scenario) for scenario, _ in same)
-    return any(
-        candidate.playable
-        and not is_recorded(candidate.scenario)
-        and conditions_of(candidate.scenario) > most
-        for candidate in search.candidates()
-    )
+
+    def may_override(scenario: Scenario) -> bool:
+        return conditions_of(scenario) > most and not is_recorded(scenario)
+
+    return any(candidate.playable for candidate in search.candidates(may_override))
 
 
 def _has_user_message(request: Request) -> bool:
