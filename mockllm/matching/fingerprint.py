@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from hashlib import blake2b
 from typing import Any
 from urllib.parse import parse_qsl
@@ -99,18 +99,21 @@ def redacted_strings(value: Any, had_secret: Callable[[str], bool]) -> tuple[str
     Args:
         had_secret: whether a text is one from which a secret was removed.
     """
-    return tuple(pointer for pointer, text in _strings(value, "") if had_secret(text))
-
-
-def _strings(value: Any, pointer: str) -> Iterator[tuple[str, str]]:
     if isinstance(value, str):
-        yield pointer, value
-    elif isinstance(value, Mapping):
-        for key, item in value.items():
-            yield from _strings(item, f"{pointer}/{key.replace('~', '~0').replace('/', '~1')}")
-    elif isinstance(value, list):
-        for index, item in enumerate(value):
-            yield from _strings(item, f"{pointer}/{index}")
+        return ("",) if had_secret(value) else ()
+    pointers: list[str] = []
+    for key, item in _items(value):
+        inner = redacted_strings(item, had_secret)
+        if inner:  # most strings had none, and need no pointer
+            step = str(key).replace("~", "~0").replace("/", "~1")
+            pointers += [f"/{step}{pointer}" for pointer in inner]
+    return tuple(pointers)
+
+
+def _items(value: Any) -> Iterable[tuple[Any, Any]]:
+    if isinstance(value, list):
+        return enumerate(value)
+    return value.items() if isinstance(value, dict) else ()
 
 
 def without(value: Any, pointers: Iterable[str]) -> Any:
