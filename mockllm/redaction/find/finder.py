@@ -96,9 +96,9 @@ class Finder:
 
     def find(self, text: str, depth: int = 0) -> tuple[Found, ...]:
         """The secrets in a text, which may be a document. Where some overlap, the first counts."""
-        if len(text) < self._shortest or (len(text) < MIN_MATCH and self._harmless(text)):
-            return ()
         found = self._memo.get(text)
+        if found is None and self._harmless(text):
+            self._memo[text] = found = ()
         if found is None:
             read = self._read(text, depth) if depth < _DEEPEST and may_be_document(text) else None
             found = tuple(
@@ -114,8 +114,11 @@ class Finder:
         return not (self._detector.is_off(EMAIL) and is_address(secret))
 
     def _harmless(self, text: str) -> bool:
-        """Whether a word is too short for a secret."""
-        return text.isalnum() and not self._every and not self._known.short
+        """Whether a text is too short for a secret."""
+        if len(text) >= MIN_MATCH:
+            return False
+        short = len(text) < self._shortest
+        return short or (text.isalnum() and not self._every and not self._known.short)
 
     def _read(self, text: str, depth: int) -> Document | None:
         if text not in self._documents:

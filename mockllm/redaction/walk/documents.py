@@ -80,11 +80,12 @@ def event_values(text: str, reader: Reader) -> list[StringValue] | None:
         payload = "\n".join([text[start:stop] for start, stop in segments])
         start, end = segments[0][0], segments[-1][1]
         if payload.lstrip(_SPACE)[:1] in ("{", "["):
-            inner = read_json(reader, payload, 0)
+            inner = read_json(reader, payload, start if len(segments) == 1 else 0)
             if inner is None:
                 continue
             some = True
-            _move(inner, segments)
+            if len(segments) > 1:
+                _move(inner, segments)
         elif len(segments) > 1:
             continue
         else:
@@ -134,12 +135,6 @@ def _plain(text: str, start: int, end: int) -> list[StringValue]:
 
 
 def _move(values: list[StringValue], segments: list[tuple[int, int]]) -> None:
-    if len(segments) == 1:
-        base = segments[0][0]
-        for value in values:
-            value.start += base
-            value.end += base
-        return
     starts: list[int] = []
     for start, end in segments:
         starts += range(start, end + 1)
