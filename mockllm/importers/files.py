@@ -6,8 +6,8 @@ No Python objects are constructed but strings, bytes, numbers, lists and mapping
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
-from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -26,7 +26,8 @@ _MAX_DEPTH = 200
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TAG = "tag:yaml.org,2002:"
-_FLOAT = f"{_TAG}float"
+_DIGITS = frozenset("-0123456789")
+_DECIMAL = re.compile(r"-?[0-9]+\.[0-9]+(?:[eE][-+][0-9]+)?").fullmatch
 _RESOLVERS = {
     first: [
         (tag, pattern)
@@ -186,12 +187,11 @@ class _Document:
         text: str = event.value
         tag = event.tag
         if tag is None and event.implicit[0]:
+            if text[:1] in _DIGITS and _DECIMAL(text):  # of which embeddings have thousands
+                return float(text)
             tag = _tag_of(text)
         if tag is None or tag in _TEXTS:
             return text
-        if tag == _FLOAT:  # of which embeddings have thousands
-            with suppress(ValueError):
-                return float(text)
         node = yaml.ScalarNode(tag, text, event.start_mark, event.end_mark)
         return self._loader.construct_object(node)
 
@@ -210,7 +210,7 @@ class _Document:
         merged: list[Any] = []
         while (inner := self._next()).__class__ is not yaml.MappingEndEvent:
             key, value = self._node(inner, depth + 1), self._node(self._next(), depth + 1)
-            if isinstance(key, list | dict):
+            if isinstance(key, (list, dict)):
                 raise _problem("a key is a list or a mapping", inner)
             if key == "<<" and inner.__class__ is yaml.ScalarEvent and inner.implicit[0]:
                 merged += value if isinstance(value, list) else [value]
