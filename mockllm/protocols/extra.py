@@ -303,11 +303,9 @@ def _read(
             return protocol.decode_body(body)
         wire = protocol.decoder()
         frames = [Frame(dumps(event), event=event.get("type")) for event in encoded]
-        events = [
-            event
-            for _, frame in with_extra(protocol, [(0, frame) for frame in frames], extra)
-            for event in wire.decode(frame)
-        ]
+        if extra:
+            frames = [_with_fields(protocol, frame, extra) for frame in frames]
+        events = [event for frame in frames for event in wire.decode(frame)]
         return fold(Timed(0, event) for event in [*events, *wire.close()])
     except (MockLLMError, ValueError):
         return None

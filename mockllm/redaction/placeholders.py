@@ -27,6 +27,7 @@ _DOMAIN = "@mail.example"
 _PREFIX = "|".join(map(re.escape, sorted(PREFIXES, key=len, reverse=True)))
 _ANY = re.compile(rf"(?:{_PREFIX})?REDACTED-\d+x*|hidden-\d+x*{re.escape(_DOMAIN)}")
 _ONLY = re.compile(rf"(?:{_ANY.pattern})+")
+_SHORTEST = len("REDACTED-1")
 _NUMBER = re.compile(r"(REDACTED|hidden)-(\d+)")
 _EMAIL = re.compile(r"[^\s@]+@[^\s@]+\.[^\s@]+")
 
@@ -135,6 +136,8 @@ def spread_out(ends: list[int], filled: Sequence[bool]) -> None:
 def wildcards(text: str) -> str | None:
     """A regular expression for a text in which each placeholder may be anything of its kind;
     None where it has no placeholder."""
+    if len(text) < _SHORTEST:
+        return None
     wild = [(*found.span(), _wildcard(found[0])) for found in _placeholders_in(text)]
     wild += [(run.start, run.end, r"\S+") for run in base64_runs(text) if _ANY.search(run.text)]
     parts: list[str] = []

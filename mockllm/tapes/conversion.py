@@ -31,13 +31,12 @@ def request_of(exchange: Captured, found: Detected) -> Request:
     return protocol.parse(body, found.target, False)
 
 
-def tape_of(captured: Captured) -> Tape:
+def tape_of(captured: Captured, *, api: str = "", streamed: bool = False) -> Tape:
     """The tape of an exchange, without a turn; `captured_of` is its inverse, except for time and
     source."""
-    protocol = detected(captured).protocol
     return Tape(
-        api="" if protocol is None else protocol.name,
-        streamed=False,
+        api=api,
+        streamed=streamed,
         status=captured.status,
         headers=captured.headers,
         chunks=captured.chunks,

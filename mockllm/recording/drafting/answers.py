@@ -70,7 +70,7 @@ def draft_turn(exchange: Captured, detected: Detected, request: Request) -> Draf
     if not (200 <= exchange.status < 300 or 400 <= exchange.status < 600):
         raise WireError(f"HTTP {exchange.status} is no answer of a model")
     plain = exchange.plain()
-    tape = replace(tape_of(plain), streamed=request.stream)
+    tape = tape_of(plain, api=protocol.name, streamed=request.stream)
     if plain.status >= 400:
         return DraftedTurn(_error(plain, protocol), tape)
     answer = recorded_turn(plain, protocol, streamed=request.stream)
