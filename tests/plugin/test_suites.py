@@ -13,6 +13,8 @@ NOT_SENT = {"gemini": ["raw-arguments-kept"], "agui": ["answer-id-kept"]}
 """The invariants of fields that a protocol does not have: Gemini sends arguments as objects, and
 AG-UI has neither model nor id of an answer. Their tests are skipped."""
 
+WITH_QUIRKS = ("chat", "responses")
+
 pytestmark = pytest.mark.slow
 
 HEAD = """
@@ -37,13 +39,15 @@ HEAD = """
 
 @pytest.mark.parametrize("api", APIS)
 def test_a_correct_accumulator_passes_every_test(run, api):
-    """Each invariant is a test that passes, or that is skipped with a reason."""
+    """Each invariant is a test that passes, or that is skipped with a reason. The quirks are played
+    where a verdict needs them; `tests/checking/judging/test_no_false_alarm.py` plays all."""
     result = run(
         HEAD
         + f"""
     class TestRight(AccumulatorSuite):
         api = "{api}"
         variations = 1
+        quirks = {api in WITH_QUIRKS}
         policy = Policy(intermediate=True)
 
         def probe(self):

@@ -59,7 +59,7 @@ def _sample() -> list[Mutant]:
     return [mutant for _, family in families for mutant in list(family)[::6]]
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 @pytest.mark.parametrize("api", APIS)
 def test_mutants_break_the_declared_invariants(api: Api) -> None:
     """The report has exactly the invariants that a mutant declares."""
@@ -80,7 +80,7 @@ def test_the_mutants_of_the_sample_are_caught(api: Api) -> None:
     assert [str(mutant) for mutant in sample if not _is_caught(mutant)] == []
 
 
-@pytest.mark.slow
+@pytest.mark.heavy
 def test_the_listed_mutants_are_not_caught() -> None:
     """A mutant that the kit catches leaves `ESCAPED` and `TOLERATED` in declared.py."""
     assert [name for name in LISTED if not _report(NAMES[name]).good] == []

@@ -111,8 +111,8 @@ def test_a_word_that_is_no_key() -> None:
 
 
 def _near_misses() -> dict[str, str]:
-    """Texts of 200 kB in which patterns nearly match, again and again."""
-    size = 200_000
+    """Texts of 50 kB in which patterns nearly match, again and again."""
+    size = 50_000
     starts = {trigger for one in PATTERNS for trigger in one.triggers}
     texts = {f"{start!r} alone": start * (size // len(start)) for start in sorted(starts)}
     for start in sorted(starts):
@@ -129,8 +129,8 @@ def _near_misses() -> dict[str, str]:
 
 @pytest.mark.slow
 def test_searching_takes_linear_time() -> None:
-    """200 kB of any near miss takes at most 40 times as long for each character as 50 kB of prose
-    with signs and runs; in quadratic time it is more than a thousand times."""
+    """50 kB of any near miss take at most 40 times as long for each character as 50 kB of prose
+    with signs and runs; in quadratic time it is hundreds of times."""
     detector = Detector(frozenset(kind.lower() for kind in PERSONAL))
     prose = "The key: a value of_sixteen_letters-or-more, see https://a.example/b?c=d&e. " * 660
     took = min(_seconds(detector, prose) for _ in range(3)) / len(prose)
