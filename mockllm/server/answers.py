@@ -163,7 +163,7 @@ class Answers:
         endpoint = self.routes.find(arrival.method, arrival.path, arrival.headers)
         if endpoint is None:
             return None, None
-        return endpoint.protocol.name, _target(arrival, endpoint)
+        return endpoint.protocol.name, _target(endpoint)
 
     def answer(self, arrival: Arrival, session: Session) -> Awaitable[Chosen]:
         """What answers a request."""
@@ -225,10 +225,10 @@ class Answers:
         endpoint: Endpoint,
     ) -> Chosen:
         """What answers a request for a path of an API."""
-        protocol, target = endpoint.protocol, _target(arrival, endpoint)
+        protocol, target = endpoint.protocol, _target(endpoint)
         place = endpoint.target
         if arrival.query:
-            place = replace(place, query=arrival.query)
+            place = Target(place.segments, place.method, arrival.query)
         try:
             body = arrival.whole(self.options.max_body) or await self.body(arrival)
             if proxy is not None and proxy.forwards_all:
@@ -318,5 +318,5 @@ def _chosen(answered: Answered, target: Target | None = None, close: bool = Fals
     return Chosen(answered.answer, answered.played, target, close)
 
 
-def _target(arrival: Arrival, endpoint: Endpoint) -> Target | None:
+def _target(endpoint: Endpoint) -> Target | None:
     return endpoint.target if endpoint.operation == "generate" else None

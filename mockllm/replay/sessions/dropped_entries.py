@@ -98,12 +98,13 @@ class Dropped:
         return self._forgotten.total()
 
     def add(self, exchange: Exchange) -> None:
-        """Keeps an entry that leaves the journal; it gives up its headers and its body."""
+        """Keeps an entry that leaves the journal: of a plain one only what it has for itself, of
+        any other all but its headers and its body."""
         received, sent = exchange.received, exchange.sent
         common = self._common(exchange)
-        exchange.drop()
         if exchange.body_size is not None or not exchange.is_plain:
             self._not_plain[self._first + len(self)] = exchange
+            exchange.drop()
         self._entries += _OWN.pack(
             received.at,
             received.clock,

@@ -39,6 +39,10 @@ CLOSE = written_response(keep_alive=False)
 _NO_FAULT = Transmission(200, (), (), True)
 
 
+_AT_ONCE = 256 * 1024
+"""Larger answers, in bytes, may have to wait for a client that reads slowly."""
+
+
 def _nothing() -> None: ...
 
 
@@ -64,7 +68,7 @@ def write_at_once(
     ):
         return None
     encoded = answer.encoded
-    if len(encoded) > WATER:
+    if len(encoded) > _AT_ONCE:
         return None
     transport.write(encoded)
     sent.at_once(answer.size)
