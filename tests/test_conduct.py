@@ -32,7 +32,6 @@ OURS = {
     "clients/test_matrix.py": "A list of the tests.",
     "conformance/test_entries.py": "The folder of the conformance runs.",
     "docs/test_resilience_page.py": "A module of the page.",
-    "framing/test_content_coding.py": "A module of another package, as its older versions are.",
     "server/recording/test_recording_apart.py": "The interpreter's own path.",
 }
 """The files that replace something else."""

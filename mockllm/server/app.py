@@ -228,7 +228,7 @@ class MockServer:
             return
         for site in list(runner.sites):
             await site.stop()
-        take_no_more_requests(self._server)
+        await take_no_more_requests(self._server)
         self._parts.readiness.stopping = True
         self._parts.view.close()
         try:

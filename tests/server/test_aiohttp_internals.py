@@ -37,7 +37,7 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCES = Path(mockllm.__file__).parent
 INTERNALS = SOURCES / "server" / "http" / "aiohttp_internals.py"
 
-PRIVATE = {"_buffer", "_eof", "_exception", "_factory", "_payload", "_protocol"}
+PRIVATE = {"_buffer", "_eof", "_exception", "_factory", "_payload", "_protocol", "_waiter"}
 """The private attributes of aiohttp's objects that are used."""
 
 OWN = {
@@ -357,7 +357,7 @@ def test_no_new_requests_after_the_stop():
                 await idle.readuntil(b"hi")
                 to_other.write(GET.replace(b"/ ", b"/busy "))
                 await busy.wait()
-                take_no_more_requests(server)
+                await take_no_more_requests(server)
                 to_idle.write(GET.replace(b"/ ", b"/late "))
                 go_on.set()
                 assert (await other.read()).endswith(b"hi")
@@ -366,6 +366,29 @@ def test_no_new_requests_after_the_stop():
         return seen
 
     assert run(scenario()) == ["/", "/busy"]
+
+
+def test_a_connection_that_is_accepted_while_the_server_stops():
+    """Its client is told at once, and does not wait until all streams are over."""
+
+    async def scenario():
+        async def handler(request):
+            return web.Response(text="hi")
+
+        ours, theirs = socket.socketpair()
+        async with serving(handler) as (server, _):
+            loop = asyncio.get_running_loop()
+            accepted = loop.create_task(loop.connect_accepted_socket(server, ours))
+            while not server.connections:  # the task that waits for its requests has not run yet
+                await asyncio.sleep(0)
+            await take_no_more_requests(server)
+            reader, writer = await asyncio.open_connection(sock=theirs)
+            read = await reader.read()
+            await accepted
+            writer.close()
+        return read
+
+    assert run(scenario()) == b""
 
 
 LARGE = bytes(64 * 1024 * 1024)

@@ -220,13 +220,19 @@ _logger = logging.getLogger("aiohttp.server.mockllm")
 _logger.addFilter(_WithoutRequest())
 
 
-def take_no_more_requests(server: web.Server) -> None:
-    """Ends the connections after the requests that are being answered; no other one is answered.
+async def take_no_more_requests(server: web.Server) -> None:
+    """Ends the connections: idle ones at once, the others after the requests that are answered.
 
-    Idle connections are closed by `ServerRunner.cleanup` at the latest. That is documented and
-    does all of this, but cuts answers that take longer than its timeout; mockllm waits for those
-    itself, as long as its user wants, and cleans up then.
+    `ServerRunner.cleanup` is documented and does this, too, but cuts answers that take longer than
+    its timeout; mockllm waits for those itself, as long as its user wants, and cleans up then.
+    `pre_shutdown` alone leaves idle connections open, and makes them ignore what comes: until the
+    last stream is over, their clients would wait in vain.
     """
+    await asyncio.sleep(0)  # a connection that was just accepted does not wait for requests before
+    for connection in server.connections:
+        waiter = connection._waiter  # noqa: SLF001 - as in `_Connection`
+        if waiter is not None and not waiter.done() and connection.transport is not None:
+            connection.transport.close()
     server.pre_shutdown()
 
 
