@@ -95,18 +95,15 @@ def merge(target: Json, fields: Mapping[str, Any]) -> None:
             target[key] = deepcopy(value)
 
 
-def _objects(place: ObjectPlace, events: Iterable[Json], *, streamed: bool) -> list[Json]:
+def _objects(place: ObjectPlace, events: Sequence[Json], *, streamed: bool) -> list[Json]:
     paths = [path.split(".") if path else [] for path in place.paths(streamed=streamed)]
-    items = [item for event in events for keys in paths for item in _at(event, keys)]
+    items = [item for keys in paths for item in _at(events, keys)]
     return [item for item in items if _begins_call(item)] if place.is_call else items
 
 
-def _at(event: Json, keys: Sequence[str]) -> list[Json]:
-    """The objects at a path; a list on the way stands for what is in it."""
-    objects = [event]
+def _at(objects: Sequence[Json], keys: Sequence[str]) -> Sequence[Json]:
+    """The objects at a path of some; a list on the way stands for what is in it."""
     for key in keys:
-        if not objects:
-            break
         objects = _in_lists([item[key] for item in objects if key in item])
     return objects
 
