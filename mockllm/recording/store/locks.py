@@ -136,7 +136,9 @@ def put_all(folder: Path, *groups: Mapping[str, bytes], mode: int | None = None)
         with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="mockllm-files") as pool:
             for group in groups:
                 files = [folder / _unfinished(name) for name in group]
-                deque(pool.map(_written, files, group.values(), repeat(mode)), maxlen=0)
+                # Threads take longer to start than one file to be written.
+                each = pool.map if len(files) > 1 else map
+                deque(each(_written, files, group.values(), repeat(mode)), maxlen=0)
         for group in groups:
             for name in group:
                 (folder / _unfinished(name)).replace(folder / name)
