@@ -85,6 +85,7 @@ def test_validate_reports_a_missing_tape(mockllm, recorded):
     assert f"{recorded}/greeting.yaml:7:15: turns[0].recorded: 'greeting.1.jsonl'" in result.stdout
 
 
+@pytest.mark.slow
 def test_serve_logs_why_an_answer_is_not_the_recording(program, recorded):
     """The log line of an answer that is not the recording has the reason."""
     from tests.cli.conftest import chat

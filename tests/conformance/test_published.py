@@ -55,6 +55,7 @@ def test_no_mistake_is_one_of_the_adapter(slug: str) -> None:
     assert adapter == []
 
 
+@pytest.mark.slow
 @for_all("slug", SLUGS)
 def test_each_form_of_each_quirk_was_played(slug: str) -> None:
     """Every quirk of the API is there, or is left out with a reason."""

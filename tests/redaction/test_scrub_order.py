@@ -4,6 +4,8 @@ import os
 import subprocess
 import sys
 
+import pytest
+
 SCRIPT = """
 import json
 from mockllm.redaction.redact import Redactor
@@ -38,6 +40,7 @@ def scrubbed(seed):
     return run.stdout
 
 
+@pytest.mark.slow
 def test_placeholders_do_not_depend_on_hashes():
     """A part that many secrets share gets the placeholder of the first of them, whatever the
     iteration order of a set is."""

@@ -40,6 +40,7 @@ def test_a_value_is_judged_as_by_jsonschema(schema: Any, value: Any) -> None:
     assert (Validator(schema).first_error(value, Steps(100_000)) is None) == right
 
 
+@pytest.mark.slow
 def test_many_items_are_compared_at_once() -> None:
     """Each with each other one, as `jsonschema` does it, would take minutes."""
     items = [{"number": number} for number in range(50_000)]

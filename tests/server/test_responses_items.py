@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from openai import OpenAI
 
 from mockllm import ServerThread, loads
@@ -44,6 +45,7 @@ def shown(item: Any) -> tuple[Any, ...]:
     return (item.type, item.name, item.input)
 
 
+@pytest.mark.slow
 def test_the_sdk_reads_and_continues_hosted_items() -> None:
     """Streamed, whole and retrieved, the items are the same, and the result of a custom call
     gets the next turn."""

@@ -88,6 +88,7 @@ def test_the_kit_plays_its_own_scenarios_along(api) -> None:
     assert _names(api, quirks=False) == []
 
 
+@pytest.mark.slow
 @every_level
 def test_a_scenario_of_the_user_keeps_its_name(level) -> None:
     """A scenario of the kit gets another name if the user's has it; both are played."""

@@ -18,6 +18,7 @@ def _names(api, **options) -> list[str]:
     return [spec.name for spec in case_specs(api, **options)]
 
 
+@pytest.mark.slow
 def test_a_quirk_is_played_on_two_calls_of_one_tool() -> None:
     """chat-index-all-zero on calls of different tools alone lets a client pass that keys calls by
     index and name."""

@@ -382,6 +382,7 @@ def test_a_verdict_that_does_not_cover_all():
     assert conversation.verify().verdict == "bad"
 
 
+@pytest.mark.slow
 @every_api
 @strict_and_lenient
 def test_large_bodies_are_judged(api, strict):

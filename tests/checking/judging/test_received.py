@@ -127,6 +127,7 @@ def _is_judged(got: Outcome) -> None:
             assert len(one.description.encode()) < 20_000
 
 
+@pytest.mark.slow
 @for_all("value", ODD, ids=_type_name)
 @for_all("name", FIELDS)
 def test_any_value_of_a_field_is_judged(name: str, value: Any) -> None:

@@ -7,6 +7,8 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+import pytest
+
 from examples.accumulators import AGUIAccumulator, AnthropicAccumulator, GeminiAccumulator
 from examples.accumulators.values import mapping, sequence
 from mockllm.checking import Case, Delta, Outcome, Probe, examine
@@ -223,6 +225,7 @@ FOUND: list[tuple[Api, type[Probe], str]] = [
 ]
 
 
+@pytest.mark.slow
 @for_all(
     ("api", "probe", "invariant"), FOUND, ids=[f"{api}-{one.__name__}" for api, one, _ in FOUND]
 )

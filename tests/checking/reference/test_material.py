@@ -62,6 +62,7 @@ def _call(got: Call, expected: Call) -> Call:
     return replace(got, id=expected.id and got.id, raw_arguments=raw)
 
 
+@pytest.mark.slow
 @every_scenario
 def test_the_reference_gets_the_expected_outcome(api: str, scenario: Scenario) -> None:
     """Every field is the expected one, however the answer is cut."""

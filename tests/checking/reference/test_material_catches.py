@@ -12,6 +12,8 @@ from dataclasses import replace
 from functools import cache
 from typing import Any
 
+import pytest
+
 from examples.accumulators import ChatAccumulator
 from mockllm.checking import Case, Delta, Outcome, Policy, examine
 from mockllm.checking.cases.build import case
@@ -171,6 +173,7 @@ MUTANTS = {
 }
 
 
+@pytest.mark.slow
 @for_all("name", MUTANTS)
 def test_the_material_finds_it(name: str) -> None:
     """Without any quirk or variation, a scenario of the kit fails the accumulator."""

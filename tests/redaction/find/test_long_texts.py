@@ -2,6 +2,8 @@
 
 import base64
 
+import pytest
+
 from mockllm.redaction.find.finder import Finder
 
 KEY = "sk-proj-a1B2c3D4e5F6g7H8i9J0k1L2"
@@ -16,6 +18,7 @@ def test_a_key_in_a_long_text() -> None:
         assert (found.secret, found.parts) == (KEY, ((at + 1, at + 1 + len(KEY)),))
 
 
+@pytest.mark.slow
 def test_many_secrets_in_a_long_text() -> None:
     """The cost is proportional to their number: ten thousand are found in escapes, and beside
     placeholders."""
