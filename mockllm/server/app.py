@@ -43,7 +43,7 @@ class MockServer:
         self.lost = 0
         """How many journal entries were lost at the end, as the state store was away."""
         self._scenarios = tuple(scenarios)
-        self._runner: web.ServerRunner | None = None
+        self._listening: asyncio.Server | None = None
         self._server: web.Server | None = None
 
     @cached_property
@@ -193,18 +193,16 @@ class MockServer:
             patience=self.options.patience,
             gave_up=lambda: self._parts.handler.gave_up(),
         )
-        self._runner = web.ServerRunner(self._server, shutdown_timeout=_CLEAN_UP)
-        await self._runner.setup()
-        await self._site(self._runner).start()
-        host, port = self._runner.addresses[0][:2]
+        self._listening = await self._listen(self._server)
+        host, port = self._listening.sockets[0].getsockname()[:2]
         self.url = url_of(reachable(host), port)
 
-    def _site(self, runner: web.ServerRunner) -> web.BaseSite:
-        options = self.options
+    async def _listen(self, server: web.Server) -> asyncio.Server:
+        options, loop = self.options, asyncio.get_running_loop()
         if options.listener is not None:
-            return web.SockSite(runner, options.listener, backlog=4096)
-        return web.TCPSite(
-            runner,
+            return await loop.create_server(server, sock=options.listener, backlog=4096)
+        return await loop.create_server(
+            server,
             options.host,
             options.port,
             backlog=4096,
@@ -223,11 +221,10 @@ class MockServer:
 
     async def stop(self) -> None:
         """Stops listening, lets open streams go on for `grace` seconds, then cuts them."""
-        runner, self._runner = self._runner, None
-        if runner is None or self._server is None:
+        listening, self._listening = self._listening, None
+        if listening is None or self._server is None:
             return
-        for site in list(runner.sites):
-            await site.stop()
+        await _stop_listening(listening)
         await take_no_more_requests(self._server)
         self._parts.readiness.stopping = True
         self._parts.view.close()
@@ -237,7 +234,7 @@ class MockServer:
             self._parts.handler.cutting = True
         for task in tuple(self._parts.streaming):
             task.cancel()
-        await runner.cleanup()
+        await self._server.shutdown(_CLEAN_UP)
         if "_parts" in vars(self):
             await self._parts.answers.close()
             if self._parts.state is not None:
@@ -257,3 +254,14 @@ class MockServer:
         except ConnectionResetError:
             # A client that leaves is nothing to log as an error of the server, as aiohttp would.
             raise asyncio.CancelledError from None
+
+
+async def _stop_listening(listening: asyncio.Server) -> None:
+    """Accepts no connection any more. `close` alone loses those that were accepted just before:
+    asyncio makes no transport for them then, and their clients wait until the garbage collector
+    closes their sockets."""
+    loop = asyncio.get_running_loop()
+    for sock in listening.sockets:
+        loop.remove_reader(sock)
+    await asyncio.sleep(0)
+    listening.close()

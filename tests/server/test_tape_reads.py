@@ -148,7 +148,8 @@ def test_a_server_that_stops_answers_requests_that_wait_for_tapes(piped):
         with piped.opened() as pipe:
             assert len(server.server._parts.streaming) == 1
             stopping = pool.submit(server.wait, server.server.stop)
-            with contextlib.suppress(httpx.ConnectError):  # it does not listen any more
+            # It does not listen any more, and closes the connections that it has.
+            with contextlib.suppress(httpx.NetworkError, httpx.RemoteProtocolError):
                 while not stopping.done():
                     httpx.get(f"{server.url}/_mockllm/health", timeout=GIVE_UP)
             pipe.write(piped.content)

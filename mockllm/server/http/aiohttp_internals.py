@@ -223,12 +223,13 @@ _logger.addFilter(_WithoutRequest())
 async def take_no_more_requests(server: web.Server) -> None:
     """Ends the connections: idle ones at once, the others after the requests that are answered.
 
-    `ServerRunner.cleanup` is documented and does this, too, but cuts answers that take longer than
-    its timeout; mockllm waits for those itself, as long as its user wants, and cleans up then.
+    `Server.shutdown` is documented and does this, too, but cuts answers that take longer than
+    its timeout; mockllm waits for those itself, as long as its user wants, and calls that then.
     `pre_shutdown` alone leaves idle connections open, and makes them ignore what comes: until the
     last stream is over, their clients would wait in vain.
     """
-    await asyncio.sleep(0)  # a connection that was just accepted does not wait for requests before
+    for _ in range(3):  # until a connection that was just accepted waits for its requests
+        await asyncio.sleep(0)
     for connection in server.connections:
         waiter = connection._waiter  # noqa: SLF001 - as in `_Connection`
         if waiter is not None and not waiter.done() and connection.transport is not None:
