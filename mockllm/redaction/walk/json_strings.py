@@ -152,7 +152,8 @@ class Reader:
     def read(self, source: str, base: int = 0) -> list[StringValue] | None:
         """The values of a JSON text that begins at `base` of a document; None if it is no JSON."""
         parts = _STRINGS.split(source)
-        if len(source) != sum(map(len, parts)) + len(parts) - 1:
+        ends = list(accumulate(map(len, parts)))
+        if len(source) != ends[-1] + len(parts) - 1:
             return None  # the last string has no end
         rest = "\0".join(parts[::2])
         if not self._every and len(rest) > _MANY:
@@ -166,7 +167,7 @@ class Reader:
         try:
             if self._every:
                 return list(self._all(source, base, template, strings, numbers))
-            return self._strings(base, template, parts, strings, numbers)
+            return self._strings(base, template, ends, strings, numbers)
         except ValueError:  # an escape that JSON does not have
             return None
 
@@ -174,17 +175,16 @@ class Reader:
         self,
         base: int,
         template: _Template,
-        parts: list[str],
+        ends: list[int],
         strings: list[str],
         numbers: list[str],
     ) -> list[StringValue]:
         type_ = strings[template.type] if template.type is not None else ""
         own: tuple[str, ...] = (type_,)
-        starts = [0, *accumulate(map(len, parts))] if template.strings else []
         found = []
         for index, field in template.strings:
             text = strings[index]
-            start = base + starts[2 * index + 1] + 2 * index + 1
+            start = base + ends[2 * index] + 2 * index + 1
             ids = own
             if field.ids:
                 ids = (type_, *[strings[at] if at >= 0 else numbers[~at] for at in field.ids])
