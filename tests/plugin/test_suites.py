@@ -455,6 +455,29 @@ def test_shared_state_fails_one_test_and_skips_the_others(run):
     result.stdout.fnmatch_lines(["*TestShares.test_stage_empties*", "*streams share state*"])
 
 
+def test_a_whole_client_runs_a_case_again_after_all_others(run):
+    """One that is right until it reads an answer for the second time is found, too."""
+    result = run(
+        HEAD
+        + CLIENT_SUITE.replace("    class TestRight(Base):\n        pass\n", "")
+        + """
+    class TestShares(Base):
+        quirks = False
+        scenarios = "secret-numbers"
+        seen = set()
+
+        def run(self, base_url, case):
+            outcome = super().run(base_url, case)
+            if case.name in self.seen:
+                outcome = replace(outcome, text=outcome.text + "!")
+            self.seen.add(case.name)
+            return outcome
+    """
+    )
+    assert result.parseoutcomes()["failed"] == 1
+    result.stdout.fnmatch_lines(["*TestShares.test_stage_empties*", "*wrong after other streams*"])
+
+
 WITHOUT_USAGE = CLIENT_SUITE.replace(
     '                "stream_options": {"include_usage": True},\n', ""
 ).replace("variations = 1", "variations = 0\n        quirks = False")
