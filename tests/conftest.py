@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -21,7 +22,7 @@ from tests.timeouts import GIVE_UP
 _ANY_SPEED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 # CI generates the same examples in each run; new failures are found where someone can look at them.
 settings.register_profile("mockllm", _ANY_SPEED, derandomize="CI" in os.environ)
-settings.register_profile("fast", _ANY_SPEED, max_examples=10)  # for `make check`
+settings.register_profile("fast", _ANY_SPEED, max_examples=5)  # for `make check`
 settings.load_profile("mockllm")
 
 # Clients of servers on the loopback trust nobody: reading the usual roots takes 25 ms a client, a
@@ -122,6 +123,21 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(_Workers())
 
 
+_ALL_SLOW = re.compile(r"^pytestmark = \[?pytest\.mark\.slow\b", re.MULTILINE)
+
+
+def _of_clients(path: Path) -> bool:
+    return "clients" in path.parts or path.stem in SLOW
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """`make check` does not even import modules that are slow as a whole."""
+    if config.option.markexpr != "not slow" or collection_path.suffix != ".py":
+        return None
+    is_slow = _of_clients(collection_path) or _ALL_SLOW.search(collection_path.read_text())
+    return True if is_slow else None
+
+
 @pytest.hookimpl(tryfirst=True)  # before pytest deselects by marker
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Marks as slow the heavy tests, those with client SDKs, those that run pytest, and the modules
@@ -132,6 +148,5 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     config.stash[HEAVY] = sum(item.get_closest_marker("heavy") is not None for item in items)
     for item in items:
         runs_pytest = "pytester" in getattr(item, "fixturenames", ())
-        of_clients = "clients" in item.path.parts or item.path.stem in SLOW
-        if item.get_closest_marker("heavy") or runs_pytest or of_clients:
+        if item.get_closest_marker("heavy") or runs_pytest or _of_clients(item.path):
             item.add_marker(pytest.mark.slow)

@@ -172,6 +172,7 @@ def test_any_splitting_gives_the_same_turn(case, data):
     assert decoded(case.protocol, parts) == decoded(case.protocol, [whole])
 
 
+@pytest.mark.slow
 @for_all("case", WHOLE, ids=lambda case: case.id)
 def test_stream_and_body_have_the_same_turn(case):
     """Law 4: streamed or not, an answer has the same text, calls, ending and usage."""

@@ -92,6 +92,7 @@ def test_every_variant_changes_its_sample(quirk: Quirk, variant: Variant) -> Non
     assert play(quirk, variant, "chat").data != plain(quirk.sample, "chat").data
 
 
+@pytest.mark.slow
 @given(turn=turns(parts | opaques))
 def test_every_turn_plays(turn: Turn) -> None:
     """Whatever the turn and the request, the stream stays in order and well-formed."""

@@ -198,6 +198,7 @@ def test_every_variant_changes_its_sample(quirk: Quirk, variant: Variant) -> Non
     assert play(quirk, variant, "chat").data != plain(quirk.sample, "chat").data
 
 
+@pytest.mark.slow
 @given(turn=turns(parts | opaques))
 def test_every_turn_plays(turn: Turn) -> None:
     """Whatever the turn and the request, the stream stays in order and well-formed."""
@@ -239,6 +240,7 @@ ANNOUNCED = ("chat-name-split:",)
 """Our decoder announces a call with the first fragment that has id, name and arguments."""
 
 
+@pytest.mark.slow
 @given(turn=calls.called)
 def test_our_decoder_reads_it(turn: Turn) -> None:
     """Our decoder, which is lenient, reads the turn that each variant declares, however the calls

@@ -18,6 +18,7 @@ CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
 KNOWN = {"jo@samaritans.org"}
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not (CORPUS / "streams").is_dir(), reason="the corpus is not there")
 def test_nothing_else_is_redacted_in_streams() -> None:
     """Of all recorded streams and their requests."""

@@ -40,6 +40,7 @@ def shipped():
     return load([shipped_scenarios()])
 
 
+@pytest.mark.slow
 def test_a_right_accumulator(shipped):
     """Over all shipped scenarios, variations and quirks, nothing is reported."""
     report = examine(EchoAccumulator, cases("echo", shipped, variations=1), WATCHED)

@@ -150,6 +150,7 @@ def test_any_number_of_tokens_is_judged(name: str, value: Any) -> None:
     _is_judged(replace(RIGHT, usage=Usage(**{name: value})))
 
 
+@pytest.mark.slow
 @for_all("value", ODD, ids=_type_name)
 @for_all("name", [one.name for one in fields(Trouble)])
 def test_any_value_in_an_error_is_judged(name: str, value: Any) -> None:

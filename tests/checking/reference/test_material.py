@@ -76,6 +76,7 @@ def test_the_reference_gets_the_expected_outcome(api: str, scenario: Scenario) -
             assert [error.kind for error in got.errors] == kinds
 
 
+@pytest.mark.slow
 @every_scenario
 def test_the_decoder_gets_the_expected_outcome(api: str, scenario: Scenario) -> None:
     """Text, reasoning, refusal and calls of the neutral turn are the expected ones."""
@@ -101,6 +102,7 @@ def _arguments(text: str) -> Any:
     return value if isinstance(value, dict) else text
 
 
+@pytest.mark.slow
 @every_scenario
 def test_fragments_of_arguments_join_to_the_raw_arguments(api: str, scenario: Scenario) -> None:
     """The fragments that a reference passes on are those of its calls, unless final arguments

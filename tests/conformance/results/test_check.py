@@ -296,6 +296,7 @@ def test_wrong_use(check: Check, words: tuple[str, ...], runner: list[str], mess
     assert found.output.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_the_files_of_emitted_cases_have_the_names_of_results(check: Check) -> None:
     """A runner sees the name under which the case is reported."""
     check("--only", "chat/sample-call+chat-index-missing", "--emit", "cases.jsonl")

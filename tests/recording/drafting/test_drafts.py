@@ -464,6 +464,7 @@ def test_call_ids_that_are_used_again():
     assert played(scenarios, *third) == ("hello", 2)
 
 
+@pytest.mark.slow
 def test_a_very_long_answer_is_one_text():
     """The file has the text, cut into about as many fragments; the tape has every chunk."""
     deltas = [f"word{n} " for n in range(10_000)]

@@ -10,6 +10,7 @@ KEY = "sk-proj-a1B2c3D4e5F6g7H8i9J0k1L2"
 FILL = "and then it went on, "
 
 
+@pytest.mark.slow
 def test_a_key_in_a_long_text() -> None:
     """It is found once and whole wherever it lies."""
     for at in range(0, 120_000, 5_003):

@@ -276,6 +276,7 @@ def test_a_process_that_answers_and_one_that_does_not(make: Callable[[], StateSt
     asyncio.run(run())
 
 
+@pytest.mark.slow
 def test_a_process_that_ended_without_a_word(tmp_path: Path) -> None:
     """What it had not written may be missing, and every verdict that may need it says so."""
     script = f"""
