@@ -235,10 +235,9 @@ class MockServer:
         for task in tuple(self._parts.streaming):
             task.cancel()
         await self._server.shutdown(_CLEAN_UP)
-        if "_parts" in vars(self):
-            await self._parts.answers.close()
-            if self._parts.state is not None:
-                self.lost = await self._parts.state.close()
+        await self._parts.answers.close()
+        if self._parts.state is not None:
+            self.lost = await self._parts.state.close()
 
     async def _grace(self) -> None:
         streaming = set(self._parts.streaming)

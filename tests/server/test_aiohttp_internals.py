@@ -53,7 +53,7 @@ OWN = {
 }
 """The private attributes of our classes; aiohttp has no such names."""
 
-INHERITED = {"_kwargs", "_loop", "_waiter"}
+INHERITED = {"_kwargs", "_loop"}
 """The private attributes of aiohttp's classes that ours read."""
 
 HOOKS = {"request_factory", "pre_shutdown", "writer"}

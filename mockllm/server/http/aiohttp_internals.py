@@ -105,6 +105,12 @@ class _Heads:
     malformed: Callable[[bytes, BaseException], web.Response] | None = None
 
 
+def _awaits_request(connection: web.RequestHandler) -> bool:
+    """Whether no request is being answered, and none has arrived whole."""
+    waiter = connection._waiter  # noqa: SLF001 - nothing else shows it
+    return waiter is not None and not waiter.done()
+
+
 class _Connection(web.RequestHandler):
     """A connection that is closed where a part of a head arrives, and then nothing more.
 
@@ -146,10 +152,8 @@ class _Connection(web.RequestHandler):
             return
         self._last = data[:_QUOTED]
         super().data_received(data)
-        waiter = self._waiter
-        if self._give_up_at_end is None and (waiter is None or waiter.done()):
-            return
-        self._expect_rest(data)
+        if self._give_up_at_end is not None or _awaits_request(self):
+            self._expect_rest(data)
 
     def _expect_rest(self, data: bytes) -> None:
         """Closes the connection after a time in which nothing more arrives of a head that began;
@@ -157,8 +161,7 @@ class _Connection(web.RequestHandler):
         timer, self._give_up_at_end = self._give_up_at_end, None
         if timer is not None:
             timer.cancel()
-        waiter = self._waiter
-        if waiter is None or waiter.done():
+        if not _awaits_request(self):
             return
         # Empty lines before a request are none (RFC 9112, section 2.2).
         if timer is not None or data.strip(b"\r\n"):
@@ -172,8 +175,7 @@ class _Connection(web.RequestHandler):
 
     def _give_up(self) -> None:
         self._give_up_at_end = None
-        waiter = self._waiter
-        if waiter is not None and not waiter.done():
+        if _awaits_request(self):
             self._heads.gave_up()
             self.force_close()
 
@@ -231,8 +233,7 @@ async def take_no_more_requests(server: web.Server) -> None:
     for _ in range(3):  # until a connection that was just accepted waits for its requests
         await asyncio.sleep(0)
     for connection in server.connections:
-        waiter = connection._waiter  # noqa: SLF001 - as in `_Connection`
-        if waiter is not None and not waiter.done() and connection.transport is not None:
+        if _awaits_request(connection) and connection.transport is not None:
             connection.transport.close()
     server.pre_shutdown()
 
