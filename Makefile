@@ -50,9 +50,6 @@ unexport PYTHONDONTWRITEBYTECODE
 
 PYTEST := -n 2 --dist worksteal
 
-# Folders whose tests are all marked slow: not even imported by `make check`.
-SLOW := tests/clients tests/conformance/node_clients tests/deployment/balancer
-
 .PHONY: demo test test-all aiohttp-oldest aiohttp-oldest-all ready ready-all debian conformance-ready conformance site check bench mutants upstreams lint types lock clean
 
 demo: $(VENV)/.installed
@@ -103,7 +100,7 @@ debian:
 	else echo "not here, and not installed: $$missing; the tests with them will skip"; fi
 
 check: lint types
-	$(BIN)/python -m pytest $(PYTEST) -q -m "not slow" --hypothesis-profile=fast $(SLOW:%=--ignore %)
+	$(BIN)/python -m pytest $(PYTEST) -q -m "not slow" --hypothesis-profile=fast
 
 lint: $(VENV)/.installed-test
 	$(BIN)/ruff check .

@@ -131,11 +131,12 @@ def _of_clients(path: Path) -> bool:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """`make check` does not even import modules that are slow as a whole."""
-    if config.option.markexpr != "not slow" or collection_path.suffix != ".py":
+    """`make check` does not even import folders and modules that are slow as a whole."""
+    if config.option.markexpr != "not slow":
         return None
-    is_slow = _of_clients(collection_path) or _ALL_SLOW.search(collection_path.read_text())
-    return True if is_slow else None
+    is_module = collection_path.suffix == ".py"
+    all_slow = is_module and _ALL_SLOW.search(collection_path.read_text()) is not None
+    return True if all_slow or _of_clients(collection_path) else None
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest deselects by marker
