@@ -68,7 +68,7 @@ def _smallest(
             return False
         if key not in known:
             failures = examine_outcomes(reply, [case], policy).failures
-            known[key] = any(one.invariant == failure.invariant for one in failures)
+            known[key] = any(shown.invariant == failure.invariant for shown in failures)
         return known[key]
 
     case = shrink(failure.case, breaks)

@@ -157,8 +157,8 @@ def _event(event: ev.Event) -> dict[str, Any]:
         name: _value(value) for name, value in given.items() if value not in (None, "", False)
     }
     named = {name: value for name, value in values.items() if name != "part"}
-    told = [f"{name} {value}" for name, value in named.items()]
-    summary = ", ".join(told) if len(told) > 1 else "".join(map(str, named.values()))
+    parts = [f"{name} {value}" for name, value in named.items()]
+    summary = ", ".join(parts) if len(parts) > 1 else "".join(map(str, named.values()))
     return {"kind": type(event).__name__, "summary": shorten(summary, 120), "fields": values}
 
 

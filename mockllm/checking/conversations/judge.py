@@ -131,7 +131,7 @@ def verify(
             judged.reported.add(number)
             key = (name, apis.get(number), violation.location, violation.message)
             violations.setdefault(key, violation)
-    shown = [one for one in violations.values() if one.invariant not in leave_out]
+    shown = [violation for violation in violations.values() if violation.invariant not in leave_out]
     shown.sort(key=lambda one: (one.exchange, _NAMES.index(one.invariant)))
 
     def numbers(*outcomes: str) -> tuple[int, ...]:

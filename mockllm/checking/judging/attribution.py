@@ -319,8 +319,8 @@ def fewest_names(plain: list[AttributedDifference]) -> list[AttributedDifference
 
 def _no_rarer(plain: Sequence[AttributedDifference], name: str) -> set[str]:
     """The other names that are no rarer than a name, or certain somewhere."""
-    names = [one.invariant for one in plain]
-    certain = {one.invariant for one in plain if one.certain}
+    names = [difference.invariant for difference in plain]
+    certain = {difference.invariant for difference in plain if difference.certain}
     return {
         other
         for other in set(names) - {name}
@@ -331,7 +331,7 @@ def _no_rarer(plain: Sequence[AttributedDifference], name: str) -> set[str]:
 def _common_candidate(plain: Sequence[AttributedDifference]) -> str | None:
     """The invariant that explains every difference; None where there is none, or it is the only
     name already. Of several, the one that most differences point to."""
-    names = [one.invariant for one in plain]
+    names = [difference.invariant for difference in plain]
     if len(set(names)) < 2:
         return None
     common = set(plain[0].candidates)

@@ -60,7 +60,7 @@ def _not_played(case: FaultCase, exchanges: Sequence[Exchange]) -> str:
         first = exchanges[0]
         problem = f": {first.problems[0]}" if first.problems else ""
         return f"no request of the client was answered ({first.outcome}{problem})"
-    if not _breaks(case) or any(one.sent.struck is not None for one in answered):
+    if not _breaks(case) or any(exchange.sent.struck is not None for exchange in answered):
         return ""
     missed = [exchange.fault_missed for exchange in answered if exchange.fault_missed]
     return f"a fault did not strike: {missed[0] if missed else 'the client left before'}"

@@ -226,7 +226,7 @@ def plan_faults(options: CheckOptions) -> Plan:
     """The plan of a run with `--faults`."""
     rules = _rules(options.rules)
     listed = fault_cases(options.api)
-    cases = [one for one in listed if set(one.rules) & set(rules)]
+    cases = [case for case in listed if set(case.rules) & set(rules)]
     cases = chosen(cases, options.only, _fault_forms, "case")
     if options.rules:
         _check_judged(rules, cases)
