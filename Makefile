@@ -14,8 +14,9 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# CI installs exactly what constraints.txt names; anybody else gets the newest that fits.
-LOCK := $(if $(CI),-c constraints.txt,)
+# Exactly what constraints.txt names, on every machine: pip 23, which Python 3.11 brings, needs minutes
+# to choose versions of what the tests use, and stops at some. `make NEWEST=1 test` takes the newest.
+LOCK := $(if $(NEWEST),,-c constraints.txt)
 
 # Clients that run under Node; without npm their tests skip and say so.
 NODE_CLIENTS := $(patsubst %/package.json,%/node_modules/.installed,$(wildcard tests/clients/*/package.json conformance/clients/package.json tests/js/package.json tests/upstreams/*/package.json))
@@ -173,7 +174,7 @@ $(SCHEMAS): tests/deployment/schemas_env/requirements.txt
 	@touch $@
 
 lock: $(VENV)/.installed-test
-	$(BIN)/pip freeze --exclude-editable | grep -v ' @ ' | sed "1i # What CI installs; \`make lock\` writes this file." > constraints.txt
+	$(BIN)/pip freeze --exclude-editable | grep -v ' @ ' | sed "1i # What the Makefile installs; \`make NEWEST=1 lock\` in a fresh clone writes this file." > constraints.txt
 
 clean:
 	rm -rf $(VENV) .venv-* build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
