@@ -3,6 +3,8 @@
 import json
 import os
 import signal
+import subprocess
+import sys
 import time
 from http.client import HTTPConnection
 from pathlib import Path
@@ -171,6 +173,16 @@ def test_what_is_wrong_is_said_once(program, folder):
     code, output, errors = broken.end()
     assert code == 2, (output, errors)
     assert errors.count("broken.yaml") == 1
+
+
+def test_a_worker_that_cannot_be_started(folder):
+    """What the system refuses is told as it is; the address was not the reason."""
+    serve = [sys.executable, "-m", "mockllm", "serve", str(folder), "--port", "0", "--workers", "2"]
+    limited = ["sh", "-c", 'ulimit -n 8; exec "$@"', "sh", *serve]  # too few for the worker's pipes
+    done = subprocess.run(limited, capture_output=True, text=True, timeout=GIVE_UP, check=False)
+    assert done.returncode != 0
+    assert "Too many open files" in done.stderr
+    assert "cannot listen" not in done.stderr
 
 
 def test_what_cannot_be_combined(mockllm, program, folder):

@@ -11,7 +11,7 @@ import pytest
 from google import genai
 
 from mockllm import ServerOptions, ServerThread
-from mockllm.replay.loading import load
+from mockllm.replay.loading import load, loads
 from mockllm.scenario.shipped import shipped_scenarios
 from mockllm.server.options import RecordOptions
 
@@ -240,3 +240,43 @@ def test_many_conversations_at_once(runs):
         assert numbers[0] == numbers[1]
         assert int(numbers[0]) % 3 == int(scenario.match.user.value[-1])
     assert len({scenario.turns[1].request.user.value for scenario in scenarios}) == 9
+
+
+ADDING = """
+scenario: adding
+match: {user: who adds fields}
+turns:
+  - reply: {text: The service does., split: words}
+    extra: {chat: {event: {provider: Some}, usage: {cost: 0.25}}}
+"""
+
+
+def test_added_fields_are_read_from_an_edited_recording(tmp_path):
+    """What a service adds to its API is drafted as `extra`, and still sent with an edited text."""
+    with ServerThread(loads(ADDING), ServerOptions(speed=0)) as adding:
+        options = RecordOptions(tmp_path, {"chat": adding.url})
+        with ServerThread((), ServerOptions(record=options)) as thread:
+            recorded = _added_fields(thread.url)
+    (file,) = tmp_path.glob("*.yaml")
+    file.write_text(file.read_text().replace("The service does", "An editor did"))
+    with ServerThread(load([tmp_path]), ServerOptions(speed=0)) as thread:
+        replayed = _added_fields(thread.url)
+        (exchange,) = thread.ask(lambda: thread.server.sessions.get("default").journal)
+    assert exchange.played.recorded == "edited"
+    assert recorded == ("The service does.", {"Some"}, {"cost": 0.25})
+    assert replayed == ("An editor did.", {"Some"}, {"cost": 0.25})
+
+
+def _added_fields(url):
+    """The text of an answer, and what the SDK read of the fields that are not of its API."""
+    with closing(openai_client(url)) as client:
+        chunks = list(
+            client.chat.completions.create(
+                model="m",
+                messages=[{"role": "user", "content": "who adds fields"}],
+                stream=True,
+                stream_options={"include_usage": True},
+            )
+        )
+    texts = [choice.delta.content or "" for chunk in chunks for choice in chunk.choices]
+    return "".join(texts), {chunk.provider for chunk in chunks}, chunks[-1].usage.model_extra
