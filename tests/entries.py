@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any
 
-from mockllm.core.target import Target
+from mockllm.core.http import Target
 from mockllm.replay.sessions.exchange import Exchange, Played, Received, Sent
 
 __all__ = ["amend", "journal_entry", "played_entry"]

@@ -8,8 +8,7 @@ from itertools import chain, pairwise
 
 from hypothesis import strategies as st
 
-from mockllm.core.events import Cite, StreamError
-from mockllm.core.frame import Frame
+from mockllm.core.events import Cite, Frame, StreamError
 from mockllm.core.timeline import normal
 from mockllm.core.turn import (
     Opaque,

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from itertools import zip_longest
 from typing import Any
 
-from mockllm.core.frame import Frame
+from mockllm.core.events import Frame
 from mockllm.core.text import shorten
 from mockllm.protocols.base import WireProtocol
 from mockllm.protocols.extra import is_made_up

@@ -15,9 +15,9 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mockllm.core.frame import Frame
+from mockllm.core.events import Frame
+from mockllm.core.http import Target
 from mockllm.core.seeded import derive
-from mockllm.core.target import Target
 from mockllm.core.timeline import expand
 from mockllm.core.turn import Opaque, TokenUsage, Turn
 from mockllm.errors import MockLLMError, UsageError

@@ -20,7 +20,7 @@ from typing import Any
 from examples.accumulators import REFERENCES
 from mockllm.checking import examine
 from mockllm.checking.cases.compile import plain_cases
-from mockllm.core.target import NO_TARGET
+from mockllm.core.http import NO_TARGET
 from mockllm.protocols import PROTOCOLS
 from mockllm.recording.drafting.drafts import Drafting
 from mockllm.recording.store.folder import Folder

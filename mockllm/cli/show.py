@@ -15,7 +15,7 @@ from mockllm.errors import MockLLMError, UsageError
 from mockllm.scenario.model import Api, Scenario
 
 if TYPE_CHECKING:
-    from mockllm.core.timed_bytes import Ending
+    from mockllm.core.http import Ending
     from mockllm.faults.transmission import Transmission
     from mockllm.protocols.base import WireProtocol
     from mockllm.replay.compilation.http_answer import HttpAnswer

@@ -1,4 +1,5 @@
-"""The protocol-neutral events of a streamed answer. Only data may live here.
+"""The protocol-neutral events of a streamed answer, and the frames that its stream consists of.
+Only data may live here.
 
 An answer is `Start`, then deltas of its parts, then `Usage` and `Finish` (or `StreamError`, or
 nothing if the stream was cut). Each delta has the key of its part; parts sort by their keys.
@@ -8,7 +9,6 @@ from __future__ import annotations
 
 from typing import Literal
 
-from mockllm.core.frame import Frame
 from mockllm.core.record import record
 
 FinishReason = Literal["stop", "tool_calls", "length", "content_filter", "refusal"]
@@ -154,6 +154,24 @@ class StreamError:
     message: str
     type: str | None = None
     code: str | None = None
+
+
+LineEnd = Literal["lf", "crlf", "cr"]
+
+
+@record
+class Frame:
+    """One event of the stream, or one comment, or (`raw`) text that is sent unchanged.
+
+    `retry` is in milliseconds. `data` is None if there is no `data` line.
+    """
+
+    data: str | None = None
+    event: str | None = None
+    id: str | None = None
+    retry: int | None = None
+    comment: str | None = None
+    raw: str | None = None
 
 
 @record

@@ -11,9 +11,8 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from mockllm.core.events import Cite, FinishReason, StreamError
+from mockllm.core.events import Cite, FinishReason, Frame, StreamError
 from mockllm.core.events import Usage as TokenUsage
-from mockllm.core.frame import Frame
 from mockllm.core.record import record
 
 __all__ = [

@@ -6,9 +6,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
-from mockllm.core.http_status import reason_phrase
+from mockllm.core.http import Ending, TimedBytes, reason_phrase
 from mockllm.core.text import json_bytes
-from mockllm.core.timed_bytes import Ending, TimedBytes
 from mockllm.errors import RequestError
 from mockllm.faults.events import seen_events
 from mockllm.faults.garbling import garbled

@@ -9,8 +9,7 @@ import json
 import re
 from dataclasses import dataclass
 
-from mockllm.core.events import Event
-from mockllm.core.frame import Frame
+from mockllm.core.events import Event, Frame
 from mockllm.errors import MockLLMError
 from mockllm.framing.json_array import ElementScanner
 from mockllm.framing.sse import SSEDecoder

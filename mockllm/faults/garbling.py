@@ -5,8 +5,8 @@ from __future__ import annotations
 import zlib
 from dataclasses import replace
 
+from mockllm.core.http import TimedBytes
 from mockllm.core.text import json_bytes
-from mockllm.core.timed_bytes import TimedBytes
 from mockllm.faults.events import seen_events
 from mockllm.faults.service_errors import service_error
 from mockllm.faults.transmission import Transmission, split_at

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mockllm.core.events import Event, Start, Timed
-from mockllm.core.frame import Frame
+from mockllm.core.events import Event, Frame, Start, Timed
 from mockllm.core.timeline import expand, fold
 from mockllm.core.turn import Turn
 from mockllm.errors import MockLLMError, RequestError

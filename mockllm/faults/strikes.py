@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mockllm.core.timed_bytes import Ending
+from mockllm.core.http import Ending
 from mockllm.faults.places import HEADERS
 from mockllm.faults.service_errors import error_frames
 from mockllm.faults.transmission import Circumstances

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 
+from mockllm.core.http import Ending, TimedBytes
 from mockllm.core.record import record
-from mockllm.core.timed_bytes import Ending, TimedBytes
 from mockllm.protocols.base import Reply, WireProtocol
 
 

@@ -12,8 +12,8 @@ from functools import cache
 from importlib import import_module
 from typing import Any, Protocol
 
+from mockllm.core.http import TimedBytes
 from mockllm.core.record import record
-from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import WireError
 
 MAX_PLAIN = 256 * 1024 * 1024

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import codecs
 
-from mockllm.core.frame import Frame, LineEnd
+from mockllm.core.events import Frame, LineEnd
 from mockllm.core.text import json_bytes
 from mockllm.errors import SSEError
 

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from mockllm.core.events import FinishReason, Timed
-from mockllm.core.frame import Frame
+from mockllm.core.events import FinishReason, Frame, Timed
 from mockllm.core.timeline import fold
 from mockllm.errors import MockLLMError, WireError
 from mockllm.protocols import PROTOCOLS

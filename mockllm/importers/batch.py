@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
-from mockllm.core.timed_bytes import TimedBytes
+from mockllm.core.http import TimedBytes
 from mockllm.errors import UsageError, WireError
 from mockllm.importers import READERS, aimock
 from mockllm.importers.file_formats import detect

@@ -15,8 +15,8 @@ from typing import Any
 
 import yaml
 
+from mockllm.core.http import Ending, TimedBytes
 from mockllm.core.request import Request
-from mockllm.core.timed_bytes import Ending, TimedBytes
 from mockllm.core.turn import ToolCall
 from mockllm.errors import UsageError
 from mockllm.framing.sse import decode

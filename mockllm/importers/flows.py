@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from mockllm.core.http_status import unusual_reason
+from mockllm.core.http import unusual_reason
 from mockllm.errors import WireError
 from mockllm.importers.files import contents
 from mockllm.importers.reading import Entry, Unread, header_pairs, untimed_exchange

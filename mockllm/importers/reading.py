@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from mockllm.core.http_status import unusual_reason
-from mockllm.core.timed_bytes import TimedBytes
+from mockllm.core.http import TimedBytes, unusual_reason
 from mockllm.errors import WireError
 from mockllm.framing.content_coding import decompressed
 from mockllm.protocols.base import dumps

@@ -16,12 +16,11 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import field
 from typing import Any, Literal, Protocol
 
-from mockllm.core.events import Event, StreamError
-from mockllm.core.frame import Frame, LineEnd
+from mockllm.core.events import Event, Frame, LineEnd, StreamError
+from mockllm.core.http import NO_TARGET, Target
 from mockllm.core.record import record
 from mockllm.core.request import Request
 from mockllm.core.seeded import derive, derive_int
-from mockllm.core.target import NO_TARGET, Target
 from mockllm.core.turn import TokenUsage, Turn
 from mockllm.errors import RequestError
 from mockllm.protocols.records import (

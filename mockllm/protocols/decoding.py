@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from mockllm.core.events import Start, Timed
-from mockllm.core.frame import Frame
+from mockllm.core.events import Frame, Start, Timed
 from mockllm.core.timeline import expand, fold
 from mockllm.core.turn import TokenUsage, Turn
 from mockllm.protocols.base import Decoder, Encoder, Reply, WireProtocol

@@ -13,8 +13,8 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+from mockllm.core.http import NO_TARGET, Target
 from mockllm.core.record import record
-from mockllm.core.target import NO_TARGET, Target
 from mockllm.errors import StreamFormatError
 from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS

@@ -17,8 +17,7 @@ from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
-from mockllm.core.events import Timed
-from mockllm.core.frame import Frame
+from mockllm.core.events import Frame, Timed
 from mockllm.core.timeline import fold
 from mockllm.core.turn import Opaque, Turn
 from mockllm.errors import MockLLMError

@@ -13,9 +13,9 @@ from dataclasses import field
 from typing import Any
 
 from mockllm.core.events import Start, StreamError
+from mockllm.core.http import Target
 from mockllm.core.record import record
 from mockllm.core.request import OfferedTool, Request
-from mockllm.core.target import Target
 from mockllm.core.turn import ToolCall, Turn
 from mockllm.errors import RequestError
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from urllib.parse import parse_qsl, unquote
 
-from mockllm.core.target import Target
+from mockllm.core.http import Target
 from mockllm.protocols.base import Address, Operation, WireProtocol
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from mockllm.core.frame import Frame
+from mockllm.core.events import Frame
 from mockllm.core.request import OfferedTool
 
 

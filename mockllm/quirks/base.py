@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from mockllm.core.frame import Frame
-from mockllm.core.timed_bytes import Ending, TimedBytes
+from mockllm.core.events import Frame
+from mockllm.core.http import Ending, TimedBytes
 from mockllm.core.turn import Turn
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Reply, dumps

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from mockllm.core.events import StreamError
-from mockllm.core.timed_bytes import TimedBytes
+from mockllm.core.http import TimedBytes
 from mockllm.core.turn import Turn
 from mockllm.protocols.base import dumps
 from mockllm.quirks.base import Context, Item, Quirk, Variant, parametrised

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from mockllm.core.timed_bytes import TimedBytes
+from mockllm.core.http import TimedBytes
 from mockllm.redaction.find.found import Found
 from mockllm.redaction.find.names import NAMES
 from mockllm.redaction.walk.encodings import View, base64_runs

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
-from mockllm.core.timed_bytes import TimedBytes
+from mockllm.core.http import TimedBytes
 from mockllm.framing.content_coding import decompressed
 from mockllm.protocols import PROTOCOLS
 from mockllm.redaction.credentials import HeaderAllowlist, clean_url, credentials_of

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mockllm.core.target import Target
+from mockllm.core.http import Target
 from mockllm.errors import MockLLMError, RequestError
 from mockllm.protocols.base import WireProtocol
 from mockllm.replay.compilation.tape_player import load

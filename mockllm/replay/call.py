@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
+from mockllm.core.http import Target
 from mockllm.core.record import record
 from mockllm.core.seeded import derive
-from mockllm.core.target import Target
 from mockllm.errors import NoMatchError, RequestError
 from mockllm.protocols.base import WireProtocol
 from mockllm.replay.compilation.http_answer import HttpAnswer, error_answer

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
+from mockllm.core.http import NO_TARGET, Target
 from mockllm.core.request import Request
-from mockllm.core.target import NO_TARGET, Target
 from mockllm.errors import RequestError
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from urllib.parse import unquote
 
+from mockllm.core.http import Target
 from mockllm.core.record import record
-from mockllm.core.target import Target
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
 from mockllm.protocols.records import FallbackRoute

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from cachetools import LRUCache
 
+from mockllm.core.http import TimedBytes
 from mockllm.core.later import later
-from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import Problem, ScenarioError
 from mockllm.matching.index import SCENARIO_HEADER
 from mockllm.matching.routes import RouteIndex, RouteRequest

@@ -11,8 +11,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+from mockllm.core.http import Target
 from mockllm.core.record import record
-from mockllm.core.target import Target
 from mockllm.errors import RequestError, ScenarioError
 from mockllm.matching.routes import RouteRequest
 from mockllm.protocols import PROTOCOLS

@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from aiohttp import web
 
-from mockllm.core.target import Target
+from mockllm.core.http import Target
 from mockllm.core.text import readable_header
 from mockllm.errors import RequestError
 from mockllm.redaction.masks import masked_headers, masked_url

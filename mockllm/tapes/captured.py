@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Literal
 from urllib.parse import urlsplit
 
+from mockllm.core.http import TimedBytes
 from mockllm.core.record import record
-from mockllm.core.timed_bytes import TimedBytes
 from mockllm.framing.content_coding import decompressed
 
 Cut = Literal["", "client", "stalled", "upstream", "chunk", "reset"]

@@ -7,7 +7,7 @@ import json
 from json.encoder import encode_basestring
 from typing import Any
 
-from mockllm.core.timed_bytes import TimedBytes
+from mockllm.core.http import TimedBytes
 from mockllm.scenario.jsontext import compact
 from mockllm.tapes.model import FORMAT_VERSION, MARK, Tape
 

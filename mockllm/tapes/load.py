@@ -22,7 +22,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any, get_args
 
-from mockllm.core.timed_bytes import TimedBytes
+from mockllm.core.http import TimedBytes
 from mockllm.errors import Problem, ScenarioError
 from mockllm.protocols import PROTOCOLS
 from mockllm.scenario.jsontext import compact

@@ -12,8 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from mockllm.core.events import Start, StreamError, Timed
-from mockllm.core.frame import Frame
+from mockllm.core.events import Frame, Start, StreamError, Timed
 from mockllm.core.text import shorten
 from mockllm.core.timeline import fold
 from mockllm.core.turn import Opaque, Part, Reasoning, ServerTool, Text, TokenUsage, ToolCall, Turn

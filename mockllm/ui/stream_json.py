@@ -12,7 +12,7 @@ from itertools import zip_longest
 from typing import Any
 
 from mockllm.core import events as ev
-from mockllm.core.http_status import reason_phrase
+from mockllm.core.http import reason_phrase
 from mockllm.core.text import shorten
 from mockllm.core.timeline import fold
 from mockllm.core.turn import ToolCall, Turn

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from mockllm.core.timed_bytes import TimedBytes
+from mockllm.core.http import TimedBytes
 from mockllm.tapes.dump import dump_tape
 from mockllm.tapes.model import Tape
 

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from mockllm.cli.terminal.verdict import judge
-from mockllm.core.target import NO_TARGET
+from mockllm.core.http import NO_TARGET
 from mockllm.replay.loading import loads
 from mockllm.replay.sessions.session import Session
 from mockllm.replay.sessions.shortened_bodies import MAX_BODY

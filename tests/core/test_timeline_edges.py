@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mockllm.core import events as ev
-from mockllm.core.frame import Frame
+from mockllm.core.events import Frame
 from mockllm.core.timeline import expand, fold, normal
 from mockllm.core.turn import (
     Opaque,

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockllm.core.timed_bytes import TimedBytes
+from mockllm.core.http import TimedBytes
 from mockllm.faults.breaking import break_answer
 from mockllm.faults.events import EventReader, SeenEvent, seen_events
 from mockllm.faults.transmission import Transmission

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockllm.core.timed_bytes import TimedBytes
+from mockllm.core.http import TimedBytes
 from mockllm.errors import WireError
 from mockllm.framing.content_coding import UnpackBounds, codings, decompressed
 from tests.cases import for_all

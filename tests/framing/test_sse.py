@@ -7,7 +7,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mockllm.core.frame import Frame
+from mockllm.core.events import Frame
 from mockllm.errors import SSEError, StreamFormatError
 from mockllm.framing.sse import LINE_ENDS, SSEDecoder, decode, encode
 from tests.cases import for_all

@@ -30,7 +30,7 @@ from mockllm.checking import (
 from mockllm.checking.conversations.judge import verify
 from mockllm.checking.judging.running import drive, feed_arguments
 from mockllm.cli import main as command_line
-from mockllm.core.target import Target
+from mockllm.core.http import Target
 from mockllm.errors import MockLLMError
 from mockllm.framing.sse import decode
 from mockllm.importers import Unread

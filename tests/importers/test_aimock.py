@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from mockllm.core.target import NO_TARGET
+from mockllm.core.http import NO_TARGET
 from mockllm.errors import UsageError
 from mockllm.importers import aimock
 from mockllm.protocols import PROTOCOLS

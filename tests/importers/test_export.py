@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from vcr.serialize import deserialize
 from vcr.serializers import yamlserializer
 
-from mockllm.core.timed_bytes import TimedBytes
+from mockllm.core.http import TimedBytes
 from mockllm.errors import UsageError
 from mockllm.framing.sse import decode
 from mockllm.importers import export, vcr

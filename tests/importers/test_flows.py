@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockllm.core.timed_bytes import TimedBytes
+from mockllm.core.http import TimedBytes
 from mockllm.importers import Unread, flows, read
 from mockllm.importers.file_formats import detect, files
 from mockllm.tapes.captured import Captured

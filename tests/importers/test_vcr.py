@@ -9,7 +9,7 @@ import textwrap
 import pytest
 import yaml
 
-from mockllm.core.timed_bytes import TimedBytes
+from mockllm.core.http import TimedBytes
 from mockllm.errors import UsageError
 from mockllm.importers import Unread, files, vcr
 

@@ -7,8 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from mockllm.core.events import Timed
-from mockllm.core.frame import Frame
+from mockllm.core.events import Frame, Timed
 from mockllm.core.timeline import expand, fold
 from mockllm.core.turn import Opaque, ServerTool, TokenUsage, ToolCall, Turn
 from mockllm.framing import sse

@@ -8,8 +8,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mockllm.core.events import StreamError, Timed
-from mockllm.core.frame import Frame
+from mockllm.core.events import Frame, StreamError, Timed
 from mockllm.core.timeline import fold
 from mockllm.core.turn import Opaque, Reasoning, Text, TokenUsage, ToolCall, Turn
 from mockllm.protocols.ag_ui.decoder import _HANDLERS, Decoder

@@ -9,8 +9,8 @@ import pytest
 from ag_ui.core import RunAgentInput
 from pydantic import ValidationError
 
+from mockllm.core.http import Target
 from mockllm.core.request import CallEcho, Message, OfferedTool, Request
-from mockllm.core.target import Target
 from mockllm.errors import RequestError
 from mockllm.protocols.ag_ui.objects import Options
 from mockllm.protocols.ag_ui.protocol import PROTOCOL

@@ -9,8 +9,7 @@ from typing import Any
 
 import pytest
 
-from mockllm.core.events import Cite, Finish, StreamError
-from mockllm.core.frame import Frame
+from mockllm.core.events import Cite, Finish, Frame, StreamError
 from mockllm.core.turn import (
     Opaque,
     Reasoning,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from anthropic.lib.streaming._messages import accumulate_event
 
-from mockllm.core.frame import Frame
+from mockllm.core.events import Frame
 from mockllm.core.turn import Opaque, ServerTool, TokenUsage, Turn
 from mockllm.framing import sse
 from mockllm.protocols.anthropic_messages.protocol import PROTOCOL

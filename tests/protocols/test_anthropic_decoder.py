@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from mockllm.core.events import Cite, Finish, PartEnd, Start, StreamError, Timed, ToolArgs
-from mockllm.core.frame import Frame
+from mockllm.core.events import Cite, Finish, Frame, PartEnd, Start, StreamError, Timed, ToolArgs
 from mockllm.core.timeline import fold
 from mockllm.core.turn import (
     Opaque,

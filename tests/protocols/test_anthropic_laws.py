@@ -11,8 +11,7 @@ from anthropic.types import Message, RawMessageStreamEvent
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mockllm.core.events import Timed
-from mockllm.core.frame import Frame
+from mockllm.core.events import Frame, Timed
 from mockllm.core.timeline import expand, fold, normal
 from mockllm.core.turn import Reasoning, ServerTool, Text, ToolCall, Turn
 from mockllm.framing import sse

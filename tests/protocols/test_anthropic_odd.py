@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockllm.core.events import Cite, StreamError
-from mockllm.core.frame import Frame
+from mockllm.core.events import Cite, Frame, StreamError
 from mockllm.core.turn import Opaque, Reasoning, Text, TokenUsage, ToolCall, Turn
 from mockllm.errors import WireError
 from mockllm.protocols.anthropic_messages.protocol import PROTOCOL

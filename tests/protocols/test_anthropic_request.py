@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mockllm.core.http import NO_TARGET
 from mockllm.core.request import CallEcho, Message, OfferedTool, Request
-from mockllm.core.target import NO_TARGET
 from mockllm.errors import RequestError
 from mockllm.protocols.anthropic_messages.protocol import PROTOCOL
 from tests.cases import for_all

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from anthropic.types import ModelInfo
 
-from mockllm.core.target import NO_TARGET, Target
+from mockllm.core.http import NO_TARGET, Target
 from mockllm.core.turn import TokenUsage
 from mockllm.errors import RequestError
 from mockllm.protocols.anthropic_messages.protocol import PROTOCOL

@@ -1,6 +1,6 @@
 """Detection: the protocol of a recorded exchange, by the end of its path."""
 
-from mockllm.core.target import NO_TARGET, Target
+from mockllm.core.http import NO_TARGET, Target
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.values import json_object
 from mockllm.tapes.captured import Captured

@@ -10,8 +10,7 @@ from typing import Any
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from mockllm.core.events import StreamError, Timed
-from mockllm.core.frame import Frame
+from mockllm.core.events import Frame, StreamError, Timed
 from mockllm.core.timeline import expand, fold
 from mockllm.core.turn import Reasoning, Text, TokenUsage, ToolCall, Turn
 from mockllm.protocols import PROTOCOLS

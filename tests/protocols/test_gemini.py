@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 from google.genai import types
 
-from mockllm.core.events import Cite, StreamError
-from mockllm.core.frame import Frame
-from mockllm.core.target import Target
+from mockllm.core.events import Cite, Frame, StreamError
+from mockllm.core.http import Target
 from mockllm.core.timeline import expand
 from mockllm.core.turn import (
     Opaque,

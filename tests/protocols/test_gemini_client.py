@@ -11,8 +11,8 @@ import pytest
 from google import genai
 from google.genai import errors, types
 
+from mockllm.core.http import Target
 from mockllm.core.request import Request
-from mockllm.core.target import Target
 from mockllm.core.timeline import expand
 from mockllm.core.turn import Text, TokenUsage, ToolCall, Turn
 from mockllm.errors import RequestError

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockllm.core.events import Cite, Finish, Start, StreamError, Timed
-from mockllm.core.frame import Frame
+from mockllm.core.events import Cite, Finish, Frame, Start, StreamError, Timed
 from mockllm.core.timeline import fold
 from mockllm.core.turn import (
     Opaque,

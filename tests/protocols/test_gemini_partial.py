@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockllm.core.frame import Frame
+from mockllm.core.events import Frame
 from mockllm.core.turn import Opaque, ToolCall
 from mockllm.protocols.gemini.partial import ArgumentsWriter, cut, parse_path
 from tests.cases import for_all

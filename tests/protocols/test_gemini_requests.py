@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from mockllm.core.http import Target
 from mockllm.core.request import CallEcho, Message, OfferedTool, Request
-from mockllm.core.target import Target
 from mockllm.protocols.gemini.fields import Options
 from mockllm.protocols.gemini.protocol import PROTOCOL
 

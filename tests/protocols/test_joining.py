@@ -31,7 +31,7 @@ def _played(turn: Turn, api: str, wire: Wire | None) -> list[str]:
 
 
 def _decoded(data: list[str], api: str) -> Turn:
-    from mockllm.core.frame import Frame
+    from mockllm.core.events import Frame
 
     decoder = PROTOCOLS[api].decoder()
     events = [event for text in data for event in decoder.decode(Frame(text))]

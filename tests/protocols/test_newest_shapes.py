@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from mockllm.core.frame import Frame
+from mockllm.core.events import Frame
 from mockllm.core.timeline import expand
 from mockllm.core.turn import TokenUsage, Turn
 from mockllm.framing import sse

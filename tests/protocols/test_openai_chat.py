@@ -8,8 +8,7 @@ from typing import Any
 
 from openai.types.chat import ChatCompletionChunk
 
-from mockllm.core.events import Cite, StreamError
-from mockllm.core.frame import Frame
+from mockllm.core.events import Cite, Frame, StreamError
 from mockllm.core.timeline import fold, normal
 from mockllm.core.turn import Opaque, Reasoning, Refusal, Text, ToolCall, Turn
 from mockllm.protocols.openai_chat.protocol import PROTOCOL

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockllm.core.events import Start, TextDelta, Timed, Usage
-from mockllm.core.frame import Frame
+from mockllm.core.events import Frame, Start, TextDelta, Timed, Usage
 from mockllm.core.timeline import fold
 from mockllm.core.turn import Turn
 from mockllm.errors import WireError

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from mockllm.core.events import Event, Finish, PartEnd, Raw, Start, StreamError, Timed
-from mockllm.core.frame import Frame
+from mockllm.core.events import Event, Finish, Frame, PartEnd, Raw, Start, StreamError, Timed
 from mockllm.core.timeline import fold
 from mockllm.core.turn import Opaque, Text, TokenUsage, Turn
 from mockllm.protocols.openai_chat.protocol import PROTOCOL

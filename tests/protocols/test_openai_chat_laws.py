@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from openai.lib.streaming.chat import ChatCompletionStreamState
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
-from mockllm.core.events import Timed
-from mockllm.core.frame import Frame
+from mockllm.core.events import Frame, Timed
 from mockllm.core.timeline import expand, fold, normal
 from mockllm.core.turn import Opaque, Reasoning, Text, TokenUsage, ToolCall, Turn
 from mockllm.framing import sse

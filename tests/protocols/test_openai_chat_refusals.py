@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from mockllm.core.target import NO_TARGET
+from mockllm.core.http import NO_TARGET
 from mockllm.errors import RequestError
 from mockllm.protocols.openai_chat.protocol import PROTOCOL
 from tests.cases import for_all

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mockllm.core.http import NO_TARGET, Target
 from mockllm.core.request import CallEcho, Message, OfferedTool, Request
-from mockllm.core.target import NO_TARGET, Target
 from mockllm.errors import RequestError
 from mockllm.protocols.openai_chat.protocol import PROTOCOL
 from mockllm.protocols.openai_chat.request import Options

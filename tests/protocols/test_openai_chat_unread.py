@@ -8,8 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockllm.core.events import Raw, Timed
-from mockllm.core.frame import Frame
+from mockllm.core.events import Frame, Raw, Timed
 from mockllm.core.timeline import expand, fold, normal
 from mockllm.core.turn import Opaque, TokenUsage, Turn
 from mockllm.protocols.base import Reply

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from openai.types.responses import CompactedResponse
 
-from mockllm.core.target import NO_TARGET
+from mockllm.core.http import NO_TARGET
 from mockllm.errors import RequestError
 from mockllm.protocols.openai_responses.routes import FALLBACK_ROUTES
 from tests.protocols.strict import problems

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from openai.types.responses import ResponseItem
 
+from mockllm.core.http import NO_TARGET, Target
 from mockllm.core.request import CallEcho, Message, OfferedTool, Request
-from mockllm.core.target import NO_TARGET, Target
 from mockllm.core.turn import Text, ToolCall, Turn
 from mockllm.errors import RequestError
 from mockllm.protocols.base import Lookup, Reply

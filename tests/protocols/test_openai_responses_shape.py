@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from mockllm.core.target import NO_TARGET
+from mockllm.core.http import NO_TARGET
 from mockllm.core.timeline import expand
 from mockllm.core.turn import Turn
 from mockllm.framing.sse import SSEDecoder

@@ -10,7 +10,7 @@ from hypothesis import note
 from hypothesis import strategies as st
 
 from mockllm.core.events import Timed
-from mockllm.core.timed_bytes import TimedBytes
+from mockllm.core.http import TimedBytes
 from mockllm.core.timeline import expand, fold
 from mockllm.core.turn import Turn
 from mockllm.framing.sse import decode

@@ -13,9 +13,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from mockllm.core.events import Timed
-from mockllm.core.frame import Frame
-from mockllm.core.timed_bytes import TimedBytes
+from mockllm.core.events import Frame, Timed
+from mockllm.core.http import TimedBytes
 from mockllm.core.timeline import fold
 from mockllm.core.turn import Opaque, Turn
 from mockllm.framing.sse import decode

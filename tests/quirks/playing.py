@@ -6,8 +6,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from mockllm.core.events import Timed
-from mockllm.core.frame import Frame
+from mockllm.core.events import Frame, Timed
 from mockllm.core.timeline import fold
 from mockllm.core.turn import Turn
 from mockllm.framing.sse import decode

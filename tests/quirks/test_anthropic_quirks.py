@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import mockllm.quirks as table
-from mockllm.core.frame import Frame
+from mockllm.core.events import Frame
 from mockllm.core.turn import Reasoning
 from mockllm.quirks.anthropic import QUIRKS
 from mockllm.quirks.samples import (

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mockllm.quirks as table
-from mockllm.core.events import StreamError
-from mockllm.core.frame import Frame
+from mockllm.core.events import Frame, StreamError
 from mockllm.core.turn import Opaque, Text, TokenUsage, ToolCall, Turn
 from mockllm.protocols import PROTOCOLS
 from mockllm.quirks.anthropic import QUIRKS as ANTHROPIC

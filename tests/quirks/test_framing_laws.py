@@ -10,10 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mockllm import quirks
-from mockllm.core.events import Timed
-from mockllm.core.frame import Frame
-from mockllm.core.target import Target
-from mockllm.core.timed_bytes import TimedBytes
+from mockllm.core.events import Frame, Timed
+from mockllm.core.http import Target, TimedBytes
 from mockllm.core.timeline import fold
 from mockllm.core.turn import Opaque, TokenUsage, Turn
 from mockllm.framing.sse import SSEDecoder, decode

@@ -2,7 +2,7 @@
 
 import json
 
-from mockllm.core.timed_bytes import TimedBytes
+from mockllm.core.http import TimedBytes
 from mockllm.tapes.captured import Captured
 from tests.server.recording.odd_upstream import delta, finish, text_events
 

@@ -6,7 +6,7 @@ import random
 import string
 from urllib.parse import quote
 
-from mockllm.core.timed_bytes import TimedBytes
+from mockllm.core.http import TimedBytes
 from mockllm.redaction.placeholders import Placeholders
 from mockllm.redaction.redact import Redactor
 from mockllm.tapes.captured import Captured

@@ -6,7 +6,7 @@ import zlib
 
 import pytest
 
-from mockllm.core.timed_bytes import TimedBytes
+from mockllm.core.http import TimedBytes
 from mockllm.errors import UsageError, WireError
 from mockllm.redaction.redact import Redactor, Rules, rules_from
 from mockllm.tapes.captured import Captured

@@ -5,7 +5,7 @@ import json
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mockllm.core.timed_bytes import TimedBytes
+from mockllm.core.http import TimedBytes
 from mockllm.redaction.redact import Redactor, Rules
 from mockllm.tapes.captured import Captured
 from tests.redaction.secrets import found_in

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from mockllm.core.timed_bytes import TimedBytes
+from mockllm.core.http import TimedBytes
 from mockllm.errors import UsageError
 from mockllm.redaction import redact as module
 from mockllm.redaction.placeholders import Placeholders

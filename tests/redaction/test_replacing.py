@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockllm.core.timed_bytes import TimedBytes
+from mockllm.core.http import TimedBytes
 from mockllm.redaction.find.found import Found
 from mockllm.redaction.placeholders import Edit, Placeholders, edited, edits, recut, with_length
 from mockllm.redaction.walk.encodings import base64_runs

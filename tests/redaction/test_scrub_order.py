@@ -17,7 +17,7 @@ files = {"a.json": json.dumps(logins), "b.txt": f"it began with {common} and bro
 for one in scrub({name: text.encode() for name, text in files.items()}, Redactor()):
     print(one.file, one.content.decode())
 
-from mockllm.core.timed_bytes import TimedBytes
+from mockllm.core.http import TimedBytes
 from mockllm.tapes.captured import Captured
 
 def redacted(headers, body):

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from mockllm.core import patterns
-from mockllm.core.timed_bytes import TimedBytes
+from mockllm.core.http import TimedBytes
 from mockllm.redaction.redact import Redactor, Rules
 from mockllm.redaction.scrub import FoundSecret, Scrubbed, scrub
 from mockllm.replay.compilation.unedited import is_unedited

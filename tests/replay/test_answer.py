@@ -6,8 +6,8 @@ import json
 
 import pytest
 
+from mockllm.core.http import TimedBytes
 from mockllm.core.seeded import derive
-from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import RequestError
 from mockllm.matching.select import Selection
 from mockllm.protocols import PROTOCOLS

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from mockllm.core.target import NO_TARGET, Target
+from mockllm.core.http import NO_TARGET, Target
 from mockllm.errors import RequestError
 from mockllm.matching.index import mint_token
 from mockllm.protocols import PROTOCOLS

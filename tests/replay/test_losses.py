@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from mockllm.core.events import Cite
-from mockllm.core.frame import Frame
+from mockllm.core.events import Cite, Frame
 from mockllm.core.turn import Opaque, Part, Reasoning, Refusal, Text, TokenUsage, ToolCall, Turn
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.loading import loads

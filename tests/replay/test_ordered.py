@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from mockllm.core.target import NO_TARGET
+from mockllm.core.http import NO_TARGET
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.call import ApiCall
 from mockllm.replay.loading import loads

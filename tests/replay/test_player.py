@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from mockllm.core.target import NO_TARGET, Target
+from mockllm.core.http import NO_TARGET, Target
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.call import ApiCall
 from mockllm.replay.loading import loads

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from mockllm.core.http import Target, TimedBytes
 from mockllm.core.later import NotDoneError, deferring
-from mockllm.core.target import Target
-from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import RequestError, ScenarioError
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.accepted_upstream import (

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockllm.core.events import Cite, StreamError
-from mockllm.core.frame import Frame
+from mockllm.core.events import Cite, Frame, StreamError
 from mockllm.core.seeded import derive_unit
 from mockllm.core.turn import Opaque, Reasoning, Refusal, Text, ToolCall, Turn
 from mockllm.matching.positions import call_id

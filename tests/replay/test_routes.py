@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from mockllm.core.http import TimedBytes
 from mockllm.core.later import NotDoneError, deferring
-from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import ScenarioError
 from mockllm.matching.fingerprint import route_digest
 from mockllm.matching.routes import RouteRequest

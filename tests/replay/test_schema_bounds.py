@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from mockllm.core.http import NO_TARGET
 from mockllm.core.later import NotDoneError, deferring, later
 from mockllm.core.request import Message, OfferedTool, Request
-from mockllm.core.target import NO_TARGET
 from mockllm.errors import RequestError
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.auto.autoreply import auto_parts, sample_notes

@@ -8,7 +8,7 @@ from itertools import cycle, groupby
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockllm.core.timed_bytes import TimedBytes
+from mockllm.core.http import TimedBytes
 from mockllm.matching.select import Selection
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.client_requests import client_target, first_body

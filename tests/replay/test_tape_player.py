@@ -17,9 +17,8 @@ from hypothesis import strategies as st
 
 from mockllm import ServerOptions, ServerThread
 from mockllm.checking.conversations.judge import verify
+from mockllm.core.http import NO_TARGET, Target, TimedBytes
 from mockllm.core.later import NotDoneError, deferring
-from mockllm.core.target import NO_TARGET, Target
-from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import ScenarioError
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.call import Answered, ApiCall

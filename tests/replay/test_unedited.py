@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from mockllm.core.timed_bytes import TimedBytes
+from mockllm.core.http import TimedBytes
 from mockllm.errors import WireError
 from mockllm.replay.compilation.unedited import is_unedited
 from mockllm.replay.loading import loads

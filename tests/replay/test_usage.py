@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockllm.core.frame import Frame
+from mockllm.core.events import Frame
 from mockllm.core.turn import (
     Opaque,
     Part,

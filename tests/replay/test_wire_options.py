@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from mockllm.core.frame import Frame
+from mockllm.core.events import Frame
+from mockllm.core.http import TimedBytes
 from mockllm.core.seeded import derive, derive_int
-from mockllm.core.timed_bytes import TimedBytes
 from mockllm.framing.sse import decode
 from mockllm.matching.select import Selection
 from mockllm.protocols import PROTOCOLS

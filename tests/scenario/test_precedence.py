@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from mockllm.core.target import NO_TARGET
+from mockllm.core.http import NO_TARGET
 from mockllm.errors import ScenarioError
 from mockllm.matching.index import ScenarioIndex
 from mockllm.matching.select import select

@@ -13,7 +13,7 @@ from collections.abc import Callable
 import pytest
 from aiohttp.test_utils import make_mocked_request
 
-from mockllm.core.timed_bytes import TimedBytes
+from mockllm.core.http import TimedBytes
 from mockllm.replay.compilation.http_answer import HttpAnswer, bytes_answer
 from mockllm.replay.sessions.exchange import Exchange, Sent
 from mockllm.server.http.delivery import CLOSE, deliver

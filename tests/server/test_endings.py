@@ -11,7 +11,7 @@ import pytest
 from aiohttp.test_utils import make_mocked_request
 
 from mockllm import quirks
-from mockllm.core.timed_bytes import TimedBytes
+from mockllm.core.http import TimedBytes
 from mockllm.quirks.base import Quirk, Variant
 from mockllm.quirks.samples import TEXT
 from mockllm.replay.compilation.http_answer import chunk

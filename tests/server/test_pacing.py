@@ -14,7 +14,7 @@ import pytest
 from aiohttp.test_utils import make_mocked_request
 
 from mockllm import loads
-from mockllm.core.timed_bytes import TimedBytes
+from mockllm.core.http import TimedBytes
 from mockllm.replay.compilation.http_answer import HttpAnswer, bytes_answer
 from mockllm.replay.pauses import has_pauses
 from mockllm.replay.sessions.exchange import Sent

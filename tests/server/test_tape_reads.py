@@ -17,9 +17,8 @@ import httpx
 import pytest
 
 from mockllm import ServerOptions, ServerThread
+from mockllm.core.http import NO_TARGET, TimedBytes
 from mockllm.core.later import NotDoneError, deferring
-from mockllm.core.target import NO_TARGET
-from mockllm.core.timed_bytes import TimedBytes
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.call import ApiCall
 from mockllm.replay.loading import load, loads

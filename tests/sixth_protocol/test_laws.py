@@ -14,8 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockllm.core.events import Timed
-from mockllm.core.frame import Frame
+from mockllm.core.events import Frame, Timed
 from mockllm.core.timeline import expand, fold, normal
 from mockllm.core.turn import Opaque, TokenUsage
 from mockllm.framing.sse import decode

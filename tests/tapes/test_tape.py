@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockllm.core.timed_bytes import TimedBytes
+from mockllm.core.http import TimedBytes
 from mockllm.errors import ScenarioError
 from mockllm.protocols import PROTOCOLS
 from mockllm.tapes.conversion import captured_of, tape_of

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockllm.core.frame import Frame
+from mockllm.core.events import Frame
 from mockllm.protocols import PROTOCOLS
 from tools.comparison import difference_of_frames, first_difference, normalized
 

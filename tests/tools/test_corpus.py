@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mockllm.core.frame import Frame
+from mockllm.core.events import Frame
 from mockllm.errors import UsageError
 from mockllm.protocols import PROTOCOLS
 from tests.tools.streams import CORPUS, chat, recording, responses, write

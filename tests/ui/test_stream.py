@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockllm.core.timed_bytes import TimedBytes
+from mockllm.core.http import TimedBytes
 from mockllm.core.visible_bytes import visible_lines
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.compilation.http_answer import bytes_answer

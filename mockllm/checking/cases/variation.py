@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from mockllm.core.frame import LineEnd
+from mockllm.core.events import LineEnd
 from mockllm.core.seeded import derive, derive_int
 from mockllm.framing.sse import LINE_ENDS
 from mockllm.scenario.model import (

@@ -17,7 +17,7 @@ from mockllm.checking.conversations.session_history import (
     Violations,
     violation,
 )
-from mockllm.core.target import NO_TARGET, Target
+from mockllm.core.http import NO_TARGET, Target
 from mockllm.errors import RequestError
 from mockllm.matching.call_ids import with_scenario_ids
 from mockllm.matching.conditions import judged_expectations

@@ -12,8 +12,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from mockllm.core.http import Target
 from mockllm.core.seeded import derive
-from mockllm.core.target import Target
 from mockllm.protocols.ag_ui import CREATES
 from mockllm.protocols.base import Lookup
 

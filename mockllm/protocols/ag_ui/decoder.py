@@ -18,7 +18,7 @@ from functools import partial
 from typing import Any, Literal
 
 from mockllm.core import events as ev
-from mockllm.core.frame import Frame
+from mockllm.core.events import Frame
 from mockllm.core.timeline import fold
 from mockllm.core.turn import Turn
 from mockllm.protocols.ag_ui import API

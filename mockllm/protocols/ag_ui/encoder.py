@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from mockllm.core import events as ev
-from mockllm.core.frame import Frame
+from mockllm.core.events import Frame
 from mockllm.core.timeline import expand
 from mockllm.core.turn import Reasoning, ToolCall, Turn
 from mockllm.protocols.ag_ui import API

@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mockllm.core.events import Usage
-from mockllm.core.frame import Frame
+from mockllm.core.events import Frame, Usage
 from mockllm.protocols.base import Reply, derive, dumps
 from mockllm.protocols.values import json_object
 

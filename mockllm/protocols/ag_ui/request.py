@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from mockllm.core.http import Target
 from mockllm.core.request import OfferedTool, Request
-from mockllm.core.target import Target
 from mockllm.protocols.ag_ui import API
 from mockllm.protocols.ag_ui.created import ids_of_path
 from mockllm.protocols.ag_ui.errors import CHECKS, TEXT, wrong_type

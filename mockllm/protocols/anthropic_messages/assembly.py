@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mockllm.core import events as ev
-from mockllm.core.frame import Frame
+from mockllm.core.events import Frame
 from mockllm.protocols.anthropic_messages import API, server_tools
 from mockllm.protocols.anthropic_messages.blocks import read_citation
 from mockllm.protocols.base import dumps

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mockllm.core import events as ev
-from mockllm.core.frame import Frame
+from mockllm.core.events import Frame
 from mockllm.core.timeline import expand
 from mockllm.core.turn import Opaque, Reasoning, ServerTool, Text, ToolCall, Turn
 from mockllm.protocols.anthropic_messages import API, blocks

@@ -11,8 +11,8 @@ import re
 from collections.abc import Hashable, Mapping
 from typing import Any
 
+from mockllm.core.http import Target
 from mockllm.core.request import Message, OfferedTool, Request
-from mockllm.core.target import Target
 from mockllm.errors import RequestError
 from mockllm.protocols.anthropic_messages import API
 from mockllm.protocols.anthropic_messages.blocks import UNTHREADED

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from mockllm.core.events import StreamError
-from mockllm.core.target import Target
+from mockllm.core.http import Target
 from mockllm.errors import RequestError
 from mockllm.protocols.anthropic_messages import VERSION_HEADER
 from mockllm.protocols.anthropic_messages.blocks import DEFAULT_ERROR, UNTHREADED, request_id

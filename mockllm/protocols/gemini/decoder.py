@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mockllm.core import events as ev
-from mockllm.core.frame import Frame
+from mockllm.core.events import Frame
 from mockllm.core.timeline import fold
 from mockllm.core.turn import Opaque, Part, Text, Turn
 from mockllm.protocols.gemini import API, fields

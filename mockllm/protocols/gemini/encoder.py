@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from mockllm.core import events as ev
-from mockllm.core.frame import Frame
+from mockllm.core.events import Frame
 from mockllm.core.timeline import expand
 from mockllm.core.turn import Reasoning, Refusal, ServerTool, Text, ToolCall, Turn, beats
 from mockllm.protocols.base import Reply, derive, logprob

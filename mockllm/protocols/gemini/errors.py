@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from mockllm.core.events import StreamError
-from mockllm.core.target import Target
+from mockllm.core.http import Target
 from mockllm.errors import RequestError
 from mockllm.protocols.base import Reply, derive_int
 from mockllm.protocols.checks import Checks

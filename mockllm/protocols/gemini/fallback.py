@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mockllm.core.embedding import unit_vector
+from mockllm.core.http import Target
 from mockllm.core.seeded import tokens
-from mockllm.core.target import Target
 from mockllm.errors import RequestError
 from mockllm.protocols.gemini.contents import text_of
 from mockllm.protocols.gemini.schema import get

@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from mockllm.core import events as ev
-from mockllm.core.events import Usage
-from mockllm.core.frame import Frame
+from mockllm.core.events import Frame, Usage
 from mockllm.core.turn import ToolCall
 from mockllm.protocols.base import dumps
 from mockllm.protocols.values import mapping

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from mockllm.core.http import Target
 from mockllm.core.request import Message, Request
-from mockllm.core.target import Target
 from mockllm.errors import RequestError
 from mockllm.protocols.checks import Check
 from mockllm.protocols.gemini import API

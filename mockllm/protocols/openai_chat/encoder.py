@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from mockllm.core import events as ev
-from mockllm.core.frame import Frame
+from mockllm.core.events import Frame
 from mockllm.core.timeline import expand
 from mockllm.core.turn import Reasoning, Refusal, Text, ToolCall, Turn
 from mockllm.protocols.base import Reply, derive, derive_int, dumps

@@ -14,8 +14,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from mockllm.core.embedding import unit_vector
+from mockllm.core.http import Target
 from mockllm.core.seeded import derive, tokens
-from mockllm.core.target import Target
 from mockllm.errors import RequestError
 from mockllm.protocols.base import dumps
 from mockllm.protocols.openai_refusals import bad_value, invalid_type, missing

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mockllm.core.frame import Frame
+from mockllm.core.events import Frame
 from mockllm.protocols.base import dumps
 from mockllm.protocols.values import plain_object
 

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from mockllm.core.http import Target
 from mockllm.core.request import OfferedTool, Request
-from mockllm.core.target import Target
 from mockllm.errors import RequestError
 from mockllm.protocols.checks import Check
 from mockllm.protocols.openai_chat.messages import parse_messages

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mockllm.core import events as ev
-from mockllm.core.frame import Frame
+from mockllm.core.events import Frame
 from mockllm.protocols.base import dumps
 from mockllm.protocols.openai_responses import API
 from mockllm.protocols.openai_responses.items import ITEM, IncomingItem, IncomingPart, whole_number

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Any
 
 from mockllm.core import events as ev
-from mockllm.core.frame import Frame
+from mockllm.core.events import Frame
 from mockllm.core.timeline import fold
 from mockllm.core.turn import Turn
 from mockllm.protocols.openai_responses.assembly import Assembly

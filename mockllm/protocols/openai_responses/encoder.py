@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from mockllm.core import events as ev
-from mockllm.core.frame import Frame
+from mockllm.core.events import Frame
 from mockllm.core.turn import Part, Reasoning, Refusal, ServerTool, Text, ToolCall, Turn
 from mockllm.protocols.base import Reply, derive
 from mockllm.protocols.openai_responses import API, objects, parts

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
-from mockllm.core.frame import Frame
+from mockllm.core.events import Frame
 from mockllm.core.turn import Opaque, Part, Reasoning, ServerTool, ToolCall, Turn, beats
 from mockllm.protocols.base import Reply, derive
 from mockllm.protocols.openai_responses import API

@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mockllm.core.events import FinishReason, StreamError
-from mockllm.core.frame import Frame
+from mockllm.core.events import FinishReason, Frame, StreamError
 from mockllm.core.turn import Part, Reasoning, Refusal, Text, TokenUsage, Turn
 from mockllm.protocols.base import Reply, derive_int, dumps, logprob
 from mockllm.protocols.openai_responses.citations import annotations_of

@@ -12,8 +12,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from mockllm.core.http import Target
 from mockllm.core.seeded import derive, tokens
-from mockllm.core.target import Target
 from mockllm.core.turn import TokenUsage
 from mockllm.errors import RequestError
 from mockllm.protocols.base import Lookup, Reply, dumps

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from itertools import cycle, pairwise
 from typing import Any
 
-from mockllm.core.timed_bytes import TimedBytes
+from mockllm.core.http import TimedBytes
 from mockllm.errors import SSEError
 from mockllm.framing.sse import decode
 from mockllm.quirks.base import BytesChange, Context, parametrised

@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass, replace
 from typing import Any
 
-from mockllm.core.frame import Frame
+from mockllm.core.events import Frame
 from mockllm.core.request import Request
 from mockllm.core.seeded import derive, tokens
 from mockllm.core.timeline import expand

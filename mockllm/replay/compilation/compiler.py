@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 from cachetools import LRUCache
 
-from mockllm.core.frame import Frame, LineEnd
+from mockllm.core.events import Frame, LineEnd
+from mockllm.core.http import Ending, TimedBytes
 from mockllm.core.request import Request
 from mockllm.core.seeded import derive, derive_int
 from mockllm.core.text import json_bytes
-from mockllm.core.timed_bytes import Ending, TimedBytes
 from mockllm.core.timeline import expand
 from mockllm.core.turn import TokenUsage, Turn
 from mockllm.errors import RequestError

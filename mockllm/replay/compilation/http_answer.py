@@ -13,11 +13,10 @@ from typing import Any, TypeVar
 
 from cachetools import LRUCache
 
-from mockllm.core.http_status import reason_phrase
+from mockllm.core.http import Ending, TimedBytes, reason_phrase
 from mockllm.core.record import record
 from mockllm.core.seeded import derive
 from mockllm.core.text import json_bytes
-from mockllm.core.timed_bytes import Ending, TimedBytes
 from mockllm.errors import RequestError
 from mockllm.faults.transmission import Transmission
 from mockllm.matching.select import Selection

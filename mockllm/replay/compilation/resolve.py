@@ -11,8 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from mockllm.core.events import Cite, FinishReason, StreamError
-from mockllm.core.frame import Frame
+from mockllm.core.events import Cite, FinishReason, Frame, StreamError
 from mockllm.core.seeded import derive_unit, tokens
 from mockllm.core.timeline import normal
 from mockllm.core.turn import (

@@ -14,8 +14,8 @@ from typing import Literal
 
 from cachetools import LRUCache
 
+from mockllm.core.http import Ending
 from mockllm.core.later import later
-from mockllm.core.timed_bytes import Ending
 from mockllm.errors import MockLLMError, Problem, ScenarioError
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import replace
 
+from mockllm.core.http import TimedBytes
 from mockllm.core.request import Request
 from mockllm.core.seeded import derive
-from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import MockLLMError, RequestError
 from mockllm.faults.breaking import REDIRECTED, break_answer
 from mockllm.faults.transmission import Circumstances, Transmission

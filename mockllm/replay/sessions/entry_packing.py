@@ -12,8 +12,8 @@ from dataclasses import fields
 from operator import attrgetter
 from typing import Any
 
+from mockllm.core.http import Target
 from mockllm.core.record import record
-from mockllm.core.target import Target
 from mockllm.replay.sessions.exchange import Exchange, Played, Received, Sent
 from mockllm.replay.sessions.session import Session
 

@@ -13,9 +13,8 @@ from dataclasses import dataclass, field, fields, replace
 from operator import attrgetter
 from typing import Any, Literal, NamedTuple
 
+from mockllm.core.http import Target, TimedBytes
 from mockllm.core.record import record
-from mockllm.core.target import Target
-from mockllm.core.timed_bytes import TimedBytes
 from mockllm.errors import RequestError
 from mockllm.replay.sessions.shortened_bodies import MAX_BODY, shortened_body
 

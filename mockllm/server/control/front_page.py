@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from aiohttp import web
 
-from mockllm.core.timed_bytes import TimedBytes
+from mockllm.core.http import TimedBytes
 from mockllm.protocols import Protocols
 from mockllm.protocols.environment import client_base_urls
 from mockllm.replay.compilation.http_answer import CORS, HttpAnswer, bytes_answer

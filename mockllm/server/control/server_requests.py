@@ -8,7 +8,7 @@ from typing import Any
 
 from aiohttp import web
 
-from mockllm.core.timed_bytes import TimedBytes
+from mockllm.core.http import TimedBytes
 from mockllm.errors import RequestError
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.compilation.http_answer import (

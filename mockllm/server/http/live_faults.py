@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Callable, Iterator
 
 from aiohttp import HttpVersion10, web
 
-from mockllm.core.timed_bytes import Ending, TimedBytes
+from mockllm.core.http import Ending, TimedBytes
 from mockllm.errors import UpstreamError
 from mockllm.faults.live import LiveFault, Step, is_live
 from mockllm.faults.transmission import Circumstances

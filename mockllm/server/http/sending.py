@@ -9,7 +9,7 @@ import sys
 
 from aiohttp import web
 
-from mockllm.core.timed_bytes import Ending
+from mockllm.core.http import Ending
 from mockllm.replay.sessions.exchange import Sent
 from mockllm.server.http.aiohttp_internals import drain
 

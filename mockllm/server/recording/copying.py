@@ -8,8 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 
 from aiohttp import web
 
-from mockllm.core.http_status import unusual_reason
-from mockllm.core.timed_bytes import TimedBytes
+from mockllm.core.http import TimedBytes, unusual_reason
 from mockllm.errors import RequestError, UpstreamError
 from mockllm.replay.sessions.exchange import Exchange, PassedAnswer
 from mockllm.server.http.body_reading import read_part

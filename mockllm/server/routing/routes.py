@@ -10,8 +10,8 @@ import re
 from collections.abc import Container, Iterator, Mapping
 from difflib import get_close_matches
 
+from mockllm.core.http import NO_TARGET, Target
 from mockllm.core.record import record
-from mockllm.core.target import NO_TARGET, Target
 from mockllm.errors import RequestError
 from mockllm.protocols import Protocols
 from mockllm.protocols.base import Operation, Route, WireProtocol

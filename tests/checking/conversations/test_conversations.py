@@ -10,7 +10,7 @@ from mockllm.checking.conversations.invariants import ON_REQUEST
 from mockllm.checking.conversations.judge import Verification, verify
 from mockllm.checking.conversations.session_history import Violation
 from mockllm.checking.rules import CONVERSATION_INVARIANTS
-from mockllm.core.target import NO_TARGET
+from mockllm.core.http import NO_TARGET
 from mockllm.errors import UsageError
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.auto.autoreply import auto_parts

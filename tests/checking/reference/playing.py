@@ -13,7 +13,7 @@ from examples.accumulators import REFERENCES, Reference
 from examples.accumulators.lines import ReferenceBytes
 from mockllm.checking.outcome import Call, Outcome, Usage
 from mockllm.checking.probes import ByteProbe, Delta, Fragment, Probe
-from mockllm.core.target import Target
+from mockllm.core.http import Target
 from mockllm.core.turn import TokenUsage, ToolCall, Turn
 from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from mockllm.core import events as ev
-from mockllm.core.frame import Frame
+from mockllm.core.events import Frame
 from mockllm.core.timeline import expand, fold
 from mockllm.core.turn import Reasoning, ServerTool, Turn
 from mockllm.protocols.anthropic_messages import API

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from mockllm.core import events as ev
-from mockllm.core.frame import Frame
+from mockllm.core.events import Frame
 from mockllm.core.timeline import normal
 from mockllm.core.turn import (
     Opaque,

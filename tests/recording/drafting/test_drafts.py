@@ -6,7 +6,7 @@ from itertools import permutations
 
 import pytest
 
-from mockllm.core.target import NO_TARGET
+from mockllm.core.http import NO_TARGET
 from mockllm.matching.index import ScenarioIndex
 from mockllm.matching.select import select
 from mockllm.protocols import PROTOCOLS

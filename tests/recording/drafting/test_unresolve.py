@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockllm.core.events import StreamError, Usage
-from mockllm.core.frame import Frame
+from mockllm.core.events import Frame, StreamError, Usage
 from mockllm.core.turn import Opaque, Reasoning, Refusal, Text, ToolCall, Turn
 from mockllm.errors import ScenarioError
 from mockllm.framing.sse import decode

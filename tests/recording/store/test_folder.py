@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from mockllm.core.target import NO_TARGET
+from mockllm.core.http import NO_TARGET
 from mockllm.errors import ScenarioError
 from mockllm.protocols import PROTOCOLS
 from mockllm.recording.drafting.conversations import text_of

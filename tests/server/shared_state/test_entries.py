@@ -7,7 +7,7 @@ from dataclasses import fields, replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockllm.core.target import Target
+from mockllm.core.http import Target
 from mockllm.replay.sessions.entry_packing import ENDED_EARLY, Stored, pack, restore, unpack
 from mockllm.replay.sessions.exchange import Exchange
 from mockllm.replay.sessions.session import Session

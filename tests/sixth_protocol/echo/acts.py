@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mockllm.core.events import Finish, FinishReason, StreamError, Usage
-from mockllm.core.frame import Frame
+from mockllm.core.events import Finish, FinishReason, Frame, StreamError, Usage
 from mockllm.protocols.base import dumps
 from mockllm.protocols.records import Json
 from mockllm.protocols.values import json_object, mapping, string

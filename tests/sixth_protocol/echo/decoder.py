@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from mockllm.core import events as ev
-from mockllm.core.frame import Frame
+from mockllm.core.events import Frame
 from mockllm.core.timeline import fold
 from mockllm.core.turn import Turn
 from mockllm.errors import WireError

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mockllm.core import events as ev
-from mockllm.core.frame import Frame
+from mockllm.core.events import Frame
 from mockllm.core.turn import Part, Reasoning, Refusal, Text, ToolCall, Turn
 from mockllm.protocols.base import Reply, derive
 from mockllm.protocols.records import Json

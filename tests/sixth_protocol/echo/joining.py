@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mockllm.core.frame import Frame
+from mockllm.core.events import Frame
 from tests.sixth_protocol.echo.acts import act_of, frame_of
 
 __all__ = ["join"]

@@ -1,10 +1,14 @@
-"""The target of a request: its path and query. Only data may live here."""
+"""What all rooms know of HTTP: the target of a request, the reason phrases of statuses, and the
+timed bytes of which the body of an answer consists. Only data may live here.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
+from http import HTTPStatus
 from types import MappingProxyType
+from typing import Literal
 
 from mockllm.core.record import record
 
@@ -41,3 +45,35 @@ class Target:
 
 NO_TARGET = Target()
 """The target of a request whose path has no named segments and that has no query."""
+
+
+def reason_phrase(status: int) -> str:
+    """The usual reason phrase of a status (RFC 9112, section 4)."""
+    try:
+        return HTTPStatus(status).phrase
+    except ValueError:
+        return "Overloaded" if status == 529 else "Unknown"
+
+
+def unusual_reason(status: int, reason: str | None) -> str | None:
+    """A reason phrase as received, which may be empty; None for the usual one, or an unknown
+    one."""
+    return None if reason == reason_phrase(status) else reason
+
+
+Ending = Literal["complete", "closed", "reset", "chunk", "open"]
+"""How the bytes of an answer end: as HTTP ends them; or before that, when the connection is
+`closed` (FIN) or `reset` (RST), when the HTTP `chunk` that began breaks off and the connection is
+closed, or not at all: it stays `open` until the client leaves."""
+
+
+@record
+class TimedBytes:
+    """Bytes that are sent together, and when, in microseconds after the request."""
+
+    at: int
+    data: bytes
+
+    def __reduce__(self) -> tuple[type[TimedBytes], tuple[int, bytes]]:
+        # Recorded answers of thousands of chunks go to another process.
+        return TimedBytes, (self.at, self.data)
