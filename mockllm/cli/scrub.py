@@ -71,7 +71,7 @@ def _summary(count: int, files: int, *, check: bool) -> str:
 
 def _read(paths: tuple[Path, ...]) -> dict[str, bytes]:
     """The contents of the files, and of those that the scenarios among them name."""
-    from mockllm.redaction.scrubbed_scenarios import YAML, files_named_in
+    from mockllm.redaction.scrub import YAML, files_named_in
 
     files = {str(path): path.read_bytes() for path in files_below(paths, _SUFFIXES)}
     for name in [name for name in files if name.endswith(YAML)]:

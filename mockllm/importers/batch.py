@@ -19,7 +19,7 @@ from mockllm.importers.reading import Entry, Unread
 from mockllm.recording.drafting.drafts import Draft, Drafting, Line, MatchRule, Origin, drafts
 from mockllm.recording.finding import know_tapes, not_found, recorded_before
 from mockllm.recording.store.folder import Folder
-from mockllm.redaction.masks import masked_url
+from mockllm.redaction.credentials import masked_url
 from mockllm.redaction.redact import Redactor
 from mockllm.replay.player import Player
 from mockllm.replay.sessions.session import Session

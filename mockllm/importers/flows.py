@@ -21,7 +21,7 @@ from mockllm.core.http import unusual_reason
 from mockllm.errors import WireError
 from mockllm.importers.files import contents
 from mockllm.importers.reading import Entry, Unread, header_pairs, untimed_exchange
-from mockllm.redaction.masks import masked_url
+from mockllm.redaction.credentials import masked_url
 from mockllm.tapes.captured import Cut
 
 MAX_DEPTH = 32

@@ -21,7 +21,7 @@ from mockllm.importers.reading import (
     timestamp,
     untimed_exchange,
 )
-from mockllm.redaction.masks import masked_url
+from mockllm.redaction.credentials import masked_url
 
 
 def read(path: Path) -> list[Entry]:

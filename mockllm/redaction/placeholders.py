@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from mockllm.core.http import TimedBytes
 from mockllm.redaction.find.found import Found
-from mockllm.redaction.find.names import NAMES
+from mockllm.redaction.find.secret_names import NAMES
 from mockllm.redaction.walk.encodings import View, base64_runs
 
 PREFIXES: tuple[str, ...] = tuple(NAMES["prefixes"])

@@ -14,7 +14,6 @@ from mockllm.framing.content_coding import decompressed
 from mockllm.protocols import PROTOCOLS
 from mockllm.redaction.credentials import HeaderAllowlist, clean_url, credentials_of
 from mockllm.redaction.find.finder import Finder
-from mockllm.redaction.find.user_rules import compiled_paths, compiled_patterns
 from mockllm.redaction.placeholders import (
     Edit,
     Placeholders,
@@ -25,7 +24,7 @@ from mockllm.redaction.placeholders import (
     wildcards,
     with_length,
 )
-from mockllm.redaction.rules import Rules, rules_from
+from mockllm.redaction.rules import Rules, compiled_paths, compiled_patterns, rules_from
 from mockllm.tapes.captured import Captured
 
 __all__ = ["Redactor", "Rules", "TextRedactor", "rules_from"]

@@ -1,17 +1,154 @@
-"""What a user calls secret, and what may be kept: `[redact]` of `mockllm.toml`, and options."""
+"""What a user calls secret, by a pattern or a path in JSON such as `$.user` or `$..email`, and what
+he keeps although it looks like a secret: `[redact]` of `mockllm.toml`, and options."""
 
 from __future__ import annotations
 
+import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+from mockllm.core.patterns import PatternError, PatternGaveUpError, TimedPattern, compiled
 from mockllm.core.text import did_you_mean
-from mockllm.errors import UsageError
-from mockllm.redaction.find.detector import Detector, known_kind
-from mockllm.redaction.find.user_rules import Keep, compiled_paths, compiled_patterns, keep_from
+from mockllm.errors import UsageError, WireError
+from mockllm.redaction.find.patterns import Detector, known_kind
+
+_STEP = re.compile(
+    r"(?:(?P<deep>\.\.)|\.|(?=\[))"
+    r"(?:(?P<name>[A-Za-z_][\w-]*)|(?P<any>\*)|\[(?:(?P<index>\d+)|(?P<all>\*)"
+    r"|'(?P<single>[^']*)'|\"(?P<double>[^\"]*)\")\])"
+)
+
+
+def compiled_paths(paths: Iterable[str], where: str = "") -> re.Pattern[str] | None:
+    """A pattern that finds the values below any of some paths; None without paths.
+
+    It searches the path to a value, written as its steps, each after U+001F.
+
+    Args:
+        where: the file and key, or the option, for messages; "" for none.
+
+    Raises:
+        UsageError: a path that cannot be read.
+    """
+    patterns = [_pattern(path, where) for path in paths]
+    return re.compile("|".join(patterns)) if patterns else None
+
+
+def _pattern(path: str, where: str) -> str:
+    at = 1
+    steps = [r"\A"]
+    while path[:1] == "$" and at < len(path):
+        step = _STEP.match(path, at)
+        if step is None:
+            break
+        if step["deep"]:
+            steps.append(r"(?:\x1f[^\x1f]*)*")
+        name = step["name"] or step["index"] or step["single"] or step["double"]
+        steps.append(r"\x1f[^\x1f]*" if name is None else r"\x1f" + re.escape(name))
+        at = step.end()
+    if at != len(path) or at == 1:
+        begin = f"{where}: " if where else ""
+        raise UsageError(
+            f"{begin}{path!r} is no path that is known here; such are $.user, "
+            "$.metadata['user id'], $.messages[*].name, $.input[0] and $..email"
+        )
+    return "".join(steps) + r"(?=\x1f|\Z)"
+
+
+_T = TypeVar("_T")
+
+
+def compiled_patterns(patterns: Iterable[str], where: str = "") -> tuple[TimedPattern, ...]:
+    """The regular expressions that a user gives, compiled.
+
+    Args:
+        where: the file and key, or the option, for messages; "" for none.
+
+    Raises:
+        UsageError: one is no expression, or finds nothing, or compiles to too much.
+    """
+    begin = f"{where}: " if where else ""
+    result = []
+    for text in patterns:
+        try:
+            pattern = compiled(text)
+        except PatternError as error:
+            raise UsageError(f"{begin}{text!r} {error}") from error
+        if pattern.is_whole(""):
+            raise UsageError(
+                f"{begin}{text!r} matches the empty text too; a secret has a character"
+            )
+        result.append(pattern)
+    return tuple(result)
+
+
+def searched(search: Callable[[str], _T], text: str) -> _T:
+    """What a method of a user's pattern says of a text.
+
+    Raises:
+        WireError: the search took too long, so that it is not known what is secret.
+    """
+    try:
+        return search(text)
+    except PatternGaveUpError as error:
+        raise WireError(f"it is not known which secrets it has: {error}") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Keep:
+    """What is kept.
+
+    Args:
+        kinds: names of kinds that are kept everywhere.
+        places: paths, as `compiled_paths` gives them, each with the name of the kind that is kept
+            there, or with "" where everything is.
+        patterns: secrets that one of them matches in full are kept.
+    """
+
+    kinds: frozenset[str] = frozenset()
+    places: tuple[tuple[str, re.Pattern[str]], ...] = ()
+    patterns: tuple[TimedPattern, ...] = ()
+
+    def matches(self, secret: str) -> bool:
+        """Whether a pattern keeps a secret."""
+        return any(searched(pattern.is_whole, secret) for pattern in self.patterns)
+
+
+_IN = re.compile(r"(.*?)\s+in\s+(\$.*)\Z", re.DOTALL)
+
+
+def keep_from(entries: Iterable[str], where: str) -> Keep:
+    """What the entries of `keep` mean: `email`, `$..arguments.to`, `email in $..arguments` or
+    `/[a-z]+@example[.]com/`.
+
+    Args:
+        where: the file and key, or the option, for messages.
+
+    Raises:
+        UsageError: one has none of these forms, or its kind, path or pattern cannot be read.
+    """
+    kinds, places, patterns = [], [], []
+    for entry in entries:
+        in_place = _IN.match(entry)
+        if len(entry) > 2 and entry[0] == entry[-1] == "/":
+            patterns.append(entry[1:-1])
+        elif entry.startswith("$"):
+            places.append(("", _path(entry, where)))
+        elif in_place is not None:
+            kind = known_kind(in_place[1].strip(), where)
+            places.append((kind, _path(in_place[2].strip(), where)))
+        else:
+            kinds.append(known_kind(entry, where))
+    return Keep(frozenset(kinds), tuple(places), compiled_patterns(patterns, where))
+
+
+def _path(path: str, where: str) -> re.Pattern[str]:
+    found = compiled_paths([path], where)
+    assert found is not None
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from aiohttp import web
 from mockllm.core.http import Target
 from mockllm.core.text import readable_header
 from mockllm.errors import RequestError
-from mockllm.redaction.masks import masked_headers, masked_url
+from mockllm.redaction.credentials import masked_headers, masked_url
 from mockllm.replay.sessions.exchange import Received
 from mockllm.server.http.body_reading import arrived, read_body
 from mockllm.server.http.request_target import origin_form, session_of, split_target

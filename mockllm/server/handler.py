@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 from aiohttp import web
 
 from mockllm.errors import RequestError
-from mockllm.redaction.masks import masked_messages, masked_url
+from mockllm.redaction.credentials import masked_messages, masked_url
 from mockllm.replay.compilation.http_answer import HttpAnswer, json_answer, without_body
 from mockllm.replay.sessions.exchange import (
     NOTHING,

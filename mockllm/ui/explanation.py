@@ -20,7 +20,7 @@ from mockllm.matching.request_validation import judged_request
 from mockllm.matching.routes import RouteRequest
 from mockllm.matching.select import Selection, near_misses, select
 from mockllm.protocols import PROTOCOLS
-from mockllm.redaction.masks import MASK
+from mockllm.redaction.credentials import MASK
 from mockllm.replay.client_requests import parsed_request
 from mockllm.replay.player import Player
 from mockllm.replay.sessions.exchange import Exchange

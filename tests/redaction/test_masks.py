@@ -5,7 +5,7 @@ from urllib.parse import quote, unquote
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mockllm.redaction.masks import MASK, masked_headers, masked_messages, masked_url
+from mockllm.redaction.credentials import MASK, masked_headers, masked_messages, masked_url
 
 # The parameters that the documentation calls harmless.
 HARMLESS = frozenset(

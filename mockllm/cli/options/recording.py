@@ -201,7 +201,7 @@ def _checked(url: str, where: str) -> str:
     except ValueError:
         good = False
     if not good or parts.query or parts.fragment:
-        from mockllm.redaction.masks import masked_url
+        from mockllm.redaction.credentials import masked_url
 
         apis = ", ".join(_groups())
         raise UsageError(

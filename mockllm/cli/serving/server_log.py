@@ -158,7 +158,7 @@ class ServerLog:
         self._name_width = min(longest, _MOST_COLUMN)
 
     def recording(self, options: RecordOptions) -> None:
-        from mockllm.redaction.masks import masked_url
+        from mockllm.redaction.credentials import masked_url
 
         upstreams = {api: masked_url(url) for api, url in options.upstreams.items()}
         folder, mode = str(options.folder), options.mode

@@ -1,3 +1,2 @@
-"""Texts to places: what in a text is secret, and where. `finder` begins; `patterns`,
-`secret_names`, `addresses` and `personal` know what secrets look like, `user_rules` what a user
-says."""
+"""Texts to places: what in a text is secret, and where. `finder` begins; `patterns`, `secret_names`
+and `personal` know what secrets look like."""

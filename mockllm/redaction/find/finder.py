@@ -8,10 +8,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from mockllm.core.patterns import TimedPattern
-from mockllm.redaction.find.addresses import is_address
-from mockllm.redaction.find.detector import EMAIL, PASSWORD, Detector
 from mockllm.redaction.find.found import (
+    MIN_MATCH,
     Found,
+    KeptPlaces,
+    KnownSecrets,
     Spans,
     adjacent,
     in_original,
@@ -21,9 +22,9 @@ from mockllm.redaction.find.found import (
     union,
     whole_escapes,
 )
-from mockllm.redaction.find.known_secrets import MIN_MATCH, KnownSecrets
+from mockllm.redaction.find.patterns import EMAIL, PASSWORD, Detector
+from mockllm.redaction.find.personal import is_address
 from mockllm.redaction.find.secret_names import field_is_secret, field_strength
-from mockllm.redaction.find.user_rules import Keep, KeptPlaces, searched
 from mockllm.redaction.placeholders import (
     Placeholders,
     edits,
@@ -31,6 +32,7 @@ from mockllm.redaction.placeholders import (
     placeholder_spans,
     replaced,
 )
+from mockllm.redaction.rules import Keep, searched
 from mockllm.redaction.walk.documents import Channel, Document, document, may_be_document
 from mockllm.redaction.walk.encodings import (
     Base64Run,

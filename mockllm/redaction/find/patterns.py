@@ -1,4 +1,5 @@
-"""What keys of services look like in a text, and credentials that a scheme announces.
+"""What keys of services look like in a text, and credentials that a scheme announces; and which
+kinds of secrets there are, with what finds those that are switched on.
 
 The patterns of this module are more generous than those of `gitleaks.json`, which come after them:
 a recording is better off without a key of a form that is new. Every pattern has linear time: each
@@ -16,6 +17,9 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 
 from mockllm.core.record import record
+from mockllm.core.text import did_you_mean
+from mockllm.errors import UsageError
+from mockllm.redaction.find.personal import PERSONAL, emails
 from mockllm.redaction.find.secret_names import (
     assigned,
     entropy,
@@ -309,3 +313,78 @@ def part_at_end(text: str) -> tuple[int, int] | None:
     if found is None or not looks_random(found[0]) or is_inside_base64(text, *found.span()):
         return None
     return found.span()
+
+
+EMAIL = "e-mail address"
+PASSWORD = "password or key"  # noqa: S105
+_KEY_PART = "part of a key"
+_NAMES = {EMAIL: "email", PASSWORD: "password"}
+_OTHERS = ("private key", "AWS secret key", "cookie", _KEY_PART, EMAIL, PASSWORD)
+
+
+@cache
+def kind_name(kind: str) -> str:
+    """The name of a kind in the configuration: `GitHub token` is `github-token`."""
+    if kind.startswith("field "):
+        return _NAMES[PASSWORD]
+    return _NAMES.get(kind) or re.sub(r"[^a-z0-9]+", "-", kind.lower())
+
+
+@cache
+def kinds() -> dict[str, bool]:
+    """All kinds by their names in the configuration, and whether each is on by default."""
+    named = sorted(
+        {kind_name(kind) for kind in (*_OTHERS, *(pattern.kind for pattern in PATTERNS))}
+    )
+    return dict.fromkeys(named, True) | dict.fromkeys(map(kind_name, PERSONAL), False)
+
+
+def known_kind(name: str, where: str) -> str:
+    """The name, if there is such a kind.
+
+    Args:
+        where: the file and key, or the option, for the message.
+
+    Raises:
+        UsageError: there is none.
+    """
+    if name in kinds():
+        return name
+    hint = did_you_mean(name, kinds(), "docs/recording.md lists them")
+    raise UsageError(f"{where}: {name!r} is no kind of secret; {hint}")
+
+
+class Detector:
+    """Finds the secrets of the kinds that are switched on.
+
+    Args:
+        on: names of kinds that are off by default.
+        off: names of kinds that are not searched.
+    """
+
+    def __init__(self, on: frozenset[str] = frozenset(), off: frozenset[str] = frozenset()) -> None:
+        self._off = off
+        self._personal = [
+            (kind, find)
+            for kind, find in PERSONAL.items()
+            if kind_name(kind) in on and kind_name(kind) not in off
+        ]
+
+    def is_off(self, kind: str) -> bool:
+        """Whether secrets of a kind stay."""
+        return bool(self._off) and kind_name(kind) in self._off
+
+    def find(self, text: str) -> Iterator[tuple[str, tuple[int, int]]]:
+        """The secrets in a text that is no document, each with its kind; they may overlap."""
+        for kind, span in self._all(text):
+            if not self.is_off(kind):
+                yield kind, span
+
+    def _all(self, text: str) -> Iterator[tuple[str, tuple[int, int]]]:
+        yield from credentials_in(text)
+        yield from ((EMAIL, span) for span in emails(text))
+        for kind, find in self._personal:
+            yield from ((kind, span) for span in find(text))
+        part = part_at_end(text)
+        if part is not None:
+            yield _KEY_PART, part

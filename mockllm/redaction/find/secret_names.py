@@ -3,14 +3,20 @@ where a text gives such a name a value."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
+from importlib.resources import files
 from math import log2
-from typing import Literal
+from typing import Any, Literal
 
-from mockllm.redaction.find.names import NAMES
+NAMES: dict[str, Any] = json.loads(
+    (files(__package__ or "") / "names.json").read_text(encoding="utf-8")
+)
+"""The names in `names.json`, which says what they mean."""
+
 
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 

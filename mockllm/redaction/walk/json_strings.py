@@ -19,7 +19,7 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.records import FieldNames
 from mockllm.redaction.walk.encodings import unescaped
 
-Path = tuple[str | int, ...]
+JsonPath = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class Field:
             that the value belongs to.
     """
 
-    path: Path = ()
+    path: JsonPath = ()
     name: str = ""
     kind: str = "string"
     ids: tuple[int, ...] = ()
@@ -300,12 +300,12 @@ class _Walk:
 
     def __init__(self) -> None:
         self.type: int | None = None
-        self._found: list[tuple[Path, str, tuple[int, ...]]] = []
+        self._found: list[tuple[JsonPath, str, tuple[int, ...]]] = []
         self._ids: dict[int, list[int]] = {}
         self._item_ids = api_fields().item_ids
         self._objects = self._strings = self._numbers = 0
 
-    def value(self, value: Any, path: Path, inside: tuple[int, ...]) -> None:
+    def value(self, value: Any, path: JsonPath, inside: tuple[int, ...]) -> None:
         """Goes through a value; `inside` are the objects around it."""
         if isinstance(value, _Pairs):
             self._objects += 1
@@ -321,7 +321,7 @@ class _Walk:
         elif isinstance(value, str):
             self._add(path, "number" if isinstance(value, _Number) else "string", inside)
 
-    def _note(self, name: str, value: str, path: Path, object_: int) -> None:
+    def _note(self, name: str, value: str, path: JsonPath, object_: int) -> None:
         number = isinstance(value, _Number)
         if name in self._item_ids:
             at = ~self._numbers if number else self._strings
@@ -329,7 +329,7 @@ class _Walk:
         elif name == "type" and not path and not number and self.type is None:
             self.type = self._strings
 
-    def _add(self, path: Path, kind: str, inside: tuple[int, ...]) -> None:
+    def _add(self, path: JsonPath, kind: str, inside: tuple[int, ...]) -> None:
         self._found.append((path, kind, inside))
         if kind == "number":
             self._numbers += 1

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from mockllm.core.text import shorten
-from mockllm.redaction.masks import masked_url
+from mockllm.redaction.credentials import masked_url
 
 if TYPE_CHECKING:
     from mockllm.recording.drafting.reporting import Line

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from mockllm.errors import RequestError
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
-from mockllm.redaction.masks import masked_url
+from mockllm.redaction.credentials import masked_url
 
 _VERSION = re.compile(r"v\d\w*")
 _SHARED_HEADERS = frozenset(["authorization"])

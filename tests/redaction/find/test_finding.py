@@ -9,7 +9,7 @@ import pytest
 
 from mockllm.redaction.find.finder import Finder
 from mockllm.redaction.find.found import Found, Spans
-from mockllm.redaction.find.user_rules import compiled_paths, compiled_patterns
+from mockllm.redaction.rules import compiled_paths, compiled_patterns
 
 KEY = "sk-proj-" + "Ab3dEf6hIj" * 4
 OTHER = "gsk_" + "Zy9xWv8uTs" * 3

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mockllm.errors import UsageError
-from mockllm.redaction.find.user_rules import compiled_paths
+from mockllm.redaction.rules import compiled_paths
 from tests.cases import for_all
 
 

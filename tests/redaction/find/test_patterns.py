@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from mockllm.redaction.find.addresses import emails
 from mockllm.redaction.find.patterns import (
     PATTERNS,
     Pattern,
@@ -12,6 +11,7 @@ from mockllm.redaction.find.patterns import (
     credentials_in,
     part_at_end,
 )
+from mockllm.redaction.find.personal import emails
 from mockllm.redaction.find.secret_names import (
     could_be_password,
     has_letters_and_digits,

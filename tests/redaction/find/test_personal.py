@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mockllm.redaction.find.detector import Detector, kinds
+from mockllm.redaction.find.patterns import Detector, kinds
 from mockllm.redaction.find.personal import PERSONAL
 from tests.cases import for_all
 

@@ -11,8 +11,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mockllm.redaction.find.detector import Detector
-from mockllm.redaction.find.patterns import PATTERNS, candidates, credentials_in, gitleaks_rules
+from mockllm.redaction.find.patterns import (
+    PATTERNS,
+    Detector,
+    candidates,
+    credentials_in,
+    gitleaks_rules,
+)
 from mockllm.redaction.find.personal import PERSONAL
 from mockllm.redaction.find.secret_names import entropy
 from tests.cases import for_all
