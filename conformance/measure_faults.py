@@ -16,7 +16,7 @@ from mockllm.cli.check.plan import source_commit
 from mockllm.conformance.attachments.http_clients import HttpClients, fault_limit
 from mockllm.conformance.attachments.process import Program
 from mockllm.conformance.case_names import Setting
-from mockllm.conformance.fault_check import check_faults, fault_results
+from mockllm.conformance.fault_check import check_faults
 from mockllm.conformance.results import CaseResult, Play, Results
 from mockllm.conformance.results.request_log import LoggedRequest
 from mockllm.errors import ProbeError
@@ -36,8 +36,6 @@ def measure_faults(entry: Entry) -> Results:
     options = ServerOptions(grace=0)
     program = Program(command=entry.argv, limit=fault_limit(cases), cwd=ROOT)
     with closing(HttpClients(program, entry.api, options=options)) as runner:
-        policy = runner.hello.resilience
-        check = check_faults(runner, cases, policy, setting=setting)
         run = Results(
             runner.hello.client,
             entry.api,
@@ -48,7 +46,7 @@ def measure_faults(entry: Entry) -> Results:
             {"cases": "all cases with faults"},
             tuple(sorted(runner.hello.unsupported)),
         )
-        results = fault_results(check, run, policy)
+        results = check_faults(runner, cases, runner.hello.resilience, run, setting=setting)
     for case in results.cases:
         _check_adapter(entry, case, results.plays[case.played])
     return replace(

@@ -26,6 +26,22 @@ def table(path: str) -> Any:
 
 _TABLE: Mapping[str, Any] = table("rules.yaml")
 
+Verdict = Literal[
+    "right",
+    "tolerated",
+    "wrong",
+    "silent",
+    "rejected",
+    "crash",
+    "adapter",
+    "not judged",
+    "not applicable",
+]
+"""The result of one case. `tolerated` is not the expected outcome, but an acceptable one; `silent`
+is an answer where an error has to be reported; `rejected` is an error where the stream can be read;
+`crash` is an exception that points to a bug; `adapter` is one whose innermost frame is in the
+adapter or runner, not in the client; `not applicable`: the client has nothing that is judged."""
+
 Cost = Literal["wrong call", "data lost", "wrong metadata", "loud failure", "unreliable"]
 
 COST_MEANINGS: Mapping[Cost, str] = _TABLE["costs"]

@@ -11,12 +11,13 @@ from mockllm.checking.cases.case import Case
 from mockllm.checking.cuts import CutAnswer, CutReport, CutRow
 from mockllm.checking.cuts.judging import NO_PLACE
 from mockllm.checking.cuts.report import Fooled, prefix_lines
+from mockllm.checking.rules import Verdict
 from mockllm.conformance.attachments.messages import Answer
 from mockllm.conformance.attachments.outcome_json import as_json
 from mockllm.conformance.attachments.runner import Runner
 from mockllm.conformance.case_names import Setting, check_command
 from mockllm.conformance.measured import AdapterFrames, json_value, rule_line
-from mockllm.conformance.results import CaseResult, Results, Stream, Verdict
+from mockllm.conformance.results import CaseResult, Results, Stream
 
 
 def cut_answers(

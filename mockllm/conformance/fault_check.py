@@ -8,8 +8,10 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, replace
 from typing import Protocol
 
-from mockllm.checking.resilience.judge import judge
-from mockllm.checking.resilience.model import FaultCase, Finding, ResiliencePolicy
+from mockllm.checking.cases.case import Case
+from mockllm.checking.policy import ResiliencePolicy
+from mockllm.checking.resilience.judge import Finding, judge
+from mockllm.checking.resilience.outcomes import fault_of
 from mockllm.checking.rules import RESILIENCE
 from mockllm.conformance.attachments.http_sessions import PlayedCase
 from mockllm.conformance.case_names import Setting, check_command
@@ -33,35 +35,28 @@ Progress = Callable[[str, int, int], None]
 class CasePlayer(Protocol):
     """What plays cases to a client; `play` is called in several threads."""
 
-    def play(self, case: FaultCase) -> PlayedCase: ...
-
-
-@dataclass(frozen=True, slots=True)
-class FaultCheck:
-    """How a client takes faults; the fields are those of `Results`."""
-
-    cases: tuple[CaseResult, ...]
-    plays: Mapping[str, Play]
-    stopped: str = ""
+    def play(self, case: Case) -> PlayedCase: ...
 
 
 def check_faults(
     player: CasePlayer,
-    cases: Sequence[FaultCase],
+    cases: Sequence[Case],
     policy: ResiliencePolicy,
+    run: Results,
     rules: Iterable[str] = RESILIENCE,
     *,
     adapter: AdapterFrames = NO_ADAPTER,
     setting: Setting | None = None,
     progress: Progress | None = None,
     goes_on: Callable[[], bool] = lambda: True,
-) -> FaultCheck:
+) -> Results:
     """Plays the cases that rules need, and judges the rules.
 
     A mistake counts where the client makes it again when the case is played once more, with few
     others beside it; where the two times differ, a third time by itself decides.
 
     Args:
+        run: the results but for the cases.
         adapter: what is raised in its files is no mistake of the client.
         setting: how the client was attached, for the lines that reproduce a case.
         goes_on: called before each case; once it is false, no further case is played.
@@ -88,11 +83,20 @@ def check_faults(
     stopped = ""
     if len(found) < len(chosen):
         stopped = f"interrupted after {len(found)} of {len(chosen)} cases"
-    return FaultCheck(
-        tuple(row for one in found for row in _rows(one, setting)),
-        {one.played.case.name: _play_of(one) for one in found},
-        stopped,
+    return replace(
+        run,
+        cases=tuple(row for one in found for row in _rows(one, setting)),
+        plays={one.played.case.name: _play_of(one) for one in found},
+        stopped=stopped,
+        settings=json_value(_settings(policy)),
     )
+
+
+def _settings(policy: ResiliencePolicy) -> dict[str, object]:
+    return {
+        name: sorted(value) if isinstance(value, frozenset) else value
+        for name, value in asdict(policy).items()
+    }
 
 
 def _check_requests(played: Mapping[str, PlayedCase]) -> None:
@@ -110,7 +114,7 @@ def _check_requests(played: Mapping[str, PlayedCase]) -> None:
 
 def _play(
     player: CasePlayer,
-    cases: Sequence[FaultCase],
+    cases: Sequence[Case],
     side_by_side: int,
     what: str,
     progress: Progress | None,
@@ -119,7 +123,7 @@ def _play(
     """The cases that were played, by name."""
     found: dict[str, PlayedCase] = {}
 
-    def play(case: FaultCase) -> PlayedCase | None:
+    def play(case: Case) -> PlayedCase | None:
         return player.play(case) if goes_on() else None
 
     with ThreadPoolExecutor(side_by_side, thread_name_prefix="mockllm-fault") as pool:
@@ -233,30 +237,11 @@ def _play_of(judged: Judged) -> Play:
     played = judged.played
     case = played.case
     if not (judged.wrong or judged.unconfirmed):
-        return Play(case.title)
+        return Play(fault_of(case).title)
     return Play(
-        title=case.title,
+        title=fault_of(case).title,
         scenario=dump(case.scenario),
-        faults=tuple(case.faults),
+        faults=fault_of(case).texts,
         log=logged(played.exchanges),
         answer=played.answer.raw or {"crash": played.answer.ended or played.answer.invalid},
-    )
-
-
-def fault_results(check: FaultCheck, run: Results, policy: ResiliencePolicy) -> Results:
-    """The results of a client that was judged in cases with faults.
-
-    Args:
-        run: the results but for the cases.
-    """
-    settings = {
-        name: sorted(value) if isinstance(value, frozenset) else value
-        for name, value in asdict(policy).items()
-    }
-    return replace(
-        run,
-        cases=check.cases,
-        plays=check.plays,
-        stopped=check.stopped,
-        settings=json_value(settings),
     )

@@ -17,12 +17,12 @@ from mockllm.checking.cases.case import Case
 from mockllm.checking.judging.compare import Difference, Judgement
 from mockllm.checking.judging.report import Failure, Report, Result
 from mockllm.checking.policy import Policy
-from mockllm.checking.rules import RULE_COSTS, Cost
+from mockllm.checking.rules import RULE_COSTS, Cost, Verdict
 from mockllm.conformance.attachments.messages import Answer, Hello, answer_json
 from mockllm.conformance.attachments.outcome_json import as_json
 from mockllm.conformance.case_names import Setting, check_command, name_of, plain_name, show_command
 from mockllm.conformance.costs import cost_of, fields_about, group_of, unjudged
-from mockllm.conformance.results import CaseResult, QuirkInfo, Results, Stream, Verdict
+from mockllm.conformance.results import CaseResult, QuirkInfo, Results, Stream
 from mockllm.quirks import find
 
 

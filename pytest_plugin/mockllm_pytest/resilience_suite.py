@@ -9,13 +9,14 @@ from typing import ClassVar
 
 import pytest
 
+from mockllm.checking.cases.case import Case
+from mockllm.checking.policy import ResiliencePolicy
 from mockllm.checking.resilience.cases import fault_cases
-from mockllm.checking.resilience.model import FaultCase, ResiliencePolicy
 from mockllm.checking.rules import RESILIENCE, promise
 from mockllm.conformance.attachments.functions import FunctionPlayer, Returned
-from mockllm.conformance.fault_check import FaultCheck, check_faults
+from mockllm.conformance.fault_check import check_faults
 from mockllm.conformance.reports.terminal import mistake_lines
-from mockllm.conformance.results import CaseResult, rule_verdict
+from mockllm.conformance.results import CaseResult, Client, Results, rule_verdict
 from mockllm.errors import UsageError
 from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread
@@ -49,7 +50,7 @@ class ResilienceSuite(RuleSuite):
     policy: ClassVar[ResiliencePolicy] = ResiliencePolicy()
     only: ClassVar[tuple[str, ...]] = ()
 
-    def run(self, base_url: str, case: FaultCase) -> Returned | Awaitable[Returned]:
+    def run(self, base_url: str, case: Case) -> Returned | Awaitable[Returned]:
         """Requests streamed answers to the case's prompt, and returns the client's outcome.
 
         A mapping in the form of the answers of runners says more than an `Outcome`: `partial`,
@@ -64,20 +65,21 @@ class ResilienceSuite(RuleSuite):
         """
         raise NotImplementedError(f"give {type(self).__name__} a method run(base_url, case)")
 
-    def _examined(self, request: pytest.FixtureRequest) -> FaultCheck:
+    def _examined(self, request: pytest.FixtureRequest) -> Results:
         cases = [case for case in fault_cases(self.api) if self._is_chosen(case)]
         if not cases:
             raise UsageError(f"only: no case has one of the names {', '.join(self.only)}")
+        run = Results(Client(type(self).__name__), self.api, "http", "", "")
         with ServerThread([], ServerOptions(grace=0)) as thread:
-            return check_faults(FunctionPlayer(thread, self.run), cases, self.policy)
+            return check_faults(FunctionPlayer(thread, self.run), cases, self.policy, run)
 
-    def _is_chosen(self, case: FaultCase) -> bool:
+    def _is_chosen(self, case: Case) -> bool:
         names = (case.name, case.name.partition("/")[2])
         return not self.only or any(
             fnmatchcase(name, pattern) for name in names for pattern in self.only
         )
 
-    def _summary(self, found: FaultCheck) -> str:
+    def _summary(self, found: Results) -> str:
         lines = [f"{len(found.plays)} cases with faults"]
         lines += filter(None, (self._not_judged(rule, found) for rule in RESILIENCE))
         lines += [
@@ -87,14 +89,14 @@ class ResilienceSuite(RuleSuite):
         ]
         return "\n".join(lines)
 
-    def _is_broken(self, rule: str, found: FaultCheck) -> bool:
+    def _is_broken(self, rule: str, found: Results) -> bool:
         return rule_verdict(_of_rule(rule, found)) == "wrong"
 
-    def _mistake(self, rule: str, found: FaultCheck, request: pytest.FixtureRequest) -> str:
+    def _mistake(self, rule: str, found: Results, request: pytest.FixtureRequest) -> str:
         first, *others = (one for one in _of_rule(rule, found) if one.failed)
         return "\n".join([*mistake_lines(first, others, found.plays), rerun_line(request)])
 
-    def _not_judged(self, rule: str, found: FaultCheck) -> str:
+    def _not_judged(self, rule: str, found: Results) -> str:
         verdict = rule_verdict(_of_rule(rule, found))
         if verdict in ("right", "wrong"):
             return ""
@@ -102,7 +104,7 @@ class ResilienceSuite(RuleSuite):
         return f"{rule}: {verdict}: {_most_common(reasons)}"
 
 
-def _of_rule(rule: str, found: FaultCheck) -> list[CaseResult]:
+def _of_rule(rule: str, found: Results) -> list[CaseResult]:
     return [case for case in found.cases if case.group == rule]
 
 

@@ -7,11 +7,11 @@ import pytest
 
 from examples.accumulators import REFERENCES
 from examples.accumulators.lines import ReferenceBytes
+from mockllm.checking.policy import ResiliencePolicy
 from mockllm.checking.resilience.cases import fault_cases
-from mockllm.checking.resilience.model import ResiliencePolicy
 from mockllm.conformance.attachments.functions import FunctionPlayer
 from mockllm.conformance.fault_check import check_faults
-from mockllm.conformance.results import rule_verdict
+from mockllm.conformance.results import Client, Results, rule_verdict
 from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread
 from tests.sixth_protocol.accumulator import EchoAccumulator
@@ -19,6 +19,7 @@ from tests.sixth_protocol.conftest import KEY
 from tests.sixth_protocol.echo.client import CLIENT
 from tests.timeouts import GIVE_UP
 
+RUN = Results(Client("client"), "echo", "http", "", "")
 RULES = ("cut-reported", "no-retry-where-useless", "wrong-body-reported")
 
 
@@ -45,7 +46,7 @@ def test_a_client_of_a_new_protocol_is_judged(monkeypatch):
     cases = [one for one in fault_cases("echo") if set(one.rules) & set(RULES)]
     assert {rule for one in cases for rule in one.rules} >= set(RULES)
     with ServerThread([], ServerOptions(grace=0)) as thread:
-        check = check_faults(FunctionPlayer(thread, run), cases, ResiliencePolicy(), RULES)
+        check = check_faults(FunctionPlayer(thread, run), cases, ResiliencePolicy(), RUN, RULES)
     assert [(one.case, one.differences) for one in check.cases if one.failed] == []
     of_rule = {rule: [one for one in check.cases if one.group == rule] for rule in RULES}
     assert {rule: rule_verdict(cases) for rule, cases in of_rule.items()} == dict.fromkeys(

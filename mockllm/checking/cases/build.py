@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from mockllm.checking.cases.case import Case, Decoded, Events
+from mockllm.checking.cases.case import MODEL, Case, Decoded, Events
 from mockllm.checking.cases.expected import accepted_finish_values, as_streamed, outcome_of_turn
 from mockllm.checking.cases.scenarios import single, with_quirks, without_quirk, without_wire
 from mockllm.checking.cases.variation import PLAIN, Variation, bounded, vary
@@ -94,18 +94,15 @@ def _count_fragments(turn: TurnSpec) -> int:
     return sum(len(split) for split in splits if isinstance(split, tuple))
 
 
-def _answer(scenario: Scenario, api: Api) -> tuple[Request, HttpAnswer]:
+def first_answer(scenario: Scenario, api: Api) -> tuple[Request, HttpAnswer]:
     """The request of a client that offers the scenario's tools, and the answer to it."""
-    request = first_request(PROTOCOLS[api], scenario, user_text(scenario), _MODEL)
+    request = first_request(PROTOCOLS[api], scenario, user_text(scenario), MODEL)
     return request, Replayer().answer(Selection(scenario, 0, 0), request, PROTOCOLS[api])
-
-
-_MODEL = "mock-model"
 
 
 def _cut_differently(scenario: Scenario, plain: Case, name: str, variation: Variation) -> Case:
     """The plain case with a variation: another stream, and the same outcome."""
-    _, answer = _answer(scenario, plain.api)
+    _, answer = first_answer(scenario, plain.api)
     return replace(
         plain,
         name=name,
@@ -128,7 +125,7 @@ def _compiled(
 ) -> Case:
     spec = scenario.turns[0].for_api(api)
     protocol = PROTOCOLS[api]
-    request, answer = _answer(scenario, api)
+    request, answer = first_answer(scenario, api)
     quirks = _quirks(spec, api)
     variants = [variant for _, variant in quirks]
     # Project first: a quirk may add a value that the protocol itself cannot carry.
@@ -162,7 +159,6 @@ def _compiled(
         variation=variation,
         quirk=quirk,
         ids=all(variant.ids for variant in variants),
-        model=_MODEL,
         body=None if plain is not None else _body(scenario, request, api),
         tolerated=tuple(map(identified, _tolerated(turn, variants, spec, api))),
     )

@@ -46,6 +46,9 @@ class Events:
         return copy
 
 
+MODEL = "mock-model"
+"""The model that clients request."""
+
 _READ = 16 * 1024
 """The most bytes that a client of a case gets at once: the largest TLS record (RFC 8446, 5.1), and
 about what HTTP clients read at once."""
@@ -73,7 +76,13 @@ class Case:
         body: the same answer, not streamed, as a JSON value; None if it has no such form.
         tolerated: other outcomes that are acceptable, however calls with malformed arguments
             are dealt with under the client's policy.
+        rules: the rules of resilience that it can judge; () where it is judged by its outcome.
         cut: where the stream breaks off; None where it does not.
+        fault: what is broken besides, over HTTP; None for nothing.
+        deadline: seconds after which a whole client is to have answered a case with a fault.
+        tries, idle_timeout: the settings that it should have then, the latter in seconds.
+        requests: how often it sends the prompt then; `together`: at the same time.
+        cancel: whether it cancels once the first piece of the answer has come.
     """
 
     name: str
@@ -91,10 +100,18 @@ class Case:
     variation: Variation = PLAIN
     quirk: str = ""
     ids: bool = True
-    model: str = "mock-model"
+    model: str = MODEL
     body: Any = field(default=None, repr=False)
     tolerated: tuple[Outcome, ...] = ()
+    rules: tuple[str, ...] = ()
     cut: Cut | None = field(default=None, repr=False)
+    fault: CaseFault | None = None
+    deadline: float = 10.0
+    tries: int = 3
+    idle_timeout: float = 0.3
+    requests: int = 1
+    together: bool = False
+    cancel: bool = False
 
     @property
     def malformed(self) -> bool:
@@ -189,6 +206,25 @@ class Cut:
         """The cut in one word, such as `chat/cut-call@385`: the number of bytes follows `@`."""
         ending = "+close" if self.ending == "close" else ""
         return f"{self.whole.api}/{self.whole.scenario.name}@{self.size}{ending}"
+
+
+@dataclass(frozen=True, slots=True)
+class CaseFault:
+    """What is broken in a case, and what shows how a client took it.
+
+    Args:
+        title: what happens, in a sentence.
+        texts: the faults of every answer, besides those of the scenario, as `--fault` has them.
+        kinds: the kinds of error that name the cause.
+        wait: what `retry-after` says, in seconds.
+        final: the code of the error, for clients that call it final.
+    """
+
+    title: str
+    texts: tuple[str, ...] = ()
+    kinds: frozenset[str] = frozenset()
+    wait: float = 0.0
+    final: str = ""
 
 
 def recut(chunks: Iterable[bytes], sizes: Iterable[int]) -> Iterator[bytes]:

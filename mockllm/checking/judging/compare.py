@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 from mockllm.checking.cases.case import Case
 from mockllm.checking.judging.compare_answer import follows, from_expected
@@ -34,14 +33,10 @@ from mockllm.checking.outcome import (
     is_kept,
 )
 from mockllm.checking.policy import Policy
+from mockllm.checking.rules import Verdict
 from mockllm.quirks.prose import Right
 
-__all__ = ["Difference", "Judgement", "Verdict", "differences", "judge"]
-
-Verdict = Literal["right", "tolerated", "wrong", "silent", "rejected", "crash", "not judged"]
-"""The result of one case: `tolerated` is not the expected outcome, but an acceptable one; `silent`
-is an answer where an error has to be reported; `rejected` is an error where the stream can be read;
-`crash` is an exception that points to a bug."""
+__all__ = ["Difference", "Judgement", "differences", "judge"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from mockllm.checking.cases.case import Case
-from mockllm.checking.judging.compare import Judgement, Verdict
-from mockllm.checking.rules import FIELDS_OF, INVARIANTS
+from mockllm.checking.judging.compare import Judgement
+from mockllm.checking.rules import FIELDS_OF, INVARIANTS, Verdict
 from mockllm.core.text import did_you_mean
 from mockllm.errors import UsageError
 from mockllm.quirks import QUIRKS

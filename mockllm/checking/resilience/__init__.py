@@ -1,4 +1,4 @@
 """Whether a client survives faults: cases, and rules that are judged from journal and outcome.
 
-`model` has the types, `cases` what is played, `judge` the verdict of each rule in a case.
+`cases` has what is played, `judge` the verdict of each rule in a case.
 """

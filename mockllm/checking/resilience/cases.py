@@ -11,14 +11,21 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
 
-from mockllm.checking.resilience.model import FaultCase
+from mockllm.checking.cases.build import first_answer
+from mockllm.checking.cases.case import Case, CaseFault
+from mockllm.checking.cases.expected import outcome_of_turn
+from mockllm.checking.cases.scenarios import single
+from mockllm.checking.outcome import Outcome
 from mockllm.checking.rules import table
 from mockllm.errors import RequestError
+from mockllm.matching.select import Selection
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol, dumps
+from mockllm.replay.compilation.http_answer import HttpAnswer, http_error_answer
+from mockllm.replay.compilation.resolve import resolve
 from mockllm.replay.loading import loads
 from mockllm.scenario.durations import read_duration
-from mockllm.scenario.model import Scenario, TextPart, Timing, ToolPart, TurnSpec, members
+from mockllm.scenario.model import Api, Scenario, Timing, ToolPart, TurnSpec, members
 from mockllm.scenario.reading.faults import parse_faults
 
 _QUOTA = "insufficient_quota"
@@ -32,7 +39,7 @@ def _answers() -> Mapping[str, Scenario]:
 
 
 @lru_cache(maxsize=16)
-def fault_cases(api: str) -> tuple[FaultCase, ...]:
+def fault_cases(api: Api) -> tuple[Case, ...]:
     """The cases for the clients of an API."""
     protocol = PROTOCOLS[api]
     return tuple(
@@ -59,27 +66,43 @@ _NEEDS: Mapping[str, Callable[[WireProtocol], bool]] = {
 }
 
 
-def _case(entry: dict[str, Any], api: str) -> FaultCase:
+def _case(entry: dict[str, Any], api: Api) -> Case:
     """The case of an entry of the file; what is left of the entry are fields of the case."""
     entry.pop("needs", None)
     turn = _turn(entry)
-    parts = tuple(members(turn.reply))
-    calls = [part.arguments or "{}" for part in parts if isinstance(part, ToolPart)]
+    calls = any(isinstance(part, ToolPart) for part in members(turn.reply))
     tools = _answers()["call"].tools if calls else ()
-    fault = entry.pop("fault", None)
     name = entry.pop("name")
-    return FaultCase(
+    scenario = Scenario(name, (turn,), apis=(api,), tools=tools)
+    fault = {key: entry.pop(key) for key in ("title", "wait", "final") if key in entry}
+    answer, expected = _answered(scenario, api)
+    return Case(
         name=f"{api}/{name}",
         api=api,
-        rules=(*entry.pop("rules"), "leaves-nothing"),
-        scenario=Scenario(name, (turn,), apis=(api,), tools=tools),
-        text="".join(part.text for part in parts if isinstance(part, TextPart)),
-        calls=tuple(calls),
-        faults=() if fault is None else (fault,),
+        scenario=scenario,
+        prompt="What is the weather in Paris?",
         tools=tools,
-        kinds=frozenset(entry.pop("kinds", ())),
+        answer=answer,
+        events=None,
+        expected=expected,
+        rules=(*entry.pop("rules"), "leaves-nothing"),
+        fault=CaseFault(
+            texts=(entry.pop("fault"),) if "fault" in entry else (),
+            kinds=frozenset(entry.pop("kinds", ())),
+            **fault,
+        ),
         **entry,
     )
+
+
+def _answered(scenario: Scenario, api: Api) -> tuple[HttpAnswer, Outcome]:
+    """The answer without faults, and what a client has that got it as a whole."""
+    turn, protocol = scenario.turns[0], PROTOCOLS[api]
+    if turn.http is not None:
+        selection = Selection(scenario, 0, 0)
+        return http_error_answer(protocol, turn, selection, 1), Outcome()
+    _, answer = first_answer(single(scenario), api)
+    return answer, outcome_of_turn(protocol.project(resolve(scenario, 0, api)), turn, api)
 
 
 def _turn(entry: dict[str, Any]) -> TurnSpec:

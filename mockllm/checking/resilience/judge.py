@@ -6,15 +6,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from mockllm.checking.cases.case import Case, CaseFault
 from mockllm.checking.outcome import Outcome
-from mockllm.checking.resilience.model import FaultCase, Finding, ResiliencePolicy, Ruling
+from mockllm.checking.policy import ResiliencePolicy
 from mockllm.checking.resilience.outcomes import (
     RIGHT,
+    Ruling,
     asked_too_early,
     call_not_executed,
     cause_named,
     cut_reported,
     different_requests,
+    fault_of,
     is_whole,
     nothing_left,
     nothing_twice,
@@ -24,11 +27,21 @@ from mockllm.checking.resilience.outcomes import (
     waits,
     wrong_body,
 )
+from mockllm.checking.rules import Verdict
 from mockllm.replay.sessions.exchange import Exchange
 
 
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A rule in a case."""
+
+    rule: str
+    verdict: Verdict
+    text: str = ""
+
+
 def judge(
-    case: FaultCase,
+    case: Case,
     exchanges: Sequence[Exchange],
     outcomes: Sequence[Outcome],
     policy: ResiliencePolicy,
@@ -51,7 +64,7 @@ def judge(
     return found
 
 
-def _not_played(case: FaultCase, exchanges: Sequence[Exchange]) -> str:
+def _not_played(case: Case, exchanges: Sequence[Exchange]) -> str:
     """Why the case did not happen to the client; "" where it did."""
     if not exchanges:
         return "the client sent no request to the base URL of the case"
@@ -66,11 +79,11 @@ def _not_played(case: FaultCase, exchanges: Sequence[Exchange]) -> str:
     return f"a fault did not strike: {missed[0] if missed else 'the client left before'}"
 
 
-def _breaks(case: FaultCase) -> bool:
+def _breaks(case: Case) -> bool:
     """Whether a fault is due in any answer; one of an idle connection needs a second request."""
     tries = case.scenario.turns[0].attempts
     own = [fault for attempt in tries for fault in attempt.fault]
-    return bool(case.faults) or any(fault.name != _IDLE for fault in own)
+    return bool(fault_of(case).texts) or any(fault.name != _IDLE for fault in own)
 
 
 _IDLE = "keepalive-closed"
@@ -80,10 +93,14 @@ _IDLE = "keepalive-closed"
 class _Play:
     """A case that was played."""
 
-    case: FaultCase
+    case: Case
     exchanges: Sequence[Exchange]
     outcomes: Sequence[Outcome]
     policy: ResiliencePolicy
+
+    @property
+    def fault(self) -> CaseFault:
+        return fault_of(self.case)
 
     @property
     def last(self) -> Outcome:
@@ -115,7 +132,7 @@ def _retry_bounded(play: _Play) -> Ruling:
 
 def _retry_after(play: _Play) -> Ruling:
     early = [text for one, two in pairwise(play.exchanges) if (text := asked_too_early(one, two))]
-    limit, said = play.policy.longest_wait, play.case.wait
+    limit, said = play.policy.longest_wait, play.fault.wait
     if early:
         return ruling("too-early", text=early[0])
     if said > 60:
@@ -167,7 +184,7 @@ def _equal(one: float, two: float) -> bool:
 
 
 def _no_useless_retry(play: _Play) -> Ruling:
-    final, count = play.case.final, len(play.exchanges)
+    final, count = play.fault.final, len(play.exchanges)
     if final and final not in play.policy.final_errors:
         return ruling("not-declared-final", final=final)
     if final and count > 1:
@@ -187,7 +204,7 @@ def _same(play: _Play) -> Ruling:
 def _stall(play: _Play) -> Ruling:
     gave_up = any(exchange.sent.client_gone for exchange in play.exchanges)
     timeout, last = play.idle_timeout, play.last
-    if not play.case.faults:  # a slow stream that still moves
+    if not play.fault.texts:  # a slow stream that still moves
         if timeout < _SLOW:
             return ruling("timeout-too-short", timeout=timeout)
         if gave_up and last.errors:
@@ -262,7 +279,7 @@ def _isolated(play: _Play) -> Ruling:
 
 
 def _of_outcome(
-    judged: Callable[[FaultCase, Outcome], Ruling],
+    judged: Callable[[Case, Outcome], Ruling],
 ) -> Callable[[_Play], Ruling]:
     return lambda play: judged(play.case, play.last) if play.last.answered else ruling("no-answer")
 

@@ -10,12 +10,21 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
+from mockllm.checking.cases.case import Case, CaseFault
 from mockllm.checking.outcome import Outcome, is_kept
-from mockllm.checking.resilience.model import FaultCase, Ruling
-from mockllm.checking.rules import table
+from mockllm.checking.rules import Verdict, table
 from mockllm.replay.sessions.exchange import Exchange
 
+Ruling = tuple[Verdict, str]
+"""The verdict of a rule, and what the client did, or why the rule was not judged."""
+
 RIGHT: Ruling = ("right", "")
+
+
+def fault_of(case: Case) -> CaseFault:
+    """What is broken in a case."""
+    assert case.fault is not None, f"{case.name} has no fault"
+    return case.fault
 
 
 def ruling(name: str, /, **values: object) -> Ruling:
@@ -24,12 +33,12 @@ def ruling(name: str, /, **values: object) -> Ruling:
     return verdict, sentence.format(**values)
 
 
-def is_whole(case: FaultCase, outcome: Outcome) -> bool:
+def is_whole(case: Case, outcome: Outcome) -> bool:
     """Whether a client has the whole answer, and reports no error."""
     return (
         not outcome.errors
-        and outcome.text == case.text
-        and _arguments(outcome) == [json.loads(call) for call in case.calls]
+        and outcome.text == case.expected.text
+        and _arguments(outcome) == _arguments(case.expected)
     )
 
 
@@ -47,21 +56,22 @@ def _value(arguments: Any) -> Any:
         return arguments
 
 
-def cut_reported(case: FaultCase, outcome: Outcome) -> Ruling:
+def cut_reported(case: Case, outcome: Outcome) -> Ruling:
     """A stream that was cut is an error; a retry that succeeds needs none."""
     if outcome.errors:
         complete = outcome.partial is False and outcome.shown
         return ruling("error-as-complete") if complete else RIGHT
-    return RIGHT if not case.faults and is_whole(case, outcome) else _without_error(outcome)
+    return (
+        RIGHT if not fault_of(case).texts and is_whole(case, outcome) else _without_error(outcome)
+    )
 
 
-def call_not_executed(case: FaultCase, outcome: Outcome) -> Ruling:
+def call_not_executed(case: Case, outcome: Outcome) -> Ruling:
     """A call of a stream that was cut is none, or is marked as partial."""
-    calls = [json.loads(call) for call in case.calls]
     handed = _arguments(outcome)
     if (
         not handed
-        or (not case.faults and handed == calls and not outcome.errors)
+        or (not fault_of(case).texts and handed == _arguments(case.expected) and not outcome.errors)
         or (outcome.errors and outcome.partial)
     ):
         return RIGHT
@@ -71,27 +81,27 @@ def call_not_executed(case: FaultCase, outcome: Outcome) -> Ruling:
     return ruling("call-handed-on", listed=listed)
 
 
-def wrong_body(_: FaultCase, outcome: Outcome) -> Ruling:
+def wrong_body(_: Case, outcome: Outcome) -> Ruling:
     """An answer that is no stream of its API is an error."""
     return RIGHT if outcome.errors else _without_error(outcome)
 
 
-def nothing_twice(case: FaultCase, outcome: Outcome) -> Ruling:
+def nothing_twice(case: Case, outcome: Outcome) -> Ruling:
     """What the user saw has the beginning of the answer once."""
-    first = case.text.split()[0]  # is in the answer once
+    first = case.expected.text.split()[0]  # is in the answer once
     texts = {"its user saw": outcome.shown, "its text is": outcome.text}
     for where, text in texts.items():
         if text.count(first) > 1:
             return ruling("text-twice", where=where, text=text[:160])
     for where, text in texts.items():
-        if not case.text.startswith(text.strip()):
+        if not case.expected.text.startswith(text.strip()):
             return ruling("other-text", where=where, text=text[:160])
     return RIGHT
 
 
-def only_last_calls(case: FaultCase, outcome: Outcome) -> Ruling:
+def only_last_calls(case: Case, outcome: Outcome) -> Ruling:
     """There is no call that the last try does not have."""
-    expected, handed = [json.loads(call) for call in case.calls], _arguments(outcome)
+    expected, handed = _arguments(case.expected), _arguments(outcome)
     if outcome.errors:
         return ruling("no-retry-after-output")
     if len(handed) > len(expected) or any(argument not in expected for argument in handed):
@@ -100,23 +110,23 @@ def only_last_calls(case: FaultCase, outcome: Outcome) -> Ruling:
     return RIGHT
 
 
-def cause_named(case: FaultCase, outcome: Outcome) -> Ruling:
+def cause_named(case: Case, outcome: Outcome) -> Ruling:
     """The kind of the error is that of the fault."""
     known = [error for error in outcome.errors if is_kept(error.cause)]
     if not known:
         return ruling("kinds-unknown" if outcome.errors else "no-error-to-name")
-    if any(error.cause in case.kinds for error in known):
+    if any(error.cause in fault_of(case).kinds for error in known):
         return RIGHT
     return ruling(
         "other-cause",
         type=known[0].type or "its error",
         cause=known[0].cause or "no cause",
-        wanted=" or ".join(sorted(case.kinds)),
+        wanted=" or ".join(sorted(fault_of(case).kinds)),
         message=known[0].message[:120],
     )
 
 
-def nothing_left(_: FaultCase, outcome: Outcome) -> Ruling:
+def nothing_left(_: Case, outcome: Outcome) -> Ruling:
     """Nothing is open after the client was closed."""
     if outcome.open_at_end is None:
         return ruling("open-unknown")

@@ -19,7 +19,6 @@ from mockllm.checking.cuts.prefixes import CutLevel, cut_of
 from mockllm.checking.cuts.report import row_name
 from mockllm.checking.judging.report import Report
 from mockllm.checking.resilience.cases import fault_cases
-from mockllm.checking.resilience.model import FaultCase
 from mockllm.checking.rules import RESILIENCE
 from mockllm.cli.check.options import CheckOptions
 from mockllm.cli.check.plan import (
@@ -37,7 +36,7 @@ from mockllm.conformance.attachments.process import Program
 from mockllm.conformance.attachments.runner import Level, Runner
 from mockllm.conformance.case_names import name_of
 from mockllm.conformance.cuts import cut_answers, cut_results
-from mockllm.conformance.fault_check import check_faults, fault_results
+from mockllm.conformance.fault_check import check_faults
 from mockllm.conformance.measured import AdapterFrames, measured
 from mockllm.conformance.results import Results
 from mockllm.conformance.smallest import with_smallest
@@ -239,18 +238,17 @@ def plan_faults(options: CheckOptions) -> Plan:
         return Runner(HttpClients(program, options.api, options=served, per_case=options.per_case))
 
     def judge(runner: Runner, line: ProgressLine, interrupted: Interruptible) -> Results:
-        policy = runner.hello.resilience
-        check = check_faults(
+        return check_faults(
             cast("HttpClients", runner.attachment),
             cases,
-            policy,
+            runner.hello.resilience,
+            empty_results(options, runner.hello),
             rules,
             adapter=AdapterFrames(runner.hello.client.adapter, options.command),
             setting=options.setting,
             progress=line,
             goes_on=lambda: not interrupted.happened,
         )
-        return fault_results(check, empty_results(options, runner.hello), policy)
 
     names = tuple(f"{case.name}:{rule}" for case in listed for rule in case.rules)
     return Plan(names, attach, judge)
@@ -265,7 +263,7 @@ def _rules(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for name in RESILIENCE if not names or name in names)
 
 
-def _check_judged(rules: Sequence[str], cases: Sequence[FaultCase]) -> None:
+def _check_judged(rules: Sequence[str], cases: Sequence[Case]) -> None:
     """Checks that each rule can be judged."""
     for rule in rules:
         if not any(rule in case.rules for case in cases):
@@ -274,7 +272,7 @@ def _check_judged(rules: Sequence[str], cases: Sequence[FaultCase]) -> None:
             )
 
 
-def _fault_forms(case: FaultCase) -> Iterator[str]:
+def _fault_forms(case: Case) -> Iterator[str]:
     """The name of a case, with its API or without, and with each of its rules."""
     yield case.name
     yield case.name.partition("/")[2]

@@ -10,8 +10,8 @@ from concurrent.futures import Future
 from itertools import count
 from typing import Any
 
+from mockllm.checking.cases.case import Case
 from mockllm.checking.outcome import CRASHES, Outcome
-from mockllm.checking.resilience.model import FaultCase
 from mockllm.conformance.attachments.http_sessions import CaseSession, PlayedCase, finished
 from mockllm.conformance.attachments.messages import Answer, read_answer
 from mockllm.conformance.attachments.outcome_json import InvalidMessageError, as_json
@@ -21,7 +21,7 @@ from mockllm.server.thread import ServerThread
 Returned = Outcome | Mapping[str, Any]
 """An outcome, or a mapping in the form of the answers of runners (docs/runner-protocol.md)."""
 
-Run = Callable[[str, FaultCase], Returned | Awaitable[Returned]]
+Run = Callable[[str, Case], Returned | Awaitable[Returned]]
 
 
 class FunctionPlayer:
@@ -36,7 +36,7 @@ class FunctionPlayer:
         self._thread, self._run = thread, run
         self._numbers = count(1)
 
-    def play(self, case: FaultCase) -> PlayedCase:
+    def play(self, case: Case) -> PlayedCase:
         """Plays a case, and waits for the outcome; several threads may do so."""
         session = CaseSession(self._thread, case, self._numbers)
         done: Future[Answer] = Future()
@@ -45,13 +45,13 @@ class FunctionPlayer:
         threading.Thread(target=self._call, args=args, name="mockllm-client", daemon=True).start()
         return finished(case, session, done)
 
-    def _call(self, url: str, case: FaultCase, done: Future[Answer]) -> None:
+    def _call(self, url: str, case: Case, done: Future[Answer]) -> None:
         try:
             done.set_result(self._answer(url, case))
         except ProbeError as error:
             done.set_exception(error)
 
-    def _answer(self, url: str, case: FaultCase) -> Answer:
+    def _answer(self, url: str, case: Case) -> Answer:
         try:
             found = self._run(url, case)
             if inspect.isawaitable(found):

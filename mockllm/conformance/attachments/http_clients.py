@@ -12,7 +12,6 @@ from typing import Any
 
 from mockllm.checking.cases.case import Case
 from mockllm.checking.cases.compile import check_api
-from mockllm.checking.resilience.model import FaultCase
 from mockllm.conformance.attachments.http_programs import ProgramPerCase
 from mockllm.conformance.attachments.http_sessions import (
     END,
@@ -54,7 +53,7 @@ def http_runner(
     return Runner(HttpClients(program, api, options=ServerOptions(speed=0), per_case=per_case))
 
 
-def fault_limit(cases: Sequence[FaultCase]) -> float:
+def fault_limit(cases: Sequence[Case]) -> float:
     """Seconds that a client may take for any of some cases with faults."""
     return max(case.deadline for case in cases) + PATIENCE + END
 
@@ -129,7 +128,7 @@ class HttpClients:
     def requests_usage(self, case: Case) -> bool:
         return self._requested.get(case.name, True)
 
-    def play(self, case: FaultCase) -> PlayedCase:
+    def play(self, case: Case) -> PlayedCase:
         """Plays a case with a fault, and waits for the answer; several threads may do so."""
         session = CaseSession(self._thread, case, self._numbers)
         with self._lock:

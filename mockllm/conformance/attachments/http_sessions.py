@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mockllm.checking.cases.case import Case
-from mockllm.checking.resilience.model import FaultCase
 from mockllm.conformance.attachments.messages import Answer, tools_json
 from mockllm.conformance.attachments.process import no_answer
 from mockllm.conformance.case_names import name_of
@@ -49,7 +48,7 @@ class CaseSession:
     """
 
     thread: ServerThread
-    case: Case | FaultCase
+    case: Case
     numbers: Iterator[int]
     limit: float = 0.0
     urls: Urls = field(default_factory=dict)
@@ -65,7 +64,7 @@ class CaseSession:
             self._name,
             (self.case.scenario,),
             named=self.case.scenario.name,
-            faults=self.case.faults if isinstance(self.case, FaultCase) else (),
+            faults=self.case.fault.texts if self.case.fault else (),
         )
         self.urls = base_urls(PROTOCOLS, f"{self.thread.url}/s/{self._name}")
         return case_message(self.case, self.urls, self.limit)
@@ -100,29 +99,26 @@ class CaseSession:
         self.thread.ask(self.thread.server.forget, self._name)
 
 
-def case_message(case: Case | FaultCase, urls: Urls, limit: float = 0.0) -> dict[str, Any]:
+def case_message(case: Case, urls: Urls, limit: float = 0.0) -> dict[str, Any]:
     """The message of a case for a client that gets base URLs, without its id."""
-    if isinstance(case, Case):
-        return _message(name_of(case), case, urls, round(limit * _DEADLINE, 3))
-    return {
-        **_message(case.name, case, urls, case.deadline),
-        "tries": case.tries,
-        "idle_timeout": case.idle_timeout,
-        "requests": case.requests,
-        "together": case.together,
-        "cancel": {"after": "first"} if case.cancel else None,
-    }
-
-
-def _message(name: str, case: Case | FaultCase, urls: Urls, deadline: float) -> dict[str, Any]:
-    return {
-        "case": name,
+    message = {
+        "case": name_of(case),
         "api": case.api,
         "base_url": urls[case.api],
         "model": case.model,
         "prompt": case.prompt,
         "tools": tools_json(case.tools),
-        "deadline": deadline,
+    }
+    if case.fault is None:
+        return {**message, "deadline": round(limit * _DEADLINE, 3)}
+    return {
+        **message,
+        "deadline": case.deadline,
+        "tries": case.tries,
+        "idle_timeout": case.idle_timeout,
+        "requests": case.requests,
+        "together": case.together,
+        "cancel": {"after": "first"} if case.cancel else None,
     }
 
 
@@ -139,13 +135,13 @@ class PlayedCase:
             broken off, and what it did after that is not in `exchanges`.
     """
 
-    case: FaultCase
+    case: Case
     answer: Answer
     exchanges: tuple[Exchange, ...]
     late: bool = False
 
 
-def finished(case: FaultCase, session: CaseSession, job: Future[Answer]) -> PlayedCase:
+def finished(case: Case, session: CaseSession, job: Future[Answer]) -> PlayedCase:
     """Waits for the answer to a case, and ends its session."""
     try:
         answer = job.result(case.deadline + PATIENCE)
@@ -159,7 +155,7 @@ def finished(case: FaultCase, session: CaseSession, job: Future[Answer]) -> Play
         session.close()
 
 
-def _late_answer(job: Future[Answer], case: FaultCase) -> Answer:
+def _late_answer(job: Future[Answer], case: Case) -> Answer:
     try:
         return job.result(END)
     except LateError:

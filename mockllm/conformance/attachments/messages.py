@@ -14,7 +14,7 @@ from typing import Any
 
 from mockllm.checking.cases.case import Case
 from mockllm.checking.outcome import FIELDS, Outcome
-from mockllm.checking.resilience.model import ResiliencePolicy
+from mockllm.checking.policy import ResiliencePolicy
 from mockllm.conformance.attachments.outcome_json import (
     InvalidMessageError,
     as_json,

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
-from mockllm.checking.rules import COSTS, RESILIENCE, Cost
+from mockllm.checking.rules import COSTS, RESILIENCE, Cost, Verdict
 from mockllm.conformance.results.request_log import LoggedRequest
 
 __all__ = [
@@ -21,24 +21,9 @@ __all__ = [
     "Results",
     "Smallest",
     "Stream",
-    "Verdict",
     "passes",
     "rule_verdict",
 ]
-
-Verdict = Literal[
-    "right",
-    "tolerated",
-    "wrong",
-    "silent",
-    "rejected",
-    "crash",
-    "adapter",
-    "not judged",
-    "not applicable",
-]
-"""As in `checking`. `adapter`: the innermost frame of the exception is in the adapter or runner,
-not in the client. `not applicable`: the client has nothing that the rule is about."""
 
 
 @dataclass(frozen=True, slots=True)

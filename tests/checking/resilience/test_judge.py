@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from mockllm.checking.cases.case import Case
 from mockllm.checking.outcome import Call, Outcome, Trouble
+from mockllm.checking.policy import ResiliencePolicy
 from mockllm.checking.resilience.cases import fault_cases
 from mockllm.checking.resilience.judge import judge
-from mockllm.checking.resilience.model import FaultCase, ResiliencePolicy
 from mockllm.checking.rules import RESILIENCE
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.faults.fault_mistakes import fault_mistakes
@@ -46,7 +47,7 @@ def outcome(text: str = "", *calls: str, error: str | None = None, **fields: Any
     return Outcome(text=text, tool_calls=handed, **settings)
 
 
-def verdict(rule: str, case: FaultCase, *judged: Any, policy: ResiliencePolicy = POLICY) -> str:
+def verdict(rule: str, case: Case, *judged: Any, policy: ResiliencePolicy = POLICY) -> str:
     """The verdict of one rule; `judged` are requests and outcomes."""
     exchanges, outcomes = judged[0], judged[1:]
     found = {one.rule: one for one in judge(case, exchanges, outcomes, policy)}
@@ -57,7 +58,7 @@ def verdict(rule: str, case: FaultCase, *judged: Any, policy: ResiliencePolicy =
 
 PARIS = '{"city":"Paris","days":12}'
 ROME = '{"city":"Rome","days":1}'
-TEXT = CASES["dies-and-succeeds-close"].text
+TEXT = CASES["dies-and-succeeds-close"].expected.text
 BEGIN = TEXT[:12]
 ONE, TWO = requests(), requests(0.5)
 LATE = outcome(answered=False)
@@ -316,6 +317,6 @@ def test_cases_are_valid_and_judge_every_rule(api: str) -> None:
     for case in cases:
         assert not check(case.scenario)
         turn = case.scenario.turns[0]
-        faults = tuple(one for text in case.faults for one in parse_faults(text))
+        faults = tuple(one for text in case.fault.texts for one in parse_faults(text))
         broken = replace(case.scenario, turns=(replace(turn, fault=faults),))
         assert not list(fault_mistakes(broken)), case.name

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
+from mockllm.checking.cases.case import Case
+from mockllm.checking.policy import ResiliencePolicy
 from mockllm.checking.resilience.cases import fault_cases
-from mockllm.checking.resilience.judge import judge
-from mockllm.checking.resilience.model import FaultCase, Finding, ResiliencePolicy
+from mockllm.checking.resilience.judge import Finding, judge
 from mockllm.conformance.attachments.functions import FunctionPlayer
 from mockllm.conformance.attachments.http_sessions import case_message
 from mockllm.server.options import ServerOptions
@@ -38,7 +39,7 @@ class Found:
     open: list[str] = field(default_factory=list)
     texts: dict[tuple[str, str], str] = field(default_factory=dict)
 
-    def add(self, case: FaultCase, findings: Iterable[Finding]) -> None:
+    def add(self, case: Case, findings: Iterable[Finding]) -> None:
         """Adds the findings of a case."""
         for one in findings:
             if one.verdict == "wrong":
@@ -54,7 +55,7 @@ API = "chat"
 """The API of the cases that are played to mutants."""
 
 
-def cases_of(mutant: Mutant) -> list[FaultCase]:
+def cases_of(mutant: Mutant) -> list[Case]:
     """The cases that can show the bug."""
     return [one for one in fault_cases(API) if mutant.rule in one.rules]
 
@@ -71,9 +72,9 @@ class Client:
         run = load(mutant)
         self._player = player(lambda url, case: run(case_message(case, {case.api: url})))
         self._pool, self._mutant = pool, mutant
-        self._jobs: list[tuple[FaultCase, Future[list[Finding]]]] = []
+        self._jobs: list[tuple[Case, Future[list[Finding]]]] = []
 
-    def begin(self, cases: Iterable[FaultCase]) -> None:
+    def begin(self, cases: Iterable[Case]) -> None:
         """Begins to play cases."""
         self._jobs += [(case, self._pool.submit(self._findings, case)) for case in cases]
 
@@ -97,7 +98,7 @@ class Client:
         for _, job in self._jobs:
             job.result()
 
-    def _findings(self, case: FaultCase) -> list[Finding]:
+    def _findings(self, case: Case) -> list[Finding]:
         played = self._player.play(case)
         outcomes = played.answer.outcomes(late=played.late)
         return judge(case, played.exchanges, outcomes, POLICY)
@@ -107,7 +108,7 @@ class Client:
         return {one.rule for one in findings if one.verdict == "wrong"} <= rules
 
 
-def _collected(found: Iterable[tuple[FaultCase, list[Finding]]]) -> Found:
+def _collected(found: Iterable[tuple[Case, list[Finding]]]) -> Found:
     result = Found()
     for case, findings in found:
         result.add(case, findings)

@@ -4,8 +4,8 @@ import jsonschema
 import pytest
 
 from mockllm.checking.outcome import NOT_KEPT
+from mockllm.checking.policy import ResiliencePolicy
 from mockllm.checking.resilience.cases import fault_cases
-from mockllm.checking.resilience.model import ResiliencePolicy
 from mockllm.conformance.attachments.http_sessions import case_message
 from mockllm.conformance.attachments.messages import Answer, encode, parse, read_answer, read_hello
 from mockllm.conformance.attachments.outcome_json import InvalidMessageError
