@@ -150,11 +150,16 @@ class Decoder:
             self._known = True
             events += map(self._seen, self._calls.add(entry, self._id))
         events += self._annotations(delta.get("annotations"))
+        return events or self._without_content(delta, choice)
+
+    def _without_content(self, delta: dict[str, Any], choice: dict[str, Any]) -> list[ev.Event]:
+        """The events of a delta that has no text and no new call."""
         # A field of the provider with content makes a chunk unknown that has nothing else.
         plain = _STANDARD.issuperset(key for key, value in delta.items() if value)
-        if not events and plain and content == "" and not choice.get("finish_reason"):
+        events: list[ev.Event] = []
+        if plain and delta.get("content") == "" and not choice.get("finish_reason"):
             # OpenRouter and Snowflake send chunks without text between others.
-            events += self._empty(choice)
+            events = self._empty(choice)
         if not events and string(delta.get("role")):
             self._known |= plain or not self._begun
         return events

@@ -8,19 +8,14 @@ from __future__ import annotations
 
 import os
 import sys
-from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from itertools import repeat
 from pathlib import Path
 
 _LOCK = ".recording.lock"
 _UNFINISHED = ".unfinished"
-_AT_ONCE = 4
-"""Files that are brought to the disk at once. Where each waits for those before it, a file takes
-five times as long: the journal of the file system writes for all that wait. With more of them the
-system takes twice the processor time, and no less time."""
+_MOST_OPEN = 64
+"""Files that are open at a time; a process may often have 256."""
 _POLL = 0.005
 """How often a lock is tried that another holds, in seconds; locks are held for milliseconds."""
 
@@ -93,8 +88,8 @@ def unlock(handle: int) -> None:
         os.close(handle)
 
 
-def _written(file: Path, content: bytes, mode: int | None) -> None:
-    """Writes a file; its content is on the disk when this returns, and its name perhaps not."""
+def _write(file: Path, content: bytes, mode: int | None) -> int:
+    """Writes a file; its descriptor, whose content may not be on the disk yet."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_BINARY", 0)
     handle = os.open(file, flags, 0o666 if mode is None else 0o600)
     try:
@@ -103,9 +98,27 @@ def _written(file: Path, content: bytes, mode: int | None) -> None:
         unwritten = memoryview(content)
         while unwritten:
             unwritten = unwritten[os.write(handle, unwritten) :]
-        os.fsync(handle)
-    finally:
+    except OSError:
         os.close(handle)
+        raise
+    return handle
+
+
+def _write_all(files: Mapping[Path, bytes], mode: int | None) -> None:
+    """Writes files; their contents are on the disk when this returns, and their names perhaps not.
+
+    All are written before the first is brought to the disk: the file system's journal then takes
+    the others along.
+    """
+    handles: list[int] = []
+    try:
+        for file, content in files.items():
+            handles.append(_write(file, content, mode))
+        for handle in handles:
+            os.fsync(handle)
+    finally:
+        for handle in handles:
+            os.close(handle)
 
 
 def _sync_names(folder: Path) -> None:
@@ -132,20 +145,18 @@ def put_all(folder: Path, *groups: Mapping[str, bytes], mode: int | None = None)
             in one group cost far less than each in a call of its own.
         mode: the permissions of the files; None: those of the process.
     """
+    contents = [(name, data) for group in groups for name, data in group.items()]
     try:
-        with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="mockllm-files") as pool:
-            for group in groups:
-                files = [folder / _unfinished(name) for name in group]
-                # Threads take longer to start than one file to be written.
-                each = pool.map if len(files) > 1 else map
-                deque(each(_written, files, group.values(), repeat(mode)), maxlen=0)
+        for first in range(0, len(contents), _MOST_OPEN):
+            some = contents[first : first + _MOST_OPEN]
+            _write_all({folder / _unfinished(name): data for name, data in some}, mode)
         for group in groups:
             for name in group:
                 (folder / _unfinished(name)).replace(folder / name)
             if group:
                 _sync_names(folder)
     except OSError:
-        _remove_unfinished(folder, (name for group in groups for name in group))
+        _remove_unfinished(folder, (name for name, _ in contents))
         raise
 
 

@@ -1,7 +1,9 @@
 """What is written together: all or nothing, beside other recorders, under names for any system."""
 
 import os
+import sys
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -98,6 +100,22 @@ def test_a_later_group_of_files_needs_the_earlier(tmp_path):
     with pytest.raises(OSError, match="a"):
         put_all(tmp_path, {"a": b"1"}, {"c": b"2"})
     assert sorted(file.name for file in tmp_path.iterdir()) == ["a"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the system has no such limit")
+def test_many_files_need_few_descriptors(tmp_path):
+    """A long answer of many files is written by a process that may open few."""
+    import resource
+
+    contents = {f"{number}": b"%d" % number for number in range(400)}
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    highest = max(int(file.name) for file in Path("/dev/fd").iterdir())
+    resource.setrlimit(resource.RLIMIT_NOFILE, (highest + 100, hard))
+    try:
+        put_all(tmp_path, contents)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert {file.name: file.read_bytes() for file in tmp_path.iterdir()} == contents
 
 
 def test_recorders_take_turns_within_a_tick_of_the_clock(tmp_path):
