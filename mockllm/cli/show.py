@@ -84,7 +84,7 @@ def show(
       mockllm show chat/sample-call+chat-index-missing
       echo '{"stream_options": {"include_usage": true}}' | mockllm show unicode --request -
     """
-    from mockllm.replay.body import parse_object
+    from mockllm.core.jsontext import parse_object
     from mockllm.replay.turn_answer import route_turn_answer, turn_answer, usual_request
 
     if _is_case(scenario):
@@ -194,7 +194,7 @@ def _protocol(scenario: Scenario, api: str | None) -> WireProtocol:
 
 def _recorded_over(scenario: Scenario, position: int) -> str | None:
     """The API over which a turn was recorded."""
-    from mockllm.matching.positions import turn_index
+    from mockllm.matching.conversation import turn_index
     from mockllm.replay.compilation.tape_player import load
 
     index = turn_index(scenario, position)

@@ -20,12 +20,6 @@ def json_as_yaml(value: Any) -> str:
     return _NOT_YAML.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
-def json_bytes(text: str) -> bytes:
-    r"""A JSON text in UTF-8. Half of a surrogate pair, which UTF-8 cannot hold, is written as the
-    escape that JSON has for it (`\ud83c`), as by services that write JSON in ASCII."""
-    return text.encode("utf-8", "backslashreplace")
-
-
 def readable_header(value: bytes) -> str:
     """The value of a header, as a person reads it: bytes that are no UTF-8 are read as Latin-1."""
     try:

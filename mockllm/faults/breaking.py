@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from mockllm.core.http import Ending, TimedBytes, reason_phrase
-from mockllm.core.text import json_bytes
+from mockllm.core.jsontext import json_bytes
 from mockllm.errors import RequestError
 from mockllm.faults.events import seen_events
 from mockllm.faults.garbling import garbled

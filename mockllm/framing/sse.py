@@ -12,7 +12,7 @@ from __future__ import annotations
 import codecs
 
 from mockllm.core.events import Frame, LineEnd
-from mockllm.core.text import json_bytes
+from mockllm.core.jsontext import json_bytes
 from mockllm.errors import SSEError
 
 LINE_ENDS: dict[LineEnd, str] = {"lf": "\n", "crlf": "\r\n", "cr": "\r"}

@@ -11,13 +11,13 @@ from dataclasses import replace
 from typing import Any
 
 from mockllm.core.events import FinishReason, Frame, Timed
+from mockllm.core.jsontext import compact, is_object
 from mockllm.core.timeline import fold
 from mockllm.errors import MockLLMError, WireError
 from mockllm.protocols import PROTOCOLS
 from mockllm.recording.drafting.answers import unresolve
 from mockllm.scenario import model as m
 from mockllm.scenario.durations import MAX_DURATION
-from mockllm.scenario.jsontext import compact, is_object
 from mockllm.tapes.recorded_turn import writable
 
 _Json = dict[str, Any]

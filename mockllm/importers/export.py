@@ -21,7 +21,7 @@ from mockllm.core.turn import ToolCall
 from mockllm.errors import UsageError
 from mockllm.framing.sse import decode
 from mockllm.matching.conditions import text_holds
-from mockllm.matching.positions import planned_calls
+from mockllm.matching.conversation import planned_calls
 from mockllm.matching.select import Selection
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol, dumps
@@ -29,11 +29,10 @@ from mockllm.protocols.decoding import decoded
 from mockllm.protocols.records import Json
 from mockllm.protocols.values import json_object
 from mockllm.redaction.credentials import header_is_secret
-from mockllm.replay.attempts import last_answer, try_answer, with_faults
 from mockllm.replay.client_requests import client_target, first_body, user_text
 from mockllm.replay.compilation.compiler import Replayer
 from mockllm.replay.compilation.http_answer import HttpAnswer
-from mockllm.replay.decision_cache import Decision
+from mockllm.replay.decision import Decision, last_answer, try_answer, with_faults
 from mockllm.scenario import model as m
 from mockllm.scenario.fault_model import Fault
 from mockllm.tapes.captured import Captured, Cut

@@ -12,12 +12,12 @@ from hashlib import sha256
 from json import dumps
 from typing import Any
 
+from mockllm.core.jsontext import compact
 from mockllm.core.later import later
 from mockllm.core.patterns import compiled
 from mockllm.core.record import record
 from mockllm.core.request import Message, Request
 from mockllm.core.text import display, shorten
-from mockllm.scenario.jsontext import compact
 from mockllm.scenario.model import Expect, Match, ResultCondition, TextCondition
 
 _MAX_ERRORS = 50

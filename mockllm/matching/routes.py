@@ -18,7 +18,6 @@ from urllib.parse import quote, unquote
 
 from mockllm.core.record import record
 from mockllm.core.text import display
-from mockllm.matching.candidates import conditions_of
 from mockllm.matching.conditions import (
     JudgedCondition,
     first_problem,
@@ -27,8 +26,9 @@ from mockllm.matching.conditions import (
     judged_values,
 )
 from mockllm.matching.fingerprint import route_digest
+from mockllm.matching.mismatch import NEAREST
 from mockllm.matching.multipart import form_fields
-from mockllm.matching.select import NEAREST, ambiguous
+from mockllm.matching.select import ambiguous, conditions_of
 from mockllm.protocols.routes import parse_query
 from mockllm.scenario.model import Match, Scenario
 from mockllm.scenario.precedence import is_recorded, precedence

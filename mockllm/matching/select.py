@@ -12,33 +12,30 @@ same request, or with equally good conditions, are played in their order: `Selec
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from operator import itemgetter
 
 from mockllm.core.record import record
 from mockllm.core.request import Message, Request
-from mockllm.core.text import did_you_mean, display
+from mockllm.core.text import did_you_mean
 from mockllm.errors import NoMatchError
-from mockllm.matching.candidates import (
-    Candidate,
-    Search,
-    conditions_of,
-    start_after,
-)
 from mockllm.matching.conditions import (
-    JudgedCondition,
     first_problem,
     judged_match,
-    judged_user_text,
-    last_user_text,
     text_holds,
 )
-from mockllm.matching.history import ModelTurn, read_history
+from mockllm.matching.conversation import (
+    ModelTurn,
+    PlannedCall,
+    planned_calls,
+    read_history,
+    turn_index,
+)
 from mockllm.matching.index import SCENARIO_HEADER, ScenarioIndex, named_scenario
-from mockllm.matching.positions import turn_index
+from mockllm.matching.mismatch import NEAREST, explain_mismatch
 from mockllm.protocols import PROTOCOLS
-from mockllm.scenario.model import Match, Scenario
+from mockllm.scenario.model import Scenario
 from mockllm.scenario.precedence import is_recorded, precedence, user_condition
 
 
@@ -260,75 +257,182 @@ def _user_messages_agree(candidate: Candidate, request: Request) -> bool:
     return True
 
 
-NEAREST = 3
-"""How many scenarios a message names."""
+@record
+class Candidate:
+    """A scenario that may answer.
 
-_MOST_COMPARED = 2000
-"""Characters of a text that are compared."""
-
-
-def explain_mismatch(served: ScenarioIndex, request: Request, headers: Mapping[str, str]) -> str:
-    """The message for a request that no scenario answers."""
-    count = len(served.scenarios)
-    lines = [
-        f"No scenario answers this request (model {request.model!r}, user said "
-        f"{display(last_user_text(request))}); {count} served."
-    ]
-    lines += nearest_scenarios(served, request, headers)
-    lines.append(
-        f"Name a scenario with the header {SCENARIO_HEADER} or the model 'mock/<scenario>', add "
-        "one whose `match` holds, or serve with --fallback auto."
-    )
-    return "\n".join(lines)
-
-
-def nearest_scenarios(
-    served: ScenarioIndex, request: Request, headers: Mapping[str, str]
-) -> list[str]:
-    """Lines with the nearest scenarios that have a `match`; empty where none has one."""
-    lines = [
-        f"- {scenario.name}: {_first_problem(scenario, judged, request)}"
-        for scenario, judged in near_misses(served, request, headers, NEAREST)
-    ]
-    return ["Nearest:", *lines] if lines else []
-
-
-def near_misses(
-    served: ScenarioIndex, request: Request, headers: Mapping[str, str], most: int
-) -> list[tuple[Scenario, list[JudgedCondition]]]:
-    """The scenarios that are nearest to a request, with the conditions of their `match`.
-
-    They are those with the smallest share of failed conditions; among equals, those whose
-    `match.user` shares most pairs of letters with the last user message. For a request that names
-    a scenario only the likeness of the name counts.
+    Args:
+        playable: whether it has a turn at the position.
     """
-    named = named_scenario(served, request, headers)
-    sent = _letter_pairs(last_user_text(request) if named is None else named)
-    ranked = []
-    for scenario in served.scenarios:
-        match = scenario.match or Match()
-        if match.anything or scenario.route or (named is None and scenario.match is None):
+
+    scenario: Scenario
+    start: int
+    position: int
+    playable: bool
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        """The highest rank answers: the most conditions, then the latest beginning."""
+        return conditions_of(self.scenario), self.start
+
+
+@record
+class Search:
+    """A request, and what it is matched with.
+
+    Args:
+        served: the scenarios that may answer.
+        headers: with lower-case names.
+        turns: those of the model in the history that the request carries.
+    """
+
+    served: ScenarioIndex
+    request: Request
+    headers: Mapping[str, str]
+    turns: Sequence[ModelTurn]
+
+    def candidates(
+        self, wanted: Callable[[Scenario], bool] = lambda scenario: True
+    ) -> Iterator[Candidate]:
+        """Every scenario that matches and whose tool calls are those in the history, each once with
+        its latest beginning. Scenarios with `match: any` are not among them.
+
+        Args:
+            wanted: of the others nothing is judged, which would take long where many match.
+        """
+        api = self.request.api
+        seen: set[str] = set()
+        for start, after in self._beginnings():
+            for scenario in self.served.by_user_text(self.request.messages[start].text):
+                if scenario.name in seen or not wanted(scenario):
+                    continue
+                if not self._may_answer(scenario):
+                    continue
+                if history_agrees(scenario, after, api):
+                    seen.add(scenario.name)
+                    playable = turn_index(scenario, len(after)) is not None
+                    yield Candidate(scenario, start, len(after), playable)
+        for scenario in self.served.by_model(self.request.model):
+            candidate = self.without_user(scenario) if wanted(scenario) else None
+            if candidate is not None:
+                yield candidate
+
+    def without_user(self, scenario: Scenario) -> Candidate | None:
+        """A scenario without `match.user`, if it matches.
+
+        It begins with the history or, where its tool calls are others, at the latest user message
+        after which they agree.
+        """
+        if not self._may_answer(scenario):
+            return None
+        past_end: Candidate | None = None
+        for start, after in ((0, self.turns), *self._beginnings()):
+            if history_agrees(scenario, after, self.request.api):
+                candidate = Candidate(scenario, start, len(after), True)
+                if turn_index(scenario, len(after)) is not None:
+                    return candidate
+                past_end = past_end or Candidate(scenario, start, len(after), False)
+        return past_end
+
+    def begins(self, scenario: Scenario) -> tuple[int, bool] | None:
+        """The position at which the only scenario would answer, and whether it has a turn there;
+        None where its conditions do not hold, or its tool calls are not those in the history."""
+        if named_scenario(self.served, self.request, self.headers) == scenario.name:
+            position = self.named_position(scenario)[1]
+            return position, turn_index(scenario, position) is not None
+        begun = list(self.candidates())
+        if scenario in self.served.fallbacks and (last := self.without_user(scenario)) is not None:
+            begun.append(last)
+        if not begun:
+            return None
+        best = max(begun, key=lambda candidate: (candidate.playable, candidate.rank))
+        return best.position, best.playable
+
+    def of_same_request(self, named: Scenario | None) -> tuple[tuple[Scenario, int], ...]:
+        """The turns that were recorded from this very request: of the scenario that the request
+        names, or of those whose conditions hold."""
+        turns = self.served.recorded_turns(self.request)
+        return tuple(turn for turn in turns if self._is_found(turn[0], named)) if turns else ()
+
+    def _is_found(self, scenario: Scenario, named: Scenario | None) -> bool:
+        match = scenario.match
+        if named is not None:
+            return scenario.name == named.name
+        if match is None:  # only its own request finds it
+            return scenario.plays_over(self.request.api)
+        users = [message.text for message in self.request.messages if message.role == "user"]
+        texts = any(match.user is None or text_holds(match.user, text) for text in users or [""])
+        return texts and self._may_answer(scenario)
+
+    def named_position(self, scenario: Scenario) -> tuple[int, int]:
+        """Where the conversation of a named scenario begins, and the position in it.
+
+        That is the start of the history. A recording may have begun later in a longer conversation:
+        at the latest user message after which the tool calls agree.
+        """
+        if is_recorded(scenario):
+            for start, after in ((0, self.turns), *self._beginnings()):
+                has_turn = turn_index(scenario, len(after)) is not None
+                if has_turn and history_agrees(scenario, after, self.request.api):
+                    return start, len(after)
+        return 0, len(self.turns)
+
+    def _beginnings(self) -> Iterator[tuple[int, Sequence[ModelTurn]]]:
+        """Where a conversation may begin: the index of each user message, the latest first, and the
+        model's turns after it."""
+        ends = [turn.end for turn in self.turns]
+        for start in range(len(self.request.messages) - 1, -1, -1):
+            if self.request.messages[start].role == "user":
+                yield start, self.turns[bisect_right(ends, start) :]
+
+    def _may_answer(self, scenario: Scenario) -> bool:
+        """Whether a scenario plays over the API, and all its conditions hold besides `match.user`,
+        which the index has checked."""
+        match = scenario.match
+        assert match is not None
+        judged = judged_match(match, self.request, self.headers)
+        return scenario.plays_over(self.request.api) and first_problem(judged) is None
+
+
+def history_agrees(scenario: Scenario, after: Sequence[ModelTurn], api: str) -> bool:
+    """Whether the turns of the history have the tool calls of the scenario's turns."""
+    for position, turn in enumerate(after):
+        if turn_index(scenario, position) is None:
+            return True  # past the end, which the caller reports
+        planned = planned_calls(scenario, position, api)
+        if planned is None:
             continue
-        user, judged = judged_user_text(match, request), []
-        if named is None:
-            judged = list(judged_match(match, request, headers, user=user))
-        failed = sum(not condition.met for condition in judged) / max(1, len(judged))
-        expected = scenario.name if named is not None else match.user.value if match.user else ""
-        pairs = _letter_pairs(expected)
-        rank = (failed, -len(pairs & sent) / max(1, len(pairs)), scenario.name)
-        ranked.append((rank, scenario, judged))
-    ranked.sort(key=itemgetter(0))
-    return [(scenario, judged) for _, scenario, judged in ranked[:most]]
+        if not planned:  # most turns have no calls, and neither has the history
+            if turn.calls:
+                return False
+            continue
+        echoed = [(call.name, call.id) for call in turn.calls]
+        # A malformed call may be missing. It is compared last, so that where ids are absent it does
+        # not use up the echo of another call.
+        for call in sorted(planned, key=lambda call: (call.malformed, call.any_id)):
+            exact = (call.name, call.id)
+            key = next((key for key in echoed if _is_echo(call, *key)), None)
+            if exact in echoed:
+                echoed.remove(exact)
+            elif key is not None:
+                echoed.remove(key)
+            elif not call.malformed:
+                return False
+        if echoed:
+            return False
+    return True
 
 
-def _first_problem(scenario: Scenario, judged: Iterable[JudgedCondition], request: Request) -> str:
-    if not scenario.plays_over(request.api):
-        return f"apis: it does not play over {request.api!r}"
-    unmet = "its tool calls are not those in the history of this request"
-    return first_problem(judged) or unmet
+def _is_echo(call: PlannedCall, name: str, id: str) -> bool:
+    return name == call.name and (call.any_id or id in (call.id, ""))
 
 
-def _letter_pairs(text: str) -> set[str]:
-    """The pairs of neighbouring letters of a text, a cheap measure of similarity."""
-    text = text[:_MOST_COMPARED].lower()
-    return {text[at : at + 2] for at in range(len(text) - 1)}
+def start_after(history: Sequence[ModelTurn], index: int) -> int:
+    """The index of the message at which a conversation begins that has `index` turns so far."""
+    before = len(history) - index
+    return history[before - 1].end + 1 if before > 0 else 0
+
+
+def conditions_of(scenario: Scenario) -> int:
+    """How many conditions the match of a scenario has."""
+    return scenario.match.conditions if scenario.match is not None else 0

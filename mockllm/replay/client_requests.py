@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from mockllm.core.http import NO_TARGET, Target
+from mockllm.core.jsontext import parse_object
 from mockllm.core.request import Request
 from mockllm.errors import RequestError
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
 from mockllm.protocols.records import Json
 from mockllm.protocols.routes import target_of
-from mockllm.replay.body import parse_object
 from mockllm.replay.sessions.exchange import Exchange
 from mockllm.scenario.model import Match, Scenario, ToolSpec
 

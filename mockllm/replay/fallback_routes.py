@@ -9,11 +9,11 @@ from dataclasses import replace
 from urllib.parse import unquote
 
 from mockllm.core.http import Target
+from mockllm.core.jsontext import parse_object
 from mockllm.core.record import record
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
 from mockllm.protocols.records import FallbackRoute
-from mockllm.replay.body import parse_object
 from mockllm.replay.compilation.http_answer import CORS, HttpAnswer, json_answer
 
 

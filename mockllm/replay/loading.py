@@ -33,7 +33,7 @@ def _quirk_problem(name: str) -> str | None:
 
 
 def _fault_mistakes(scenario: Scenario) -> Iterable[tuple[KeyPath, str]]:
-    from mockllm.replay.faults.fault_mistakes import fault_mistakes
+    from mockllm.replay.broken_answer import fault_mistakes
 
     return fault_mistakes(scenario)
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from mockllm.core.jsontext import parse_object
+from mockllm.matching.conversation import turn_at
 from mockllm.matching.index import ScenarioIndex
-from mockllm.matching.positions import turn_at
 from mockllm.matching.select import Selection
 from mockllm.protocols.base import Lookup, Operation
 from mockllm.protocols.records import StoredAnswers
-from mockllm.replay.body import parse_object
 from mockllm.replay.call import Answered, ApiCall
 from mockllm.replay.compilation.compiler import Replayer
 from mockllm.replay.compilation.http_answer import CORS, json_answer

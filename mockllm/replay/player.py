@@ -10,28 +10,32 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
+from mockllm.core.jsontext import parse_object
 from mockllm.core.later import later
 from mockllm.core.request import Request
 from mockllm.errors import NoMatchError, RequestError
+from mockllm.matching.conversation import turn_at
 from mockllm.matching.index import ScenarioIndex, mint_token, named_scenario, split_model
-from mockllm.matching.positions import turn_at
 from mockllm.matching.request_validation import check_continuation, check_expectations
 from mockllm.matching.select import Selection, select
 from mockllm.protocols.base import Operation, WireProtocol
-from mockllm.replay.attempts import last_answer, try_answer, with_faults
-from mockllm.replay.body import parse_object
 from mockllm.replay.call import Answered, ApiCall, refused
 from mockllm.replay.compilation.compiler import Replayer
 from mockllm.replay.compilation.http_answer import HttpAnswer
-from mockllm.replay.decision_cache import Decision, RequestCache, RequestKey
-from mockllm.replay.faults.fault_plan import NO_PLAN, FaultPlan
-from mockllm.replay.lookups import Lookups
-from mockllm.replay.request_options import (
+from mockllm.replay.decision import (
     FAULT_HEADER,
     QUIRK_HEADER,
+    Decision,
+    RequestCache,
+    RequestKey,
+    last_answer,
     requested_faults,
     requested_quirks,
+    try_answer,
+    with_faults,
 )
+from mockllm.replay.fault_plan import NO_PLAN, FaultPlan
+from mockllm.replay.lookups import Lookups
 from mockllm.replay.sessions.exchange import ExchangeOutcome, Played
 from mockllm.replay.sessions.session import Session
 from mockllm.scenario.model import AutoPart, Match, Scenario, TurnSpec
@@ -138,7 +142,7 @@ class Player:
         faults = self._faults.draw(call.session.name, call.session.requests_before + 1)
         if not faults or answered.answer.fault or answered.played.outcome not in _PLAYED:
             return answered
-        from mockllm.replay.faults.broken_answer import break_answered
+        from mockllm.replay.broken_answer import break_answered
 
         scenario = self.served.by_name.get(answered.played.scenario or "")
         return break_answered(call, answered, faults, scenario, self.speed)

@@ -10,15 +10,14 @@ from typing import Any
 from mockllm.core.request import Request
 from mockllm.core.text import counted
 from mockllm.errors import UsageError
-from mockllm.matching.positions import turn_at, turn_index
+from mockllm.matching.conversation import turn_at, turn_index
 from mockllm.matching.select import Selection
 from mockllm.protocols.base import WireProtocol
-from mockllm.replay.attempts import last_answer, try_answer, with_faults
 from mockllm.replay.client_requests import client_target, first_body, user_text
 from mockllm.replay.compilation.compiler import Replayer
 from mockllm.replay.compilation.http_answer import HttpAnswer
 from mockllm.replay.compilation.tape_player import RecordedAnswer, Recordings
-from mockllm.replay.decision_cache import Decision
+from mockllm.replay.decision import Decision, last_answer, try_answer, with_faults
 from mockllm.replay.routes import route_answer
 from mockllm.scenario.model import Scenario, TurnSpec
 

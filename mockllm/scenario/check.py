@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import accumulate, takewhile
 
+from mockllm.core.jsontext import parse
 from mockllm.core.record import record
 from mockllm.scenario import model as m
-from mockllm.scenario.cutting import fragments
-from mockllm.scenario.jsontext import parse
+from mockllm.scenario.model import fragments
 from mockllm.scenario.reading.conditions import is_position
 from mockllm.scenario.reading.locate import KeyPath
 from mockllm.scenario.reading.routes import check_route

@@ -13,10 +13,10 @@ from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from typing import Any
 
+from mockllm.core.jsontext import compact, parse
 from mockllm.scenario import model as m
 from mockllm.scenario.durations import duration, percent
 from mockllm.scenario.fault_model import Fault
-from mockllm.scenario.jsontext import compact, parse
 from mockllm.scenario.reading.tables import FIELDS, properties
 from mockllm.scenario.yamltext import Flow, FlowMap, write
 

@@ -8,6 +8,8 @@ Durations are whole microseconds. JSON values are plain Python values that no on
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -48,6 +50,51 @@ class RandomSplit:
 
 Split = Literal["whole", "chars", "words"] | int | RandomSplit | tuple[str, ...]
 """How a value is cut: by a rule, every n characters, at random, or into the fragments given."""
+
+_WORD = re.compile(r"\s*\S+|\s+")
+_DRAW = 8
+"""Bytes of the hash for one random number."""
+
+
+def fragments(text: str, split: Split, seed: str) -> tuple[str, ...]:
+    """The fragments of `text`; joined they are `text` again.
+
+    `words` keeps white space with the word after it. Empty text has no fragments, unless they
+    are written out. The same text and seed give the same fragments on any machine.
+    """
+    match split:
+        case tuple():
+            return split
+        case "words":
+            return tuple(_WORD.findall(text))
+        case "chars":
+            return tuple(text)
+        case RandomSplit():
+            return tuple(_random(text, split, seed))
+        case int():
+            return tuple(text[at : at + split] for at in range(0, len(text), split))
+        case _:
+            return (text,) if text else ()
+
+
+def _random(text: str, split: RandomSplit, seed: str) -> Iterator[str]:
+    at = 0
+    for number in _draws(f"{seed}\x1f{split.low}\x1f{split.high}"):
+        if at >= len(text):
+            return
+        end = at + split.low + number % (split.high - split.low + 1)
+        yield text[at:end]
+        at = end
+
+
+def _draws(seed: str) -> Iterator[int]:
+    key = hashlib.blake2b(seed.encode()).digest()
+    block = 0
+    while True:
+        digest = hashlib.blake2b(block.to_bytes(8, "big"), key=key).digest()
+        for at in range(0, len(digest), _DRAW):
+            yield int.from_bytes(digest[at : at + _DRAW], "big")
+        block += 1
 
 
 @record
@@ -96,7 +143,7 @@ class ToolPart:
     """A tool call.
 
     Args:
-        id: None is derived (`mockllm.matching.positions.call_id`).
+        id: None is derived (`mockllm.matching.conversation.call_id`).
         arguments: JSON text, compact where YAML has a mapping; None: a call without arguments.
         malformed: whether name or arguments are wrong on purpose.
         signature: the provider's opaque proof of the reasoning behind the call.

@@ -14,8 +14,8 @@ from contextvars import ContextVar
 from functools import cache, lru_cache
 from typing import Any
 
+from mockllm.core.jsontext import compact
 from mockllm.core.patterns import PatternError, PatternGaveUpError, compiled
-from mockllm.scenario.jsontext import compact
 from mockllm.scenario.reading.wording import excerpt
 
 Flaw = tuple[tuple[str | int, ...], str]

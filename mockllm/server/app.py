@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 
 from aiohttp import web
 
-from mockllm.replay.faults.fault_plan import read_plan
-from mockllm.scenario.model import Scenario
+from mockllm.replay.fault_plan import read_plan
+from mockllm.scenario.model import AnyPart, PausePart, Scenario, Timing, TurnSpec, members
 from mockllm.server.http.addresses import further_urls, reachable, url_of
 from mockllm.server.http.aiohttp_internals import low_level_server, take_no_more_requests
 from mockllm.server.options import RecordOptions, ServerOptions
@@ -67,9 +67,7 @@ class MockServer:
     @property
     def has_pauses(self) -> bool:
         """Whether any of its answers has pauses, so far as its scenarios show it."""
-        from mockllm.replay.pauses import has_pauses
-
-        return self.options.speed > 0 and has_pauses(self._scenarios)
+        return self.options.speed > 0 and any(map(_has_pauses, self._scenarios))
 
     @property
     def protocols(self) -> Protocols:
@@ -264,3 +262,23 @@ async def _stop_listening(listening: asyncio.Server) -> None:
         loop.remove_reader(sock)
     await asyncio.sleep(0)
     listening.close()
+
+
+def _has_pauses(scenario: Scenario) -> bool:
+    """Whether any answer of a scenario has pauses, as written or as it was recorded."""
+    turns = (inner for turn in scenario.turns for inner in turn.every())
+    defaults = scenario.defaults
+    return bool(defaults.every or defaults.ttft) or any(map(_is_paused, turns))
+
+
+def _is_paused(turn: TurnSpec) -> bool:
+    timing = turn.timing or Timing()
+    return (
+        turn.recorded is not None
+        or bool(timing.every or timing.ttft or any(timing.at))
+        or any(map(_part_has, members(turn.reply)))
+    )
+
+
+def _part_has(part: AnyPart) -> bool:
+    return bool(part.duration if isinstance(part, PausePart) else getattr(part, "every", None))

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from mockllm.core.record import record
-from mockllm.replay.faults.fault_plan import NO_PLAN, FaultPlan
+from mockllm.replay.fault_plan import NO_PLAN, FaultPlan
 
 if TYPE_CHECKING:
     from socket import socket

@@ -8,7 +8,7 @@ from json.encoder import encode_basestring
 from typing import Any
 
 from mockllm.core.http import TimedBytes
-from mockllm.scenario.jsontext import compact
+from mockllm.core.jsontext import compact
 from mockllm.tapes.model import FORMAT_VERSION, MARK, Tape
 
 

@@ -23,9 +23,9 @@ from dataclasses import replace
 from typing import Any, get_args
 
 from mockllm.core.http import TimedBytes
+from mockllm.core.jsontext import compact
 from mockllm.errors import Problem, ScenarioError
 from mockllm.protocols import PROTOCOLS
-from mockllm.scenario.jsontext import compact
 from mockllm.tapes.captured import Cut
 from mockllm.tapes.model import FORMAT_VERSION, MARK, RecordedRequest, Tape
 

@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 
 from mockllm.errors import MockLLMError, RequestError
 from mockllm.framing.content_coding import decompressed
-from mockllm.matching.positions import turn_at
+from mockllm.matching.conversation import turn_at
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.client_requests import parsed_request
 from mockllm.replay.compilation.http_answer import HttpAnswer, bytes_answer

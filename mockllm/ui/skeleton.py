@@ -13,7 +13,7 @@ from typing import Any
 
 from mockllm.core.request import Request
 from mockllm.errors import MockLLMError, RequestError
-from mockllm.matching.history import ModelTurn, read_history
+from mockllm.matching.conversation import ModelTurn, read_history
 from mockllm.matching.index import ScenarioIndex, named_scenario
 from mockllm.matching.routes import RouteIndex, RouteRequest
 from mockllm.matching.select import Selection, select

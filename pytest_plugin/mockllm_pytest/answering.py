@@ -7,16 +7,16 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from mockllm.core.jsontext import parse_object
 from mockllm.core.request import OfferedTool, Request
 from mockllm.core.text import display
 from mockllm.errors import NoMatchError, UsageError
 from mockllm.matching.conditions import judged_match, last_user_text
 from mockllm.matching.index import SCENARIO_HEADER, named_scenario
-from mockllm.matching.select import nearest_scenarios
+from mockllm.matching.mismatch import nearest_scenarios
 from mockllm.replay.auto.schema_sample import UnsatisfiableError, bounded_sample
-from mockllm.replay.body import parse_object
 from mockllm.replay.call import ApiCall
-from mockllm.replay.decision_cache import Decision
+from mockllm.replay.decision import Decision
 from mockllm.replay.player import Deciding, Player
 from mockllm.scenario.model import Match, Scenario
 from mockllm_pytest.replies import is_inline

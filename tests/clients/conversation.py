@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Container, Generator
 from pathlib import Path
 
-from mockllm.matching.positions import turn_at, turn_index
+from mockllm.matching.conversation import turn_at, turn_index
 from mockllm.replay.loading import load
 from mockllm.scenario.model import ErrorPart, ResultCondition, Scenario
 from tests.clients.dialects import DIALECTS, Json, Result

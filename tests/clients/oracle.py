@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from mockllm.core.turn import Text, Turn
-from mockllm.matching.positions import turn_at
+from mockllm.matching.conversation import turn_at
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.compilation.resolve import resolve
 from mockllm.scenario.model import ErrorPart, Scenario, TextPart

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mockllm.core.turn import Turn
-from mockllm.matching.positions import turn_at
+from mockllm.matching.conversation import turn_at
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.compilation.resolve import resolve
 from mockllm.scenario.model import Scenario

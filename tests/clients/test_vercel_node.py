@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from mockllm.matching.positions import turn_at, turn_index
+from mockllm.matching.conversation import turn_at, turn_index
 from mockllm.scenario.model import Scenario
 from mockllm.server.thread import ServerThread
 from tests.clients.conftest import Run

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mockllm.core.turn import Text, ToolCall, Turn
-from mockllm.matching.positions import turn_at
+from mockllm.matching.conversation import turn_at
 from mockllm.protocols.base import dumps
 from mockllm.replay.compilation.resolve import resolve
 from mockllm.scenario.model import Scenario, TextPart

@@ -17,9 +17,9 @@ from mockllm.faults.transmission import Transmission
 from mockllm.framing.json_array import ElementScanner
 from mockllm.matching.select import Selection
 from mockllm.protocols import PROTOCOLS
+from mockllm.replay.broken_answer import circumstances
 from mockllm.replay.client_requests import first_request
 from mockllm.replay.compilation.compiler import Replayer
-from mockllm.replay.faults.broken_answer import circumstances
 from mockllm.scenario.fault_model import Fault, Place, PlaceKind
 from tests.faults.playing import SCENARIO
 from tests.scenario.strategies import all_faults, places

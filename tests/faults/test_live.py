@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from mockllm.faults.live import LiveFault, is_live
 from mockllm.faults.strikes import Strike
 from mockllm.protocols import PROTOCOLS
+from mockllm.replay.broken_answer import circumstances
 from mockllm.replay.client_requests import first_request
-from mockllm.replay.faults.broken_answer import circumstances
-from mockllm.replay.faults.fault_plan import read_plan
+from mockllm.replay.fault_plan import read_plan
 from mockllm.replay.loading import load
 from mockllm.scenario.fault_model import Fault
 from mockllm.scenario.reading.faults import parse_faults

@@ -13,7 +13,7 @@ import pytest
 from mockllm.checking.conversations.judge import verify
 from mockllm.faults.events import seen_events
 from mockllm.protocols import PROTOCOLS
-from mockllm.replay.faults.fault_plan import read_plan
+from mockllm.replay.fault_plan import read_plan
 from mockllm.server.thread import ServerThread
 from tests.cases import for_all
 from tests.faults.playing import Received, ask, connect, journal, receive, request_bytes, served

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from mockllm.protocols import PROTOCOLS
-from mockllm.replay.faults.fault_plan import read_plan
+from mockllm.replay.fault_plan import read_plan
 from mockllm.replay.loading import load
 from mockllm.server.options import RecordOptions, ServerOptions
 from mockllm.server.recording import copying

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mockllm.core.request import CallEcho, Message, Request
-from mockllm.matching.call_ids import results_by_id, with_scenario_ids
+from mockllm.matching.request_validation import results_by_id, with_scenario_ids
 from mockllm.replay.loading import loads
 from mockllm.scenario.model import Expect, ResultCondition, TextCondition
 from mockllm.scenario.reading.conditions import is_position

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mockllm.core.request import Request
 from mockllm.matching.select import Selection
-from mockllm.replay.decision_cache import Decision, RequestCache
+from mockllm.replay.decision import Decision, RequestCache
 from mockllm.replay.sessions.session import Exchange, Session, Sessions
 from mockllm.scenario.model import Scenario, TextPart, TurnSpec
 from tests.entries import journal_entry

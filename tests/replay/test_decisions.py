@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from mockllm.core.http import NO_TARGET, Target
+from mockllm.core.jsontext import parse_object
 from mockllm.errors import RequestError
 from mockllm.matching.index import mint_token
 from mockllm.protocols import PROTOCOLS
-from mockllm.replay.body import parse_object
 from mockllm.replay.call import Answered, ApiCall, refused
 from mockllm.replay.compilation.http_answer import HttpAnswer
 from mockllm.replay.loading import loads

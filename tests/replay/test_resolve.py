@@ -7,7 +7,7 @@ import pytest
 from mockllm.core.events import StreamError
 from mockllm.core.timeline import expand
 from mockllm.core.turn import Reasoning, Refusal, Text, TokenUsage
-from mockllm.matching.positions import PlannedCall, planned_calls, turn_index
+from mockllm.matching.conversation import PlannedCall, planned_calls, turn_index
 from mockllm.replay.compilation.resolve import resolve
 from mockllm.replay.loading import loads
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockllm.scenario.cutting import fragments
-from mockllm.scenario.model import RandomSplit, Split
+from mockllm.scenario.model import RandomSplit, Split, fragments
 from tests.cases import for_all
 from tests.scenario.strategies import rules
 from tests.strategies import texts

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 
-from mockllm.replay.faults.fault_mistakes import fault_mistakes
+from mockllm.replay.broken_answer import fault_mistakes
 from mockllm.replay.loading import VOCABULARY, load, loads
 from mockllm.scenario.dump import dump
 from mockllm.scenario.model import Scenario

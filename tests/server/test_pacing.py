@@ -16,8 +16,8 @@ from aiohttp.test_utils import make_mocked_request
 from mockllm import loads
 from mockllm.core.http import TimedBytes
 from mockllm.replay.compilation.http_answer import HttpAnswer, bytes_answer
-from mockllm.replay.pauses import has_pauses
 from mockllm.replay.sessions.exchange import Sent
+from mockllm.server.app import has_pauses
 from mockllm.server.http.delivery import deliver
 from mockllm.server.http.pacing import Paced, Pacer, age
 from mockllm.server.http.sending import WATER

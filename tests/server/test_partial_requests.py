@@ -157,7 +157,7 @@ def other_address(served):
 @pytest.mark.parametrize("limit", ["limit:number=5", "slow-accept:number=5"])
 def test_limited_connections_are_watched_too(serve, limit):
     """With a fault of connections, half a head is dropped as well."""
-    from mockllm.replay.faults.fault_plan import read_plan
+    from mockllm.replay.fault_plan import read_plan
 
     served = serve(HELLO, patience=SHORT, faults=read_plan([limit]))
     with connected(served) as sock:

@@ -39,7 +39,7 @@ def test_the_report() -> None:
         Result(NAMES[0], "killed"),
         Result(NAMES[1], "timed out"),
         Result(NAMES[2], "exit code -9"),
-        Result("mockllm.replay.body.x_parse_object__mutmut_1", "survived"),
+        Result("mockllm.core.jsontext.x_parse_object__mutmut_1", "survived"),
     ]
     assert report(results, 8743).splitlines() == [
         "module                            killed   timed out    survived not reached",

@@ -15,8 +15,8 @@ from mockllm.checking.conversations.session_history import (
 )
 from mockllm.core.request import Message
 from mockllm.core.text import display
-from mockllm.matching.call_ids import results_by_id, with_scenario_ids
-from mockllm.matching.positions import turn_at
+from mockllm.matching.conversation import turn_at
+from mockllm.matching.request_validation import results_by_id, with_scenario_ids
 from mockllm.scenario.model import ResultCondition, Scenario
 
 

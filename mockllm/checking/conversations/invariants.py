@@ -18,12 +18,12 @@ from mockllm.checking.conversations.session_history import (
     violation,
 )
 from mockllm.core.http import NO_TARGET, Target
+from mockllm.core.jsontext import parse_object
 from mockllm.errors import RequestError
-from mockllm.matching.call_ids import with_scenario_ids
 from mockllm.matching.conditions import judged_expectations
+from mockllm.matching.request_validation import with_scenario_ids
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.accepted_upstream import accepted_request
-from mockllm.replay.body import parse_object
 from mockllm.replay.sessions.session import Exchange
 from mockllm.replay.sessions.shortened_bodies import is_shortened
 from mockllm.scenario.model import Expect

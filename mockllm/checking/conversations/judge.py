@@ -14,9 +14,9 @@ from mockllm.checking.conversations.invariants import JUDGES, ON_REQUEST
 from mockllm.checking.conversations.retries import RETRY_RULES
 from mockllm.checking.conversations.session_history import JudgedSession, SessionHistory, Violation
 from mockllm.checking.rules import CONVERSATION_INVARIANTS
+from mockllm.core.jsontext import parse_object
 from mockllm.core.text import did_you_mean
 from mockllm.errors import RequestError, UsageError
-from mockllm.replay.body import parse_object
 from mockllm.replay.sessions.session import Exchange, Session
 from mockllm.scenario.model import Scenario
 

@@ -26,7 +26,7 @@ from mockllm.checking.resilience.outcomes import (
 )
 from mockllm.checking.rules import RESILIENCE
 from mockllm.errors import UsageError
-from mockllm.matching.positions import turn_at, turn_index
+from mockllm.matching.conversation import turn_at, turn_index
 from mockllm.quirks import find
 from mockllm.replay.sessions.exchange import Exchange
 from mockllm.scenario.model import Scenario

@@ -21,15 +21,14 @@ from mockllm.checking.conversations.round_trips import (
     hops,
 )
 from mockllm.checking.rules import table
+from mockllm.core.jsontext import parse_object
 from mockllm.core.request import Message, Request
 from mockllm.core.turn import Turn
 from mockllm.errors import RequestError
-from mockllm.matching.history import History, read_history
+from mockllm.matching.conversation import History, PlannedCall, planned_calls, read_history, turn_at
 from mockllm.matching.index import mint_token
-from mockllm.matching.positions import PlannedCall, planned_calls, turn_at
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.auto.autoreply import auto_parts
-from mockllm.replay.body import parse_object
 from mockllm.replay.compilation.resolve import resolve
 from mockllm.replay.sessions.session import Exchange
 from mockllm.replay.sessions.shortened_bodies import LONGEST, shortened_value

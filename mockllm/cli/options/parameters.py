@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from mockllm.errors import UsageError
-from mockllm.replay.faults.fault_plan import read_plan
+from mockllm.replay.fault_plan import read_plan
 from mockllm.scenario.durations import read_percent
 from mockllm.scenario.model import Scenario
 

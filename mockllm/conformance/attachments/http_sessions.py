@@ -13,9 +13,9 @@ from mockllm.checking.cases.case import Case
 from mockllm.conformance.attachments.messages import Answer, tools_json
 from mockllm.conformance.attachments.process import no_answer
 from mockllm.conformance.case_names import name_of
+from mockllm.core.jsontext import parse_object
 from mockllm.matching.conditions import check_partial
 from mockllm.protocols import PROTOCOLS
-from mockllm.replay.body import parse_object
 from mockllm.replay.sessions.exchange import Exchange
 from mockllm.server.control.routes import base_urls
 from mockllm.server.thread import ServerThread

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mockllm.core.events import Frame
+from mockllm.core.jsontext import compact, is_object, parse
 from mockllm.core.request import Request
 from mockllm.core.seeded import derive, tokens
 from mockllm.core.timeline import expand
@@ -32,7 +33,6 @@ from mockllm.protocols.detection import Detected
 from mockllm.protocols.extra import added_fields, added_to_error, in_envelope
 from mockllm.replay.compilation.resolve import usual_finish
 from mockllm.scenario import model as m
-from mockllm.scenario.jsontext import compact, is_object, parse
 from mockllm.scenario.reading.tables import TOOL_NAME
 from mockllm.tapes.captured import Captured
 from mockllm.tapes.conversion import tape_of

@@ -15,7 +15,7 @@ from typing import Literal
 
 from mockllm.core.request import CallEcho, Message, Request
 from mockllm.matching.conditions import text_holds
-from mockllm.matching.history import History, ModelTurn, read_history
+from mockllm.matching.conversation import History, ModelTurn, read_history
 from mockllm.protocols import PROTOCOLS
 from mockllm.scenario import model as m
 

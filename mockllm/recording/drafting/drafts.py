@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from mockllm.core.request import Request
 from mockllm.errors import MockLLMError, ScenarioError, WireError
-from mockllm.matching.history import History
+from mockllm.matching.conversation import History
 from mockllm.protocols.detection import Detected
 from mockllm.recording.drafting.answers import DraftedTurn, draft_turn
 from mockllm.recording.drafting.conversations import (

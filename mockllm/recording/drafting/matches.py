@@ -13,12 +13,12 @@ from itertools import combinations
 from types import MappingProxyType
 from typing import Any, Literal
 
+from mockllm.core.jsontext import compact
 from mockllm.core.request import Request
 from mockllm.matching.conditions import check_partial, judged_match
 from mockllm.protocols import PROTOCOLS
 from mockllm.recording.drafting.conversations import Conversation
 from mockllm.redaction.placeholders import wildcards
-from mockllm.scenario.jsontext import compact
 from mockllm.scenario.model import Match, Scenario, TextCondition
 from mockllm.scenario.precedence import user_condition
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
+from mockllm.core.jsontext import compact
 from mockllm.errors import WireError
 from mockllm.matching.fingerprint import is_generated, redacted_strings
 from mockllm.recording.drafting.naming import slug
@@ -23,7 +24,6 @@ from mockllm.recording.drafting.reporting import Origin, described
 from mockllm.redaction.placeholders import wildcards
 from mockllm.redaction.request_keys import RequestKey, key_of_route, route_body, route_path
 from mockllm.scenario import model as m
-from mockllm.scenario.jsontext import compact
 from mockllm.tapes.captured import CUTS, Captured
 from mockllm.tapes.conversion import tape_of
 from mockllm.tapes.model import Tape

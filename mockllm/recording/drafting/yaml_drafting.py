@@ -7,13 +7,13 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+from mockllm.core.jsontext import is_object
 from mockllm.errors import Problem, ScenarioError
-from mockllm.matching.history import ModelTurn
+from mockllm.matching.conversation import ModelTurn
 from mockllm.recording.drafting.conversations import calls_of
 from mockllm.replay.loading import loads
 from mockllm.scenario import model as m
 from mockllm.scenario.dump import dump
-from mockllm.scenario.jsontext import is_object
 from mockllm.scenario.reading.tables import TOOL_NAME
 
 _MOST_WHOLE = 8 * 1024 * 1024

@@ -10,10 +10,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from mockllm.core.jsontext import compact
 from mockllm.recording.drafting.drafts import Draft
 from mockllm.recording.drafting.naming import free_name
 from mockllm.scenario import model as m
-from mockllm.scenario.jsontext import compact
 from mockllm.tapes.dump import dump_tape
 from mockllm.tapes.model import Tape
 

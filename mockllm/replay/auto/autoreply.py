@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
+from mockllm.core.jsontext import compact
 from mockllm.core.later import later
 from mockllm.core.request import OfferedTool, Request
 from mockllm.errors import RequestError
@@ -21,7 +22,6 @@ from mockllm.replay.auto.schema_sample import (
     bounded_sample,
     measure,
 )
-from mockllm.scenario.jsontext import compact
 from mockllm.scenario.model import AnyPart, ReasoningPart, TextPart, ToolPart
 
 _SMALL = 64

@@ -17,15 +17,15 @@ from cachetools import LRUCache
 
 from mockllm.core.events import Frame, LineEnd
 from mockllm.core.http import Ending, TimedBytes
+from mockllm.core.jsontext import json_bytes
 from mockllm.core.request import Request
 from mockllm.core.seeded import derive, derive_int
-from mockllm.core.text import json_bytes
 from mockllm.core.timeline import expand
 from mockllm.core.turn import TokenUsage, Turn
 from mockllm.errors import RequestError
 from mockllm.framing.sse import encode
+from mockllm.matching.conversation import turn_at
 from mockllm.matching.index import mint_token
-from mockllm.matching.positions import turn_at
 from mockllm.matching.select import Selection
 from mockllm.protocols.base import Reply, WireProtocol, dumps
 from mockllm.protocols.extra import with_extra, with_extra_in_body

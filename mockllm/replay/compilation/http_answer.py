@@ -14,9 +14,9 @@ from typing import Any, TypeVar
 from cachetools import LRUCache
 
 from mockllm.core.http import Ending, TimedBytes, reason_phrase
+from mockllm.core.jsontext import json_bytes
 from mockllm.core.record import record
 from mockllm.core.seeded import derive
-from mockllm.core.text import json_bytes
 from mockllm.errors import RequestError
 from mockllm.faults.transmission import Transmission
 from mockllm.matching.select import Selection

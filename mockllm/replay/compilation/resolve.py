@@ -1,7 +1,7 @@
 """Resolves a written turn of a scenario to the neutral `Turn` that is played.
 
 `resolve` applies the rules of the language: defaults, cutting, interleaving, pauses, derived ids,
-counted usage. *Position* is explained in `mockllm.matching.positions`.
+counted usage. *Position* is explained in `mockllm.matching.conversation`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import replace
 from itertools import pairwise
 
 from mockllm.core.events import Cite, FinishReason, Frame, StreamError
+from mockllm.core.jsontext import compact
 from mockllm.core.seeded import derive_unit, tokens
 from mockllm.core.timeline import normal
 from mockllm.core.turn import (
@@ -26,9 +27,7 @@ from mockllm.core.turn import (
     Turn,
     beats,
 )
-from mockllm.matching.positions import call_id, tool_parts, turn_at, turn_index
-from mockllm.scenario.cutting import fragments
-from mockllm.scenario.jsontext import compact
+from mockllm.matching.conversation import call_id, tool_parts, turn_at, turn_index
 from mockllm.scenario.model import (
     AnyPart,
     AutoPart,
@@ -50,6 +49,7 @@ from mockllm.scenario.model import (
     ToolPart,
     TurnSpec,
     UsageSpec,
+    fragments,
     members,
 )
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from mockllm.core.turn import Part, ServerTool, ToolCall, Turn
-from mockllm.matching.positions import tool_parts
+from mockllm.matching.conversation import tool_parts
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.compilation.resolve import resolve
 from mockllm.scenario.model import (

@@ -10,9 +10,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from mockllm.core.jsontext import compact
 from mockllm.core.text import similar_names
 from mockllm.scenario import model as m
-from mockllm.scenario.jsontext import compact
 from mockllm.scenario.reading.nodes import Mapping, Node, Scalar, Sequence
 from mockllm.scenario.reading.tables import long_text, table, text_of_file, tool_name
 from mockllm.scenario.reading.values import (

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import Any
 
+from mockllm.core.jsontext import json_bytes
 from mockllm.core.record import record
-from mockllm.core.text import json_bytes
 from mockllm.errors import RequestError
 from mockllm.protocols.base import dumps
 from mockllm.replay.sessions.exchange import Exchange

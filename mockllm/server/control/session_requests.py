@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
+from mockllm.core.jsontext import parse_object
 from mockllm.core.text import did_you_mean, json_as_yaml
 from mockllm.errors import Problem, RequestError, ScenarioError, UsageError
-from mockllm.replay.body import parse_object
-from mockllm.replay.faults.fault_plan import FaultPlan, read_plan
+from mockllm.replay.fault_plan import FaultPlan, read_plan
 from mockllm.scenario.model import Scenario
 from mockllm.server.control.session_setup import SessionRequest
 from mockllm.server.http.request_target import SESSION_NAME

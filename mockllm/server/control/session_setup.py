@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from mockllm.core.record import record
 from mockllm.errors import RequestError
-from mockllm.replay.faults.fault_plan import FaultPlan
+from mockllm.replay.fault_plan import FaultPlan
 from mockllm.replay.player import Player
 from mockllm.scenario.model import Scenario
 from mockllm.scenario.precedence import scenario_key

@@ -16,8 +16,8 @@ from mockllm.core.http import Ending, TimedBytes
 from mockllm.errors import UpstreamError
 from mockllm.faults.live import LiveFault, Step, is_live
 from mockllm.faults.transmission import Circumstances
+from mockllm.replay.broken_answer import broken
 from mockllm.replay.compilation.http_answer import LAST_CHUNK, HttpAnswer, bytes_answer, chunk
-from mockllm.replay.faults.broken_answer import broken
 from mockllm.replay.sessions.exchange import Sent
 from mockllm.scenario.fault_model import Fault, faults_text
 from mockllm.server.http.delivery import CLOSE, KEEP_ALIVE, deliver

@@ -16,15 +16,15 @@ from typing import TYPE_CHECKING
 
 from aiohttp import HttpVersion10, web
 
+from mockllm.core.jsontext import parse_object
 from mockllm.core.request import Request
 from mockllm.core.seeded import derive
 from mockllm.errors import RequestError, UpstreamError, UsageError
 from mockllm.framing.content_coding import codings
 from mockllm.protocols.base import WireProtocol
-from mockllm.replay.body import parse_object
 from mockllm.replay.compilation.http_answer import CORS, LAST_CHUNK, chunk, error_answer
-from mockllm.replay.faults.fault_plan import NO_PLAN, FaultPlan
-from mockllm.replay.request_options import FAULT_HEADER, requested_faults
+from mockllm.replay.decision import FAULT_HEADER, requested_faults
+from mockllm.replay.fault_plan import NO_PLAN, FaultPlan
 from mockllm.replay.sessions.exchange import Exchange, Played
 from mockllm.scenario.fault_model import Fault
 from mockllm.server.http.delivery import CLOSE, KEEP_ALIVE, deliver
@@ -221,7 +221,7 @@ class Proxy:
         faults: tuple[Fault, ...],
         protocol: WireProtocol,
     ) -> web.StreamResponse:
-        from mockllm.replay.faults.broken_answer import circumstances
+        from mockllm.replay.broken_answer import circumstances
         from mockllm.server.http.live_faults import pass_broken
 
         def head(framed: bool) -> bytes:

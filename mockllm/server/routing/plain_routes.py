@@ -10,9 +10,9 @@ from dataclasses import replace
 from mockllm.errors import NoMatchError, RequestError
 from mockllm.matching.routes import RouteRequest
 from mockllm.replay.call import Answered, refused
+from mockllm.replay.decision import FAULT_HEADER
 from mockllm.replay.fallback_routes import find_fallback
 from mockllm.replay.player import Player
-from mockllm.replay.request_options import FAULT_HEADER
 from mockllm.replay.sessions.exchange import Played
 from mockllm.server.routing.routes import Endpoint, Routes
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mockllm.checking.conversations.judge import Verification
-from mockllm.matching.positions import planned_calls, turn_at
+from mockllm.matching.conversation import planned_calls, turn_at
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.client_requests import first_body, user_text
 from mockllm.replay.compilation.resolve import resolve

@@ -15,7 +15,7 @@ from mockllm.checking.resilience.cases import fault_cases
 from mockllm.checking.resilience.judge import judge
 from mockllm.checking.rules import RESILIENCE
 from mockllm.protocols import PROTOCOLS
-from mockllm.replay.faults.fault_mistakes import fault_mistakes
+from mockllm.replay.broken_answer import fault_mistakes
 from mockllm.replay.sessions.exchange import Exchange
 from mockllm.scenario.check import check
 from mockllm.scenario.reading.faults import parse_faults

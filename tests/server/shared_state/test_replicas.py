@@ -132,7 +132,7 @@ def test_the_default_session_has_no_setup(state: str) -> None:
 
 def test_faults_are_drawn_as_by_one_server(state: str) -> None:
     """A plan draws by the number of the request in its session, whichever server has it."""
-    from mockllm.replay.faults.fault_plan import read_plan
+    from mockllm.replay.fault_plan import read_plan
 
     def run(count: int, where: str) -> list[int]:
         plan = read_plan(("status:status=503",), rate=0.4, seed="7")

@@ -9,14 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mockllm.errors import NoMatchError
-from mockllm.matching.explained import scenario_conditions
 from mockllm.matching.index import SCENARIO_HEADER, ScenarioIndex
 from mockllm.matching.select import select
 from mockllm.replay.loading import loads
 from mockllm.replay.player import Player
 from mockllm.scenario.model import AutoPart, Match, Scenario, TextCondition, TextPart, ToolPart
 from mockllm.scenario.model import TurnSpec as Turn
-from mockllm.ui.explanation import explanation_json
+from mockllm.ui.explanation import explanation_json, scenario_conditions
 from tests.entries import journal_entry
 from tests.ui.explanations.requests import APIS, bodies, known, names, played, request_of
 

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from mockllm.core.jsontext import parse_object
 from mockllm.errors import RequestError
-from mockllm.replay.body import parse_object
 from tests.cases import for_all
 
 NUMBERS = st.one_of(
@@ -78,7 +78,7 @@ def test_it_works_without_msgspec() -> None:
     """`json` reads everything then."""
     program = (
         "import sys; sys.modules['msgspec'] = None\n"
-        "from mockllm.replay.body import parse_object\n"
+        "from mockllm.core.jsontext import parse_object\n"
         "assert parse_object(b'{\"a\": [1, 2]}')['a'] == [1, 2]\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)

@@ -7,11 +7,11 @@ import pytest
 from mockllm.core.request import CallEcho, Message, Request
 from mockllm.core.seeded import derive
 from mockllm.errors import ExpectationError, RequestError
-from mockllm.matching.history import read_history
-from mockllm.matching.positions import (
+from mockllm.matching.conversation import (
     PlannedCall,
     call_id,
     planned_calls,
+    read_history,
     tool_parts,
     turn_at,
     turn_index,

@@ -1,4 +1,4 @@
-"""Parses the body of a request."""
+"""JSON text: of tool call arguments, and the bodies of requests and answers. Pure."""
 
 from __future__ import annotations
 
@@ -6,13 +6,50 @@ import json
 import sys
 from functools import cache
 from math import isinf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from mockllm.core.text import shorten
 from mockllm.errors import RequestError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+"""A value as JSON text without spaces, in the order given, without needless escapes."""
+
+
+def parse(text: str) -> Any:
+    """The value of JSON text.
+
+    `json.loads` also accepts NaN, which is not in RFC 8259, and half of a surrogate pair, which
+    cannot be sent as UTF-8. Here both are errors, and so is nesting that is too deep for Python.
+
+    Raises:
+        ValueError: it is not JSON; the message states why and where.
+    """
+    try:
+        value = json.loads(text, parse_constant=_no_constant)
+        if "\\u" in text:
+            compact(value).encode()
+    except json.JSONDecodeError as error:
+        raise ValueError(f"{error.msg.lower()} at character {error.pos + 1}") from None
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    except UnicodeEncodeError:
+        raise ValueError("it has half of a surrogate pair, which is no character") from None
+    return value
+
+
+def is_object(text: str) -> bool:
+    """Whether a text is a JSON object that `parse` accepts."""
+    try:
+        return isinstance(parse(text), dict)
+    except ValueError:
+        return False
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
 
 
 @cache
@@ -89,3 +126,9 @@ def parse_object(body: bytes) -> dict[str, Any]:
         "object, sent as application/json.",
         code="invalid_json",
     )
+
+
+def json_bytes(text: str) -> bytes:
+    r"""A JSON text in UTF-8. Half of a surrogate pair, which UTF-8 cannot hold, is written as the
+    escape that JSON has for it (`\ud83c`), as by services that write JSON in ASCII."""
+    return text.encode("utf-8", "backslashreplace")

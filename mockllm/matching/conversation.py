@@ -1,0 +1,190 @@
+"""A conversation: the history of it that a request carries, and the turns of a scenario. Pure.
+
+No other module reads the history of a request. Matching counts its turns, the recorder finds the
+conversation that a request continues, and the checking kit compares the turns that a client sends
+back with those that it received.
+
+A *position* is the number of turns of the model before in the conversation. It differs from the
+index of the turn where a scenario repeats or restarts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from mockllm.core.record import record
+from mockllm.core.request import CallEcho, Message
+from mockllm.core.seeded import derive
+from mockllm.protocols import PROTOCOLS
+from mockllm.scenario.model import (
+    AnyPart,
+    AutoPart,
+    InterleavedPart,
+    ParallelPart,
+    Scenario,
+    ToolPart,
+    TurnSpec,
+    members,
+)
+
+
+@dataclass(frozen=True)
+class ModelTurn:
+    """One turn of the model: consecutive assistant messages.
+
+    Args:
+        messages: these, at least one.
+        before: the messages of the user and the results of tools between the turn before and
+            this one.
+        end: the index of its last message in the messages that were read.
+    """
+
+    messages: tuple[Message, ...]
+    before: tuple[Message, ...]
+    end: int
+
+    @cached_property
+    def user(self) -> str | None:
+        """The last user message right before the turn; None where there are only tool results."""
+        return _last_user(self.before)
+
+    @cached_property
+    def text(self) -> str:
+        """The text of the turn."""
+        return "".join(message.text for message in self.messages)
+
+    @property
+    def calls(self) -> tuple[CallEcho, ...]:
+        """The tool calls of the turn, in order."""
+        if len(self.messages) == 1:  # as nearly always; a cached property takes longer
+            return self.messages[0].calls
+        return tuple(call for message in self.messages for call in message.calls)
+
+
+@dataclass(frozen=True)
+class History:
+    """A conversation as one request carries it, without system messages.
+
+    Args:
+        turns: the turns of the model.
+        after: the messages of the user and the results of tools after the last of them.
+    """
+
+    turns: tuple[ModelTurn, ...]
+    after: tuple[Message, ...]
+
+    @cached_property
+    def user(self) -> str | None:
+        """The last user message after the last turn; None where there are only tool results."""
+        return _last_user(self.after)
+
+    @cached_property
+    def opening(self) -> str:
+        """The text of the first message; "" where there is none."""
+        messages = self.turns[0].before if self.turns else self.after
+        return messages[0].text if messages else ""
+
+
+def read_history(messages: Sequence[Message], start: int = 0) -> History:
+    """The history in the messages of a request.
+
+    System messages do not count: clients add them anywhere, and often put the date into them.
+    """
+    turns: list[ModelTurn] = []
+    before: list[Message] = []
+    for index in range(start, len(messages)):
+        message = messages[index]
+        if message.role == "system":
+            continue
+        if message.role != "assistant":
+            before.append(message)
+        elif turns and not before:
+            turns[-1] = ModelTurn((*turns[-1].messages, message), turns[-1].before, index)
+        else:
+            turns.append(ModelTurn((message,), tuple(before), index))
+            before = []
+    return History(tuple(turns), tuple(before))
+
+
+def _last_user(messages: Sequence[Message]) -> str | None:
+    users = (message.text for message in reversed(messages) if message.role == "user")
+    return next(users, None)
+
+
+_WITH_CALLS = (ToolPart, ParallelPart, InterleavedPart)
+
+
+def tool_parts(reply: Sequence[AnyPart]) -> Iterator[ToolPart]:
+    """The calls in a reply, in order."""
+    return (part for part in members(reply) if isinstance(part, ToolPart))
+
+
+@record
+class PlannedCall:
+    """A tool call of a scenario's turn.
+
+    Args:
+        malformed: whether a correct client may leave the call out of its history.
+        any_id: whether the client may send any id: the scenario allows it (`ids: any`), or the call
+            was recorded without one, so clients make one up.
+    """
+
+    name: str
+    id: str
+    malformed: bool = False
+    any_id: bool = False
+
+
+def turn_index(scenario: Scenario, position: int) -> int | None:
+    """The index of the turn at a position; None past the end."""
+    count = len(scenario.turns)
+    if position < count:
+        return position
+    if scenario.restart:
+        return position % count
+    return count - 1 if scenario.turns[-1].repeat else None
+
+
+def turn_at(scenario: Scenario, position: int, api: str) -> TurnSpec | None:
+    """The turn at a position, as protocol `api` plays it; None past the end."""
+    index = turn_index(scenario, position)
+    return None if index is None else scenario.turns[index].for_api(api)
+
+
+def planned_calls(scenario: Scenario, position: int, api: str) -> tuple[PlannedCall, ...] | None:
+    """The tool calls of the turn at a position, in order.
+
+    None where the scenario alone does not determine them: the turn is `auto`, or there is no such
+    turn.
+    """
+    spec = turn_at(scenario, position, api)
+    if spec is None:
+        return None
+    has_calls = False
+    for part in spec.reply:  # of each turn of each history: most have no calls
+        if isinstance(part, AutoPart):
+            return None
+        has_calls = has_calls or isinstance(part, _WITH_CALLS)
+    if not has_calls:
+        return ()
+    return tuple(
+        PlannedCall(
+            call.name,
+            call.id or call_id(scenario, position, number, api),
+            call.malformed,
+            any_id=scenario.any_ids or (call.id is None and spec.recorded is not None),
+        )
+        for number, call in enumerate(tool_parts(spec.reply))
+    )
+
+
+def call_id(scenario: Scenario, position: int, number: int, api: str) -> str:
+    """The derived id of a call that has none in the scenario, the same in every process.
+
+    Args:
+        number: of the call in its turn, from 0.
+    """
+    prefix = PROTOCOLS[api].call_prefix
+    return prefix + derive(scenario.seeded, scenario.name, position, "call", number)

@@ -1,0 +1,180 @@
+"""Decisions: which turn answers a request, what its headers ask for, and what its tries get."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mockllm.core.request import Request
+from mockllm.errors import RequestError, UsageError
+from mockllm.matching.select import Selection
+from mockllm.protocols.base import WireProtocol
+from mockllm.replay.call import Answered
+from mockllm.replay.compilation.compiler import Replayer
+from mockllm.replay.compilation.http_answer import HttpAnswer, http_error_answer
+from mockllm.scenario.fault_model import Fault
+from mockllm.scenario.model import TurnSpec
+from mockllm.scenario.reading.faults import OF_SERVERS, parse_faults
+
+if TYPE_CHECKING:
+    from mockllm.replay.compilation.tape_player import RecordedAnswer
+
+
+@dataclass(slots=True)
+class Decision:
+    """Which turn answers a request, and what it got once that was made.
+
+    Args:
+        spec: the turn, as the protocol of the request plays it.
+        quirks: that the server and the request add to those of the turn.
+        lasting: whether it depends on the request alone, not on the session.
+        faults: those that the request asks for; the turn's own are in `spec`, too.
+    """
+
+    request: Request
+    selection: Selection
+    spec: TurnSpec
+    quirks: tuple[str, ...] = ()
+    lasting: bool = True
+    path: str = ""
+    faults: tuple[Fault, ...] = ()
+    answered: Answered | None = None
+
+
+RequestKey = tuple[str | bytes | None, ...]
+"""All parts of a request that a decision depends on."""
+
+
+class RequestCache:
+    """Decisions by all parts of the request that they depend on.
+
+    Clients repeat requests: in retries, in loops of tests, in load tests. The cache is cleared when
+    it is full. The largest requests are not kept, and other large ones from their second time on:
+    most never come again, and would be what fills the memory.
+    """
+
+    _MAX_DECISIONS = 1024
+    _MAX_KEY = 64 * 1024
+    _MAX_FIRST = 2 * 1024
+    _MAX_SEEN = 16 * 1024
+
+    def __init__(self) -> None:
+        # A plain dictionary, since every request is looked up here. `cachetools.LRUCache` hashes
+        # and compares the key, with the whole body in it, three times: 0.5 instead of 0.2 µs for
+        # a body of 300 bytes, 17 instead of 12 µs for one of 60 kB.
+        self.decisions: dict[RequestKey, Decision] = {}
+        """Those that are kept."""
+        self._seen: set[int] = set()
+
+    def keep(self, key: RequestKey, decision: Decision) -> None:
+        """Keeps a decision, unless its request is large, or large and new."""
+        size = sum(len(part) for part in key if part is not None)
+        if size > self._MAX_KEY or (size > self._MAX_FIRST and not self._comes_again(key)):
+            return
+        if len(self.decisions) >= self._MAX_DECISIONS:
+            self.decisions.clear()
+        self.decisions[key] = decision
+
+    def _comes_again(self, key: Hashable) -> bool:
+        """Whether a request was there before; a wrong yes is possible, and does no harm."""
+        digest = hash(key)  # a bytes object computes its hash once
+        if digest in self._seen:
+            return True
+        if len(self._seen) >= self._MAX_SEEN:
+            self._seen.clear()
+        self._seen.add(digest)
+        return False
+
+
+QUIRK_HEADER = "x-mockllm-quirk"
+"""The request header with the names of quirks for the answer, separated by commas."""
+
+FAULT_HEADER = "x-mockllm-fault"
+"""The request header with the faults of the answer, as `mockllm serve --fault` has them."""
+
+
+def requested_quirks(header: str | None) -> tuple[str, ...]:
+    """The quirks that a header names."""
+    if header is None:
+        return ()
+    from mockllm.quirks import find  # some fifty modules, which most requests never need
+
+    names = tuple(name.strip() for name in header.split(",") if name.strip())
+    for name in names:
+        try:
+            find(name)
+        except UsageError as error:
+            raise RequestError(f"{QUIRK_HEADER}: {error}", code="unknown_quirk") from None
+    return names
+
+
+def requested_faults(header: str | None) -> tuple[Fault, ...]:
+    """The faults that a header names."""
+    if header is None:
+        return ()
+    try:
+        faults = parse_faults(header)
+    except UsageError as error:
+        raise RequestError(f"{FAULT_HEADER}: {error}", code="unknown_fault") from None
+    for fault in faults:
+        if fault.name in OF_SERVERS:
+            raise RequestError(
+                f"{FAULT_HEADER}: {fault.name} is a fault of a server's connections; start it "
+                f"with `mockllm serve --fault {fault}`",
+                code="unknown_fault",
+            )
+    return faults
+
+
+def try_answer(
+    replayer: Replayer, decision: Decision, protocol: WireProtocol, attempt: int
+) -> tuple[HttpAnswer, tuple[Fault, ...]]:
+    """What an earlier try gets, counted from 1, and the faults of that."""
+    tried = decision.spec.tried(decision.spec.attempts[attempt - 1])
+    selection = decision.selection
+    if tried.http is not None:
+        return http_error_answer(protocol, tried, selection, attempt), tried.fault
+    answer = replayer.answer(
+        selection, decision.request, protocol, decision.quirks, tried=tried, attempt=attempt
+    )
+    return answer, tried.fault
+
+
+def last_answer(
+    replayer: Replayer,
+    decision: Decision,
+    protocol: WireProtocol,
+    recorded: RecordedAnswer | None,
+    attempt: int,
+) -> HttpAnswer:
+    """What the try that succeeds gets: the recording of the turn, an error, or its reply.
+
+    Args:
+        attempt: its number, from 1.
+    """
+    if recorded is not None and recorded.answer is not None:
+        return recorded.answer
+    if decision.spec.http is not None:
+        return http_error_answer(protocol, decision.spec, decision.selection, attempt)
+    duration = 0 if recorded is None else recorded.duration
+    return replayer.answer(
+        decision.selection, decision.request, protocol, decision.quirks, duration=duration
+    )
+
+
+def with_faults(
+    answer: HttpAnswer,
+    faults: tuple[Fault, ...],
+    decision: Decision,
+    protocol: WireProtocol,
+    speed: float = 1.0,
+) -> HttpAnswer:
+    """An answer of a turn with its faults, whose modules are imported with the first ones."""
+    if not faults:
+        return answer
+    from mockllm.replay.broken_answer import broken, circumstances
+
+    scenario, position = decision.selection.scenario, decision.selection.position
+    around = circumstances(protocol, decision.request, decision.path, scenario, position)
+    return broken(answer, faults, around, speed)

@@ -1,1 +1,0 @@
-"""Faults of answers: which answers have them, and what they make of these."""
