@@ -21,7 +21,7 @@ from mockllm.replay.client_requests import first_request
 from mockllm.replay.compilation.compiler import Replayer
 from mockllm.replay.compilation.http_answer import HttpAnswer, bytes_answer
 from mockllm.scenario.fault_model import Fault
-from mockllm.scenario.model import AutoPart, Scenario, TurnSpec
+from mockllm.scenario.model import Scenario, TurnSpec
 from mockllm.scenario.reading.locate import KeyPath
 
 
@@ -144,7 +144,7 @@ def _broken_answers(turn: TurnSpec, path: KeyPath) -> Iterator[tuple[TurnSpec, K
     for number, attempt in enumerate(turn.attempts):
         answers.append((turn.tried(attempt), (*path, "attempts", number)))
     for answer, where in answers:
-        if answer.fault and answer.http is None and AutoPart() not in answer.reply:
+        if answer.fault and answer.http is None and not answer.is_auto:
             yield answer, where
 
 

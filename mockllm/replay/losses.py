@@ -13,7 +13,7 @@ from mockllm.core.timeline import normal
 from mockllm.core.turn import Opaque, Reasoning, Text, ToolCall, Turn
 from mockllm.protocols.base import WireProtocol
 from mockllm.replay.compilation.resolve import resolve
-from mockllm.scenario.model import AutoPart, Scenario
+from mockllm.scenario.model import Scenario
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ def find_losses(scenario: Scenario, protocols: Mapping[str, WireProtocol]) -> It
             continue
         for position in range(len(scenario.turns)):
             spec = scenario.turns[position].for_api(api)
-            if spec.http is not None or AutoPart() in spec.reply:
+            if spec.http is not None or spec.is_auto:
                 continue
             turn = resolve(scenario, position, api)
             what = tuple(_differences(turn, normal(protocol.project(turn)), api))

@@ -336,7 +336,7 @@ class Player:
         spec = turn_at(selection.scenario, selection.position, protocol.name)
         assert spec is not None
         lacks_content = not (request.model and request.messages)
-        if not strict and AutoPart() in spec.reply and lacks_content:
+        if not strict and spec.is_auto and lacks_content:
             # An automatic answer would hide a mistake that hardly any service accepts.
             protocol.parse(request.body, call.target, True)
         if spec.request is not None:
@@ -444,7 +444,7 @@ def _sample_notes(decision: Decision, recorded: RecordedAnswer | None) -> tuple[
     if recorded is not None and recorded.answer is not None:
         return ()
     spec = decision.spec
-    if not any(AutoPart() in answer.reply for answer in (spec, *spec.attempts)):
+    if not any(answer.is_auto for answer in (spec, *spec.attempts)):
         return ()
     from mockllm.replay.auto.autoreply import sample_notes
 

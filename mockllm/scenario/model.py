@@ -543,6 +543,11 @@ class TurnSpec:
     extra: tuple[tuple[Api, Any], ...] = ()
     fault: tuple[Fault, ...] = ()
 
+    @property
+    def is_auto(self) -> bool:
+        """Whether its reply is made from the request."""
+        return any(isinstance(part, AutoPart) for part in self.reply)
+
     def tried(self, attempt: TurnSpec) -> TurnSpec:
         """The turn as an earlier try gets it: with the answer of the try in place of its own."""
         if attempt.http is not None or attempt.reply:

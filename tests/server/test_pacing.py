@@ -17,7 +17,7 @@ from mockllm import loads
 from mockllm.core.http import TimedBytes
 from mockllm.replay.compilation.http_answer import HttpAnswer, bytes_answer
 from mockllm.replay.sessions.exchange import Sent
-from mockllm.server.app import has_pauses
+from mockllm.server.app import MockServer
 from mockllm.server.http.delivery import deliver
 from mockllm.server.http.pacing import Paced, Pacer, age
 from mockllm.server.http.sending import WATER
@@ -319,10 +319,11 @@ def test_a_client_that_does_not_read_holds_up_no_other(serve: Any) -> None:
 )
 def test_pauses_are_found(turn: str, expected: bool) -> None:
     """By them `--loop auto` chooses the event loop."""
-    assert has_pauses(loads(f"scenario: one\nturns:\n  - {turn}\n")) is expected
+    server = MockServer(loads(f"scenario: one\nturns:\n  - {turn}\n"))
+    assert server.has_pauses is expected
 
 
 def test_defaults_are_pauses() -> None:
     """Those of a scenario count for all its turns."""
     head = "scenario: one\ndefaults: {every: 20ms}\n"
-    assert has_pauses(loads(head + "turns: [{reply: {text: a}}]\n"))
+    assert MockServer(loads(head + "turns: [{reply: {text: a}}]\n")).has_pauses

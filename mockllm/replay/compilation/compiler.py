@@ -37,7 +37,7 @@ from mockllm.replay.compilation.http_answer import (
     error_answer,
 )
 from mockllm.replay.compilation.resolve import resolve, spread
-from mockllm.scenario.model import AnyPart, AutoPart, TurnSpec, Wire
+from mockllm.scenario.model import AnyPart, TurnSpec, Wire
 
 if TYPE_CHECKING:
     from mockllm.quirks.base import Variant
@@ -77,7 +77,7 @@ class Replayer:
         spec = tried or turn_at(selection.scenario, selection.position, protocol.name)
         assert spec is not None
         auto: tuple[AnyPart, ...] = ()
-        if any(isinstance(part, AutoPart) for part in spec.reply):
+        if spec.is_auto:
             from mockllm.replay.auto.autoreply import auto_parts
 
             auto = auto_parts(request)

@@ -16,7 +16,6 @@ from mockllm.matching.conversation import tool_parts
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.compilation.resolve import resolve
 from mockllm.scenario.model import (
-    AutoPart,
     Http,
     RouteAnswer,
     Scenario,
@@ -55,7 +54,7 @@ def is_unedited(
         return turn.answer is not None and _is_same_route(turn.answer, plain, content)
     if plain.status >= 400 or turn.http is not None:
         return turn.http is not None and _is_same_error(turn.http, plain, tape.api)
-    if turn.wire is not None or AutoPart() in turn.reply:
+    if turn.wire is not None or turn.is_auto:
         return False
     protocol = PROTOCOLS[tape.api]
     written = resolve(scenario, index, tape.api, spec=turn)
