@@ -11,7 +11,6 @@ from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
-from mockllm.core.http import TimedBytes
 from mockllm.errors import UsageError, WireError
 from mockllm.importers import READERS, aimock
 from mockllm.importers.file_formats import detect
@@ -168,7 +167,7 @@ class _Batch:
         request = f"{entry.method} {masked_url(entry.path)}"
         try:
             clean = self._redactor.captured(entry)
-            key = _key(clean.method, clean.url, clean.request_body, clean.plain().chunks)
+            key = _key(clean.plain())
         except WireError as error:
             self._skip(entry.source, str(error), request)
             return
@@ -266,15 +265,13 @@ def _existing_keys(folder: Folder, scenarios: Iterable[Scenario]) -> Iterator[tu
         for turn in scenario.turns:
             for recorded in turn.recordings():
                 tape = folder.tape(recorded)
-                if tape is not None and tape.request is not None:
-                    sent = tape.request
-                    yield _key(sent.method, sent.url, sent.body, tape.chunks), scenario.name
+                if tape is not None and tape.exchange.method:
+                    yield _key(tape.exchange), scenario.name
 
 
-def _key(method: str, url: str, request_body: bytes, chunks: Iterable[TimedBytes]) -> bytes:
+def _key(exchange: Captured) -> bytes:
     """A key that is equal for exchanges with the same request and the same body."""
-    body = b"".join(chunk.data for chunk in chunks)
-    parts = (f"{method} {url}".encode(), request_body, body)
+    parts = (f"{exchange.method} {exchange.url}".encode(), exchange.request_body, exchange.body)
     return b"".join(sha256(part).digest() for part in parts)
 
 

@@ -35,10 +35,8 @@ from mockllm.replay.compilation.http_answer import HttpAnswer
 from mockllm.replay.decision import Decision, last_answer, try_answer, with_faults
 from mockllm.scenario import model as m
 from mockllm.scenario.fault_model import Fault
-from mockllm.tapes.captured import Captured, Cut
-from mockllm.tapes.conversion import captured_of
-from mockllm.tapes.load import load_tape
-from mockllm.tapes.model import Tape
+from mockllm.tapes.captured import Captured, Cut, Tape
+from mockllm.tapes.files import load_tape
 
 _MODEL = "mock-model"
 
@@ -161,22 +159,22 @@ def _unbroken(turn: m.TurnSpec) -> m.TurnSpec:
 def _recorded(tape: Tape | None, api: m.Api | None, played: Captured) -> Captured | None:
     """The exchange of a tape; None where there is none, where its request is not known, or where
     it is of another API than the requested one."""
-    if tape is None or tape.request is None or api not in (None, tape.api):
+    if tape is None or not tape.exchange.method or api not in (None, tape.api):
         return None
-    return replace(captured_of(tape), source=played.source)
+    return replace(tape.exchange, source=played.source)
 
 
 def _route_exchanges(scenario: m.Scenario, recorded: Sequence[Tape | None]) -> list[Captured]:
     """The recorded exchanges of a route that calls no model. What clients would send for an answer
     that was not recorded is not known."""
-    tapes = [tape for tape in recorded if tape is not None and tape.request is not None]
+    tapes = [tape for tape in recorded if tape is not None and tape.exchange.method]
     if len(tapes) < len(recorded):
         raise UsageError(
             f"scenario {scenario.name!r} has the route {scenario.route} and a turn that was not "
             "recorded; only recorded answers of routes can be exported"
         )
     return [
-        replace(captured_of(tape), source=f"{scenario.name} turn {index + 1}")
+        replace(tape.exchange, source=f"{scenario.name} turn {index + 1}")
         for index, tape in enumerate(tapes)
     ]
 

@@ -19,8 +19,7 @@ from mockllm.replay.player import Player
 from mockllm.replay.sessions.exchange import Exchange, Received
 from mockllm.replay.sessions.session import Session
 from mockllm.scenario.model import RouteSpec, Scenario, TextCondition
-from mockllm.tapes.captured import Captured
-from mockllm.tapes.conversion import detected, request_of
+from mockllm.tapes.captured import Captured, detected, request_of
 
 _OWN = ("x-mockllm-",)
 

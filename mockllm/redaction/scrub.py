@@ -25,11 +25,13 @@ from mockllm.redaction.redact import Redactor
 from mockllm.redaction.request_keys import RequestKey, key_of_request, key_of_route
 from mockllm.redaction.walk.json_strings import StringValue
 from mockllm.redaction.walk.yaml_strings import between, changed, scalars
-from mockllm.tapes.captured import Captured
-from mockllm.tapes.conversion import captured_of, detected, request_of
-from mockllm.tapes.dump import dump_tape
-from mockllm.tapes.load import load_tape
-from mockllm.tapes.model import RecordedRequest, Tape
+from mockllm.tapes.captured import (
+    Captured,
+    Tape,
+    detected,
+    request_of,
+)
+from mockllm.tapes.files import dump_tape, load_tape
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -172,20 +174,12 @@ _HEAD = {
 
 
 def _clean_tape(name: str, tape: Tape, redactor: Redactor, placeholders: Placeholders) -> Scrubbed:
-    before = replace(captured_of(tape), source=name)
+    before = replace(tape.exchange, source=name)
     clean = redactor.captured(before, placeholders)
     if clean == before:
         return Scrubbed(name, (), None)
-    request = RecordedRequest(clean.method, clean.url, clean.request_headers, clean.request_body)
-    tape = replace(
-        tape,
-        headers=clean.headers,
-        chunks=clean.chunks,
-        reason=clean.reason,
-        trailers=clean.trailers,
-        request=None if tape.request is None else request,
-    )
-    return Scrubbed(name, _each(_in_tape(name, before, clean)), dump_tape(tape))
+    content = dump_tape(replace(tape, exchange=clean))
+    return Scrubbed(name, _each(_in_tape(name, before, clean)), content)
 
 
 def _in_tape(name: str, before: Captured, after: Captured) -> Iterator[FoundSecret]:
@@ -336,16 +330,19 @@ def _changed_request(file: str, before: _Files, after: _Files) -> RequestKey | N
     if file not in before or file not in after:
         return None
     try:
-        old, new = (load_tape(files[file], file) for files in (before, after))
-        if new.request is None or old.request == new.request:
+        old, exchange = (load_tape(files[file], file).exchange for files in (before, after))
+        if not exchange.method or _sent(old) == _sent(exchange):
             return None
-        exchange = captured_of(new)
         found = detected(exchange)
         if found.protocol is None:
             return key_of_route(exchange)
         return key_of_request(request_of(exchange, found))
     except MockLLMError:  # it is no tape, or no request
         return None
+
+
+def _sent(exchange: Captured) -> tuple[Any, ...]:
+    return exchange.url, exchange.request_headers, exchange.request_body
 
 
 def _orders(nodes: Sequence[_RecordedNode]) -> list[int]:

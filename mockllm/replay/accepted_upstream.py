@@ -14,7 +14,7 @@ from mockllm.errors import MockLLMError, RequestError
 from mockllm.protocols.base import WireProtocol
 from mockllm.replay.compilation.tape_player import load
 from mockllm.scenario.model import Recorded
-from mockllm.tapes.conversion import captured_of, detected
+from mockllm.tapes.captured import detected
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class AcceptedRequest:
 def accepted_request(recorded: Recorded, protocol: WireProtocol) -> AcceptedRequest | None:
     """The request of a recorded turn; None where it is of another API, or its tape unreadable."""
     try:
-        captured = captured_of(load(recorded))
+        captured = load(recorded).exchange
     except (OSError, MockLLMError):
         return None  # playing the turn reports it
     sent = detected(captured)

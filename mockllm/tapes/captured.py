@@ -1,4 +1,5 @@
-"""One exchange with a real service, as it was on the wire. Only data may live here."""
+"""One exchange with a real service, as it was on the wire; the tape that keeps it, and the neutral
+request that it has. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +10,12 @@ from urllib.parse import urlsplit
 
 from mockllm.core.http import TimedBytes
 from mockllm.core.record import record
+from mockllm.core.request import Request
+from mockllm.errors import RequestError
 from mockllm.framing.content_coding import decompressed
+from mockllm.protocols.detection import Detected, detect
+from mockllm.protocols.values import json_object
+from mockllm.scenario.model import Api
 
 Cut = Literal["", "client", "stalled", "upstream", "chunk", "reset"]
 """How the connection ended before the end of the answer: the `client` closed it, also after
@@ -31,6 +37,7 @@ class Captured:
     """A request and its answer, names of headers in lower case.
 
     Args:
+        method: "" where the request is not known.
         url: of the upstream, with the query.
         chunks: the body as it arrived, not decompressed, in microseconds after the request.
         at: when the request came, in seconds since 1970.
@@ -82,3 +89,36 @@ class Captured:
         headers = tuple(pair for pair in self.headers if pair[0] != "content-encoding")
         chunks = decompressed(self.chunks, encoding, self.source)
         return replace(self, headers=headers, chunks=chunks)
+
+
+@record
+class Tape:
+    """An exchange as a file keeps it: all but `at` and `source`.
+
+    Args:
+        api: the name of its protocol; "" if the exchange has no known protocol.
+        streamed: whether the request was for a stream.
+    """
+
+    api: Api
+    streamed: bool
+    exchange: Captured
+
+
+def detected(exchange: Captured) -> Detected:
+    """The API of an exchange, with its path and query; never fails."""
+    return detect(exchange.method, exchange.url, exchange.request_body)
+
+
+def request_of(exchange: Captured, found: Detected) -> Request:
+    """The neutral request of an exchange of a known protocol.
+
+    Raises:
+        RequestError: its body is not a request of the protocol.
+    """
+    protocol = found.protocol
+    assert protocol is not None
+    body = json_object(exchange.request_body)
+    if body is None:
+        raise RequestError("the request is no JSON object")
+    return protocol.parse(body, found.target, False)

@@ -5,8 +5,8 @@ import json
 import pytest
 
 from mockllm.core.http import TimedBytes
-from mockllm.tapes.dump import dump_tape
-from mockllm.tapes.model import Tape
+from mockllm.tapes.files import dump_tape
+from tests.tapes.making import taped
 
 TEXT = """\
 scenario: greeting
@@ -27,7 +27,7 @@ def recorded(tmp_path):
     """A folder with one recorded turn."""
     (tmp_path / "greeting.yaml").write_text(TEXT)
     chunks = (TimedBytes(1_000, DATA[:20]), TimedBytes(1_500_000, DATA[20:]))
-    tape = Tape("anthropic", True, 200, (), chunks)
+    tape = taped("anthropic", True, 200, (), chunks)
     (tmp_path / "greeting.1.jsonl").write_bytes(dump_tape(tape))
     return tmp_path
 

@@ -6,9 +6,8 @@ import pytest
 
 from mockllm.core.http import TimedBytes
 from mockllm.replay.loading import load
-from mockllm.tapes.dump import dump_tape
-from mockllm.tapes.load import load_tape
-from mockllm.tapes.model import RecordedRequest, Tape
+from mockllm.tapes.files import dump_tape, load_tape
+from tests.tapes.making import Sent, taped
 
 KEY = "sk-proj-" + "Ab3dEf6hIj" * 4
 HIDDEN = "sk-proj-REDACTED-1" + "x" * 30
@@ -38,11 +37,9 @@ def tape():
         TimedBytes(20_000 * index, f"data: {json.dumps(frame)}\n\n".encode())
         for index, frame in enumerate(frames)
     )
-    request = RecordedRequest(
-        "POST", "https://api.openai.com/v1?key=abc123DEF456", (), f'"{KEY}"'.encode()
-    )
+    request = Sent("POST", "https://api.openai.com/v1?key=abc123DEF456", (), f'"{KEY}"'.encode())
     headers = (("content-type", "text/event-stream"),)
-    return Tape("chat", True, 200, headers, chunks, request=request)
+    return taped("chat", True, 200, headers, chunks, request=request)
 
 
 @pytest.fixture
@@ -79,8 +76,8 @@ def test_secrets_are_replaced(mockllm, recorded):
     assert joined
     (scenario,) = load([recorded])
     assert "".join(scenario.turns[0].reply[1].split) == f'{{"key":"{HIDDEN}"}}'
-    found = load_tape((recorded / "keys.1.jsonl").read_bytes(), "keys.1.jsonl")
-    assert found.request.body.decode() == f'"{HIDDEN}"'
+    found = load_tape((recorded / "keys.1.jsonl").read_bytes(), "keys.1.jsonl").exchange
+    assert found.request_body.decode() == f'"{HIDDEN}"'
     deltas = [json.loads(one.data[6:])["choices"][0]["delta"]["content"] for one in found.chunks]
     assert "".join(deltas) == HIDDEN
     assert [chunk.at for chunk in found.chunks] == [0, 20_000]

@@ -16,7 +16,7 @@ from mockllm.importers import Unread, read
 from mockllm.importers.batch import ImportResult, import_files
 from mockllm.protocols import PROTOCOLS
 from mockllm.recording.store.folder import Folder
-from mockllm.tapes.conversion import detected
+from mockllm.tapes.captured import detected
 from tests.importers.corpus import recorded_files, suite_files, title
 
 PAGE = Path(__file__).parents[2] / "docs" / "recording.md"

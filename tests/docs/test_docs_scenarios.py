@@ -10,7 +10,7 @@ from mockllm.matching.routes import RouteRequest
 from mockllm.replay.loading import loads
 from mockllm.replay.routes import RoutePlayer
 from mockllm.replay.sessions.session import Session
-from mockllm.tapes.load import load_tape
+from mockllm.tapes.files import load_tape
 from tests.cases import for_all
 
 PAGE = Path(__file__).parents[2] / "docs" / "scenarios.md"
@@ -63,7 +63,7 @@ def test_the_sample_errors_are_real():
 def test_the_sample_tape_can_be_loaded():
     """The tape on the page can be played."""
     (tape,) = (block.values[0] for block in blocks("jsonl"))
-    assert [part.at for part in load_tape(tape.encode(), "greeting.1.jsonl").chunks] == [
+    assert [part.at for part in load_tape(tape.encode(), "greeting.1.jsonl").exchange.chunks] == [
         412003,
         431877,
     ]

@@ -17,8 +17,8 @@ from mockllm.replay.loading import load
 from mockllm.server.options import RecordOptions, ServerOptions
 from mockllm.server.recording import copying
 from mockllm.server.thread import ServerThread
-from mockllm.tapes.load import load_tape
-from mockllm.tapes.model import Tape
+from mockllm.tapes.captured import Captured
+from mockllm.tapes.files import load_tape
 from tests.faults.playing import (
     TURNS,
     Received,
@@ -48,7 +48,7 @@ def test_a_recorded_ending_is_played(tmp_path: Path, api: str, end: str, cut: st
         with recording(tmp_path, upstream) as recorder:
             passed = ask(recorder, api)
     (tape,) = tmp_path.glob("*.jsonl")
-    assert load_tape(tape.read_bytes(), str(tape)).cut == cut
+    assert load_tape(tape.read_bytes(), str(tape)).exchange.cut == cut
     with ServerThread(load(tmp_path)) as replay:
         played = ask(replay, api)
     for one in (passed, played):
@@ -80,10 +80,10 @@ def in_front_of(folder: Path, script: Any, *faults: str) -> Iterator[ServerThrea
             yield thread
 
 
-def the_tape(folder: Path) -> Tape:
-    """The only recording of a folder."""
+def the_tape(folder: Path) -> Captured:
+    """What is on the only tape of a folder."""
     (tape,) = folder.glob("*.jsonl")
-    return load_tape(tape.read_bytes(), str(tape))
+    return load_tape(tape.read_bytes(), str(tape)).exchange
 
 
 def played(folder: Path) -> Received:

@@ -53,7 +53,7 @@ from mockllm.replay.sessions.exchange import Exchange, Received
 from mockllm.replay.sessions.session import Session
 from mockllm.scenario.model import AutoPart, Scenario
 from mockllm.scenario.shipped import shipped_scenarios
-from mockllm.tapes.conversion import detected
+from mockllm.tapes.captured import detected
 from tests.checking.conversations.bad_clients import BAD, TWO, Conversation
 from tests.checking.conversations.request_bodies import body as request_body
 from tests.checking.conversations.test_conversations import BAD_TOOLS

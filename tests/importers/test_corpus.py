@@ -15,7 +15,7 @@ from mockllm.recording.store.folder import Folder
 from mockllm.replay.call import ApiCall
 from mockllm.replay.player import Player
 from mockllm.replay.sessions.session import Session
-from mockllm.tapes.conversion import detected
+from mockllm.tapes.captured import detected
 from tests.cases import for_all
 from tests.entries import played_entry
 from tests.importers.corpus import needs_corpus, recorded_files, title

@@ -25,10 +25,9 @@ from mockllm.replay.compilation.resolve import resolve
 from mockllm.replay.loading import load, loads
 from mockllm.scenario.model import Recorded
 from mockllm.scenario.shipped import shipped_scenarios
-from mockllm.tapes.captured import Captured
-from mockllm.tapes.conversion import detected
-from mockllm.tapes.dump import dump_tape
-from mockllm.tapes.model import RecordedRequest, Tape
+from mockllm.tapes.captured import Captured, detected
+from mockllm.tapes.files import dump_tape
+from tests.tapes.making import Sent, taped
 from tools.corpus import decoded
 
 APIS = tuple(PROTOCOLS)
@@ -136,10 +135,10 @@ def test_the_conversation_of_a_scenario(api):
 
 def test_a_recorded_turn_exports_its_tape(tmp_path):
     """A turn with a tape exports the recorded request and bytes, in the tape's own protocol."""
-    sent = RecordedRequest("POST", "https://h/v1/messages", (("x-a", "b"),), b'{"model":"m"}')
+    sent = Sent("POST", "https://h/v1/messages", (("x-a", "b"),), b'{"model":"m"}')
     timed = (TimedBytes(5, b"event: "), TimedBytes(9, b"ping\n\n"))
     headers = (("content-type", "text/event-stream"),)
-    tape = Tape("anthropic", True, 200, headers, timed, request=sent)
+    tape = taped("anthropic", True, 200, headers, timed, request=sent)
     (tmp_path / "a.1.jsonl").write_bytes(dump_tape(tape))
     (scenario,) = loads("scenario: a\nturns:\n  - reply: {text: x}\n  - reply: {text: y}\n")
     recorded = Recorded("a.1.jsonl", str(tmp_path / "a.1.jsonl"))
@@ -210,9 +209,9 @@ turns:
 
 def test_recorded_attempts_export_their_tapes(tmp_path):
     """An attempt with a tape is its recorded exchange; one without is played."""
-    sent = [RecordedRequest("POST", f"https://h/v1/messages?try={n}", (), b"{}") for n in (1, 2)]
+    sent = [Sent("POST", f"https://h/v1/messages?try={n}", (), b"{}") for n in (1, 2)]
     for number, (status, request) in enumerate(zip((429, 200), sent, strict=True), 1):
-        tape = Tape("anthropic", False, status, (), (TimedBytes(0, b"x"),), request=request)
+        tape = taped("anthropic", False, status, (), (TimedBytes(0, b"x"),), request=request)
         (tmp_path / f"a.{number}.jsonl").write_bytes(dump_tape(tape))
     (tmp_path / "a.yaml").write_text(TRIED)
     (scenario,) = load([tmp_path])

@@ -14,8 +14,8 @@ from mockllm.protocols.decoding import decoded
 from mockllm.recording.store.folder import Folder
 from mockllm.replay.compilation.compiler import Replayer
 from mockllm.replay.routes import route_answer
-from mockllm.tapes.conversion import captured_of, detected, request_of
-from mockllm.tapes.load import load_tape
+from mockllm.tapes.captured import detected, request_of
+from mockllm.tapes.files import load_tape
 from mockllm.tapes.recorded_turn import recorded_error, recorded_turn
 from tests.importers.corpus import needs_corpus, recorded_files, suite_files
 
@@ -45,7 +45,7 @@ def difference_of_turn(scenario, index):
     """How the YAML of a turn differs from its tape; "" where it does not."""
     turn = scenario.turns[index]
     tape = load_tape(Path(turn.recorded.path).read_bytes(), turn.recorded.file)
-    one = captured_of(tape).plain()
+    one = tape.exchange.plain()
     if scenario.route is not None:
         return difference_of_route(turn, one)
     bare = replace(scenario, turns=tuple(replace(each, recorded=None) for each in scenario.turns))

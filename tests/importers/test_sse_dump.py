@@ -7,7 +7,7 @@ import pytest
 from mockllm.errors import UsageError
 from mockllm.importers import sse_dump
 from mockllm.protocols import PROTOCOLS
-from mockllm.tapes.conversion import detected
+from mockllm.tapes.captured import detected
 from tests.importers.corpus import dumps, needs_corpus
 
 STREAMS = {

@@ -3,8 +3,7 @@
 from mockllm.core.http import NO_TARGET, Target
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.values import json_object
-from mockllm.tapes.captured import Captured
-from mockllm.tapes.conversion import detected
+from mockllm.tapes.captured import Captured, detected
 from tests.cases import for_all
 
 V1BETA = "https://generativelanguage.googleapis.com/v1beta/models"

@@ -18,7 +18,7 @@ from mockllm.importers.reading import Unread
 from mockllm.protocols.base import Reply
 from mockllm.protocols.openai_chat.protocol import PROTOCOL
 from mockllm.protocols.openai_chat.request import Options
-from mockllm.tapes.conversion import detected
+from mockllm.tapes.captured import detected
 from tests.importers.corpus import CORPUS, needs_corpus, recorded_files
 
 CALL = ToolCall("f", "call_1", ('{"a":1}',))

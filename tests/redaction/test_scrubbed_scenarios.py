@@ -19,8 +19,7 @@ from mockllm.replay.loading import load
 from mockllm.replay.player import Player
 from mockllm.replay.sessions.session import Session
 from mockllm.tapes.captured import Captured
-from mockllm.tapes.conversion import captured_of
-from mockllm.tapes.load import load_tape
+from mockllm.tapes.files import load_tape
 
 ADDRESS, OTHER = "alice@corp.io", "bob@corp.io"
 BOUNDARY = "----boundary7MA4YWxk"
@@ -116,7 +115,7 @@ def lost(folder: Path) -> list[str]:
 
 
 def recorded(folder: Path, file: str) -> Captured:
-    return captured_of(load_tape((folder / file).read_bytes(), file))
+    return load_tape((folder / file).read_bytes(), file).exchange
 
 
 def scrub(*arguments: object) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-from dataclasses import replace
 
 import pytest
 
@@ -14,9 +13,9 @@ from mockllm.redaction.redact import Redactor, Rules
 from mockllm.redaction.scrub import FoundSecret, Scrubbed, scrub
 from mockllm.replay.compilation.unedited import is_unedited
 from mockllm.replay.loading import loads
-from mockllm.tapes.dump import dump_tape
-from mockllm.tapes.load import load_tape
-from mockllm.tapes.model import RecordedRequest, Tape
+from mockllm.tapes.captured import Tape
+from mockllm.tapes.files import dump_tape, load_tape
+from tests.tapes.making import UNKNOWN, Sent, changed, taped
 
 SLOW = "(x+x+)+y"
 """A search for it takes longer than anyone waits."""
@@ -171,8 +170,8 @@ def tape(
     body: bytes = b"{}",
     answer: tuple[tuple[str, str], ...] = EVENTS,
 ) -> Tape:
-    request = RecordedRequest("POST", url, headers, body)
-    return Tape("chat", True, 200, answer, frames(*texts), request=request)
+    request = Sent("POST", url, headers, body)
+    return taped("chat", True, 200, answer, frames(*texts), request=request)
 
 
 def of_tape(one: Tape) -> tuple[list[tuple[int, int, str]], Tape] | None:
@@ -188,7 +187,7 @@ def of_tape(one: Tape) -> tuple[list[tuple[int, int, str]], Tape] | None:
 def test_a_tape_without_secrets() -> None:
     """It is not listed."""
     assert of_tape(tape("plain")) is None
-    assert of_tape(replace(tape("plain"), request=None)) is None
+    assert of_tape(changed(tape("plain"), request=UNKNOWN)) is None
 
 
 @pytest.mark.parametrize(
@@ -207,7 +206,7 @@ def test_secrets_in_the_first_line_of_a_tape(
     found = of_tape(tape("plain", **change))  # type: ignore[arg-type]
     assert found is not None
     assert found[0] == [expected]
-    assert found[1].chunks == frames("plain")
+    assert found[1].exchange.chunks == frames("plain")
 
 
 def test_a_tape_with_several_secrets() -> None:
@@ -224,26 +223,30 @@ def test_a_tape_with_several_secrets() -> None:
     found = of_tape(full)
     assert found is not None
     assert found[0] == [(1, 1, "URL of the request"), (3, 1, "body of the answer")]
-    assert found[1].request == RecordedRequest(
+    exchange = found[1].exchange
+    sent = exchange.method, exchange.url, exchange.request_headers, exchange.request_body
+    assert sent == Sent(
         "POST",
         f"{URL}&sig=REDACTED-1",
         (("user-agent", "hidden-2@mail.example"),),
         b'{"a": "hidden-1@mail.example"}',
     )
-    assert found[1].headers[0] == EVENTS[0]
-    assert found[1].headers[2] == ("x-own", "REDACTED")
-    assert found[1].chunks == frames("plain", " a hidden-2@mail.example ", "hidden-1@mail.example")
-    assert dict(found[1].headers)["content-length"] == str(
-        sum(len(one.data) for one in found[1].chunks)
+    assert found[1].exchange.headers[0] == EVENTS[0]
+    assert found[1].exchange.headers[2] == ("x-own", "REDACTED")
+    assert found[1].exchange.chunks == frames(
+        "plain", " a hidden-2@mail.example ", "hidden-1@mail.example"
+    )
+    assert dict(found[1].exchange.headers)["content-length"] == str(
+        sum(len(one.data) for one in found[1].exchange.chunks)
     )
 
 
 def test_a_tape_without_a_request() -> None:
     """Its answer is searched all the same, and it gets no request."""
-    found = of_tape(replace(tape("eve@corp.io"), request=None))
+    found = of_tape(changed(tape("eve@corp.io"), request=UNKNOWN))
     assert found is not None
     assert found[0] == [(2, 1, "body of the answer")]
-    assert found[1].request is None
+    assert not found[1].exchange.method
 
 
 def test_a_tape_that_was_compressed() -> None:
@@ -252,11 +255,11 @@ def test_a_tape_that_was_compressed() -> None:
     packed = gzip.compress(data)
     answer = (("content-type", "text/event-stream"), ("content-encoding", "gzip"))
     chunks = (TimedBytes(0, packed[:10]), TimedBytes(1, packed[10:]), TimedBytes(2, b""))
-    found = of_tape(replace(tape(answer=answer), chunks=chunks))
+    found = of_tape(changed(tape(answer=answer), chunks=chunks))
     assert found is not None
     assert found[0] == [(2, 1, "body of the answer, which was compressed")]
-    assert b"hidden-1@mail.example" in b"".join(one.data for one in found[1].chunks)
-    assert "content-encoding" not in dict(found[1].headers)
+    assert b"hidden-1@mail.example" in b"".join(one.data for one in found[1].exchange.chunks)
+    assert "content-encoding" not in dict(found[1].exchange.headers)
 
 
 def test_a_tape_that_cannot_be_searched() -> None:
@@ -301,8 +304,8 @@ def test_rules_of_a_user_hold_for_files() -> None:
 
 def test_the_length_of_a_tape_that_was_cut() -> None:
     """It changes by as much as its body does, for the rest is not there."""
-    found = of_tape(replace(tape("eve@corp.io"), cut="upstream"))
+    found = of_tape(changed(tape("eve@corp.io"), cut="upstream"))
     assert found is not None
     more = len("hidden-1@mail.example") - len("eve@corp.io")
-    assert dict(found[1].headers)["content-length"] == str(200 + more)
-    assert found[1].cut == "upstream"
+    assert dict(found[1].exchange.headers)["content-length"] == str(200 + more)
+    assert found[1].exchange.cut == "upstream"

@@ -23,21 +23,21 @@ from mockllm.replay.accepted_upstream import (
 from mockllm.replay.compilation.tape_player import RecordedAnswer, Recordings, answer, check
 from mockllm.replay.loading import loads
 from mockllm.scenario.model import Recorded, Scenario
-from mockllm.tapes.conversion import captured_of
-from mockllm.tapes.dump import dump_tape
-from mockllm.tapes.model import RecordedRequest, Tape
+from mockllm.tapes.captured import Tape
+from mockllm.tapes.files import dump_tape
 from mockllm.tapes.recorded_turn import recorded_turn
 from tests.cases import for_all
+from tests.tapes.making import Sent, changed, taped
 from tests.tapes.turns import turn_of
 
 (SCENARIO,) = loads("scenario: s\nturns: [{reply: {text: Hi}}]")
 EVENTS = (("content-type", "text/event-stream"),)
-STREAM = Tape("chat", True, 200, EVENTS, (TimedBytes(3, b"data: [DONE]\n\n"),))
+STREAM = taped("chat", True, 200, EVENTS, (TimedBytes(3, b"data: [DONE]\n\n"),))
 CREATED = (
     b'event: response.created\ndata: {"type":"response.created","response":{"id":"resp_1"}}\n\n'
 )
-RESPONSE = Tape("responses", True, 200, EVENTS, (TimedBytes(1, CREATED),))
-BODY = Tape(
+RESPONSE = taped("responses", True, 200, EVENTS, (TimedBytes(1, CREATED),))
+BODY = taped(
     "responses", False, 200, (), (TimedBytes(1, b'{"id":'), TimedBytes(2, b'"resp_2","output":[]}'))
 )
 GZIP = (("x-a", "b"), ("content-encoding", "gzip"))
@@ -67,7 +67,7 @@ def test_a_recording_is_played(record: Callable[..., Scenario]) -> None:
     found = played(record(STREAM))
     assert found.answer is not None
     assert (found.why, found.problems) == ("exact", ())
-    assert found.answer.chunks == STREAM.chunks
+    assert found.answer.chunks == STREAM.exchange.chunks
     body = record(BODY)
     assert played(body, "responses", stream=False, quirks=True).why == "exact"
 
@@ -118,8 +118,8 @@ def test_a_tape_that_was_just_written_is_not_read(
         scenario, recordings = record(tape, edited=edited), Recordings()
         read = played(scenario, tape.api, stream=tape.streamed)
         (tmp_path / "s.1.jsonl").unlink()
-        decoded = recorded_turn(captured_of(tape), protocol, streamed=tape.streamed)
-        recordings.know(scenario, 0, tape, decoded)
+        decoded = recorded_turn(tape.exchange, protocol, streamed=tape.streamed)
+        recordings.know(scenario, 0, tape, decoded=decoded)
         assert recordings.play(scenario, 0, protocol, stream=tape.streamed) == read
         assert read.why == ("edited" if edited else "exact")
 
@@ -141,7 +141,7 @@ def read_for(recordings: Recordings, scenario: Scenario) -> list[object]:
 def test_tapes_that_do_not_fit_are_read_again(record: Callable[..., Scenario]) -> None:
     """A kept answer counts twice: its bytes are there whole and event by event."""
     scenarios = [record(STREAM, name=f"s.{n}.jsonl") for n in range(2)]
-    size = len(answer(STREAM).encoded)
+    size = len(answer(STREAM.exchange).encoded)
     for max_bytes, reads in ((4 * size, 2), (4 * size - 1, 4)):
         recordings = Recordings(max_bytes=max_bytes)
         assert sum(len(read_for(recordings, one)) for one in scenarios * 2) == reads
@@ -153,13 +153,13 @@ def test_tapes_that_do_not_fit_are_read_again(record: Callable[..., Scenario]) -
     [
         (RESPONSE, "resp_1"),
         (BODY, "resp_2"),
-        (replace(BODY, chunks=(TimedBytes(1, b'{"id":5}'),)), None),
-        (replace(BODY, chunks=(TimedBytes(1, b'["id"]'),)), None),
-        (replace(BODY, chunks=(TimedBytes(1, b"{}"),)), None),
-        (replace(BODY, chunks=(TimedBytes(1, b"no json"),)), None),
-        (replace(STREAM, chunks=(TimedBytes(1, b"data: [DONE]\n\n"),)), None),
+        (changed(BODY, chunks=(TimedBytes(1, b'{"id":5}'),)), None),
+        (changed(BODY, chunks=(TimedBytes(1, b'["id"]'),)), None),
+        (changed(BODY, chunks=(TimedBytes(1, b"{}"),)), None),
+        (changed(BODY, chunks=(TimedBytes(1, b"no json"),)), None),
+        (changed(STREAM, chunks=(TimedBytes(1, b"data: [DONE]\n\n"),)), None),
         (
-            replace(
+            changed(
                 BODY,
                 headers=GZIP,
                 chunks=(TimedBytes(1, gzip.compress(b'{"id":"z","output":[]}')),),
@@ -185,7 +185,7 @@ def test_the_answer_of_a_tape() -> None:
         ("upgrade", "x"),
         ("x-own", "y"),
     )
-    found = answer(replace(STREAM, status=201, headers=headers), "id")
+    found = answer(changed(STREAM, status=201, headers=headers).exchange, "id")
     assert found.headers == (
         ("content-type", "text/event-stream"),
         ("x-own", "y"),
@@ -193,7 +193,7 @@ def test_the_answer_of_a_tape() -> None:
         ("access-control-expose-headers", "*"),
     )
     assert (found.status, found.id, found.streamed, found.ending) == (201, "id", True, "complete")
-    own = answer(replace(STREAM, headers=(("access-control-allow-origin", "here"),)))
+    own = answer(changed(STREAM, headers=(("access-control-allow-origin", "here"),)).exchange)
     assert own.headers == (("access-control-allow-origin", "here"),)
 
 
@@ -220,7 +220,7 @@ def test_how_the_answer_of_a_tape_is_sent(
 ) -> None:
     """In HTTP chunks unless it had a length; in writes of its own where there are several; broken
     off where the service did so."""
-    found = answer(replace(STREAM, **change))  # type: ignore[arg-type]
+    found = answer(changed(STREAM, **change).exchange)  # type: ignore[arg-type]
     assert (found.streamed, found.segmented, found.ending) == expected
     assert all(part.data for part in found.chunks)
 
@@ -239,8 +239,8 @@ def test_answers_without_a_body(
 ) -> None:
     """Such an answer has the recorded length, if it had one, and no byte after its head: a body in
     chunks, though empty, would be the beginning of the next answer."""
-    tape = Tape("", False, status, headers, (), request=RecordedRequest(method, "https://h/v1/x"))
-    head, _, rest = answer(tape).encoded.partition(b"\r\n\r\n")
+    tape = taped("", False, status, headers, (), request=Sent(method, "https://h/v1/x"))
+    head, _, rest = answer(tape.exchange).encoded.partition(b"\r\n\r\n")
     assert rest == b""
     assert b"transfer-encoding" not in head
     lengths = [line for line in head.split(b"\r\n") if line.startswith(b"content-length")]
@@ -266,14 +266,14 @@ def test_the_first_line_of_a_tape_is_checked(
         check(recorded)
 
 
-REQUEST = RecordedRequest(
+REQUEST = Sent(
     "POST", "http://odd.test/v1/chat/completions?a=b", (), json.dumps({"messages": []}).encode()
 )
 
 
 def test_the_request_of_a_recording(record: Callable[..., Scenario], tmp_path: Path) -> None:
     """Its body and its target; None where it is of another API or cannot be read."""
-    recorded = record(replace(STREAM, request=REQUEST)).turns[0].recorded
+    recorded = record(changed(STREAM, request=REQUEST)).turns[0].recorded
     assert recorded is not None
     found = accepted_request(recorded, PROTOCOLS["chat"])
     assert isinstance(found, AcceptedRequest)

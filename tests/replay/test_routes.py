@@ -19,9 +19,10 @@ from mockllm.replay.sessions.exchange import Played
 from mockllm.replay.sessions.session import Session
 from mockllm.scenario.dump import dump
 from mockllm.scenario.model import Recorded, Scenario
-from mockllm.tapes.dump import dump_tape
-from mockllm.tapes.model import RecordedRequest, Tape
+from mockllm.tapes.captured import Tape
+from mockllm.tapes.files import dump_tape
 from tests.entries import played_entry
+from tests.tapes.making import Sent, changed, taped
 from tests.tapes.turns import turn_of
 
 BUSY = """
@@ -146,25 +147,25 @@ def test_a_file_that_is_gone_is_an_error(tmp_path: Path) -> None:
 
 # Recordings
 
-BYTES = Tape(
+BYTES = taped(
     api="",
     streamed=False,
     status=200,
     headers=(("content-type", "audio/mpeg"), ("x-request-id", "r1"), ("content-length", "4")),
     chunks=(TimedBytes(1000, b"\xff\xfb"), TimedBytes(2000, b"\x00\x01")),
-    request=RecordedRequest("POST", "https://api.example/v1/audio/speech", (), b'{"input":"a"}'),
+    request=Sent("POST", "https://api.example/v1/audio/speech", (), b'{"input":"a"}'),
 )
 
 
 def record(folder: Path, name: str, tape: Tape, order: int = 0) -> None:
     """Writes a scenario that was recorded from the request of a tape."""
-    assert tape.request is not None
-    path = tape.request.url.removeprefix("https://api.example")
+    sent = tape.exchange
+    path = sent.url.removeprefix("https://api.example")
     (scenario,) = loads(
-        f"scenario: {name}\nroute: {tape.request.method} {path}\nturns: [{{answer: {{text: x}}}}]"
+        f"scenario: {name}\nroute: {sent.method} {path}\nturns: [{{answer: {{text: x}}}}]"
     )
     turn = turn_of(tape, scenario.turns[0])
-    found = route_digest(tape.request.method, path, "", "application/json", tape.request.body)
+    found = route_digest(sent.method, path, "", "application/json", sent.request_body)
     recorded = Recorded(f"{name}.jsonl", request=found, order=order)
     written = replace(scenario, turns=(replace(turn, recorded=recorded),))
     (folder / f"{name}.yaml").write_text(dump(written))
@@ -181,8 +182,8 @@ def test_a_tape_is_played_exactly(tmp_path: Path) -> None:
     record(tmp_path, "speech", BYTES)
     client = Client(*load(tmp_path))
     answer = send(client)
-    assert answer.chunks == BYTES.chunks
-    assert set(BYTES.headers) - {("content-length", "4")} <= set(answer.headers)
+    assert answer.chunks == BYTES.exchange.chunks
+    assert set(BYTES.exchange.headers) - {("content-length", "4")} <= set(answer.headers)
     assert b"\r\ncontent-length: 4\r\n" in answer.head()
     assert (client.exchange.played.recorded, client.exchange.outcome) == ("exact", "played")
 
@@ -191,7 +192,7 @@ def test_equal_requests_get_their_recordings_in_order(tmp_path: Path) -> None:
     """Three recordings of one request are played one after the other, and the last one repeats,
     which the exchange reports."""
     for order, name in enumerate(("c", "a", "b")):
-        tape = replace(BYTES, chunks=(TimedBytes(0, b"%d" % order),))
+        tape = changed(BYTES, chunks=(TimedBytes(0, b"%d" % order),))
         record(tmp_path, name, tape, order)
     client = Client(*load(tmp_path))
     found = [(body(send(client)), client.exchange.played.repeated) for _ in range(4)]
@@ -210,7 +211,7 @@ def test_an_edited_answer_is_played_instead_of_its_tape(tmp_path: Path) -> None:
 
 def test_a_recorded_error_is_an_error(tmp_path: Path) -> None:
     """A recorded 404 is answered as it was, with the outcome `error`."""
-    record(tmp_path, "speech", replace(BYTES, status=404))
+    record(tmp_path, "speech", changed(BYTES, status=404))
     client = Client(*load(tmp_path))
     assert send(client).status == 404
     assert (client.exchange.outcome, client.exchange.played.recorded) == ("error", "exact")

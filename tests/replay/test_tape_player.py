@@ -29,11 +29,12 @@ from mockllm.replay.player import Player
 from mockllm.replay.sessions.session import Exchange, Session
 from mockllm.scenario.dump import dump
 from mockllm.scenario.model import Recorded, Scenario
-from mockllm.tapes.dump import dump_tape
-from mockllm.tapes.model import RecordedRequest, Tape
+from mockllm.tapes.captured import Tape
+from mockllm.tapes.files import dump_tape
 from tests.cases import for_all
 from tests.entries import played_entry
 from tests.server.test_server import http_chunks
+from tests.tapes.making import Sent, changed, taped
 from tests.tapes.turns import turn_of
 from tests.timeouts import GIVE_UP
 
@@ -51,8 +52,8 @@ CHUNKS = (
     TimedBytes(2_500, b'\xa9"}}]}\r\n\r\n'),
     TimedBytes(4_000, b"data: [DONE]\r\n\r\n"),
 )
-STREAM = Tape("chat", True, 200, (("content-type", "text/event-stream"),), CHUNKS)
-BODY = Tape(
+STREAM = taped("chat", True, 200, (("content-type", "text/event-stream"),), CHUNKS)
+BODY = taped(
     "chat",
     False,
     200,
@@ -186,7 +187,7 @@ def test_a_cached_tape_gives_the_same_answer(folder: Folder) -> None:
 def test_a_body_is_replayed_exactly(folder: Folder) -> None:
     """An answer that is not streamed has its bytes, its times and its length."""
     answer, exchange = Client(folder.record(BODY))(chat_body("hello"))
-    assert answer.chunks == BODY.chunks
+    assert answer.chunks == BODY.exchange.chunks
     assert not answer.streamed
     assert b"content-length: 9\r\n" in answer.head()
     assert b"x-ratelimit: 3\r\n" in answer.head()
@@ -205,7 +206,7 @@ def test_errors_are_replayed_exactly(
     folder: Folder, status: int, headers: tuple[tuple[str, str], ...], body: bytes
 ) -> None:
     """Status, `retry-after` and body of an error are the service's, in whatever form."""
-    tape = Tape("chat", True, status, headers, (TimedBytes(10, body),))
+    tape = taped("chat", True, status, headers, (TimedBytes(10, body),))
     answer, exchange = Client(folder.record(tape))(HELLO)
     assert (answer.status, answer.data) == (status, (body,))
     assert set(headers) <= set(answer.headers)
@@ -218,7 +219,7 @@ def test_compression_is_kept(folder: Folder) -> None:
     data = gzip.compress(b"".join(part.data for part in CHUNKS))
     headers = (("content-type", "text/event-stream"), ("content-encoding", "gzip"))
     timed = (TimedBytes(1, data[:20]), TimedBytes(2, data[20:]))
-    answer, _ = Client(folder.record(Tape("chat", True, 200, headers, timed)))(HELLO)
+    answer, _ = Client(folder.record(taped("chat", True, 200, headers, timed)))(HELLO)
     assert answer.chunks == timed
     assert ("content-encoding", "gzip") in answer.headers
 
@@ -232,7 +233,7 @@ def test_headers_of_the_connection_are_not_replayed(folder: Folder) -> None:
         ("vary", "b"),
         ("access-control-allow-origin", "https://example.com"),
     )
-    answer, _ = Client(folder.record(replace(STREAM, headers=headers)))(HELLO)
+    answer, _ = Client(folder.record(changed(STREAM, headers=headers)))(HELLO)
     assert answer.headers == headers[2:]
 
 
@@ -240,7 +241,7 @@ def test_headers_of_the_connection_are_not_replayed(folder: Folder) -> None:
 def test_any_bytes_at_any_cuts_are_played(times: list[tuple[int, bytes]]) -> None:
     """Every recorded chunk is replayed, except those without bytes."""
     timed = tuple(TimedBytes(at, data) for at, data in times)
-    answer = recorded_answer(replace(STREAM, chunks=timed))
+    answer = recorded_answer(changed(STREAM, chunks=timed).exchange)
     assert answer.chunks == tuple(part for part in timed if part.data)
     assert answer.encoded.partition(b"\r\n\r\n")[2] == (
         b"".join(chunk(part.data) for part in answer.chunks) + b"0\r\n\r\n"
@@ -249,7 +250,7 @@ def test_any_bytes_at_any_cuts_are_played(times: list[tuple[int, bytes]]) -> Non
 
 def test_empty_chunks_do_not_end_the_body(folder: Folder) -> None:
     """A chunk without bytes would end the body in HTTP; it is left out."""
-    tape = replace(STREAM, chunks=(TimedBytes(0, b""), *CHUNKS))
+    tape = changed(STREAM, chunks=(TimedBytes(0, b""), *CHUNKS))
     assert Client(folder.record(tape))(HELLO)[0].chunks == CHUNKS
 
 
@@ -384,18 +385,18 @@ def test_variants_of_the_own_protocol_are_edits(folder: Folder) -> None:
 @pytest.mark.parametrize(("last", "turn"), [("then: restart", 0), ("    repeat: true", 1)])
 def test_repeated_turns_replay_their_tapes(folder: Folder, last: str, turn: int) -> None:
     """With `restart` and `repeat` a later request gets the bytes of the turn that answers it."""
-    again = replace(STREAM, chunks=(TimedBytes(3, b"data: again\n\n"),))
+    again = changed(STREAM, chunks=(TimedBytes(3, b"data: again\n\n"),))
     client = Client(folder.record(STREAM, again, text=YAML + last + "\n"))
     answer, exchange = client(chat_body("hello", "a", "b", "c", "d", stream=True))
     assert exchange.played.position == 2
-    assert answer.chunks == (STREAM, again)[turn].chunks
+    assert answer.chunks == (STREAM, again)[turn].exchange.chunks
 
 
 def test_a_recorded_response_can_be_continued(folder: Folder) -> None:
     """The service's id of the answer leads to the next turn, and can be looked up."""
     created = {"type": "response.created", "response": {"id": "resp_of_the_service"}}
     data = f"event: response.created\ndata: {json.dumps(created)}\n\n".encode()
-    tape = Tape(
+    tape = taped(
         "responses", True, 200, (("content-type", "text/event-stream"),), (TimedBytes(1, data),)
     )
     client = Client(folder.record(tape))
@@ -417,7 +418,7 @@ def test_a_recorded_response_can_be_continued_after_another_api(folder: Folder) 
     created = {"type": "response.created", "response": {"id": "resp_of_the_service"}}
     data = f"event: response.created\ndata: {json.dumps(created)}\n\n".encode()
     headers = (("content-type", "text/event-stream"),)
-    client = Client(folder.record(Tape("responses", True, 200, headers, (TimedBytes(1, data),))))
+    client = Client(folder.record(taped("responses", True, 200, headers, (TimedBytes(1, data),))))
     assert client(HELLO)[1].played.recorded == "other api"
     assert client({"model": "m", "input": "hello", "stream": True}, "responses")[0].data == (data,)
     then = {"model": "m", "input": "more", "previous_response_id": "resp_of_the_service"}
@@ -436,7 +437,7 @@ def test_the_results_of_a_continued_recording_are_checked(
     data = "".join(
         f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in (created, added, done)
     ).encode()
-    tape = Tape(
+    tape = taped(
         "responses", True, 200, (("content-type", "text/event-stream"),), (TimedBytes(1, data),)
     )
     client = Client(folder.record(tape), strict=False)
@@ -465,10 +466,8 @@ def test_requests_that_the_recorded_service_accepted_are_accepted(
 ) -> None:
     """A request that OpenAI refuses is answered where the recorded service accepted the same
     deviation; other mistakes are refused."""
-    request = RecordedRequest(
-        "POST", "http://odd/v1/chat/completions", (), json.dumps(HELLO | then).encode()
-    )
-    client = Client(folder.record(replace(STREAM, request=request)))
+    request = Sent("POST", "http://odd/v1/chat/completions", (), json.dumps(HELLO | then).encode())
+    client = Client(folder.record(changed(STREAM, request=request)))
     for _ in range(2):
         answer, exchange = client(HELLO | now)
         assert answer.status == status, exchange.problems
@@ -480,7 +479,7 @@ def test_requests_that_the_recorded_service_accepted_are_accepted(
 def test_an_answer_that_broke_off_breaks_off(folder: Folder) -> None:
     """An answer that the upstream cut has no end of its body; one that the client cut has."""
     for cut, ending in (("upstream", "closed"), ("client", "complete"), ("", "complete")):
-        answer, _ = Client(folder.record(replace(STREAM, cut=cut)))(HELLO)
+        answer, _ = Client(folder.record(changed(STREAM, cut=cut)))(HELLO)
         assert (answer.ending, answer.chunks) == (ending, CHUNKS)
 
 
@@ -531,7 +530,7 @@ def test_a_body_arrives_with_its_length(serve: Any) -> None:
 def test_an_error_arrives_unchanged(serve: Any) -> None:
     """A 429 with `retry-after` reaches the client of a stream as the service sent it."""
     headers = (("retry-after", "7"), ("content-length", "2"))
-    with serve(Tape("chat", True, 429, headers, (TimedBytes(5, b"no"),))) as server:
+    with serve(taped("chat", True, 429, headers, (TimedBytes(5, b"no"),))) as server:
         head, rest = exchanged(server.url, HELLO)
     assert head.startswith(b"HTTP/1.1 429 Too Many Requests\r\nretry-after: 7\r\n")
     assert rest == b"no"
@@ -541,7 +540,7 @@ def test_a_recorded_list_of_errors_is_not_wrapped(folder: Folder) -> None:
     """Errors of Gemini's JSON streams are lists in the recording already."""
     headers = (("content-type", "application/json"),)
     error = (TimedBytes(1, b'[{"err'), TimedBytes(2, b'or": 1}]'))
-    scenarios = folder.record(Tape("gemini", True, 400, headers, error))
+    scenarios = folder.record(taped("gemini", True, 400, headers, error))
     path = "/v1beta/models/m:streamGenerateContent"
     body = json.dumps({"contents": [{"role": "user", "parts": [{"text": "hello"}]}]}).encode()
     with ServerThread(scenarios, ServerOptions(strict=False)) as server:
@@ -560,7 +559,7 @@ def test_a_recorded_list_of_errors_is_not_wrapped(folder: Folder) -> None:
 @pytest.mark.parametrize("speed", [0, 1])
 def test_a_cut_arrives_as_a_broken_body(serve: Any, speed: float) -> None:
     """The connection ends without the last chunk, and without `connection: close` in the head."""
-    with serve(replace(STREAM, cut="upstream"), speed=speed) as server:
+    with serve(changed(STREAM, cut="upstream"), speed=speed) as server:
         head, rest = exchanged(server.url, HELLO, last=False)
     assert rest == b"".join(chunk(part.data) for part in CHUNKS)
     assert b"connection: close" not in head
@@ -572,7 +571,7 @@ def test_a_cut_arrives_as_a_broken_body(serve: Any, speed: float) -> None:
 def test_a_cut_body_keeps_its_length(serve: Any, speed: float, chunks: Any) -> None:
     """A body that was shorter than its `content-length` is so again, also an empty one."""
     headers = (("content-length", "999"),)
-    tape = replace(STREAM, cut="upstream", headers=headers, chunks=chunks)
+    tape = changed(STREAM, cut="upstream", headers=headers, chunks=chunks)
     with serve(tape, speed=speed) as server:
         head, rest = exchanged(server.url, HELLO, last=False)
     assert rest == b"".join(part.data for part in chunks)
@@ -583,7 +582,7 @@ def test_a_cut_body_keeps_its_length(serve: Any, speed: float, chunks: Any) -> N
 def test_a_cut_body_with_a_wrong_length(serve: Any) -> None:
     """Where the length would make the cut body a whole one, it is left out."""
     size = sum(len(part.data) for part in CHUNKS)
-    tape = replace(STREAM, cut="upstream", headers=(("content-length", str(size)),))
+    tape = changed(STREAM, cut="upstream", headers=(("content-length", str(size)),))
     with serve(tape, speed=0) as server:
         head, rest = exchanged(server.url, HELLO, last=False)
     assert rest == b"".join(chunk(part.data) for part in CHUNKS)
@@ -593,7 +592,7 @@ def test_a_cut_body_with_a_wrong_length(serve: Any) -> None:
 @pytest.mark.parametrize("speed", [0, 1])
 def test_a_reset_is_a_reset_again(serve: Any, speed: float) -> None:
     """Where the service reset the connection, the client gets all bytes, and then a reset."""
-    with serve(replace(STREAM, cut="reset"), speed=speed) as server:
+    with serve(changed(STREAM, cut="reset"), speed=speed) as server:
         got, end = until_the_end(server.url, HELLO)
     assert got.partition(b"\r\n\r\n")[2] == b"".join(chunk(part.data) for part in CHUNKS)
     assert isinstance(end, ConnectionResetError)
@@ -618,9 +617,9 @@ def until_the_end(url: str, body: dict[str, Any]) -> tuple[bytes, OSError | None
 @pytest.mark.parametrize("speed", [0, 1])
 def test_trailers_are_sent_again(serve: Any, speed: float) -> None:
     """The trailer fields follow the last chunk, and the `trailer` header announces them again."""
-    tape = replace(
+    tape = changed(
         STREAM,
-        headers=(*STREAM.headers, ("trailer", "x-sum, x-two")),
+        headers=(*STREAM.exchange.headers, ("trailer", "x-sum, x-two")),
         trailers=(("x-sum", "0abc"), ("x-two", "2")),
     )
     with serve(tape, speed=speed) as server:
@@ -639,16 +638,16 @@ def test_trailers_are_sent_again(serve: Any, speed: float) -> None:
 )
 def test_the_reason_phrase_is_sent_again(serve: Any, reason: str | None, line: bytes) -> None:
     """An unusual reason phrase, also an empty one, is in the status line again."""
-    with serve(replace(STREAM, reason=reason), speed=0) as server:
+    with serve(changed(STREAM, reason=reason), speed=0) as server:
         head, _ = exchanged(server.url, HELLO)
     assert head.split(b"\r\n")[0] == line
 
 
 def test_an_answer_without_a_byte_can_be_cut(serve: Any) -> None:
     """A head without a body may be a cut answer; an empty answer is whole."""
-    with serve(replace(STREAM, cut="upstream", chunks=())) as server:
+    with serve(changed(STREAM, cut="upstream", chunks=())) as server:
         assert exchanged(server.url, HELLO, last=False)[1] == b""
-    with serve(replace(STREAM, chunks=())) as server:
+    with serve(changed(STREAM, chunks=())) as server:
         assert exchanged(server.url, HELLO)[1] == b"0\r\n\r\n"
 
 

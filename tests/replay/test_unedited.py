@@ -12,8 +12,8 @@ from mockllm.errors import WireError
 from mockllm.replay.compilation.unedited import is_unedited
 from mockllm.replay.loading import loads
 from mockllm.scenario.model import ErrorSpec, Http, Recorded, Scenario, TurnSpec
-from mockllm.tapes.model import Tape
 from tests.cases import for_all
+from tests.tapes.making import changed, taped
 from tests.tapes.turns import turn_of
 
 CALL = {"index": 0, "id": "call_1", "function": {"name": "f", "arguments": '{"a":1}'}}
@@ -32,7 +32,7 @@ CHUNKS = tuple(
     for number, (delta, finish) in enumerate(DELTAS)
 )
 EVENTS = (("content-type", "text/event-stream"),)
-TAPE = Tape("chat", True, 200, EVENTS, CHUNKS)
+TAPE = taped("chat", True, 200, EVENTS, CHUNKS)
 CALLED = "{tool: f, id: call_1, arguments: {a: 1}}"
 
 
@@ -90,7 +90,7 @@ def test_what_a_file_cannot_hold_is_no_edit() -> None:
         "choices": [{"message": {"content": "a\ud83d"}, "finish_reason": "stop"}],
         "usage": {"prompt_tokens": 10**12, "completion_tokens": 1},
     }
-    tape = Tape("chat", False, 200, (), (TimedBytes(1, json.dumps(value).encode()),))
+    tape = taped("chat", False, 200, (), (TimedBytes(1, json.dumps(value).encode()),))
     (written,) = loads(
         "scenario: a\nturns: [{reply: {text: a\ufffd}, usage: {input: 1000000000, output: 1}}]"
     )
@@ -110,7 +110,7 @@ def test_errors_and_tries() -> None:
     """Status, headers, wait and error are compared; a try that was broken off has nothing to be
     edited."""
     body = (TimedBytes(1, b'{"error": {"message": "no", "type": "t"}}'),)
-    tape = Tape("chat", True, 429, (("retry-after", "2"), ("x-own", "y")), body)
+    tape = taped("chat", True, 429, (("retry-after", "2"), ("x-own", "y")), body)
     http = Http(429, (("x-own", "y"),), 2_000_000, ErrorSpec("no", "t"))
     assert turn_of(tape).http == http
     written = replace(scenario("http: 500"), turns=(turn_of(tape),))
@@ -142,7 +142,7 @@ def test_errors_and_tries() -> None:
 def test_answers_of_routes(answer: str, same: bool) -> None:
     """Status, headers and body are compared, however the body is written."""
     (written,) = loads(f"scenario: a\nroute: GET /x\nturns: [{{answer: {answer}}}]")
-    tape = Tape("", False, 200, (("etag", "e"),), (TimedBytes(1, b"some [1]"),))
+    tape = taped("", False, 200, (("etag", "e"),), (TimedBytes(1, b"some [1]"),))
     content = b"some [1]" if "file" in answer else None
     assert is_unedited(written, 0, tape, content=content) == same
     if "file" in answer:
@@ -151,6 +151,6 @@ def test_answers_of_routes(answer: str, same: bool) -> None:
 
 def test_a_tape_that_cannot_be_decompressed() -> None:
     """It is an error, which says why."""
-    tape = replace(TAPE, headers=(*EVENTS, ("content-encoding", "odd")))
+    tape = changed(TAPE, headers=(*EVENTS, ("content-encoding", "odd")))
     with pytest.raises(WireError, match="compressed as 'odd'"):
         is_unedited(scenario("reply: {text: hi}"), 0, tape)

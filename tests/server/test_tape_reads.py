@@ -27,8 +27,8 @@ from mockllm.replay.sessions.session import Session
 from mockllm.scenario.dump import dump
 from mockllm.scenario.model import Recorded
 from mockllm.server.deferred_work import DeferredWork
-from mockllm.tapes.dump import dump_tape
-from mockllm.tapes.model import RecordedRequest, Tape
+from mockllm.tapes.files import dump_tape
+from tests.tapes.making import Sent, taped
 from tests.tapes.turns import turn_of
 from tests.timeouts import GIVE_UP
 
@@ -54,8 +54,8 @@ class Piped:
         (scenario,) = loads(YAML)
         headers = (("content-type", "text/event-stream"),)
         body = json.dumps(sent or request("hello")).encode()
-        recorded_request = RecordedRequest("POST", f"http://odd{PATH}", (), body)
-        tape = Tape("chat", True, 200, headers, (TimedBytes(0, DATA),), request=recorded_request)
+        recorded_request = Sent("POST", f"http://odd{PATH}", (), body)
+        tape = taped("chat", True, 200, headers, (TimedBytes(0, DATA),), request=recorded_request)
         self.content = dump_tape(tape)
         self.pipe = folder / "greeting.1.jsonl"
         self.pipe.write_bytes(self.content)

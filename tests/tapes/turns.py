@@ -8,8 +8,7 @@ from dataclasses import replace
 from mockllm.protocols import PROTOCOLS
 from mockllm.recording.drafting.answers import unresolve
 from mockllm.scenario.model import RouteAnswer, TurnSpec
-from mockllm.tapes.conversion import captured_of
-from mockllm.tapes.model import Tape
+from mockllm.tapes.captured import Tape
 from mockllm.tapes.recorded_turn import recorded_error, recorded_turn, route_headers
 
 
@@ -19,7 +18,7 @@ def turn_of(tape: Tape, turn: TurnSpec | None = None) -> TurnSpec:
     Args:
         turn: whose other fields it gets.
     """
-    plain = captured_of(tape).plain()
+    plain = tape.exchange.plain()
     other = turn or TurnSpec()
     if not tape.api:
         value = base64.b64encode(plain.body).decode()

@@ -13,8 +13,8 @@ from mockllm.replay.sessions.session import Exchange
 from mockllm.scenario.model import Api, Scenario
 from mockllm.server.options import RecordOptions, ServerOptions
 from mockllm.server.thread import ServerThread
-from mockllm.tapes.load import load_tape
-from mockllm.tapes.model import Tape
+from mockllm.tapes.captured import Captured
+from mockllm.tapes.files import load_tape
 
 __all__ = ["Runs"]
 
@@ -68,7 +68,7 @@ class Runs:
     def scenarios(self) -> dict[str, Scenario]:
         return {scenario.name: scenario for scenario in load([self.folder])}
 
-    def tapes(self) -> list[Tape]:
-        """All tapes, ordered by file name."""
+    def tapes(self) -> list[Captured]:
+        """What is on all tapes, ordered by file name."""
         files = sorted(self.folder.glob("*.jsonl"))
-        return [load_tape(file.read_bytes(), str(file)) for file in files]
+        return [load_tape(file.read_bytes(), str(file)).exchange for file in files]

@@ -34,9 +34,7 @@ from mockllm.protocols.extra import added_fields, added_to_error, in_envelope
 from mockllm.replay.compilation.resolve import usual_finish
 from mockllm.scenario import model as m
 from mockllm.scenario.reading.tables import TOOL_NAME
-from mockllm.tapes.captured import Captured
-from mockllm.tapes.conversion import tape_of
-from mockllm.tapes.model import Tape
+from mockllm.tapes.captured import Captured, Tape
 from mockllm.tapes.recorded_turn import RecordedTurn, recorded_error, recorded_turn
 
 Json = dict[str, Any]
@@ -70,7 +68,7 @@ def draft_turn(exchange: Captured, detected: Detected, request: Request) -> Draf
     if not (200 <= exchange.status < 300 or 400 <= exchange.status < 600):
         raise WireError(f"HTTP {exchange.status} is no answer of a model")
     plain = exchange.plain()
-    tape = tape_of(plain, api=protocol.name, streamed=request.stream)
+    tape = Tape(protocol.name, request.stream, plain)
     if plain.status >= 400:
         return DraftedTurn(_error(plain, protocol), tape)
     answer = recorded_turn(plain, protocol, streamed=request.stream)

@@ -28,9 +28,7 @@ from mockllm.recording.drafting.route_drafts import RouteDrafting
 from mockllm.recording.drafting.yaml_drafting import answering, echoed, tried_before, with_turn
 from mockllm.redaction.request_keys import RequestKey, key_of_request
 from mockllm.scenario.model import Recorded, Scenario, TurnSpec
-from mockllm.tapes.captured import Captured
-from mockllm.tapes.conversion import captured_of, detected, request_of
-from mockllm.tapes.model import Tape
+from mockllm.tapes.captured import Captured, Tape, detected, request_of
 from mockllm.tapes.recorded_turn import RecordedTurn
 
 __all__ = ["Condition", "Draft", "Drafting", "Line", "MatchRule", "Origin", "Outcome", "drafts"]
@@ -216,7 +214,7 @@ class Drafting:
         recorded = conversation.turns[0].recorded
         if conversation.first is None and recorded is not None:
             tape = self._tape(recorded)
-            found = _understood(captured_of(tape)) if tape is not None else None
+            found = _understood(tape.exchange) if tape is not None else None
             conversation.first = found[0] if isinstance(found, tuple) else None
         return conversation.first
 
@@ -224,7 +222,7 @@ class Drafting:
         if conversation.cut is None:
             recorded = conversation.turns[-1].recorded
             tape = self._tape(recorded) if recorded is not None else None
-            conversation.cut = tape is not None and bool(tape.cut)
+            conversation.cut = tape is not None and bool(tape.exchange.cut)
         return conversation.cut
 
     def _read_answers(self) -> None:
@@ -232,7 +230,7 @@ class Drafting:
         unread, self._unread = self._unread, []
         for conversation, index, recorded in unread:
             tape = self._tape(recorded)
-            found = _understood(captured_of(tape)) if tape is not None else None
+            found = _understood(tape.exchange) if tape is not None else None
             if isinstance(found, tuple):
                 self._known.keep_answer(conversation, index, found[1].id)
 

@@ -24,9 +24,7 @@ from mockllm.recording.drafting.reporting import Origin, described
 from mockllm.redaction.placeholders import wildcards
 from mockllm.redaction.request_keys import RequestKey, key_of_route, route_body, route_path
 from mockllm.scenario import model as m
-from mockllm.tapes.captured import CUTS, Captured
-from mockllm.tapes.conversion import tape_of
-from mockllm.tapes.model import Tape
+from mockllm.tapes.captured import CUTS, Captured, Tape
 from mockllm.tapes.recorded_turn import route_headers
 
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
@@ -126,7 +124,7 @@ class RouteDrafting:
         self._known[scenario.name] = _Known(scenario, origin.group)
         self._by_key[key] = scenario.name
         notes = (f"{exchange.method} {path}", *_notes(exchange, order))
-        return DraftedRoute(scenario, base, tape_of(exchange), files, notes)
+        return DraftedRoute(scenario, base, Tape("", False, exchange), files, notes)
 
     def _begun(
         self, exchange: Captured, path: str, query: str, body: Any, origin: Origin

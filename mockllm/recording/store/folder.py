@@ -27,8 +27,8 @@ from mockllm.replay.loading import load, loads
 from mockllm.scenario.dump import dump
 from mockllm.scenario.model import Recorded, Scenario
 from mockllm.scenario.reading.files import MAX_FILE
-from mockllm.tapes.load import load_tape
-from mockllm.tapes.model import Tape
+from mockllm.tapes.captured import Tape
+from mockllm.tapes.files import load_tape
 
 _TURNS = "\nturns:\n"
 _MOST_TRUSTED = 1.0

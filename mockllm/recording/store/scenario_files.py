@@ -14,8 +14,8 @@ from mockllm.core.jsontext import compact
 from mockllm.recording.drafting.drafts import Draft
 from mockllm.recording.drafting.naming import free_name
 from mockllm.scenario import model as m
-from mockllm.tapes.dump import dump_tape
-from mockllm.tapes.model import Tape
+from mockllm.tapes.captured import Tape
+from mockllm.tapes.files import dump_tape
 
 _MOST_OPAQUE = 512
 """Longer signatures and other values that only machines read get a file; in characters."""

@@ -22,10 +22,8 @@ from mockllm.protocols.base import WireProtocol
 from mockllm.replay.compilation.http_answer import CORS, HttpAnswer, byte_bounded, bytes_answer
 from mockllm.replay.compilation.unedited import is_unedited
 from mockllm.scenario.model import Recorded, Scenario, TurnSpec
-from mockllm.tapes.captured import Cut
-from mockllm.tapes.conversion import captured_of
-from mockllm.tapes.load import load_head, load_tape
-from mockllm.tapes.model import Tape
+from mockllm.tapes.captured import Captured, Cut, Tape
+from mockllm.tapes.files import load_head, load_tape
 from mockllm.tapes.recorded_turn import RecordedTurn, recorded_turn
 
 Why = Literal[
@@ -171,11 +169,11 @@ def _kept(
     decoded: RecordedTurn | None = None,
 ) -> _Recording:
     protocol = PROTOCOLS.get(tape.api)
-    if decoded is None and protocol is not None and tape.status < 400:
-        decoded = recorded_turn(captured_of(tape).plain(), protocol, streamed=tape.streamed)
+    if decoded is None and protocol is not None and tape.exchange.status < 400:
+        decoded = recorded_turn(tape.exchange.plain(), protocol, streamed=tape.streamed)
     unedited = is_unedited(scenario, index, tape, attempt, content, decoded)
     id = None if decoded is None else decoded.id or None
-    return _Recording(tape.api, tape.streamed, unedited, answer(tape, id))
+    return _Recording(tape.api, tape.streamed, unedited, answer(tape.exchange, id))
 
 
 def load(recorded: Recorded) -> Tape:
@@ -214,47 +212,47 @@ _ENDINGS: Mapping[Cut, Ending] = {
 """How an answer ends, by the end of the recorded one."""
 
 
-def answer(tape: Tape, id: str | None = None) -> HttpAnswer:
-    """The answer with the bytes of a tape, in its chunks and at its times; `id` is that by which a
-    client may request or continue it later.
+def answer(recorded: Captured, id: str | None = None) -> HttpAnswer:
+    """The answer with the bytes of a recorded one, in its chunks and at its times; `id` is that by
+    which a client may request or continue it later.
 
     If the upstream service closed or reset the connection early, the answer ends in the same way at
     the same byte. If the client closed it, the answer ends normally after the recorded bytes: the
     client needed no more. If it did so because nothing more came, nothing more comes.
     """
-    framing = _FRAMING - {"trailer"} if tape.trailers else _FRAMING
-    headers = [pair for pair in tape.headers if pair[0] not in framing]
+    framing = _FRAMING - {"trailer"} if recorded.trailers else _FRAMING
+    headers = [pair for pair in recorded.headers if pair[0] not in framing]
     names = {name for name, _ in headers}
     if "access-control-allow-origin" not in names:  # or the service decided who may read it
         headers += [pair for pair in CORS.items() if pair[0] not in names]
-    chunks = [chunk for chunk in tape.chunks if chunk.data]
-    length = _length(tape)
-    bodiless = _is_bodiless(tape)
-    broken = _ENDINGS[tape.cut] != "complete"
+    chunks = [chunk for chunk in recorded.chunks if chunk.data]
+    length = _length(recorded)
+    bodiless = _is_bodiless(recorded)
+    broken = _ENDINGS[recorded.cut] != "complete"
     if broken and length is not None and sum(len(chunk.data) for chunk in chunks) >= length:
         length = None  # or the answer would be whole
     return bytes_answer(
-        tape.status,
+        recorded.status,
         headers,
         chunks,
         streamed=length is None and not bodiless,
         segmented=len(chunks) > 1,
         bodiless=bodiless,
         length=length if bodiless or broken else None,
-        ending=_ENDINGS[tape.cut],
+        ending=_ENDINGS[recorded.cut],
         id=id,
-        reason=tape.reason,
-        trailers=tape.trailers,
+        reason=recorded.reason,
+        trailers=recorded.trailers,
     )
 
 
-def _length(tape: Tape) -> int | None:
+def _length(recorded: Captured) -> int | None:
     """The recorded `content-length`; None without one that is a number."""
-    value = next((value for name, value in tape.headers if name == "content-length"), "")
+    value = next((value for name, value in recorded.headers if name == "content-length"), "")
     return int(value) if value.isascii() and value.isdigit() else None
 
 
-def _is_bodiless(tape: Tape) -> bool:
+def _is_bodiless(recorded: Captured) -> bool:
     """Whether an answer has no body, whatever its head has (RFC 9112, section 6.3)."""
-    head = tape.request is not None and tape.request.method == "HEAD"
-    return head or tape.status in (204, 304)
+    head = recorded.method == "HEAD"
+    return head or recorded.status in (204, 304)

@@ -23,9 +23,7 @@ from mockllm.scenario.model import (
     TurnSpec,
     members,
 )
-from mockllm.tapes.captured import Captured
-from mockllm.tapes.conversion import captured_of
-from mockllm.tapes.model import Tape
+from mockllm.tapes.captured import Captured, Tape
 from mockllm.tapes.recorded_turn import RecordedTurn, recorded_error, recorded_turn, route_headers
 
 
@@ -44,7 +42,7 @@ def is_unedited(
             that was broken off has nothing in the YAML to be edited.
     """
     turn = scenario.turns[index].for_api(tape.api)
-    plain = captured_of(tape).plain()
+    plain = tape.exchange.plain()
     if attempt is not None:
         return attempt.http is None or _is_same_error(attempt.http, plain, tape.api)
     recorded = scenario.turns[index].recorded

@@ -16,8 +16,7 @@ from mockllm.recording.store.folder import Folder
 from mockllm.redaction.placeholders import placeholder_kinds
 from mockllm.redaction.redact import Redactor, Rules
 from mockllm.scenario.model import Scenario
-from mockllm.tapes.captured import Captured
-from mockllm.tapes.conversion import detected
+from mockllm.tapes.captured import Captured, detected
 from mockllm.tapes.recorded_turn import is_complete
 
 Group = Sequence[tuple[int, Captured]]

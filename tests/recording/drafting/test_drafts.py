@@ -265,7 +265,7 @@ def test_a_broken_answer_is_replaced_by_a_whole_one():
     broken = exchange(asks(*hello), text_events("on")[:1], cut="upstream")
     draft = next(drafts([broken, answer(hello, "one")]))
     assert texts(draft.scenario) == ["one"]
-    assert tapes(draft)[0].cut == ""
+    assert tapes(draft)[0].exchange.cut == ""
     assert len(draft.report) == 2
 
 
@@ -442,7 +442,7 @@ def test_malformed_answers(chunks):
     request = asks(user("hello"))
     draft = next(drafts([exchange(request, chunks)]))
     assert loads(dump(draft.scenario)) == (draft.scenario,)
-    assert b"".join(p.data for p in tapes(draft)[0].chunks) == b"".join(chunks)
+    assert b"".join(p.data for p in tapes(draft)[0].exchange.chunks) == b"".join(chunks)
 
 
 def test_bodies():

@@ -21,7 +21,7 @@ from mockllm.replay.compilation.unedited import is_unedited
 from mockllm.replay.loading import loads
 from mockllm.scenario.dump import dump
 from mockllm.scenario.model import Match, PausePart, Recorded, Scenario
-from mockllm.tapes.conversion import detected, request_of
+from mockllm.tapes.captured import detected, request_of
 from mockllm.tapes.recorded_turn import recorded_turn
 from tests.cases import for_all
 from tests.importers.corpus import CORPUS, needs_corpus, recorded_files

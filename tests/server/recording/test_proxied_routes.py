@@ -41,9 +41,9 @@ def test_every_method_is_recorded_and_replayed(recorder, method):
         first = recorder.http.request(method, "/v1/odd/7?limit=3", content=body)
     assert first.json() == [method, "/v1/odd/7?limit=3", len(body)]
     tape = found(recorder, f"{method.lower()}-v1-odd-7")
-    assert (tape.request.method, tape.request.body) == (method, body)
-    assert tape.request.url == f"{recorder.upstream.url}/v1/odd/7?limit=3"
-    assert (tape.api, tape.status) == ("", 201)
+    assert (tape.exchange.method, tape.exchange.request_body) == (method, body)
+    assert tape.exchange.url == f"{recorder.upstream.url}/v1/odd/7?limit=3"
+    assert (tape.api, tape.exchange.status) == ("", 201)
     with recorder.replaying() as client:
         again = client.request(method, "/v1/odd/7?limit=3", content=body)
     assert (again.status_code, again.content) == (201, first.content)
@@ -217,7 +217,7 @@ def test_request_bodies_in_chunks(recorder):
         chunks = b"3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n"
         raw(recorder.url, HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + chunks)
     assert recorder.upstream.requests[0].body == b"abcde"
-    assert found(recorder, "post-v1-files").request.body == b"abcde"
+    assert found(recorder, "post-v1-files").exchange.request_body == b"abcde"
 
 
 @pytest.mark.parametrize("framing", ["sized", "chunked"])
@@ -229,7 +229,7 @@ def test_large_uploads(recorder, framing):
         object.__setattr__(recorder.thread.server.options, "max_body", 1000)
         first = recorder.http.post("/v1/files", content=body if framing == "sized" else parts)
     assert first.json() == ["POST", "/v1/files", len(body)]
-    assert found(recorder, "post-v1-files").request.body == body
+    assert found(recorder, "post-v1-files").exchange.request_body == body
 
 
 def test_an_upload_is_sent_on_as_it_arrives(recorder):

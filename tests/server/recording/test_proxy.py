@@ -123,7 +123,7 @@ def test_parts_of_every_size(recorder, size):
     recorder.upstream.script = script(*parts)
     with recorder.recording():
         assert recorder.post(chat()).content == whole
-    assert [part.data for part in recorder.tape("hello").chunks] == parts
+    assert [part.data for part in recorder.tape("hello").exchange.chunks] == parts
     with recorder.replaying(speed=0) as client:
         assert client.post(PATH, json=chat()).content == whole
 
@@ -143,7 +143,7 @@ def test_comments_line_ends_and_extensions(recorder):
     with recorder.recording():
         sent = recorder.post(chat()).content
     assert sent.startswith(b"".join(stream))
-    assert body_of(recorder.tape("hello").chunks) == sent
+    assert body_of(recorder.tape("hello").exchange.chunks) == sent
     with recorder.replaying(speed=0) as client:
         assert client.post(PATH, json=chat()).content == sent
 
@@ -190,8 +190,8 @@ def test_compression_is_passed_on_and_undone_on_the_tape(recorder):
     assert answer.headers["content-encoding"] == "gzip"
     assert len(raw) == len(events) + 1
     assert gzip.decompress(b"".join(raw)) == b"".join(events)
-    assert [part.data for part in recorder.tape("hello").chunks] == events
-    assert "content-encoding" not in dict(recorder.tape("hello").headers)
+    assert [part.data for part in recorder.tape("hello").exchange.chunks] == events
+    assert "content-encoding" not in dict(recorder.tape("hello").exchange.headers)
 
 
 def test_only_readable_compressions_are_requested(recorder):
@@ -247,7 +247,7 @@ def test_installed_packages_decompress_more(recorder):
         recorder.post(chat(), **{"accept-encoding": "br, zstd"})
     (received,) = recorder.upstream.requests
     assert received.header("accept-encoding") == ["br, zstd"]
-    assert [part.data for part in recorder.tape("hello").chunks] == events
+    assert [part.data for part in recorder.tape("hello").exchange.chunks] == events
 
 
 def test_trailers_pass(recorder):
@@ -440,10 +440,10 @@ def test_a_service_that_breaks_off(recorder, how):
         else:
             assert b"".join(events).startswith(read_broken(recorder.http))
     cut, line = ("upstream", "cut") if how == "closed" else ("reset", "reset")
-    assert recorder.tape("hello").cut == cut
+    assert recorder.tape("hello").exchange.cut == cut
     assert f"{line} by the upstream" in recorder.descriptions[0]
     if how == "closed":
-        assert body_of(recorder.tape("hello").chunks) == b"".join(events)
+        assert body_of(recorder.tape("hello").exchange.chunks) == b"".join(events)
         with recorder.replaying(speed=0) as client:
             assert read_broken(client) == b"".join(events)
 
@@ -472,7 +472,7 @@ def test_a_body_that_is_shorter_than_its_length(recorder):
     recorder.upstream.script = play
     with recorder.recording(), pytest.raises(httpx.TransportError):
         recorder.post(chat(stream=False))
-    assert recorder.tape("hello").cut == "upstream"
+    assert recorder.tape("hello").exchange.cut == "upstream"
 
 
 def test_a_client_that_leaves(recorder):
@@ -495,8 +495,8 @@ def test_a_client_that_leaves(recorder):
         ):
             assert next(answer.iter_raw()) == events[0]
         assert noticed.wait(GIVE_UP)
-    assert recorder.tape("hello").cut == "client"
-    assert [part.data for part in recorder.tape("hello").chunks] == [events[0]]
+    assert recorder.tape("hello").exchange.cut == "client"
+    assert [part.data for part in recorder.tape("hello").exchange.chunks] == [events[0]]
 
 
 def test_a_client_that_leaves_at_the_end_mark(recorder):
@@ -520,8 +520,8 @@ def test_a_client_that_leaves_at_the_end_mark(recorder):
             got += data
             if b"[DONE]" in got:
                 break
-    assert recorder.tape("hello").cut == ""
-    assert body_of(recorder.tape("hello").chunks) == b"".join(events)
+    assert recorder.tape("hello").exchange.cut == ""
+    assert body_of(recorder.tape("hello").exchange.chunks) == b"".join(events)
 
 
 # Addresses

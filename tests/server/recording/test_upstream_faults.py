@@ -77,7 +77,7 @@ def test_a_malformed_chunk_ends_the_stream(recorder, rest, together):
     assert isinstance(error, httpx.RemoteProtocolError)
     (problem,) = exchange["problems"]
     assert problem.startswith("The service's answer is malformed: its body cannot be read (")
-    assert recorder.tape("hello").cut == "upstream"
+    assert recorder.tape("hello").exchange.cut == "upstream"
     assert recorder.descriptions[0].endswith("cut by the upstream")
     with recorder.replaying(speed=0) as client:
         again, error = sent(client)
@@ -110,7 +110,7 @@ def test_a_reset_is_recorded_and_replayed(recorder, framing):
     assert exchange["problems"] == [
         "The service reset the connection before the end of its answer."
     ]
-    assert recorder.tape("hello").cut == "reset"
+    assert recorder.tape("hello").exchange.cut == "reset"
     assert recorder.descriptions[0].endswith("reset by the upstream")
     with recorder.replaying(speed=0) as client:
         again, error = raw_answer(str(client.base_url).rstrip("/"))
@@ -157,7 +157,7 @@ def test_an_end_is_an_end(recorder):
     assert exchange["problems"] == [
         "The service closed the connection before the end of its answer."
     ]
-    assert recorder.tape("hello").cut == "upstream"
+    assert recorder.tape("hello").exchange.cut == "upstream"
     with recorder.replaying(speed=0) as client:
         again, error = raw_answer(str(client.base_url).rstrip("/"))
     assert EVENT in again
@@ -180,7 +180,7 @@ def test_trailers_and_reason_phrases_are_replayed(recorder):
     with recorder.recording():
         first = raw_answer_closed(recorder.url)
     assert first.endswith(b"0\r\nX-Checksum: 0abc\r\nx-api-key: sesame-street-1\r\n\r\n")
-    tape = recorder.tape("hello")
+    tape = recorder.tape("hello").exchange
     assert tape.reason == "Quite Right"
     assert tape.trailers == (("x-checksum", "0abc"), ("x-api-key", "REDACTED"))
     with recorder.replaying(speed=0) as client:
@@ -213,7 +213,7 @@ def test_usual_reason_phrases_are_not_kept(recorder, status, kept):
     recorder.upstream.script = play
     with recorder.recording():
         recorder.post(chat())
-    assert recorder.tape("hello").reason == kept
+    assert recorder.tape("hello").exchange.reason == kept
 
 
 # No answer

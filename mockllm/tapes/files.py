@@ -1,6 +1,6 @@
-"""Reads tapes: the inverse of `mockllm.tapes.dump`.
+"""Reads and writes the files of tapes.
 
-A tape is a file of JSON lines, which people can read and `diff` can compare: a head, then a line
+Such a file has JSON lines, which people can read and `diff` can compare: a head, then a line
 for each chunk, `[microseconds, "text"]`, or `[microseconds, {"base64": "..."}]` if the chunk is not
 UTF-8 by itself (compressed, or cut inside a character).
 
@@ -20,14 +20,19 @@ import re
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
+from json.encoder import encode_basestring
 from typing import Any, get_args
+from urllib.parse import urlsplit
 
 from mockllm.core.http import TimedBytes
 from mockllm.core.jsontext import compact
 from mockllm.errors import Problem, ScenarioError
 from mockllm.protocols import PROTOCOLS
-from mockllm.tapes.captured import Cut
-from mockllm.tapes.model import FORMAT_VERSION, MARK, RecordedRequest, Tape
+from mockllm.tapes.captured import Captured, Cut, Tape
+
+FORMAT_VERSION = 1
+MARK = "mockllm-tape"
+"""The key in the first line that marks a file as a tape."""
 
 
 def load_tape(data: bytes, name: str) -> Tape:
@@ -49,7 +54,7 @@ def load_tape(data: bytes, name: str) -> Tape:
         )
     del lines[-1]
     chunks = [_chunk(line, name, number) for number, line in enumerate(lines[1:], 2)]
-    return replace(tape, chunks=tuple(chunks))
+    return replace(tape, exchange=replace(tape.exchange, chunks=tuple(chunks)))
 
 
 def load_head(line: bytes, name: str) -> tuple[Tape, int]:
@@ -72,33 +77,40 @@ def load_head(line: bytes, name: str) -> tuple[Tape, int]:
         if key not in head or not fits(head[key]):
             found = compact(head[key])[:60] if key in head else "nothing"
             raise _broken(name, 1, f"{key!r} must be {expected}, got {found}")
-    tape = Tape(
-        head["api"],
-        head["streamed"],
+    method, url, request_headers, request_body = _request(head.get("request"), name)
+    exchange = Captured(
+        method,
+        url,
+        request_headers,
+        request_body,
         head["status"],
         _pairs(head["headers"]),
         (),
         head["cut"],
-        _request(head.get("request"), name),
-        head.get("reason"),
-        _pairs(head.get("trailers", [])),
+        source=f"{method} {urlsplit(url).path}",
+        reason=head.get("reason"),
+        trailers=_pairs(head.get("trailers", [])),
     )
-    return tape, head["chunks"]
+    return Tape(head["api"], head["streamed"], exchange), head["chunks"]
 
 
-def _request(value: Any, name: str) -> RecordedRequest | None:
+_Pairs = tuple[tuple[str, str], ...]
+
+
+def _request(value: Any, name: str) -> tuple[str, str, _Pairs, bytes]:
+    """Method, URL, headers and body."""
     match value:
         case None:
-            return None
+            return "", "", (), b""
         case {"method": str(method), "url": str(url), "headers": headers, "body": body}:
             with suppress(TypeError, ValueError, RecursionError):
                 data = _bytes(body)
                 if _is_headers(headers):
-                    return RecordedRequest(method, url, _pairs(headers), data)
+                    return method, url, _pairs(headers), data
     raise _broken(name, 1, "'request' must be {method, url, headers, body}")
 
 
-def _pairs(headers: list[list[str]]) -> tuple[tuple[str, str], ...]:
+def _pairs(headers: list[list[str]]) -> _Pairs:
     return tuple((name, value) for name, value in headers)
 
 
@@ -112,7 +124,7 @@ def _chunk(line: bytes, name: str, number: int) -> TimedBytes:
 
 
 def _bytes(written: Any) -> bytes:
-    """The inverse of `dump._dump_bytes` and `_dump_body`; TypeError, ValueError: it is neither."""
+    """The inverse of `_dump_bytes` and `_dump_body`; TypeError, ValueError: it is neither."""
     match written:
         case str():
             return written.encode()
@@ -183,3 +195,59 @@ def _head_fields() -> dict[str, _Check]:
 
 
 _OPTIONAL = frozenset(("reason", "trailers"))
+
+
+# Writing
+
+
+def dump_tape(tape: Tape) -> bytes:
+    """The bytes of a tape's file."""
+    exchange = tape.exchange
+    first: dict[str, Any] = {
+        MARK: FORMAT_VERSION,
+        "api": tape.api,
+        "streamed": tape.streamed,
+        "status": exchange.status,
+        "cut": exchange.cut,
+        "chunks": len(exchange.chunks),
+        "headers": exchange.headers,
+    }
+    if exchange.reason is not None:
+        first["reason"] = exchange.reason
+    if exchange.trailers:
+        first["trailers"] = exchange.trailers
+    if exchange.method:
+        first["request"] = {
+            "method": exchange.method,
+            "url": exchange.url,
+            "headers": exchange.request_headers,
+            "body": _dump_body(exchange.request_body),
+        }
+    lines = [compact(first), *[_dump_chunk(chunk) for chunk in exchange.chunks], ""]
+    return "\n".join(lines).encode()
+
+
+def _dump_chunk(chunk: TimedBytes) -> str:
+    """The line of a chunk, as `compact` writes it, in a third of the time: there may be many."""
+    try:
+        return f"[{chunk.at},{encode_basestring(chunk.data.decode())}]"
+    except UnicodeDecodeError:
+        return compact([chunk.at, _dump_bytes(chunk.data)])
+
+
+def _dump_bytes(data: bytes) -> Any:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return {"base64": base64.b64encode(data).decode()}
+
+
+def _dump_body(body: bytes) -> Any:
+    """A body as JSON, for people to read, if compact JSON has the same bytes."""
+    try:
+        value = json.loads(body)
+        if compact(value).encode() == body:
+            return {"json": value}
+    except (ValueError, RecursionError):
+        pass
+    return _dump_bytes(body)
