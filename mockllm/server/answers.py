@@ -16,7 +16,7 @@ from mockllm.core.record import record
 from mockllm.errors import RequestError, ScenarioError
 from mockllm.matching.routes import RouteRequest
 from mockllm.protocols import PROTOCOLS
-from mockllm.protocols.base import WireProtocol
+from mockllm.protocols.base import Operation, WireProtocol
 from mockllm.replay.call import Answered, ApiCall, refused
 from mockllm.replay.compilation.http_answer import HttpAnswer, in_list
 from mockllm.replay.player import Player
@@ -25,6 +25,7 @@ from mockllm.replay.sessions.session import Session
 from mockllm.replay.sessions.shared_session import SharedSession, StateAwayError
 from mockllm.scenario.model import Scenario
 from mockllm.server.arrival import Arrival
+from mockllm.server.control.access import ControlAccess
 from mockllm.server.control.routes import gone
 from mockllm.server.control.session_setup import SessionRequest, SessionSetups
 from mockllm.server.deferred_work import DeferredWork
@@ -64,6 +65,10 @@ class Chosen(NamedTuple):
     close: bool = False
 
 
+_SHOWN: frozenset[Operation] = frozenset({"response", "delete_response", "input_items"})
+"""The operations that show what another client sent. The ids of answers are the same on every
+server, so that any page could name one."""
+
 _SERVED = SessionRequest()
 """A session like all others of the server."""
 
@@ -75,9 +80,11 @@ class Answers:
         self,
         scenarios: Iterable[Scenario],
         options: ServerOptions,
+        access: ControlAccess,
         streaming: set[asyncio.Task[object]],
     ) -> None:
         self.options = options
+        self._access = access
         self._scenarios = tuple(scenarios)
         self.player = self._player(self._scenarios)
         self.proxy: Proxy | None = None
@@ -233,6 +240,8 @@ class Answers:
             body = arrival.whole(self.options.max_body) or await self.body(arrival)
             if proxy is not None and proxy.forwards_all:
                 return Chosen(Forward(proxy, protocol), Played(api=protocol.name), target)
+            if endpoint.operation in _SHOWN:
+                self._access.check(arrival.headers, "Look-ups of answers do")
             if protocol.guard is not None and self.options.strict:
                 protocol.guard(arrival.headers, place)
         except RequestError as error:

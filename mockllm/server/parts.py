@@ -54,11 +54,11 @@ def make_parts(
     async def figures() -> Figures:
         return own_figures() if state is None else await state.all_figures()
 
-    answers = Answers(scenarios, options, streaming)
+    access = ControlAccess(options.host, options.allowed_hosts, options.allowed_origins)
+    answers = Answers(scenarios, options, access, streaming)
     sessions.on_evicted = answers.assigned.evict
     state = None
     control = Control(sessions, answers.assigned, PROTOCOLS, answers.player_of, options.paths)
-    access = ControlAccess(options.host, options.allowed_hosts, options.allowed_origins)
     readiness = Readiness()
     if options.state:
         from mockllm.server.state.shared_sessions import SharedSessions

@@ -65,7 +65,6 @@ def test_pages_read_answers_and_errors_of_every_api(serve, api):
         ("GET", "/v1/models", 200),
         ("GET", "/v1/models/m", 200),
         ("GET", "/v1beta/models?key=k", 200),
-        ("GET", "/v1/responses/resp_none", 404),
         ("GET", "/v1/files", 200),
         ("DELETE", "/v1/files", 204),
         ("HEAD", "/v1/files", 200),
@@ -142,6 +141,39 @@ def test_a_page_reads_what_a_recorder_passes_on(tmp_path):
     written = "".join(file.read_text() for file in tmp_path.rglob("*.jsonl"))
     assert written
     assert "expose-headers" not in written
+
+
+# What other clients sent
+
+SHOWN = (("GET", ""), ("GET", "/input_items"), ("DELETE", ""))
+
+
+@pytest.mark.parametrize(
+    "headers", [{"origin": "https://evil.test"}, {"origin": "null"}, {"host": "evil.test"}]
+)
+def test_a_foreign_page_reads_no_answer_of_another_client(serve, headers):
+    """It can make the same answer, and so knows the id, which is the same on every server."""
+    served = serve(SCENARIOS, strict=False)
+    body = {"model": "m", "input": "hello, this is secret"}
+    for status in (429, 200):
+        made = served.http.post("/v1/responses", json=body)
+        assert made.status_code == status
+    path = f"/v1/responses/{made.json()['id']}"
+    for method, rest in SHOWN:
+        answer = served.http.request(method, path + rest, headers=headers)
+        assert answer.status_code == 403, answer.text
+        assert "secret" not in answer.text
+        assert "Look-ups of answers do not answer to" in answer.json()["error"]["message"]
+    for method, rest in SHOWN:  # the client itself, and so nothing was deleted
+        assert served.http.request(method, path + rest).status_code == 200
+
+
+def test_a_page_that_is_named_reads_answers(serve):
+    """A page that is the client itself is named by --allow-origin."""
+    served = serve(SCENARIOS, allowed_origins=(PAGE,))
+    answer = served.http.get("/v1/responses/resp_none", headers={"origin": PAGE})
+    assert answer.status_code == 404
+    assert_readable(answer)
 
 
 # The control routes

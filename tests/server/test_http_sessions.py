@@ -16,6 +16,7 @@ from mockllm.scenario.dump import dump
 from mockllm.scenario.reading import nodes
 from mockllm.scenario.reading.values import scalar
 from mockllm.server.answers import Answers
+from mockllm.server.control.access import ControlAccess
 from mockllm.server.control.session_requests import read_session_request
 from mockllm.server.options import RecordOptions
 from tests.scenario.strategies import scenarios
@@ -355,7 +356,7 @@ def test_the_prefix_of_a_session_holds_for_control_routes(serve):
 
 def test_a_quirk_session_shares_the_index_of_the_server():
     """A session with nothing but quirks does not index ten thousand scenarios again."""
-    answers = Answers(loads(SERVED), ServerOptions(), set())
+    answers = Answers(loads(SERVED), ServerOptions(), ControlAccess("127.0.0.1", (), ()), set())
     request = read_session_request(b'{"quirks": ["sse-crlf"]}', dict)
     player = answers.assigned.make_player(request, answers.player)
     assert player.served is answers.player.served

@@ -1,7 +1,8 @@
-"""Who may use the control routes: clients on this machine, and pages of the origins that are named.
+"""Who may see what clients sent: clients on this machine, and pages of the origins that are named.
 
-The routes show what clients sent. So a page in a browser must not read them, whatever name it gives
-to 127.0.0.1 (the `Host` is checked) and wherever it comes from (the `Origin` is checked).
+The control routes and look-ups of stored answers show it. So a page in a browser must not read
+them, whatever name it gives to 127.0.0.1 (the `Host` is checked) and wherever it comes from (the
+`Origin` is checked).
 """
 
 from __future__ import annotations
@@ -71,13 +72,20 @@ class ControlAccess:
         for origin in self._origins:
             check_origin(origin)
 
-    def check(self, headers: Mapping[str, str]) -> None:
-        """Checks `Host` and `Origin` of a request."""
+    def check(self, headers: Mapping[str, str], what: str = "The control routes do") -> None:
+        """Checks `Host` and `Origin` of a request.
+
+        Args:
+            what: the subject and the verb of the message of a refusal.
+
+        Raises:
+            RequestError: it comes from elsewhere.
+        """
         host = headers.get("host", "")
         name = _host_name(f"//{host}")
         if not self._is_own(name):
             raise RequestError(
-                f"The control routes do not answer to the host {host!r}. Use 127.0.0.1 or "
+                f"{what} not answer to the host {host!r}. Use 127.0.0.1 or "
                 f"localhost, or start the server with --allow-host {name or 'NAME'}.",
                 status=403,
             )
@@ -87,9 +95,7 @@ class ControlAccess:
         advice = "A page without an origin of its own, such as a file, cannot be allowed."
         if origin != "null":
             advice = f"Start the server with --allow-origin {origin} to allow it."
-        raise RequestError(
-            f"The control routes do not answer to pages from {origin!r}. {advice}", status=403
-        )
+        raise RequestError(f"{what} not answer to pages from {origin!r}. {advice}", status=403)
 
     def response_headers(self, headers: Mapping[str, str]) -> dict[str, str]:
         """The headers of an answer by which a page that may use the routes can read it."""
