@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from mockllm_pytest.cases import MockCase
-    from mockllm_pytest.cut_suite import CutSuite
     from mockllm_pytest.parts import (
         auto,
         error,
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
         text,
         tool,
     )
-    from mockllm_pytest.resilience_suite import ResilienceSuite
+    from mockllm_pytest.resilience_suites import CutSuite, ResilienceSuite
     from mockllm_pytest.serving import MockService
     from mockllm_pytest.sessions import MockSession
     from mockllm_pytest.suites import AccumulatorSuite, ClientSuite
@@ -62,11 +61,11 @@ __all__ = [
 _MODULES = {
     "AccumulatorSuite": "suites",
     "ClientSuite": "suites",
-    "CutSuite": "cut_suite",
+    "CutSuite": "resilience_suites",
     "MockCase": "cases",
     "MockService": "serving",
     "MockSession": "sessions",
-    "ResilienceSuite": "resilience_suite",
+    "ResilienceSuite": "resilience_suites",
 }
 
 

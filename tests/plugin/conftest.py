@@ -11,7 +11,7 @@ import pytest
 
 import mockllm.server.handler  # noqa: F401 - see above
 import mockllm_pytest.report
-import mockllm_pytest.resilience_suite
+import mockllm_pytest.resilience_suites
 import mockllm_pytest.suites  # noqa: F401 - see above
 
 INI = """

@@ -41,11 +41,6 @@ class CutAnswer:
     unusable: str = ""
 
 
-def applies(rule: str, cut: Cut) -> bool:
-    """Whether a rule says anything about a prefix: the one on calls needs one that has begun."""
-    return rule == "cut-reported" or cut.begun > 0
-
-
 def judge_cut(rule: str, cut: Cut, answer: CutAnswer, whole: CutAnswer | None = None) -> str:
     """What is wrong with the answer to a prefix under a rule, as a sentence; "" if nothing is.
 
@@ -55,7 +50,7 @@ def judge_cut(rule: str, cut: Cut, answer: CutAnswer, whole: CutAnswer | None = 
         whole: what the client does with the whole stream; what it reads differently there, such as
             reasoning as text, says nothing about cuts.
     """
-    if cut.content_complete or not applies(rule, cut):
+    if cut.content_complete:
         return ""
     if rule == "cut-reported":
         found = _unreported(cut, answer, "" if whole is None else whole.outcome.text)

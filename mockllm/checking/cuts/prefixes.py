@@ -23,6 +23,7 @@ from mockllm.checking.cases.compile import plain_cases
 from mockllm.checking.cases.expected import strings_in
 from mockllm.checking.judging.difference import call_key, comparable
 from mockllm.checking.outcome import Call
+from mockllm.checking.rules import CUT_RULES
 from mockllm.core.events import PartEnd, ToolArgs, ToolStart
 from mockllm.faults.events import SeenEvent, seen_events
 from mockllm.protocols import PROTOCOLS
@@ -225,12 +226,15 @@ def _cut_case(cut: Cut, level: CutLevel) -> Case:
     if level == "http" and cut.place == "whole":
         return replace(whole, name=cut.name, cut=cut)
     name = cut.name.partition("/")[2]
+    rules = () if cut.place == "whole" else CUT_RULES if cut.begun else CUT_RULES[:1]
     reaction: Right = "same" if cut.place == "whole" else "error"
     if level == "http":
         fault = Fault("cut", _fault_place(cut), (("end", cut.ending),))
         turns = (replace(whole.scenario.turns[0], fault=(fault,)),)
         scenario = replace(whole.scenario, name=name, turns=turns)
-        return replace(whole, name=cut.name, scenario=scenario, reaction=reaction, cut=cut)
+        return replace(
+            whole, name=cut.name, scenario=scenario, reaction=reaction, rules=rules, cut=cut
+        )
     chunks = cut.chunks
     return replace(
         whole,
@@ -239,6 +243,7 @@ def _cut_case(cut: Cut, level: CutLevel) -> Case:
         answer=replace(whole.answer, data=chunks, times=(0,) * len(chunks), size=cut.size),
         events=_events(cut),
         reaction=reaction,
+        rules=rules,
         body=None,
         cut=cut,
     )

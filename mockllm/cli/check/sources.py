@@ -13,10 +13,8 @@ import click
 
 from mockllm.checking.cases.case import Case
 from mockllm.checking.cases.compile import cases, plain_forms
-from mockllm.checking.cuts import CUT_RULES, CutAnswer, CutReport, cut_report
-from mockllm.checking.cuts.examine import planned
-from mockllm.checking.cuts.prefixes import CutLevel, cut_of
-from mockllm.checking.cuts.report import row_name
+from mockllm.checking.cuts.judging import CutAnswer
+from mockllm.checking.cuts.prefixes import CutLevel
 from mockllm.checking.judging.report import Report
 from mockllm.checking.resilience.cases import fault_cases
 from mockllm.checking.rules import RESILIENCE
@@ -35,7 +33,7 @@ from mockllm.conformance.attachments.http_clients import HttpClients, fault_limi
 from mockllm.conformance.attachments.process import Program
 from mockllm.conformance.attachments.runner import Level, Runner
 from mockllm.conformance.case_names import name_of
-from mockllm.conformance.cuts import cut_answers, cut_results
+from mockllm.conformance.cuts import cut_answers, cut_results, line_names, planned_cuts
 from mockllm.conformance.fault_check import check_faults
 from mockllm.conformance.measured import AdapterFrames, measured
 from mockllm.conformance.results import Results
@@ -162,60 +160,43 @@ def plan_cuts(options: CheckOptions) -> Plan:
     """The plan of a run with `--cuts`."""
     level = cast("CutLevel", options.measured_level)
     scenarios = read_scenarios(options.paths) if options.paths else ()
-    listed = list(planned(options.api, level, scenarios))
-    prefixes = [case for case in listed if not _is_whole(case)]
+    listed = list(planned_cuts(options.api, level, scenarios))
+    prefixes = [case for case in listed if case.rules]
     run = set(map(id, chosen(prefixes, options.only, _cut_forms, "sample, place or rule")))
     # The whole streams show what a client reads at all.
-    cases = [case for case in listed if _is_whole(case) or id(case) in run]
+    cases = [case for case in listed if not case.rules or id(case) in run]
 
     def judge(runner: Runner, line: ProgressLine, interrupted: Interruptible) -> Results:
-        answers = _answered_cuts(options, runner, cases, line)
-        report = _only(cut_report(options.api, level, interrupted.until(answers)), options)
-        stopped = "interrupted before the last prefix" if interrupted.happened else ""
-        return cut_results(report, empty_results(options, runner.hello, stopped), options.setting)
+        def answers() -> Iterator[tuple[Case, CutAnswer]]:
+            for done, pair in enumerate(cut_answers(runner, cases, options.command)):
+                line("prefixes", done, len(cases))
+                yield pair
 
-    names = dict.fromkeys(name for case in prefixes for name in _row_names(case))
+        results = cut_results(
+            empty_results(options, runner.hello), interrupted.until(answers()), options.setting
+        )
+        stopped = "interrupted before the last prefix" if interrupted.happened else ""
+        named = (case for case in results.cases if _is_named(case.case, options.only))
+        return replace(results, cases=tuple(named), stopped=stopped)
+
+    names = dict.fromkeys(name for case in prefixes for name in line_names(case))
     return Plan(tuple(names), partial(attached, options), judge)
 
 
-def _is_whole(case: Case) -> bool:
-    return cut_of(case).place == "whole"
-
-
-def _answered_cuts(
-    options: CheckOptions, runner: Runner, cases: Sequence[Case], line: ProgressLine
-) -> Iterator[tuple[Case, CutAnswer]]:
-    for done, pair in enumerate(cut_answers(runner, cases, options.command)):
-        line("prefixes", done, len(cases))
-        yield pair
-
-
-def _row_names(case: Case) -> list[str]:
-    """The names of the lines of a results file that a prefix belongs to."""
-    cut = cut_of(case)
-    return [row_name(cut.whole, cut.place, cut.ending, rule) for rule in CUT_RULES]
+def _is_named(line: str, patterns: Sequence[str]) -> bool:
+    return not patterns or any(
+        fnmatchcase(form, one) for form in _forms_of(line) for one in patterns
+    )
 
 
 def _cut_forms(case: Case) -> Iterator[str]:
-    return (form for name in _row_names(case) for form in _forms_of(name))
+    return (form for name in line_names(case) for form in _forms_of(name))
 
 
 def _forms_of(name: str) -> tuple[str, ...]:
     """The line, its place, and its sample, with its API or without."""
     sample = name.partition("@")[0]
     return name, name.rpartition(":")[0], sample, sample.partition("/")[2]
-
-
-def _only(report: CutReport, options: CheckOptions) -> CutReport:
-    """The report without the rows that `--only` does not name."""
-    if not options.only:
-        return report
-    rows = [
-        row
-        for row in report.rows
-        if any(fnmatchcase(form, one) for form in _forms_of(row.name) for one in options.only)
-    ]
-    return replace(report, rows=tuple(rows))
 
 
 # `--http --faults`: how a whole client takes faults
@@ -230,7 +211,7 @@ def plan_faults(options: CheckOptions) -> Plan:
     if options.rules:
         _check_judged(rules, cases)
     if options.limit is not None:
-        cases = [replace(planned, deadline=options.limit) for planned in cases]
+        cases = [replace(case, deadline=options.limit) for case in cases]
 
     def attach() -> Runner:
         program = Program(command=options.command, limit=fault_limit(cases), jobs=options.jobs)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from mockllm.checking.judging.difference import calls_of
 from mockllm.checking.outcome import (
     LABELS,
     NOT_KEPT,
@@ -95,7 +96,7 @@ def as_json(outcome: Outcome, absent: frozenset[str] = frozenset()) -> dict[str,
         "reasoning": outcome.reasoning,
         "refusal": outcome.refusal,
         "finish": outcome.finish,
-        "tool_calls": [_call_json(call) for call in outcome.tool_calls],
+        "tool_calls": [_call_json(call) for call in calls_of(outcome)],
         "usage": _usage_json(outcome.usage),
         "errors": [_error_json(error) for error in outcome.errors if not error.crash],
     }
@@ -113,7 +114,7 @@ def as_json(outcome: Outcome, absent: frozenset[str] = frozenset()) -> dict[str,
         "left": outcome.open_at_end,
     }
     value |= {name: item for name, item in said.items() if item is not None}
-    return {name: item for name, item in value.items() if name not in absent}
+    return {name: item for name, item in value.items() if name not in absent and is_kept(item)}
 
 
 def _error_json(error: Trouble) -> str | dict[str, Any]:
@@ -136,7 +137,7 @@ def _call_json(call: Call) -> dict[str, Any]:
 
 
 def _usage_json(usage: Usage | None) -> dict[str, Any] | None:
-    if usage is None:
+    if usage is None or not is_kept(usage):
         return None
     counts = {name: getattr(usage, name) for name in TOKEN_COUNTS}
     return {name: count for name, count in counts.items() if count is not None}

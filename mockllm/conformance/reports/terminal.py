@@ -94,7 +94,7 @@ def _worst(new: Sequence[CaseResult], results: Results) -> Iterator[str]:
     """The worst mistakes, each once: variants and samples of a quirk are one mistake, and so are
     the cases in which a rule of resilience is broken."""
     found: dict[tuple[str, str, str], list[CaseResult]] = {}
-    for one in sorted(new, key=_severity):
+    for one in worst_first(new):
         topic = one.group if one.group == "cuts" or one.group in RESILIENCE else one.case
         about = one.quirk.partition(":")[0] or topic
         found.setdefault((one.cost or "", about, one.invariant), []).append(one)
@@ -117,8 +117,28 @@ def _worst(new: Sequence[CaseResult], results: Results) -> Iterator[str]:
         yield f"To see the bytes: {show_command(Setting((), ()), plain)}"
 
 
-def _severity(case: CaseResult) -> tuple[int, bool]:
-    return severity(case.cost), "~" in case.case
+def worst_first(mistakes: Iterable[CaseResult]) -> list[CaseResult]:
+    """Mistakes with the worst cost first; an empty stream last of those that were cut, since nearly
+    every other prefix says more."""
+    return sorted(mistakes, key=_severity)
+
+
+def _severity(case: CaseResult) -> tuple[int, bool, bool]:
+    empty = case.group in RESILIENCE and case.stream is not None and not any(case.stream.writes)
+    return severity(case.cost), "~" in case.case, empty
+
+
+def broken_rule_lines(rule: str, results: Results) -> Iterator[str]:
+    """The mistakes of a client under a rule of resilience."""
+    first, *more = worst_first(case for case in results.rules[rule] if case.failed)
+    return mistake_lines(first, more, results.plays)
+
+
+def summary_lines(results: Results) -> Iterator[str]:
+    """How much was judged, and what was not, without the mistakes."""
+    yield _title(results)
+    yield from _not_judged(results)
+    yield from _unconfirmed(results)
 
 
 def mistake_lines(

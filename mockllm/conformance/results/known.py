@@ -114,7 +114,12 @@ class Standing:
     flaky_list: KnownList = field(default=KnownList(), repr=False)
 
     @classmethod
-    def of(cls, cases: Iterable[CaseResult], failing: KnownList, flaky: KnownList) -> Standing:
+    def of(
+        cls,
+        cases: Iterable[CaseResult],
+        failing: KnownList = KnownList(),
+        flaky: KnownList = KnownList(),
+    ) -> Standing:
         """The comparison of results with both lists."""
         found: dict[str, list[CaseResult]] = {"new": [], "listed": [], "flaky": [], "passing": []}
         for case in cases:

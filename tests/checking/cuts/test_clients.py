@@ -8,7 +8,9 @@ import pytest
 
 from examples.accumulators import REFERENCES
 from examples.accumulators.lines import ReferenceBytes
-from mockllm.checking.cuts import CUT_RULES, check_cuts, cut_text, examine_cuts
+from mockllm.checking.rules import CUT_RULES
+from mockllm.conformance.cuts import check_cuts, examine_cuts, planned_cuts
+from mockllm.conformance.reports.terminal import broken_rule_lines, worst_first
 from tests.cases import for_all
 from tests.checking.cuts.clients import (
     CORRECT,
@@ -30,25 +32,38 @@ WHOLE_CALLS = {"gemini"}
 """The APIs that send each call as a whole: none can be cut."""
 
 
-def broken(report):
-    return {rule for rule in CUT_RULES if report.shortest(rule) is not None}
+def wrong(results, rule):
+    """The lines of the mistakes under a rule, the shortest prefix first."""
+    return worst_first(case for case in results.rules.get(rule, ()) if case.failed)
+
+
+def broken(results):
+    return {rule for rule in CUT_RULES if wrong(results, rule)}
+
+
+def place(case):
+    return case.case.partition("@")[2].partition(":")[0]
+
+
+def sample(case):
+    return case.case.partition("@")[0].partition("/")[2]
 
 
 @pytest.mark.parametrize("api", APIS)
 def test_the_reference_for_payloads_passes(api):
     """No prefix fools the reference accumulator, and every prefix is judged."""
-    report = check_cuts(REFERENCES[api], api=api)
-    assert not report.not_judged
-    assert all(sum(row.judged for row in report.of(rule)) for rule in CUT_RULES)
+    results = check_cuts(REFERENCES[api], api=api)
+    assert {case.verdict for case in results.cases} == {"right"}
+    assert set(results.rules) == set(CUT_RULES)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("api", APIS)
 def test_the_reference_for_bytes_passes(api):
     """The same for bytes, at places of all kinds."""
-    report = check_cuts(partial(ReferenceBytes, api), api=api, level="bytes")
-    assert not report.not_judged
-    assert {row.place for row in report.rows} == {
+    results = check_cuts(partial(ReferenceBytes, api), api=api, level="bytes")
+    assert {case.verdict for case in results.cases} == {"right"}
+    assert set(map(place, results.cases)) == {
         "before-first-event",
         "between-events",
         "inside-event",
@@ -77,18 +92,16 @@ def test_a_correct_client_is_not_accused(client, api):
 @pytest.mark.parametrize("api", APIS)
 def test_a_client_without_calls_is_not_judged_by_them(api):
     """A client that hands on no call of a whole stream does nothing right by handing on none."""
-    report = examine_cuts(partial(NoCalls, api), api=api)
-    rows = report.of("cut-call-not-executed")
-    assert rows
-    assert not any(row.judged for row in rows)
-    assert "does not hand on the calls of the whole stream" in cut_text(report)
+    lines = examine_cuts(partial(NoCalls, api), api=api).rules["cut-call-not-executed"]
+    assert {line.verdict for line in lines} == {"not judged"}
+    assert all("does not hand on the calls of the whole stream" in line.reason for line in lines)
 
 
 def test_a_client_that_always_fails_is_not_judged():
     """An error for every stream is no report of a cut."""
-    report = examine_cuts(partial(AlwaysFails, "chat"), api="chat")
-    assert not report.judged
-    assert report.played == 47
+    results = examine_cuts(partial(AlwaysFails, "chat"), api="chat")
+    assert {case.verdict for case in results.cases} == {"not judged"}
+    assert sum(bool(case.rules) for case in planned_cuts("chat", "payloads")) == 47
     with pytest.raises(AssertionError, match="the client fails at the whole stream, too"):
         check_cuts(partial(AlwaysFails, "chat"), api="chat")
 
@@ -96,8 +109,8 @@ def test_a_client_that_always_fails_is_not_judged():
 # Bytes
 
 
-def places(report, rule):
-    return {row.place for row in report.of(rule) if row.wrong}
+def places(results, rule):
+    return set(map(place, wrong(results, rule)))
 
 
 @pytest.mark.slow
@@ -116,7 +129,7 @@ def test_an_exception_inside_a_character(api):
     """`UnicodeDecodeError` is no report of a cut; it shows inside characters only."""
     report = examine_cuts(partial(BrokenBytes, api, "strict"), api=api, level="bytes")
     assert places(report, "cut-reported") == {"inside-character"}
-    assert "UnicodeDecodeError" in report.shortest("cut-reported").description
+    assert "UnicodeDecodeError" in wrong(report, "cut-reported")[0].differences[1]
 
 
 @pytest.mark.slow
@@ -131,8 +144,8 @@ def test_half_a_character_as_text(api):
 @pytest.mark.parametrize("api", ["chat", "gemini", "agui"])
 def test_an_event_without_its_blank_line_may_be_discarded(api):
     """The specification discards it, the reference uses it: both are right."""
-    report = check_cuts(partial(BrokenBytes, api, "discards"), api=api, level="bytes")
-    assert report.good
+    results = check_cuts(partial(BrokenBytes, api, "discards"), api=api, level="bytes")
+    assert not any(case.failed for case in results.cases)
 
 
 # The shortest prefix
@@ -140,18 +153,18 @@ def test_an_event_without_its_blank_line_may_be_discarded(api):
 
 def test_the_shortest_prefix_that_is_executed():
     """Arguments that parse before the end of their call, since a space is to follow."""
-    shortest = examine_cuts(partial(WholeByChance, "chat"), api="chat").shortest(
-        "cut-call-not-executed"
-    )
-    assert shortest.cut.whole.scenario.name == "cut-call-spaced"
-    assert shortest.cut.events == 2
-    assert "Paris" in shortest.cut.last_event
-    assert 'order({"city": "Paris"})' in shortest.description
+    results = examine_cuts(partial(WholeByChance, "chat"), api="chat")
+    lines = {sample(line): line for line in wrong(results, "cut-call-not-executed")}
+    where, mistake, last = lines["cut-call-spaced"].differences
+    assert "the shortest ends after 2 events, " in where
+    assert 'order({"city": "Paris"})' in mistake
+    assert "Paris" in last
 
 
 def test_a_repaired_call_is_shown_with_its_arguments():
     """The report shows the last event, and what the client made of it."""
-    text = cut_text(examine_cuts(partial(Repaired, "chat"), api="chat"))
+    results = examine_cuts(partial(Repaired, "chat"), api="chat")
+    text = "\n".join(broken_rule_lines("cut-call-not-executed", results))
     assert "last event:" in text
     assert "a call is handed on whose end was not sent" in text
 
@@ -159,8 +172,7 @@ def test_a_repaired_call_is_shown_with_its_arguments():
 def test_one_of_twelve():
     """`"count":1` of `"count":12` is the most dangerous repair; it is among what is found."""
     report = examine_cuts(partial(Repaired, "chat"), api="chat")
-    found = [row for row in report.of("cut-call-not-executed") if row.wrong]
-    assert {row.case.scenario.name for row in found} >= {
+    assert set(map(sample, wrong(report, "cut-call-not-executed"))) >= {
         "cut-call",
         "cut-call-spaced",
         "cut-number",
@@ -171,27 +183,24 @@ def test_one_of_twelve():
 def test_the_empty_stream_is_shown_last():
     """A client that reports no cut is shown by a prefix with an event."""
     report = examine_cuts(partial(Silent, "chat"), api="chat")
-    assert report.shortest("cut-reported").cut.events > 0
-    rows = [row for row in report.of("cut-reported") if row.place == "before-first-event"]
-    assert all(row.wrong for row in rows)
+    assert wrong(report, "cut-reported")[0].stream.writes
+    empty = [case for case in report.cases if place(case) == "before-first-event"]
+    assert all(case.failed and not case.stream.writes for case in empty)
 
 
 def test_a_call_that_was_handed_on_early_counts():
     """A call is executed when it is handed on, whatever the outcome has in the end."""
     report = examine_cuts(partial(Early, "chat"), api="chat")
-    assert report.shortest("cut-call-not-executed") is not None
-    assert not report.shortest("cut-call-not-executed").answer.outcome.tool_calls
+    assert wrong(report, "cut-call-not-executed")[0].actual["tool_calls"] == []
 
 
 def test_an_empty_call_is_found_at_its_first_event():
     """Empty arguments beside an error are a call that would run."""
-    shortest = examine_cuts(partial(Empty, "anthropic"), api="anthropic").shortest(
-        "cut-call-not-executed"
-    )
-    assert "order({})" in shortest.description
+    results = examine_cuts(partial(Empty, "anthropic"), api="anthropic")
+    assert "order({})" in wrong(results, "cut-call-not-executed")[0].differences[1]
 
 
 def test_the_same_client_gives_the_same_report():
     """Nothing is drawn at random."""
-    one, other = (cut_text(examine_cuts(partial(Client, "agui"), api="agui")) for _ in range(2))
+    one, other = (examine_cuts(partial(Client, "agui"), api="agui") for _ in range(2))
     assert one == other

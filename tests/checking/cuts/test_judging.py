@@ -7,10 +7,11 @@ from dataclasses import replace
 import pytest
 
 from mockllm.checking import Call, Outcome
-from mockllm.checking.cuts import cut_report
 from mockllm.checking.cuts.judging import CutAnswer, judge_cut
 from mockllm.checking.cuts.prefixes import cut_of, kit_samples_of, prefix_at, prefixes
 from mockllm.checking.outcome import Trouble
+from mockllm.conformance.cuts import cut_results
+from mockllm.conformance.results import Client, Results
 from mockllm.protocols import PROTOCOLS
 from tests.cases import for_all
 
@@ -90,9 +91,10 @@ def test_values_of_any_type():
     whole = prefix_at(CASE, sum(map(len, CASE.chunks)))
     prefix = prefixes(CASE, "payloads")[-1]
     right = CutAnswer(CASE.expected)
-    report = cut_report("chat", "payloads", [(whole, right), (prefix, CutAnswer(strange))])
-    assert [row.wrong for row in report.rows] == [1, 0]
-    assert cut_report("chat", "payloads", [(whole, CutAnswer(strange))]).good
+    run = Results(Client("strange"), "chat", "payloads", "", "")
+    results = cut_results(run, [(whole, right), (prefix, CutAnswer(strange))])
+    assert [case.failed for case in results.cases] == [True, False]
+    assert not cut_results(run, [(whole, CutAnswer(strange))]).cases
 
 
 @pytest.mark.parametrize("api", sorted(PROTOCOLS))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mockllm.checking.cuts import CUT_RULES, examine_cuts
+from mockllm.checking.rules import CUT_RULES
+from mockllm.conformance.cuts import examine_cuts
 from tests.checking.mutants import MUTANTS
 
 REPORTED, CALLS = CUT_RULES
@@ -32,8 +33,8 @@ def test_only_mistakes_about_cuts_are_accused(api):
     found = {}
     for mutant in MUTANTS:
         if mutant.api == api and mutant.level == "payloads":
-            report = examine_cuts(mutant.make, api=api)
-            rules = {rule for rule in CUT_RULES if report.shortest(rule) is not None}
+            results = examine_cuts(mutant.make, api=api)
+            rules = {case.group for case in results.cases if case.failed}
             if rules:
                 found[str(mutant)] = rules
     assert found == {name: rules for name, rules in ACCUSED.items() if name.startswith(api)}

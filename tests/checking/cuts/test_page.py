@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from mockllm.checking.cuts import CUT_RULES, PLACES
+from mockllm.checking.cuts.prefixes import PLACES
+from mockllm.checking.rules import CUT_RULES
 from mockllm.protocols import PROTOCOLS
 from tests.timeouts import GIVE_UP
 
@@ -58,4 +59,4 @@ def test_the_page_works(tmp_path):
                 continue
             assert line in output, f"{line!r} is not in the rest of the output: {output}"
             output = output.split(line, 1)[1]
-    assert run("python check_it.py").endswith("judgements\n")
+    assert run("python check_it.py").endswith("lines have mistakes\n")

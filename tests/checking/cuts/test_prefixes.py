@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from examples.accumulators import REFERENCES
 from examples.accumulators.lines import ReferenceBytes
-from mockllm.checking.cuts.examine import answer_to
 from mockllm.checking.cuts.judging import CutAnswer, judge_cut
 from mockllm.checking.cuts.prefixes import (
     cut_of,
@@ -25,6 +24,7 @@ from mockllm.checking.judging.difference import call_key
 from mockllm.checking.judging.running import drive
 from mockllm.checking.outcome import Call
 from mockllm.checking.rules import CUT_RULES
+from mockllm.conformance.cuts import answer_to
 from mockllm.replay.loading import loads
 from tests.cases import for_all
 from tests.checking.cuts.clients import BrokenBytes

@@ -1,30 +1,58 @@
-"""Every rule of resilience as a test of its own: `ResilienceSuite`."""
+"""Every rule of resilience as a test: `ResilienceSuite` for whole clients, `CutSuite` for
+accumulators, which get streams that are cut at every place."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Awaitable
 from fnmatch import fnmatchcase
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
+from mockllm.checking import ByteProbe, Probe
 from mockllm.checking.cases.case import Case
+from mockllm.checking.judging.running import Level
 from mockllm.checking.policy import ResiliencePolicy
 from mockllm.checking.resilience.cases import fault_cases
-from mockllm.checking.rules import RESILIENCE, promise
+from mockllm.checking.rules import CUT_RULES, RESILIENCE, Verdict, promise
 from mockllm.conformance.attachments.functions import FunctionPlayer, Returned
+from mockllm.conformance.cuts import examine_cuts
 from mockllm.conformance.fault_check import check_faults
-from mockllm.conformance.reports.terminal import mistake_lines
-from mockllm.conformance.results import CaseResult, Client, Results, rule_verdict
+from mockllm.conformance.reports.terminal import broken_rule_lines, summary_lines
+from mockllm.conformance.results import Client, Results, rule_verdict
 from mockllm.errors import UsageError
 from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread
 from mockllm_pytest.suite_base import RuleSuite, each_rule_is_a_test, rerun_line
 
 
+class _ResultsSuite(RuleSuite):
+    """A client that is judged by rules of resilience: what was found is `Results`."""
+
+    def _summary(self, found: Results) -> str:
+        return "\n".join(summary_lines(found))
+
+    def _is_broken(self, rule: str, found: Results) -> bool:
+        return self._verdict(rule, found) == "wrong"
+
+    def _mistake(self, rule: str, found: Results, request: pytest.FixtureRequest) -> str:
+        return "\n".join([*broken_rule_lines(rule, found), rerun_line(request)])
+
+    def _not_judged(self, rule: str, found: Results) -> str:
+        verdict = self._verdict(rule, found)
+        if verdict in ("right", "wrong"):
+            return ""
+        cases = found.rules.get(rule, ())
+        reasons = Counter(case.reason for case in cases if case.verdict == verdict)
+        return f"{rule}: {verdict}: {_most_common(reasons)}"
+
+    def _verdict(self, rule: str, found: Results) -> Verdict:
+        return rule_verdict(found.rules.get(rule, ()))
+
+
 @each_rule_is_a_test(RESILIENCE, promise)
-class ResilienceSuite(RuleSuite):
+class ResilienceSuite(_ResultsSuite):
     """Breaks connections and answers of a whole client; every rule is a test.
 
     Subclass it under a name that pytest collects, set `api`, and give it `run`:
@@ -79,33 +107,36 @@ class ResilienceSuite(RuleSuite):
             fnmatchcase(name, pattern) for name in names for pattern in self.only
         )
 
-    def _summary(self, found: Results) -> str:
-        lines = [f"{len(found.plays)} cases with faults"]
-        lines += filter(None, (self._not_judged(rule, found) for rule in RESILIENCE))
-        lines += [
-            f"{case.case}: seen once in three times: {case.unconfirmed}"
-            for case in found.cases
-            if case.unconfirmed
-        ]
-        return "\n".join(lines)
 
-    def _is_broken(self, rule: str, found: Results) -> bool:
-        return rule_verdict(_of_rule(rule, found)) == "wrong"
+@each_rule_is_a_test(CUT_RULES, promise)
+class CutSuite(_ResultsSuite):
+    """Cuts the streams of a protocol at every place; each of the two rules is a test.
 
-    def _mistake(self, rule: str, found: Results, request: pytest.FixtureRequest) -> str:
-        first, *others = (one for one in _of_rule(rule, found) if one.failed)
-        return "\n".join([*mistake_lines(first, others, found.plays), rerun_line(request)])
+    Subclass it under a name that pytest collects, set `api`, and give it `probe`:
 
-    def _not_judged(self, rule: str, found: Results) -> str:
-        verdict = rule_verdict(_of_rule(rule, found))
-        if verdict in ("right", "wrong"):
-            return ""
-        reasons = Counter(one.reason for one in _of_rule(rule, found) if one.verdict == verdict)
-        return f"{rule}: {verdict}: {_most_common(reasons)}"
+        class TestCuts(CutSuite):
+            api = "chat"
 
+            def probe(self):
+                return MyProbe()
 
-def _of_rule(rule: str, found: Results) -> list[CaseResult]:
-    return [case for case in found.cases if case.group == rule]
+    Args:
+        api: the name of the protocol that the client speaks.
+        level: whether probes take decoded events (`payloads`) or `bytes`.
+        scenarios: files, folders and scenarios whose answers are cut besides the kit's samples.
+        xfail: the rules that are known to be broken, each with the reason. If one of them holds,
+            its test fails.
+    """
+
+    level: ClassVar[Level] = "payloads"
+    scenarios: ClassVar[Any] = ()
+
+    def probe(self) -> Probe | ByteProbe:
+        """A new probe, for one stream."""
+        raise NotImplementedError(f"give {type(self).__name__} a method probe()")
+
+    def _examined(self, request: pytest.FixtureRequest) -> Results:
+        return examine_cuts(self.probe, api=self.api, level=self.level, scenarios=self.scenarios)
 
 
 def _most_common(reasons: Counter[str]) -> str:
