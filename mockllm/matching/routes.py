@@ -25,9 +25,8 @@ from mockllm.matching.conditions import (
     judged_model,
     judged_values,
 )
-from mockllm.matching.fingerprint import route_digest
+from mockllm.matching.fingerprint import form_fields, route_digest
 from mockllm.matching.mismatch import NEAREST
-from mockllm.matching.multipart import form_fields
 from mockllm.matching.select import ambiguous, conditions_of
 from mockllm.protocols.routes import parse_query
 from mockllm.scenario.model import Match, Scenario

@@ -12,11 +12,11 @@ from urllib.parse import urlsplit
 from mockllm.core.request import Request
 from mockllm.matching.fingerprint import (
     MAX_STRINGS,
+    form_fields,
     redacted_strings,
     request_digest,
     route_digest,
 )
-from mockllm.matching.multipart import form_fields
 from mockllm.matching.routes import normal_path
 from mockllm.redaction.placeholders import wildcards
 from mockllm.tapes.captured import Captured

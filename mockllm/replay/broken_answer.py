@@ -22,7 +22,7 @@ from mockllm.replay.compilation.compiler import Replayer
 from mockllm.replay.compilation.http_answer import HttpAnswer, bytes_answer
 from mockllm.scenario.fault_model import Fault
 from mockllm.scenario.model import Scenario, TurnSpec
-from mockllm.scenario.reading.locate import KeyPath
+from mockllm.scenario.reading.nodes import KeyPath
 
 
 def circumstances(

@@ -12,7 +12,7 @@ from mockllm.errors import Problem, UsageError
 from mockllm.scenario.load import Loading
 from mockllm.scenario.model import Scenario
 from mockllm.scenario.reading.files import scenario_texts
-from mockllm.scenario.reading.locate import KeyPath
+from mockllm.scenario.reading.nodes import KeyPath
 from mockllm.scenario.reading.values import Vocabulary
 
 

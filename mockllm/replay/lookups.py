@@ -1,22 +1,28 @@
-"""Answers to operations besides `generate`: models, counts of tokens, and answers that are stored.
+"""Answers without a scenario: look-ups of models, counts of tokens and stored answers, and routes
+that follow from the request alone (`--fallback auto`). Each protocol's package knows its own.
 
 A stored answer is not kept. It is compiled again from the request that the session has kept.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
+from urllib.parse import unquote
 
+from mockllm.core.http import Target
 from mockllm.core.jsontext import parse_object
+from mockllm.core.record import record
 from mockllm.matching.conversation import turn_at
 from mockllm.matching.index import ScenarioIndex
 from mockllm.matching.select import Selection
-from mockllm.protocols.base import Lookup, Operation
-from mockllm.protocols.records import StoredAnswers
+from mockllm.protocols import PROTOCOLS
+from mockllm.protocols.base import Lookup, Operation, WireProtocol
+from mockllm.protocols.records import FallbackRoute, StoredAnswers
 from mockllm.replay.call import Answered, ApiCall
 from mockllm.replay.compilation.compiler import Replayer
-from mockllm.replay.compilation.http_answer import CORS, json_answer
+from mockllm.replay.compilation.http_answer import CORS, HttpAnswer, json_answer
 from mockllm.replay.sessions.exchange import Played, not_kept_whole
 
 
@@ -75,3 +81,37 @@ class Lookups:
             return None
         answer = parse_object(self._replayer.answer(selection, request, protocol).chunks[0].data)
         return Lookup(call.target, request=body, answer={**answer, "id": id})
+
+
+@record
+class Fallback:
+    """A route that can be answered without a scenario, as the path of a request has it."""
+
+    protocol: WireProtocol
+    route: FallbackRoute
+    target: Target
+
+    def answer(self, body: bytes, query: Mapping[str, str]) -> HttpAnswer:
+        """The answer to a request."""
+        target = replace(self.target, query=query)
+        return json_answer(200, self.route.answer(parse_object(body), target), CORS)
+
+
+def find_fallback(method: str, path: str) -> Fallback | None:
+    """What answers a route without a scenario; None where nothing does.
+
+    Args:
+        path: without the query; only its end counts.
+    """
+    if method != "POST":
+        return None
+    path = path.rstrip("/")
+    for protocol in PROTOCOLS.values():
+        for route in protocol.fallback_routes:
+            match = route.path.search(path)
+            if match is not None:
+                segments = {
+                    name: unquote(value) for name, value in match.groupdict().items() if value
+                }
+                return Fallback(protocol, route, Target(segments))
+    return None

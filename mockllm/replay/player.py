@@ -366,7 +366,7 @@ class Player:
         recorded = decision.selection.scenario.turns[decision.selection.index].recorded
         if recorded is None:
             raise refusal
-        from mockllm.replay.accepted_upstream import accepted_request, same_refusal
+        from mockllm.replay.compilation.tape_player import accepted_request, same_refusal
 
         read = partial(accepted_request, recorded, call.protocol)
         accepted = later(("request", recorded, call.protocol.name), read)

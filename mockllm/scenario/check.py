@@ -15,9 +15,9 @@ from mockllm.core.record import record
 from mockllm.scenario import model as m
 from mockllm.scenario.model import fragments
 from mockllm.scenario.reading.conditions import is_position
-from mockllm.scenario.reading.locate import KeyPath
+from mockllm.scenario.reading.nodes import KeyPath
 from mockllm.scenario.reading.routes import check_route
-from mockllm.scenario.reading.wording import excerpt, suggestion
+from mockllm.scenario.reading.values import excerpt, suggestion
 from mockllm.scenario.schema_validation import schema_flaws, violations
 
 Mistake = tuple[KeyPath, str]

@@ -17,8 +17,15 @@ from mockllm.scenario.model import Scenario
 from mockllm.scenario.precedence import differ_later, scenario_key
 from mockllm.scenario.reading import document, nodes
 from mockllm.scenario.reading.files import read_text
-from mockllm.scenario.reading.locate import SourceLocation, locate_node, locate_path, node_paths
-from mockllm.scenario.reading.nodes import Mapping, Mark, YamlDocument
+from mockllm.scenario.reading.nodes import (
+    Mapping,
+    Mark,
+    SourceLocation,
+    YamlDocument,
+    locate_node,
+    locate_path,
+    node_paths,
+)
 from mockllm.scenario.reading.values import MAX_FINDINGS, Findings, Vocabulary
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from mockllm.core.jsontext import compact
 from mockllm.core.patterns import PatternError, PatternGaveUpError, compiled
-from mockllm.scenario.reading.wording import excerpt
+from mockllm.scenario.reading.values import excerpt
 
 Flaw = tuple[tuple[str | int, ...], str]
 """The path inside a value, and what is wrong there."""

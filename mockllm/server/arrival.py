@@ -13,8 +13,13 @@ from mockllm.core.text import readable_header
 from mockllm.errors import RequestError
 from mockllm.redaction.credentials import masked_headers, masked_url
 from mockllm.replay.sessions.exchange import Received
-from mockllm.server.http.body_reading import arrived, read_body
-from mockllm.server.http.request_target import origin_form, session_of, split_target
+from mockllm.server.http.request_reading import (
+    arrived,
+    origin_form,
+    read_body,
+    session_of,
+    split_target,
+)
 
 
 @lru_cache(maxsize=256)

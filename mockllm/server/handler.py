@@ -1,7 +1,7 @@
 """What becomes of a request: its session, its answer, and how that is sent and noted.
 
 Nothing here knows a protocol. Imported when the server listens already, for it needs nearly
-everything.
+everything. Where mockllm itself fails, that is seen: in answer, log and verdict.
 """
 
 from __future__ import annotations
@@ -32,16 +32,21 @@ from mockllm.server.arrival import Arrival
 from mockllm.server.control.metrics import Figures
 from mockllm.server.control.server_requests import ServerRequests
 from mockllm.server.control.server_view import ServerView
-from mockllm.server.failures import failure, too_deep
-from mockllm.server.http.body_reading import brief, is_malformed, silent
 from mockllm.server.http.delivery import CLOSE, deliver, write_at_once
 from mockllm.server.http.pacing import Pacer
-from mockllm.server.http.request_target import check_session, first_line
+from mockllm.server.http.request_reading import (
+    brief,
+    check_session,
+    first_line,
+    is_malformed,
+    silent,
+)
 from mockllm.server.http.sending import break_off
 from mockllm.server.options import ServerOptions
 
 if TYPE_CHECKING:
     from mockllm.server.state.shared_state import SharedState
+from pathlib import Path
 
 DEFAULT = "default"
 """The session of requests that name none, or none that can be."""
@@ -251,3 +256,56 @@ class Handler:
             self._options.log(exchange)
         if self._view.watch is not None:
             self._view.watch(exchange)
+
+
+_ROOT = Path(__file__).resolve().parent.parent
+
+_DEEP = 100
+"""Bodies with more levels may exceed Python's recursion limit; services refuse most of them, too:
+Protocol Buffers reads 100 levels of JSON, Rust's serde_json 128."""
+
+
+def failure(error: BaseException) -> RequestError:
+    """The error for a request that mockllm could not answer because of a mistake of its own."""
+    return RequestError(
+        f"mockllm failed on this request: {_described(error)}. This is a mistake in mockllm, not "
+        "in the client; please report it with the request.",
+        status=500,
+        code="mockllm_failed",
+    )
+
+
+def too_deep(error: BaseException, body: bytes) -> RequestError | None:
+    """The error for a request whose body has so many levels that Python cannot walk through them;
+    None for any other error."""
+    if not isinstance(error, RecursionError) or _levels(body) <= _DEEP:
+        return None
+    return RequestError(
+        f"We could not parse the JSON body of your request (it is nested too deeply: more than "
+        f"{_DEEP} levels).",
+        code="invalid_json",
+    )
+
+
+def _levels(body: bytes) -> int:
+    """How many brackets are open at most; those in strings count, too."""
+    deepest = level = 0
+    for byte in body:
+        if byte in b"[{":
+            level += 1
+            deepest = max(deepest, level)
+        elif byte in b"]}":
+            level -= 1
+    return deepest
+
+
+def _described(error: BaseException) -> str:
+    """Type and message of an error, and where in mockllm it was raised."""
+    where, at = "", error.__traceback__
+    while at is not None:
+        file = Path(at.tb_frame.f_code.co_filename)
+        if file.is_relative_to(_ROOT):
+            where = f" at mockllm/{file.relative_to(_ROOT).as_posix()}:{at.tb_lineno}"
+        at = at.tb_next
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}{where}: {text[:200]}"

@@ -1,17 +1,24 @@
-"""The routes of the live page, below `/_mockllm/ui`. `ControlAccess` has let the request in."""
+"""The routes of the live page, below `/_mockllm/ui`: its files, and the JSON that they show.
+
+`ControlAccess` has let the request in.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from aiohttp import web
 
+from mockllm.core.http import TimedBytes
 from mockllm.errors import MockLLMError, RequestError, UsageError
 from mockllm.protocols import PROTOCOLS
-from mockllm.replay.compilation.http_answer import json_answer
+from mockllm.replay.compilation.http_answer import HttpAnswer, bytes_answer, json_answer
 from mockllm.replay.sessions.exchange import Exchange, Sent
 from mockllm.replay.sessions.session import Session
 from mockllm.replay.turn_answer import route_turn_answer, turn_answer, usual_request
@@ -19,11 +26,8 @@ from mockllm.scenario.model import Scenario
 from mockllm.server.control.query import whole_number
 from mockllm.server.control.server_view import ServerView
 from mockllm.server.http.delivery import deliver
-from mockllm.ui.live import Live
-from mockllm.ui.rows import row
-from mockllm.ui.shown_answers import made_answer, sent_of
-from mockllm.ui.site_files import file_answer
-from mockllm.ui.stream_json import stream_json
+from mockllm.ui.live import Live, row
+from mockllm.ui.shown_answers import made_answer, sent_of, stream_json
 
 PREFIX = "/_mockllm/ui"
 
@@ -207,3 +211,50 @@ def _numbered(session: Session, number: str) -> Exchange:
             status=404,
         )
     raise RequestError(f"The session {session.name!r} has no request {number[:40]!r}.", status=404)
+
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+"""What a page may load and run: only the files here, and nothing inline."""
+
+_TYPES = {
+    "html": "text/html; charset=utf-8",
+    "css": "text/css; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "svg": "image/svg+xml",
+}
+
+
+@cache
+def names() -> frozenset[str]:
+    """The names of the files."""
+    site = files("mockllm.ui") / "site"
+    return frozenset(file.name for file in site.iterdir() if file.name.rpartition(".")[2] in _TYPES)
+
+
+@cache
+def _read(name: str) -> tuple[bytes, str]:
+    """A file, and its tag: another one for other bytes."""
+    data = (files("mockllm.ui") / "site" / name).read_bytes()
+    return data, f'"{hashlib.sha256(data).hexdigest()[:32]}"'
+
+
+def file_answer(name: str, headers: Mapping[str, str]) -> HttpAnswer:
+    """The answer with a file, or that the browser has it already."""
+    name = name or "index.html"
+    if name not in names():
+        raise RequestError(f"The live page has no file {name[:80]!r}.", status=404)
+    data, tag = _read(name)
+    fields = {
+        "content-type": _TYPES[name.rpartition(".")[2]],
+        "content-security-policy": POLICY,
+        "x-content-type-options": "nosniff",
+        "referrer-policy": "no-referrer",
+        "cache-control": "no-cache",
+        "etag": tag,
+    }
+    if headers.get("if-none-match") == tag:
+        return bytes_answer(304, fields.items(), (), streamed=False, bodiless=True)
+    return bytes_answer(200, fields.items(), [TimedBytes(0, data)], streamed=False)

@@ -20,7 +20,7 @@ def test_addresses_need_no_code_of_a_protocol():
     """A server listens for all protocols, and imports none of them for that."""
     modules = imported(
         "from mockllm.protocols import PROTOCOLS\n"
-        "from mockllm.server.routing.routes import Routes\n"
+        "from mockllm.server.routing import Routes\n"
         "assert Routes(PROTOCOLS).known and len(PROTOCOLS) == 5 and 'gemini' in PROTOCOLS"
     )
     assert not [name for name in modules if name.endswith((".protocol", ".encoder", ".decoder"))]

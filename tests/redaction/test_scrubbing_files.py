@@ -11,7 +11,7 @@ from mockllm.core import patterns
 from mockllm.core.http import TimedBytes
 from mockllm.redaction.redact import Redactor, Rules
 from mockllm.redaction.scrub import FoundSecret, Scrubbed, scrub
-from mockllm.replay.compilation.unedited import is_unedited
+from mockllm.replay.compilation.tape_player import is_unedited
 from mockllm.replay.loading import loads
 from mockllm.tapes.captured import Tape
 from mockllm.tapes.files import dump_tape, load_tape

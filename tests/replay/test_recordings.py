@@ -15,12 +15,15 @@ from mockllm.core.http import Target, TimedBytes
 from mockllm.core.later import NotDoneError, deferring
 from mockllm.errors import RequestError, ScenarioError
 from mockllm.protocols import PROTOCOLS
-from mockllm.replay.accepted_upstream import (
+from mockllm.replay.compilation.tape_player import (
     AcceptedRequest,
+    RecordedAnswer,
+    Recordings,
     accepted_request,
+    answer,
+    check,
     same_refusal,
 )
-from mockllm.replay.compilation.tape_player import RecordedAnswer, Recordings, answer, check
 from mockllm.replay.loading import loads
 from mockllm.scenario.model import Recorded, Scenario
 from mockllm.tapes.captured import Tape

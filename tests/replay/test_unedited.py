@@ -9,7 +9,7 @@ import pytest
 
 from mockllm.core.http import TimedBytes
 from mockllm.errors import WireError
-from mockllm.replay.compilation.unedited import is_unedited
+from mockllm.replay.compilation.tape_player import is_unedited
 from mockllm.replay.loading import loads
 from mockllm.scenario.model import ErrorSpec, Http, Recorded, Scenario, TurnSpec
 from tests.cases import for_all

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from mockllm.scenario.reading.locate import (
+from mockllm.scenario.reading.nodes import (
     KeyPath,
+    Mapping,
+    documents,
     format_path,
     locate_node,
     locate_path,
     node_paths,
 )
-from mockllm.scenario.reading.nodes import Mapping, documents
 
 TEXT = """\
 scenario: a

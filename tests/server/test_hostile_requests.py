@@ -219,7 +219,7 @@ def test_a_mistake_of_mockllm_is_seen(server: Served, monkeypatch: pytest.Monkey
             status, kind, body = server.send(chat(OWN, body={**CHAT, "stream": stream}))
             assert (status, kind) == (500, "application/json")
             message = json.loads(body)["error"]["message"]
-            assert "KeyError at mockllm/server/deferred_work.py" in message
+            assert "KeyError at mockllm/server/answers.py" in message
             assert "a mistake in mockllm" in message
     entry = server.control("journal?session=mistake")["exchanges"][-1]
     assert (entry["outcome"], entry["status"]) == ("failed", 500)

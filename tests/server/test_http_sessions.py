@@ -17,7 +17,7 @@ from mockllm.scenario.reading import nodes
 from mockllm.scenario.reading.values import scalar
 from mockllm.server.answers import Answers
 from mockllm.server.control.access import ControlAccess
-from mockllm.server.control.session_requests import read_session_request
+from mockllm.server.control.session_setup import read_session_request
 from mockllm.server.options import RecordOptions
 from tests.scenario.strategies import scenarios
 

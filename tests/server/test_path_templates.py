@@ -9,7 +9,7 @@ from mockllm.cli import main
 from mockllm.errors import UsageError
 from mockllm.protocols import PROTOCOLS
 from mockllm.server.options import ServerOptions
-from mockllm.server.routing.path_templates import path_routes
+from mockllm.server.routing import path_routes
 from tests.cases import for_all
 
 ROOMS = "/api/v1/rooms/{room}/agui/{thread}/{run}"

@@ -6,7 +6,7 @@ import pytest
 
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.detection import detect
-from mockllm.server.routing.routes import Routes
+from mockllm.server.routing import Routes
 from tests.cases import for_all
 
 ROUTES = Routes(PROTOCOLS)

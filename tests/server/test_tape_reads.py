@@ -26,7 +26,7 @@ from mockllm.replay.player import Player
 from mockllm.replay.sessions.session import Session
 from mockllm.scenario.dump import dump
 from mockllm.scenario.model import Recorded
-from mockllm.server.deferred_work import DeferredWork
+from mockllm.server.answers import DeferredWork
 from mockllm.tapes.files import dump_tape
 from tests.tapes.making import Sent, taped
 from tests.tapes.turns import turn_of

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from mockllm.ui.site_files import POLICY, names
+from mockllm.ui.routes import POLICY, names
 from tests.conftest import Served
 
 SCENARIO = "scenario: hello\nmatch: {user: hello}\nturns: [{reply: {text: hi}}]\n"

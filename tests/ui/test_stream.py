@@ -15,7 +15,7 @@ from mockllm.core.visible_bytes import visible_lines
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.compilation.http_answer import bytes_answer
 from mockllm.server.control.server_view import KEEPS, SentAnswers
-from mockllm.ui.stream_json import ShownAnswer, sent_times, stream_json
+from mockllm.ui.shown_answers import ShownAnswer, sent_times, stream_json
 from tests.conftest import Served
 from tests.entries import journal_entry
 from tests.ui.test_events import KEYS, ask

@@ -2,29 +2,45 @@
 
 A tape is read when its turn first answers a request. Its answer is cached, bounded in bytes. The
 caller of `play` decides in which thread tapes are read.
+
+A tape is played while the turn in the YAML is what it decodes to: parts, calls, finish and usage,
+and of an error or of a route what the YAML has of it. How the answer is cut into fragments, and
+when they come, is on the tape alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Literal
 
 from cachetools import LRUCache
 
-from mockllm.core.http import Ending
+from mockllm.core.http import Ending, Target
 from mockllm.core.later import later
-from mockllm.errors import MockLLMError, Problem, ScenarioError
+from mockllm.core.turn import Part, ServerTool, ToolCall, Turn
+from mockllm.errors import MockLLMError, Problem, RequestError, ScenarioError
+from mockllm.matching.conversation import tool_parts
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
 from mockllm.replay.compilation.http_answer import CORS, HttpAnswer, byte_bounded, bytes_answer
-from mockllm.replay.compilation.unedited import is_unedited
-from mockllm.scenario.model import Recorded, Scenario, TurnSpec
-from mockllm.tapes.captured import Captured, Cut, Tape
+from mockllm.replay.compilation.resolve import resolve
+from mockllm.scenario.model import (
+    Http,
+    Recorded,
+    RouteAnswer,
+    Scenario,
+    ServerToolPart,
+    TurnSpec,
+    members,
+)
+from mockllm.tapes.captured import Captured, Cut, Tape, detected
 from mockllm.tapes.files import load_head, load_tape
-from mockllm.tapes.recorded_turn import RecordedTurn, recorded_turn
+from mockllm.tapes.recorded_turn import RecordedTurn, recorded_error, recorded_turn, route_headers
 
 Why = Literal[
     "", "exact", "edited", "other api", "not streamed", "streamed", "quirks", "unreadable"
@@ -256,3 +272,116 @@ def _is_bodiless(recorded: Captured) -> bool:
     """Whether an answer has no body, whatever its head has (RFC 9112, section 6.3)."""
     head = recorded.method == "HEAD"
     return head or recorded.status in (204, 304)
+
+
+def is_unedited(
+    scenario: Scenario,
+    index: int,
+    tape: Tape,
+    attempt: TurnSpec | None = None,
+    content: bytes | None = None,
+    decoded: RecordedTurn | None = None,
+) -> bool:
+    """Whether a turn of a scenario is what a tape decodes to.
+
+    Args:
+        attempt: the earlier try of the turn that has the tape; None: the turn itself has it. A try
+            that was broken off has nothing in the YAML to be edited.
+    """
+    turn = scenario.turns[index].for_api(tape.api)
+    plain = tape.exchange.plain()
+    if attempt is not None:
+        return attempt.http is None or _is_same_error(attempt.http, plain, tape.api)
+    recorded = scenario.turns[index].recorded
+    if recorded is not None and recorded.partial:
+        return True
+    if not tape.api:
+        return turn.answer is not None and _is_same_route(turn.answer, plain, content)
+    if plain.status >= 400 or turn.http is not None:
+        return turn.http is not None and _is_same_error(turn.http, plain, tape.api)
+    if turn.wire is not None or turn.is_auto:
+        return False
+    protocol = PROTOCOLS[tape.api]
+    written = resolve(scenario, index, tape.api, spec=turn)
+    taped = decoded or recorded_turn(plain, protocol, streamed=tape.streamed)
+    return _content(written, turn) == _content(taped.turn, turn)
+
+
+def _content(turn: Turn, spec: TurnSpec) -> Turn:
+    """The turn without its fragments and times, and without the ids that the YAML leaves out."""
+    whole = turn.whole()
+    calls = [call.id is not None for call in tool_parts(spec.reply)]
+    parts = members(spec.reply)
+    hosted = [part.id is not None for part in parts if isinstance(part, ServerToolPart)]
+    return replace(
+        whole, parts=_with_ids(_with_ids(whole.parts, ToolCall, calls), ServerTool, hosted)
+    )
+
+
+def _with_ids(
+    parts: Sequence[Part], kind: type[ToolCall | ServerTool], has_id: Sequence[bool]
+) -> tuple[Part, ...]:
+    """The parts, those of a kind without the ids that are not written."""
+    written = iter(has_id)
+    return tuple(
+        replace(part, id="") if isinstance(part, kind) and not next(written, True) else part
+        for part in parts
+    )
+
+
+def _is_same_error(http: Http, plain: Captured, api: str) -> bool:
+    return plain.status >= 400 and http == recorded_error(plain, PROTOCOLS[api])
+
+
+def _is_same_route(answer: RouteAnswer, plain: Captured, content: bytes | None) -> bool:
+    if (answer.status, answer.headers) != (plain.status, route_headers(plain)):
+        return False
+    match answer.kind:
+        case "json":
+            return _is_same_json(answer.value, plain.body)
+        case "text":
+            return bool(answer.value.encode() == plain.body)
+        case "base64":
+            return base64.b64decode(answer.value) == plain.body
+        case "file":
+            return content == plain.body
+    return not plain.body
+
+
+def _is_same_json(value: object, body: bytes) -> bool:
+    try:
+        return bool(value == json.loads(body))
+    except (ValueError, RecursionError):
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptedRequest:
+    """The request of a recorded turn, as the client sent it, which the service accepted.
+
+    Servers that speak OpenAI's or another API (vLLM, Ollama, llama.cpp) are often less strict than
+    the original, and their clients rely on that. A request that the recorded service answered is no
+    mistake when a client sends it again.
+    """
+
+    target: Target
+    body: bytes
+
+
+def accepted_request(recorded: Recorded, protocol: WireProtocol) -> AcceptedRequest | None:
+    """The request of a recorded turn; None where it is of another API, or its tape unreadable."""
+    try:
+        captured = load(recorded).exchange
+    except (OSError, MockLLMError):
+        return None  # playing the turn reports it
+    sent = detected(captured)
+    if sent.protocol is not protocol:
+        return None
+    return AcceptedRequest(sent.target, captured.request_body)
+
+
+def same_refusal(one: RequestError, other: RequestError) -> bool:
+    """Whether two refusals have the same reason: the same field, or without one, the same text."""
+    if one.param is None:
+        return one.message == other.message
+    return (one.param, one.code) == (other.param, other.code)

@@ -21,9 +21,9 @@ from mockllm.scenario.reading.values import (
     fields,
     integer,
     is_null,
+    suggestion,
     text,
 )
-from mockllm.scenario.reading.wording import suggestion
 
 _COUNT = r"([0-9]{1,9}) ?(events?|bytes?)"
 _EVENT = r"event ?([0-9]{1,9})"

@@ -27,10 +27,10 @@ from mockllm.scenario.reading.values import (
     listing,
     record,
     scalar,
+    suggestion,
     text,
     unknown,
 )
-from mockllm.scenario.reading.wording import suggestion
 
 BROKEN = m.ToolPart("")
 

@@ -13,8 +13,7 @@ from mockllm.core.text import did_you_mean
 from mockllm.scenario import model as m
 from mockllm.scenario.reading.conditions import header_value, headers
 from mockllm.scenario.reading.files import body_path
-from mockllm.scenario.reading.locate import KeyPath
-from mockllm.scenario.reading.nodes import Mapping, Node
+from mockllm.scenario.reading.nodes import KeyPath, Mapping, Node
 from mockllm.scenario.reading.tables import FIELDS, inner_path, path_of_file, table
 from mockllm.scenario.reading.values import Findings, json_value, readable_fields, text
 

@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from mockllm.core.text import similar_names
 from mockllm.scenario.durations import read_duration, read_percent
 from mockllm.scenario.reading.nodes import Mapping, Mark, Node, Scalar, Sequence
-from mockllm.scenario.reading.wording import display_node, excerpt, suggestion
 
 if TYPE_CHECKING:
     from mockllm.scenario.model import Scenario
-    from mockllm.scenario.reading.locate import KeyPath
+    from mockllm.scenario.reading.nodes import KeyPath
+import json
+
+from mockllm.core.text import did_you_mean, shorten
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,3 +327,34 @@ def record(make: Callable[..., T], table: Table) -> Callable[[Node, Findings], T
         return None if values is None else make(**table.arguments(values))
 
     return read
+
+
+_QUOTED = 60
+"""How many characters of a value a message quotes."""
+
+
+def display_node(node: Node) -> str:
+    """A node as messages quote it: as written, shortened, in one line."""
+    if isinstance(node, Sequence):
+        return "a list"
+    if isinstance(node, Mapping):
+        return "a mapping"
+    if node.plain:
+        return excerpt(node.value) or "nothing"
+    return _quoted(shorten(node.value, _QUOTED))
+
+
+def excerpt(text: str, limit: int = _QUOTED) -> str:
+    """A text as messages quote it: shortened, and as a JSON string where it is not printable."""
+    text = shorten(text, limit)
+    return text if text.isprintable() else _quoted(text)
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=not text.isprintable())
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """`; did you mean 'split'?`, or "" where no known name is similar."""
+    hint = did_you_mean(name.lower(), known)
+    return f"; {hint}" if hint else ""

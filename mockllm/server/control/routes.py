@@ -17,13 +17,18 @@ from mockllm.replay.player import Player
 from mockllm.replay.sessions.session import Session, Sessions
 from mockllm.scenario.model import Scenario
 from mockllm.server.control.journal_pages import journal_parts, read_page
-from mockllm.server.control.local_sessions import LocalSessions
 from mockllm.server.control.query import flag, names, whole_number
-from mockllm.server.control.session_setup import SessionRequest, SessionSetup, SessionSetups
-from mockllm.server.http.request_target import SESSION_HEADER, SESSION_NAME
+from mockllm.server.control.session_setup import (
+    SessionRequest,
+    SessionSetup,
+    SessionSetups,
+    read_session_request,
+)
+from mockllm.server.http.request_reading import SESSION_HEADER, SESSION_NAME
 
 if TYPE_CHECKING:
     from mockllm.server.state.shared_sessions import SharedSessions
+from mockllm.server.state.store import Names
 
 __all__ = ["CONTROL_PREFIX", "SESSION_NAME", "Control", "base_urls", "gone"]
 
@@ -199,9 +204,6 @@ class Control:
     async def _create(
         self, served: Player, headers: Mapping[str, str], body: bytes
     ) -> dict[str, Any]:
-        # Imported here: most servers make no sessions over HTTP.
-        from mockllm.server.control.session_requests import read_session_request
-
         def read() -> tuple[SessionRequest, Player | None]:
             request = read_session_request(body, lambda: served.served.by_name)
             player = self._setups.make_player(request, served) if request.has_setup else None
@@ -258,3 +260,42 @@ def gone(session: str) -> RequestError:
         status=410,
         code="session_evicted",
     )
+
+
+class LocalSessions:
+    """What control routes and pages do with the sessions of this process. Nothing here waits."""
+
+    shared = False
+
+    def __init__(self, sessions: Sessions) -> None:
+        self._sessions = sessions
+
+    async def names(self) -> Names:
+        """The names of all sessions."""
+        return Names(self._sessions.names, self._sessions.evicted)
+
+    async def load(self) -> list[Session]:
+        """All sessions."""
+        return list(self._sessions)
+
+    async def find(self, name: str) -> Session | None:
+        """A session; of one that was evicted only its name is known."""
+        return self._sessions.find(name)
+
+    async def refresh(self, name: str) -> None:
+        """Sets a session up as it was requested last: it is, in the only process."""
+
+    async def make(self, name: str, setup: bytes | None) -> Session:
+        """A session, made if need be, or anew with the body that asks for its setup."""
+        if setup is not None:
+            self._sessions.delete(name)  # what is known of one that was evicted
+        return self._sessions.get(name)
+
+    async def reset(self, name: str) -> Session:
+        """The session without what is known of it, but with its setup."""
+        self._sessions.delete(name)
+        return self._sessions.get(name)
+
+    async def delete(self, name: str) -> None:
+        """Deletes a session with its setup."""
+        self._sessions.delete(name)

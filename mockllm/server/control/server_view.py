@@ -18,7 +18,7 @@ from mockllm.server.answers import Answers
 from mockllm.server.options import Page
 
 if TYPE_CHECKING:
-    from mockllm.server.control.local_sessions import LocalSessions
+    from mockllm.server.control.routes import LocalSessions
     from mockllm.server.state.shared_sessions import SharedSessions
 
 

@@ -11,7 +11,7 @@ from aiohttp import web
 from mockllm.core.http import TimedBytes, unusual_reason
 from mockllm.errors import RequestError, UpstreamError
 from mockllm.replay.sessions.exchange import Exchange, PassedAnswer
-from mockllm.server.http.body_reading import read_part
+from mockllm.server.http.request_reading import read_part
 from mockllm.server.recording.recorder import Recorder
 from mockllm.server.recording.services import shown_url
 from mockllm.server.recording.upstream import RawHeaders, Upstream

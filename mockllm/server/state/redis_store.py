@@ -14,7 +14,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
-from mockllm.replay.sessions.entry_packing import Stored
 from mockllm.replay.sessions.shared_session import (
     Attempt,
     Claim,
@@ -22,6 +21,7 @@ from mockllm.replay.sessions.shared_session import (
     FindConversation,
     Number,
     StateOperation,
+    Stored,
     Turn,
 )
 from mockllm.server.state.redis_connection import Command, RedisConnection, RedisProcesses

@@ -13,11 +13,9 @@ from cachetools import LRUCache
 
 from mockllm.errors import RequestError
 from mockllm.replay.player import Player
-from mockllm.replay.sessions.entry_packing import restore
 from mockllm.replay.sessions.session import Session, Sessions
-from mockllm.replay.sessions.shared_session import StateAwayError
-from mockllm.server.control.session_requests import read_session_request
-from mockllm.server.control.session_setup import SessionSetups
+from mockllm.replay.sessions.shared_session import StateAwayError, restore
+from mockllm.server.control.session_setup import SessionSetups, read_session_request
 from mockllm.server.state.journal_writer import BOUNDS, hold_bounds
 from mockllm.server.state.shared_state import SharedState, needing
 from mockllm.server.state.store import Names, Setup

@@ -12,7 +12,6 @@ from pathlib import Path
 
 from mockllm.errors import UsageError
 from mockllm.protocols import PROTOCOLS
-from mockllm.replay.sessions.entry_packing import unpack
 from mockllm.replay.sessions.exchange import Exchange
 from mockllm.replay.sessions.shared_session import (
     FindAnswer,
@@ -20,6 +19,7 @@ from mockllm.replay.sessions.shared_session import (
     SharedSession,
     StateAwayError,
     StateOperation,
+    unpack,
 )
 from mockllm.server.control.metrics import Figures
 from mockllm.server.state.journal_writer import JournalWriter

@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from importlib.resources import files
 from typing import Any
 
-from mockllm.replay.sessions.entry_packing import Stored
 from mockllm.replay.sessions.shared_session import (
     Attempt,
     Claim,
@@ -18,6 +17,7 @@ from mockllm.replay.sessions.shared_session import (
     FindConversation,
     Number,
     StateOperation,
+    Stored,
     Turn,
 )
 from mockllm.server.state.store import (

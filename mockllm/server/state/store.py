@@ -8,8 +8,7 @@ from dataclasses import field
 from typing import Any, Protocol
 
 from mockllm.core.record import record
-from mockllm.replay.sessions.entry_packing import Stored
-from mockllm.replay.sessions.shared_session import StateOperation, Turn
+from mockllm.replay.sessions.shared_session import StateOperation, Stored, Turn
 
 MOST_NAMES = 65_536
 """How many names of evicted sessions a store remembers."""
@@ -25,7 +24,7 @@ class Batch:
 
     Args:
         at: when the last of the requests arrived, in seconds of the clock of all processes.
-        entries: as `mockllm.replay.sessions.entry_packing.pack` makes them; empty for none.
+        entries: as `mockllm.replay.sessions.shared_session.pack` makes them; empty for none.
         outcomes: of those whose answer is over; the others will be written again.
         answers: the ids of the answers among the entries that can be looked up.
         lost: requests of which only the outcomes are known.

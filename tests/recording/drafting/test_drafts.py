@@ -14,7 +14,7 @@ from mockllm.recording.drafting.conversations import text_of
 from mockllm.recording.drafting.drafts import Drafting, MatchRule
 from mockllm.recording.drafting.drafts import drafts as drafts_of
 from mockllm.recording.drafting.reporting import LIVE
-from mockllm.replay.compilation.unedited import is_unedited
+from mockllm.replay.compilation.tape_player import is_unedited
 from mockllm.replay.loading import loads
 from mockllm.scenario.dump import dump
 from mockllm.scenario.model import Http, Match, RouteSpec, TextCondition

@@ -17,7 +17,7 @@ from mockllm.recording.drafting.drafts import Drafting
 from mockllm.replay.compilation.compiler import Replayer
 from mockllm.replay.compilation.http_answer import http_error_answer
 from mockllm.replay.compilation.resolve import resolve
-from mockllm.replay.compilation.unedited import is_unedited
+from mockllm.replay.compilation.tape_player import is_unedited
 from mockllm.replay.loading import loads
 from mockllm.scenario.dump import dump
 from mockllm.scenario.model import Match, PausePart, Recorded, Scenario

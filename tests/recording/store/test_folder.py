@@ -15,7 +15,7 @@ from mockllm.recording.drafting.drafts import Drafting
 from mockllm.recording.store import locks as locking
 from mockllm.recording.store.folder import Folder
 from mockllm.replay.call import ApiCall
-from mockllm.replay.compilation.unedited import is_unedited
+from mockllm.replay.compilation.tape_player import is_unedited
 from mockllm.replay.loading import load
 from mockllm.replay.player import Player
 from mockllm.replay.sessions.session import Session

@@ -12,7 +12,7 @@ from mockllm.recording.drafting.drafts import Drafting
 from mockllm.recording.drafting.reporting import LIVE
 from mockllm.recording.store.folder import Folder
 from mockllm.recording.store.scenario_files import files_of, with_files
-from mockllm.replay.compilation.unedited import is_unedited
+from mockllm.replay.compilation.tape_player import is_unedited
 from mockllm.replay.loading import load
 from mockllm.scenario.dump import dump
 from mockllm.scenario.model import (

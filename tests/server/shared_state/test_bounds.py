@@ -13,8 +13,7 @@ from typing import Any
 import pytest
 
 from mockllm.errors import UsageError
-from mockllm.replay.sessions.entry_packing import Stored, pack, restore
-from mockllm.replay.sessions.shared_session import Claim, FindAnswer
+from mockllm.replay.sessions.shared_session import Claim, FindAnswer, Stored, pack, restore
 from mockllm.server.app import MockServer
 from mockllm.server.options import ServerOptions
 from mockllm.server.state import sqlite_tables

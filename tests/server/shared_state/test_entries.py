@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockllm.core.http import Target
-from mockllm.replay.sessions.entry_packing import ENDED_EARLY, Stored, pack, restore, unpack
 from mockllm.replay.sessions.exchange import Exchange
 from mockllm.replay.sessions.session import Session
+from mockllm.replay.sessions.shared_session import ENDED_EARLY, Stored, pack, restore, unpack
 from tests.entries import amend, journal_entry
 
 texts = st.text(max_size=8)

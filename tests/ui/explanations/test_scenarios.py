@@ -14,9 +14,8 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.replay.loading import load, loads
 from mockllm.scenario.shipped import shipped_scenarios
 from mockllm.ui import live_page
-from mockllm.ui.copying_texts import curl_texts
-from mockllm.ui.copying_texts import test_text as copied_test
-from mockllm.ui.scenario_json import scenario_entry, scenario_json
+from mockllm.ui.scenario_json import curl_texts, scenario_entry, scenario_json
+from mockllm.ui.scenario_json import test_text as copied_test
 from tests.timeouts import GIVE_UP
 
 TWO = """\

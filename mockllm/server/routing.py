@@ -1,23 +1,36 @@
-"""Paths to operations: one table made from PROTOCOLS.
+"""Paths to operations: one table made from PROTOCOLS and `--path`, and what answers other paths.
 
 Services put prefixes before the paths of an API (`/api/v1/chat/completions`), so a path that is not
-in the table is known by its end.
+in the table is known by its end. A route that calls no model and that no scenario answers gets what
+follows from the request alone (`--fallback auto`), or an error.
+
+`--path API=TEMPLATE` adds a path, checked against all others. `{name}` in a template is one segment
+of the path. An API may have parameters whose values its service makes (`Address.creates`), such as
+the ids of a thread and a run. Where a template ends in them, a POST to the path before them answers
+with new ones.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import replace
 from difflib import get_close_matches
 
 from mockllm.core.http import NO_TARGET, Target
 from mockllm.core.record import record
-from mockllm.errors import RequestError
+from mockllm.core.text import did_you_mean
+from mockllm.errors import NoMatchError, RequestError, UsageError
+from mockllm.matching.routes import RouteRequest
 from mockllm.protocols import Protocols
-from mockllm.protocols.base import Operation, Route, WireProtocol
+from mockllm.protocols.base import Address, Operation, Route, WireProtocol
 from mockllm.protocols.detection import detect
 from mockllm.protocols.routes import detected_target, path_target, route_pattern
-from mockllm.replay.fallback_routes import find_fallback
+from mockllm.replay.call import Answered, refused
+from mockllm.replay.decision import FAULT_HEADER
+from mockllm.replay.lookups import find_fallback
+from mockllm.replay.player import Player
+from mockllm.replay.sessions.exchange import Played
 
 NO_ROUTES: Mapping[str, tuple[Route, ...]] = {}
 
@@ -195,3 +208,157 @@ def _common(left: str, right: str) -> int:
             break
         size += 1
     return size
+
+
+class PlainRoutes:
+    """Answers routes that call no model."""
+
+    def __init__(self, routes: Routes, *, fallback: bool) -> None:
+        self._routes = routes
+        self._fallback = fallback
+
+    def has(self, player: Player, method: str, path: str, endpoint: Endpoint | None) -> bool:
+        """Whether scenarios may answer a path. A path of a model's answers belongs to a scenario
+        only if that has exactly this path as its route."""
+        if not player.has_routes:
+            return False
+        index = player.routes.index
+        if endpoint is not None and endpoint.operation == "generate":
+            return index.fits_whole(method, path)
+        return bool(index.fitting(method, path))
+
+    def without_faults(self, answered: Answered, headers: Mapping[str, str]) -> Answered:
+        """What a route got; faults that its request asks for cannot strike."""
+        if FAULT_HEADER not in headers:
+            return answered
+        return replace(answered, played=replace(answered.played, missed="the route calls no model"))
+
+    def unanswered(self, player: Player, request: RouteRequest) -> Answered:
+        """The answer to a request that no scenario answers, and that is for no path of an API."""
+        method, path = request.method, request.path
+        fallback = find_fallback(method, path) if self._fallback else None
+        if fallback is not None:
+            known = Played(api=fallback.protocol.name, model=request.model or None)
+            try:
+                answer = fallback.answer(request.body, request.parameters)
+            except RequestError as error:
+                return refused(fallback.protocol, error, known)
+            return Answered(answer, replace(known, outcome="played", status=answer.status))
+        shape = self._routes.nearest(path)
+        mismatch = player.routes.index.explain(request)
+        if mismatch:
+            message = (
+                f"No scenario answers {method} {path}. Nearest: {mismatch}. Change its match, or "
+                "add a scenario."
+            )
+            return refused(shape, NoMatchError(message, status=404, code="no_scenario"))
+        other = self._routes.not_allowed(method, path)
+        if other is not None:
+            wrong_method, allowed = other
+            return refused(shape, wrong_method, Played(api=shape.name), [("allow", allowed)])
+        unknown = refused(shape, self._routes.unknown(method, path, request.body))
+        return replace(unknown, played=replace(unknown.played, outcome="unknown route"))
+
+
+_NAMED = re.compile(r"\{([A-Za-z_]\w*)\}(:[A-Za-z]+)?")
+_LITERAL = re.compile(r"[A-Za-z0-9._~!$&'()*+,;=:@%-]+")
+_OWN = re.compile(r"/_mockllm(/|$)|/s/")
+_ID = re.compile(r"_?id$", re.IGNORECASE)
+
+
+@record
+class _Placed:
+    """A route, with the words for messages about it."""
+
+    route: Route
+    address: Address
+    source: str
+
+
+def path_routes(
+    addresses: Mapping[str, Address], paths: Iterable[tuple[str, str]]
+) -> dict[str, tuple[Route, ...]]:
+    """The routes of templates, by the name of their API.
+
+    Raises:
+        UsageError: a template is malformed, or a request could be for two routes.
+    """
+    known = [
+        _Placed(route, address, f"{route.path} of {address.name}")
+        for address in addresses.values()
+        for route in address.routes
+        if route.method == "POST"
+    ]
+    routes: dict[str, tuple[Route, ...]] = {}
+    for api, template in paths:
+        if api not in addresses:
+            hint = did_you_mean(api, addresses, f"there are: {', '.join(addresses)}")
+            raise UsageError(f"--path {api}={template}: there is no API {api!r}; {hint}")
+        address = addresses[api]
+        _check(template)
+        own = _routes(address, template)
+        for route in own:
+            _check_clash(template, route, address, known)
+            known.append(_Placed(route, address, f"{route.path} of --path {api}={template}"))
+        routes[api] = (*routes.get(api, ()), *own)
+    return routes
+
+
+def _check(template: str) -> None:
+    """Checks the form of a template."""
+    path = f"the path {template!r}"
+    if not template.startswith("/") or template == "/":
+        raise UsageError(f"{path} must begin with '/', such as /api/v1/agents/{{agent}}")
+    if _OWN.match(template):
+        raise UsageError(f"{path} is one of mockllm itself; choose another beginning")
+    names = []
+    for segment in template.split("/")[1:]:
+        named = _NAMED.fullmatch(segment)
+        if named is not None:
+            names.append(named[1])
+        elif not _LITERAL.fullmatch(segment):
+            what = f"has the segment {segment!r}" if segment else "has an empty segment"
+            raise UsageError(f"{path} {what}; write text, or a parameter as {{name}}")
+    if len(set(names)) < len(names):
+        raise UsageError(f"{path} has two parameters of one name; give each its own")
+
+
+def _routes(address: Address, template: str) -> tuple[Route, ...]:
+    routes = [Route("POST", template, "generate")]
+    before, _, last = template.rpartition("/")
+    while before and _is_created(address, last):
+        routes.append(Route("POST", before, "create"))
+        before, _, last = before.rpartition("/")
+    return tuple(routes)
+
+
+def _is_created(address: Address, segment: str) -> bool:
+    named = _NAMED.fullmatch(segment)
+    return named is not None and _ID.sub("", named[1]).lower() in address.creates
+
+
+def _check_clash(template: str, route: Route, address: Address, known: Iterable[_Placed]) -> None:
+    for other in known:
+        if _overlap(route.path, other.route.path):
+            what = "" if route.operation == "generate" else f" (POST {route.path} makes ids)"
+            raise UsageError(
+                f"--path {address.name}={template}{what} clashes with {other.source}: one request "
+                "could be for both. Put a segment before it that the other does not have"
+            )
+
+
+def _overlap(left: str, right: str) -> bool:
+    """Whether one path fits both."""
+    lefts, rights = left.split("/"), right.split("/")
+    return len(lefts) == len(rights) and all(map(_segments_overlap, lefts, rights))
+
+
+def _segments_overlap(left: str, right: str) -> bool:
+    one, other = _NAMED.fullmatch(left), _NAMED.fullmatch(right)
+    if one is None and other is None:
+        return left == right
+    if one is None:
+        return _segments_overlap(right, left)
+    end = one[2] or ""
+    rest = right if other is None else other[2] or ""
+    return rest.endswith(end) or (other is not None and end.endswith(rest))

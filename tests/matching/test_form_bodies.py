@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockllm.matching.multipart import form_fields
+from mockllm.matching.fingerprint import form_fields
 
 NAMES = st.text("abcdefgh_[]", min_size=1, max_size=8)
 TEXTS = st.text(max_size=40).filter(lambda text: "--b0undary" not in text)

@@ -1,1 +1,0 @@
-"""Paths to operations, and what answers the paths that call no model."""
