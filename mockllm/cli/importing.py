@@ -15,7 +15,7 @@ from mockllm.core.text import counted
 
 if TYPE_CHECKING:
     from mockllm.importers.batch import ImportResult
-    from mockllm.recording.drafting.drafts import Condition
+    from mockllm.recording.drafting.matches import Condition
 
 _COLLECTION = 100_000
 """New objects after which garbage is looked for. Exchanges have many, and nearly all stay."""
@@ -63,7 +63,7 @@ def import_(
     from mockllm.cli.terminal.progress import progress_line
     from mockllm.importers.batch import import_files
     from mockllm.importers.file_formats import files
-    from mockllm.recording.drafting.drafts import MatchRule
+    from mockllm.recording.drafting.matches import MatchRule
     from mockllm.recording.store.folder import Folder
     from mockllm.redaction.redact import Redactor
 

@@ -19,8 +19,7 @@ from typing import Any
 from mockllm.errors import UsageError, WireError
 from mockllm.importers.aimock_replies import CHUNK_SIZE, agui_turn, turn
 from mockllm.importers.files import contents, json_value
-from mockllm.recording.drafting.drafts import Draft, Line
-from mockllm.recording.drafting.naming import free_name, slug
+from mockllm.recording.drafting.draft import Draft, Line, free_name, slug
 from mockllm.scenario import model as m
 from mockllm.scenario.precedence import match_key
 

@@ -15,7 +15,7 @@ from mockllm.core.jsontext import compact, is_object
 from mockllm.core.timeline import fold
 from mockllm.errors import MockLLMError, WireError
 from mockllm.protocols import PROTOCOLS
-from mockllm.recording.drafting.answers import unresolve
+from mockllm.recording.drafting.turns import unresolve
 from mockllm.scenario import model as m
 from mockllm.scenario.durations import MAX_DURATION
 from mockllm.tapes.recorded_turn import writable

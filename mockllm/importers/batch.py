@@ -15,7 +15,9 @@ from mockllm.errors import UsageError, WireError
 from mockllm.importers import READERS, aimock
 from mockllm.importers.file_formats import detect
 from mockllm.importers.reading import Entry, Unread
-from mockllm.recording.drafting.drafts import Draft, Drafting, Line, MatchRule, Origin, drafts
+from mockllm.recording.drafting.draft import Draft, Line, Origin
+from mockllm.recording.drafting.drafts import Drafting, drafts
+from mockllm.recording.drafting.matches import MatchRule
 from mockllm.recording.finding import know_tapes, not_found, recorded_before
 from mockllm.recording.store.folder import Folder
 from mockllm.redaction.credentials import masked_url

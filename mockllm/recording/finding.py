@@ -13,7 +13,7 @@ from mockllm.errors import MockLLMError
 from mockllm.matching.index import SCENARIO_HEADER
 from mockllm.matching.routes import RouteRequest
 from mockllm.protocols.detection import Detected
-from mockllm.recording.drafting.drafts import Draft
+from mockllm.recording.drafting.draft import Draft
 from mockllm.replay.call import Answered, ApiCall
 from mockllm.replay.player import Player
 from mockllm.replay.sessions.exchange import Exchange, Received
@@ -82,11 +82,10 @@ def know_tapes(player: Player, written: Draft, scenario: Scenario | None = None)
     assert scenario is not None
     for index, turn in enumerate(scenario.turns):
         file = turn.recorded.file if turn.recorded is not None else ""
-        if file in written.tapes:
-            in_file = turn.answer is not None and turn.answer.kind == "file"
-            content = written.files.get(turn.answer.value) if in_file and turn.answer else None
-            decoded = written.decoded.get(file)
-            player.recordings.know(scenario, index, written.tapes[file], content, decoded)
+        drafted = written.recorded.get(file)
+        if drafted is not None:
+            tape, content, decoded = drafted.tape, drafted.content, drafted.decoded
+            player.recordings.know(scenario, index, tape, content, decoded)
 
 
 def not_found_after_write(

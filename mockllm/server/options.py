@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
     from aiohttp import web
 
-    from mockllm.recording.drafting.drafts import Line, MatchRule
+    from mockllm.recording.drafting.draft import Line
+    from mockllm.recording.drafting.matches import MatchRule
     from mockllm.redaction.redact import Rules
     from mockllm.replay.sessions.exchange import Exchange, Sent
 

@@ -17,7 +17,7 @@ from mockllm.matching.conversation import ModelTurn, read_history
 from mockllm.matching.index import ScenarioIndex, named_scenario
 from mockllm.matching.routes import RouteIndex, RouteRequest
 from mockllm.matching.select import Selection, select
-from mockllm.recording.drafting.naming import free_name, slug
+from mockllm.recording.drafting.draft import free_name, slug
 from mockllm.replay.loading import loads
 from mockllm.scenario.dump import dump
 from mockllm.scenario.model import (

@@ -26,7 +26,8 @@ from mockllm_pytest.marks import RecordedMark
 from mockllm_pytest.options import chosen, flag, secret_rules, upstreams
 
 if TYPE_CHECKING:
-    from mockllm.recording.drafting.drafts import Condition, Line
+    from mockllm.recording.drafting.draft import Line
+    from mockllm.recording.drafting.matches import Condition
     from mockllm.server.options import RecordOptions
 
 _FOLDER = "recorded"
@@ -80,7 +81,7 @@ class Recording:
         self._record(config, mark, mode)
 
     def _record(self, config: pytest.Config, mark: RecordedMark, mode: str) -> None:
-        from mockllm.recording.drafting.drafts import MatchRule
+        from mockllm.recording.drafting.matches import MatchRule
         from mockllm.server.options import RecordOptions
 
         if not self._services:

@@ -13,7 +13,7 @@ import yaml
 from mockllm.importers.batch import ImportResult, import_files
 from mockllm.matching.routes import RouteRequest
 from mockllm.recording.drafting.conversations import text_of
-from mockllm.recording.drafting.drafts import MatchRule
+from mockllm.recording.drafting.matches import MatchRule
 from mockllm.recording.finding import not_found
 from mockllm.recording.store.folder import Folder
 from mockllm.replay.loading import load

@@ -26,7 +26,7 @@ from mockllm.protocols.base import Reply, WireProtocol
 from mockllm.protocols.decoding import decoded
 from mockllm.protocols.detection import Detected, detect
 from mockllm.protocols.values import json_object, mapping, string
-from mockllm.recording.drafting.answers import draft_turn
+from mockllm.recording.drafting.turns import draft_turn
 from mockllm.tapes.captured import Captured
 
 pytestmark = pytest.mark.slow
@@ -168,5 +168,5 @@ def test_recorded_answers_are_neutral(api: str) -> None:
             continue
         body = json_object(exchange.request_body) or {}
         drafted = draft_turn(exchange, found, found.protocol.parse(body, found.target, False))
-        problems.append(drafted.problem)
+        problems.append(drafted.decoded.problem if drafted.decoded is not None else "")
     assert problems.count("") >= 0.95 * len(problems) > 0, problems

@@ -6,7 +6,7 @@ import base64
 from dataclasses import replace
 
 from mockllm.protocols import PROTOCOLS
-from mockllm.recording.drafting.answers import unresolve
+from mockllm.recording.drafting.turns import unresolve
 from mockllm.scenario.model import RouteAnswer, TurnSpec
 from mockllm.tapes.captured import Tape
 from mockllm.tapes.recorded_turn import recorded_error, recorded_turn, route_headers

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from mockllm.recording.drafting.drafts import Line
+from mockllm.recording.drafting.draft import Line
 from mockllm.replay.loading import load
 from mockllm.replay.sessions.session import Exchange
 from mockllm.scenario.model import Api, Scenario

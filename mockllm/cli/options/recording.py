@@ -14,7 +14,7 @@ from mockllm.cli.options.parameters import together
 from mockllm.errors import UsageError
 
 if TYPE_CHECKING:
-    from mockllm.recording.drafting.drafts import Condition
+    from mockllm.recording.drafting.matches import Condition
     from mockllm.redaction.redact import Rules
     from mockllm.server.options import RecordMode, RecordOptions
 
@@ -48,7 +48,7 @@ def conditions(
     """The names of conditions, separated by commas; None where the option is absent."""
     if value is None:
         return None
-    from mockllm.recording.drafting.drafts import Condition
+    from mockllm.recording.drafting.matches import Condition
 
     known: tuple[Condition, ...] = get_args(Condition)
     names = [name for name in map(str.strip, value.split(",")) if name not in ("", "none")]
@@ -153,7 +153,7 @@ def record_options(
     **secrets: tuple[str, ...],
 ) -> RecordOptions:
     """The recording options of a server; `secrets` has those of `secret_options`."""
-    from mockllm.recording.drafting.drafts import MatchRule
+    from mockllm.recording.drafting.matches import MatchRule
     from mockllm.server.options import RecordOptions
 
     upstream = services(upstreams, os.environ)

@@ -20,7 +20,7 @@ from mockllm.core.text import counted, shorten
 from mockllm.errors import Problem
 
 if TYPE_CHECKING:
-    from mockllm.recording.drafting.drafts import Line
+    from mockllm.recording.drafting.draft import Line
     from mockllm.replay.sessions.session import Exchange
     from mockllm.scenario.model import Scenario
     from mockllm.server.options import RecordOptions

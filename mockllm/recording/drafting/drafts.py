@@ -7,56 +7,40 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from mockllm.core.request import Request
 from mockllm.errors import MockLLMError, ScenarioError, WireError
 from mockllm.matching.conversation import History
 from mockllm.protocols.detection import Detected
-from mockllm.recording.drafting.answers import DraftedTurn, draft_turn
 from mockllm.recording.drafting.conversations import (
     Conversation,
     KnownConversations,
     Placement,
     openings,
 )
-from mockllm.recording.drafting.matches import Condition, Matches, MatchRule, Pattern, no_pattern
-from mockllm.recording.drafting.naming import free_name, slug
-from mockllm.recording.drafting.reporting import LIVE, Line, Origin, Outcome, described, line_of
+from mockllm.recording.drafting.draft import (
+    LIVE,
+    Draft,
+    DraftedTurn,
+    Line,
+    Origin,
+    Outcome,
+    described,
+    free_name,
+    slug,
+)
+from mockllm.recording.drafting.matches import Matches, MatchRule, Pattern, no_pattern
 from mockllm.recording.drafting.route_drafts import RouteDrafting
-from mockllm.recording.drafting.yaml_drafting import answering, echoed, tried_before, with_turn
+from mockllm.recording.drafting.turns import answering, draft_turn, echoed, tried_before, with_turn
 from mockllm.redaction.request_keys import RequestKey, key_of_request
 from mockllm.scenario.model import Recorded, Scenario, TurnSpec
-from mockllm.tapes.captured import Captured, Tape, detected, request_of
-from mockllm.tapes.recorded_turn import RecordedTurn
-
-__all__ = ["Condition", "Draft", "Drafting", "Line", "MatchRule", "Origin", "Outcome", "drafts"]
+from mockllm.tapes.captured import CUTS, Captured, Tape, detected, request_of
 
 _USUAL = MatchRule()
 
 TapeOf = Callable[[Recorded], Tape | None]
-
-
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """A scenario to write, and the exact bytes of its turns.
-
-    Args:
-        scenario: None where there is nothing to write but something to report.
-        tapes, files: by the names that the scenario gives them; the folder chooses the files.
-        base: the scenario that this one replaces; None for a new one.
-        stem: what the names of its files begin with; "" is the name of the scenario.
-        decoded: what tapes of answers decode to, by the same names.
-    """
-
-    scenario: Scenario | None
-    tapes: dict[str, Tape] = field(default_factory=dict)
-    report: tuple[Line, ...] = ()
-    base: Scenario | None = None
-    stem: str = ""
-    files: dict[str, bytes] = field(default_factory=dict)
-    decoded: dict[str, RecordedTurn] = field(default_factory=dict)
 
 
 def drafts(exchanges: Iterable[tuple[Captured, Origin]], drafting: Drafting) -> Iterator[Draft]:
@@ -72,12 +56,10 @@ def drafts(exchanges: Iterable[tuple[Captured, Origin]], drafting: Drafting) -> 
 def _merged(before: Draft, after: Draft) -> Draft:
     return replace(
         after,
-        tapes=before.tapes | after.tapes,
+        recorded={**before.recorded, **after.recorded},
         report=before.report + after.report,
         base=before.base,
         stem=before.stem or after.stem,
-        files=before.files | after.files,
-        decoded=before.decoded | after.decoded,
     )
 
 
@@ -136,32 +118,21 @@ class Drafting:
             return (Draft(None, report=(Line(exchange.source, "skipped", reason),)),)
         index = len(conversation.turns) - 1
         turn = conversation.turns[index]
-        self._known.keep_answer(conversation, index, answer.id, request)
+        id = answer.decoded.id if answer.decoded is not None else ""
+        self._known.keep_answer(conversation, index, id, request)
         conversation.last, conversation.cut = request, bool(exchange.cut)
         conversation.earlier = False
         assert turn.recorded is not None
-        line = line_of(exchange, answer, placement, conversation.scenario, left_out)
-        file = turn.recorded.file
-        decoded = {} if answer.decoded is None else {file: answer.decoded}
-        draft = Draft(
-            conversation.scenario, {file: answer.tape}, (line,), base, origin.stem, decoded=decoded
-        )
-        return draft, *others
+        line = _line(exchange, answer, placement, conversation.scenario, left_out)
+        recorded_turns = {turn.recorded.file: answer}
+        return Draft(conversation.scenario, recorded_turns, (line,), base, origin.stem), *others
 
     def _route(self, exchange: Captured, origin: Origin, reason: str) -> Draft:
         try:
-            drafted = self._routes.add(exchange.plain(), origin)
+            return self._routes.add(exchange.plain(), origin)
         except (MockLLMError, ValueError) as error:
             line = Line(exchange.source, "skipped", f"{reason}; {error}")
             return Draft(None, report=(line,))
-        scenario = drafted.scenario
-        index = len(scenario.turns) - 1
-        recorded = scenario.turns[index].recorded
-        assert recorded is not None
-        description = "; ".join([f"turn {index + 1} of {scenario.name}", *drafted.notes])
-        line = Line(exchange.source, "neutral", description, scenario.name, index)
-        tapes = {recorded.file: drafted.tape}
-        return Draft(scenario, tapes, (line,), drafted.base, origin.stem, drafted.files)
 
     def written(self, draft: Draft, as_written: Draft) -> None:
         """Takes over what a folder changed in a draft: the name, the match."""
@@ -231,8 +202,8 @@ class Drafting:
         for conversation, index, recorded in unread:
             tape = self._tape(recorded)
             found = _understood(tape.exchange) if tape is not None else None
-            if isinstance(found, tuple):
-                self._known.keep_answer(conversation, index, found[1].id)
+            if isinstance(found, tuple) and found[1].decoded is not None:
+                self._known.keep_answer(conversation, index, found[1].decoded.id)
 
     # The scenario of an exchange
 
@@ -369,3 +340,43 @@ def _without_request(turn: TurnSpec) -> TurnSpec:
 def _appended(scenario: Scenario, spec: TurnSpec) -> tuple[Scenario, tuple[str, ...]]:
     number = f"{len(scenario.turns) + 1}.{len(spec.attempts)}"
     return with_turn(scenario, spec, f"{scenario.name}.{number}.draft")
+
+
+def _line(
+    exchange: Captured,
+    answer: DraftedTurn,
+    placement: Placement,
+    scenario: Scenario,
+    left_out: Sequence[str] = (),
+) -> Line:
+    """The line of the report for an exchange that is the last turn of a scenario."""
+    notes = [f"turn {len(scenario.turns)} of {scenario.name}"]
+    problem = answer.decoded.problem if answer.decoded is not None else ""
+    if problem:
+        notes.append(f"only the tape has all of it ({problem})")
+    notes += [f"only the tape has {what}" for what in left_out]
+    if exchange.status >= 400:
+        notes.append(f"HTTP {exchange.status}")
+    if exchange.cut:
+        notes.append(CUTS[exchange.cut])
+    if placement.kind == "retry":
+        notes.append("after a try that failed")
+    if placement.kind == "branch" and placement.conversation is not None:
+        notes.append(f"begins as {placement.conversation.scenario.name} does")
+    recorded = scenario.turns[-1].recorded
+    if scenario.match is None and recorded is not None and recorded.request:
+        notes.append("only its own request finds it")
+    elif scenario.match is None:
+        notes.append("plays only when it is named")
+    if recorded is not None and recorded.order:
+        notes.append(f"answers the same request the {_nth(recorded.order + 1)} time")
+    index = len(scenario.turns) - 1
+    outcome: Outcome = "partial" if left_out or problem else "neutral"
+    return Line(exchange.source, outcome, "; ".join(notes), scenario.name, index)
+
+
+def _nth(number: int) -> str:
+    last = (
+        "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    )
+    return f"{number}{last}"

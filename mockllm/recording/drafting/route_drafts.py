@@ -19,8 +19,7 @@ from urllib.parse import unquote, urlsplit
 from mockllm.core.jsontext import compact
 from mockllm.errors import WireError
 from mockllm.matching.fingerprint import is_generated, redacted_strings
-from mockllm.recording.drafting.naming import slug
-from mockllm.recording.drafting.reporting import Origin, described
+from mockllm.recording.drafting.draft import Draft, DraftedTurn, Line, Origin, described, slug
 from mockllm.redaction.placeholders import wildcards
 from mockllm.redaction.request_keys import RequestKey, key_of_route, route_body, route_path
 from mockllm.scenario import model as m
@@ -39,17 +38,6 @@ _MAX_BRACKETS = 40
 """JSON with more brackets is written as text; YAML has a bound on nesting."""
 
 _Key = tuple[str, str, str, tuple[str, ...]]
-
-
-@dataclass(frozen=True, slots=True)
-class DraftedRoute:
-    """A scenario with one turn more."""
-
-    scenario: m.Scenario
-    base: m.Scenario | None
-    tape: Tape
-    files: dict[str, bytes]
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -96,7 +84,7 @@ class RouteDrafting:
             if other == name:
                 self._by_key[key] = scenario.name
 
-    def add(self, exchange: Captured, origin: Origin) -> DraftedRoute:
+    def add(self, exchange: Captured, origin: Origin) -> Draft:
         """The scenario that an exchange belongs to, with its answer as the last turn.
 
         Args:
@@ -120,11 +108,13 @@ class RouteDrafting:
         same = recorded.request, recorded.redacted
         order = self._same_request[same]
         self._same_request[same] = order + 1
-        scenario, files = _with_turn(begun, exchange, replace(recorded, order=order))
+        turn = _turn(begun, exchange, replace(recorded, order=order))
+        scenario = replace(begun, turns=(*begun.turns, turn.spec))
         self._known[scenario.name] = _Known(scenario, origin.group)
         self._by_key[key] = scenario.name
-        notes = (f"{exchange.method} {path}", *_notes(exchange, order))
-        return DraftedRoute(scenario, base, Tape("", False, exchange), files, notes)
+        line = _line(exchange, f"{exchange.method} {path}", scenario, order)
+        assert turn.spec.recorded is not None
+        return Draft(scenario, {turn.spec.recorded.file: turn}, (line,), base, origin.stem)
 
     def _begun(
         self, exchange: Captured, path: str, query: str, body: Any, origin: Origin
@@ -145,13 +135,17 @@ def _key(scenario: m.Scenario, recorded: m.Recorded, group: str) -> _Key:
     return group, method, f"{path} {recorded.request}", recorded.redacted
 
 
-def _notes(exchange: Captured, order: int) -> tuple[str, ...]:
-    notes = [f"HTTP {exchange.status}"] if exchange.status >= 400 else []
+def _line(exchange: Captured, sent: str, scenario: m.Scenario, order: int) -> Line:
+    """The line of the report for an exchange that is the last turn of a scenario."""
+    number = len(scenario.turns)
+    notes = [f"turn {number} of {scenario.name}", sent]
+    if exchange.status >= 400:
+        notes.append(f"HTTP {exchange.status}")
     if exchange.cut:
         notes.append(CUTS[exchange.cut])
     if order:
         notes.append(f"number {order + 1} of the same request")
-    return tuple(notes)
+    return Line(exchange.source, "neutral", "; ".join(notes), scenario.name, number - 1)
 
 
 # The request
@@ -209,31 +203,28 @@ def _changes(value: Any) -> bool:
 # The answer
 
 
-def _with_turn(
-    scenario: m.Scenario, exchange: Captured, recorded: m.Recorded
-) -> tuple[m.Scenario, dict[str, bytes]]:
-    number = len(scenario.turns) + 1
-    kind = exchange.header("content-type")
-    answer, files = _body(exchange.body, kind, f"{scenario.name}.{number}")
+def _turn(scenario: m.Scenario, exchange: Captured, recorded: m.Recorded) -> DraftedTurn:
+    name = f"{scenario.name}.{len(scenario.turns) + 1}"
+    answer, content = _body(exchange.body, exchange.header("content-type"), name)
     answer = replace(answer, status=exchange.status, headers=route_headers(exchange))
-    recorded = replace(recorded, file=f"{scenario.name}.{number}.draft")
-    turn = m.TurnSpec(answer=answer, recorded=recorded)
-    return replace(scenario, turns=(*scenario.turns, turn)), files
+    spec = m.TurnSpec(answer=answer, recorded=replace(recorded, file=f"{name}.draft"))
+    return DraftedTurn(spec, Tape("", False, exchange), content=content)
 
 
-def _body(body: bytes, kind: str, stem: str) -> tuple[m.RouteAnswer, dict[str, bytes]]:
+def _body(body: bytes, kind: str, stem: str) -> tuple[m.RouteAnswer, bytes | None]:
+    """The answer as it is written, and the content of its file, if it has one."""
     if not body:
-        return m.RouteAnswer(), {}
+        return m.RouteAnswer(), None
     text = _text(body)
     if text is not None and len(text) <= _MOST_INLINE:
         value = _json(text)
         if value is not None:
-            return m.RouteAnswer(kind="json", value=value), {}
-        return m.RouteAnswer(kind="text", value=text), {}
+            return m.RouteAnswer(kind="json", value=value), None
+        return m.RouteAnswer(kind="text", value=text), None
     if text is None and len(body) <= _MOST_INLINE // 4:
-        return m.RouteAnswer(kind="base64", value=base64.b64encode(body).decode()), {}
+        return m.RouteAnswer(kind="base64", value=base64.b64encode(body).decode()), None
     file = stem + (_ending(kind) or (".bin" if text is None else ".txt"))
-    return m.RouteAnswer(kind="file", value=file), {file: body}
+    return m.RouteAnswer(kind="file", value=file), body
 
 
 def _text(body: bytes) -> str | None:

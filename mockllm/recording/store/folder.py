@@ -16,11 +16,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeVar
 
 from mockllm.errors import Problem, ScenarioError
-from mockllm.recording.drafting.drafts import Draft
-from mockllm.recording.drafting.naming import file_stem, free_name
+from mockllm.recording.drafting.draft import Draft, file_stem, free_name
 from mockllm.recording.store.locks import alone, is_unfinished, put_all
 from mockllm.recording.store.scenario_files import ScenarioFiles, files_of
 from mockllm.replay.loading import load, loads
@@ -35,7 +33,6 @@ _MOST_TRUSTED = 1.0
 """Seconds after which the folder is looked at again, even if it seems unchanged."""
 
 _Version = tuple[int, int, int]
-_Value = TypeVar("_Value")
 
 
 @dataclass(slots=True)
@@ -150,13 +147,8 @@ class Folder:
         self._remember(file, (scenario,), None)
         self._texts[scenario.name] = text
         names = beside.of_drafts
-        return replace(
-            draft,
-            scenario=scenario,
-            tapes=_renamed(draft.tapes, names),
-            files=_renamed(draft.files, names),
-            decoded=_renamed(draft.decoded, names),
-        )
+        recorded = {names[name]: turn for name, turn in draft.recorded.items() if name in names}
+        return replace(draft, scenario=scenario, recorded=recorded)
 
     def _put(self, group: _Group) -> None:
         gone = group.gone
@@ -285,10 +277,6 @@ class Folder:
         if self._group is not None and name in self._group.beside:
             return True
         return (self.path / name).exists()
-
-
-def _renamed(values: Mapping[str, _Value], names: Mapping[str, str]) -> dict[str, _Value]:
-    return {names[name]: value for name, value in values.items() if name in names}
 
 
 def _gone(base: Scenario | None, scenario: Scenario) -> set[str]:

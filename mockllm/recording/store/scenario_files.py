@@ -11,10 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from mockllm.core.jsontext import compact
-from mockllm.recording.drafting.drafts import Draft
-from mockllm.recording.drafting.naming import free_name
+from mockllm.recording.drafting.draft import Draft, free_name
 from mockllm.scenario import model as m
-from mockllm.tapes.captured import Tape
 from mockllm.tapes.files import dump_tape
 
 _MOST_OPAQUE = 512
@@ -104,7 +102,7 @@ class ScenarioFiles:
         self.contents: dict[str, bytes] = {}
         """By file name."""
         self.of_drafts: dict[str, str] = {}
-        """The files of the tapes and of the answers of routes, by the name in the draft."""
+        """The files of the tapes, by the name in the draft."""
         self._given: set[str] = set()
 
     def scenario(self, scenario: m.Scenario) -> m.Scenario:
@@ -115,7 +113,7 @@ class ScenarioFiles:
     def _turn(self, turn: m.TurnSpec, number: int) -> m.TurnSpec:
         new_file = partial(self._new_file, f"{self._stem}.{number}")
         if turn.answer is not None and turn.answer.kind == "file":
-            turn = replace(turn, answer=self._answer(turn.answer, new_file))
+            turn = replace(turn, answer=self._answer(turn.answer, turn.recorded, new_file))
         turn, long = with_files(turn, partial(new_file, ".txt"))
         self.contents |= long
         turn = self._with_tape(turn, new_file)
@@ -124,36 +122,28 @@ class ScenarioFiles:
             turn = replace(turn, attempts=attempts)
         return turn
 
-    def _answer(self, answer: m.RouteAnswer, new_file: Callable[[str], str]) -> m.RouteAnswer:
+    def _answer(
+        self, answer: m.RouteAnswer, recorded: m.Recorded | None, new_file: Callable[[str], str]
+    ) -> m.RouteAnswer:
         file: str = answer.value
-        content = self._draft.files.get(file)
-        if content is not None:
+        drafted = self._draft.recorded.get(recorded.file) if recorded is not None else None
+        if drafted is not None and drafted.content is not None:
             file = new_file(Path(file).suffix)
-            self.contents[file] = content
-            self.of_drafts[answer.value] = file
+            self.contents[file] = drafted.content
         return replace(answer, value=file, path=str(self._folder / file))
 
     def _with_tape(self, turn: m.TurnSpec, new_file: Callable[[str], str]) -> m.TurnSpec:
         if turn.recorded is None:
             return turn
-        tape = self._draft.tapes.get(turn.recorded.file)
-        return replace(turn, recorded=self._taped(turn.recorded, tape, new_file))
-
-    def _taped(
-        self, recorded: m.Recorded, tape: Tape | None, new_file: Callable[[str], str]
-    ) -> m.Recorded:
-        """The recording with the file of its tape.
-
-        Args:
-            tape: None where another scenario of the folder has it.
-        """
-        name = recorded.file
-        file = self.of_drafts.get(name) or self._known.get(name, name)
-        if tape is not None:
-            file = new_file(".jsonl")
-            self.contents[file] = dump_tape(tape)
-            self.of_drafts[name] = file
-        return replace(recorded, file=file, path=str(self._folder / file))
+        name = turn.recorded.file
+        drafted = self._draft.recorded.get(name)
+        if drafted is None:  # another scenario of the folder has the tape
+            file = self._known.get(name, name)
+        else:
+            file = self.of_drafts[name] = new_file(".jsonl")
+            self.contents[file] = dump_tape(drafted.tape)
+        recorded = replace(turn.recorded, file=file, path=str(self._folder / file))
+        return replace(turn, recorded=recorded)
 
     def _new_file(self, name: str, ending: str) -> str:
         def is_taken(one: str) -> bool:

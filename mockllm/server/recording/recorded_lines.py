@@ -12,7 +12,7 @@ from mockllm.core.text import shorten
 from mockllm.redaction.credentials import masked_url
 
 if TYPE_CHECKING:
-    from mockllm.recording.drafting.reporting import Line
+    from mockllm.recording.drafting.draft import Line
     from mockllm.server.options import RecordOptions
 
 _MOST = 500

@@ -15,7 +15,8 @@ from itertools import count, islice
 from typing import TYPE_CHECKING
 
 from mockllm.protocols import PROTOCOLS
-from mockllm.recording.drafting.drafts import Line, MatchRule
+from mockllm.recording.drafting.draft import Line
+from mockllm.recording.drafting.matches import MatchRule
 from mockllm.recording.store.ended import EndedExchanges
 from mockllm.recording.store.folder import Folder
 from mockllm.redaction.redact import Rules

@@ -9,7 +9,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mockllm.errors import MockLLMError, ScenarioError, WireError
-from mockllm.recording.drafting.drafts import Draft, Drafting, Line, MatchRule
+from mockllm.recording.drafting.draft import Draft, Line
+from mockllm.recording.drafting.drafts import Drafting
+from mockllm.recording.drafting.matches import MatchRule
 from mockllm.recording.finding import Competing, not_found_after_write
 from mockllm.recording.store.ended import WrittenExchanges
 from mockllm.recording.store.folder import Folder

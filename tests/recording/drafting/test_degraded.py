@@ -5,8 +5,8 @@ import json
 import pytest
 
 from mockllm.recording.drafting.conversations import text_of
+from mockllm.recording.drafting.draft import LIVE
 from mockllm.recording.drafting.drafts import Drafting
-from mockllm.recording.drafting.reporting import LIVE
 from mockllm.replay.loading import loads
 from mockllm.scenario.dump import dump
 from mockllm.scenario.model import FramePart, ReasoningPart, TextPart, ToolPart

@@ -11,9 +11,10 @@ from mockllm.matching.index import ScenarioIndex
 from mockllm.matching.select import select
 from mockllm.protocols import PROTOCOLS
 from mockllm.recording.drafting.conversations import text_of
-from mockllm.recording.drafting.drafts import Drafting, MatchRule
+from mockllm.recording.drafting.draft import LIVE
+from mockllm.recording.drafting.drafts import Drafting
 from mockllm.recording.drafting.drafts import drafts as drafts_of
-from mockllm.recording.drafting.reporting import LIVE
+from mockllm.recording.drafting.matches import MatchRule
 from mockllm.replay.compilation.tape_player import is_unedited
 from mockllm.replay.loading import loads
 from mockllm.scenario.dump import dump
@@ -42,7 +43,9 @@ def drafts(exchanges, origin=LIVE, **options):
 def tapes(draft):
     """The tapes of a draft, by turn; None where a turn's tape is not new."""
     return [
-        draft.tapes.get(turn.recorded.file) if turn.recorded is not None else None
+        found.tape
+        if turn.recorded is not None and (found := draft.recorded.get(turn.recorded.file))
+        else None
         for turn in draft.scenario.turns
     ]
 
@@ -83,7 +86,7 @@ def test_a_conversation_of_three_turns():
     assert scenario.match == Match(user=TextCondition("equals", "Hello, World!"))
     requests = [turn.request.user.value if turn.request else None for turn in scenario.turns]
     assert requests == [None, "and then?", "and then?"]
-    assert list(draft.tapes) == [turn.recorded.file for turn in scenario.turns]
+    assert list(draft.recorded) == [turn.recorded.file for turn in scenario.turns]
     assert all(is_unedited(scenario, index, tape) for index, tape in enumerate(tapes(draft)))
     assert [(line.outcome, line.turn) for line in draft.report] == [
         ("neutral", 0), ("neutral", 1), ("neutral", 2)

@@ -12,8 +12,8 @@ from mockllm.importers.file_formats import files
 from mockllm.importers.reading import Unread
 from mockllm.matching.select import Selection
 from mockllm.protocols.decoding import decoded
-from mockllm.recording.drafting.answers import draft_turn
 from mockllm.recording.drafting.drafts import Drafting
+from mockllm.recording.drafting.turns import draft_turn
 from mockllm.replay.compilation.compiler import Replayer
 from mockllm.replay.compilation.http_answer import http_error_answer
 from mockllm.replay.compilation.resolve import resolve
@@ -194,7 +194,7 @@ def test_the_yaml_alone_plays_the_content(name):
     orders its events; fields of the service are `extra`."""
     one = exchange(asks(user("hi")), [*chunks(*STREAMS[name]), b"data: [DONE]\n\n"])
     protocol, request, draft = drafted(one)
-    assert draft.problem == ""
+    assert draft.decoded.problem == ""
     if name in EXTRA:
         assert dict(draft.spec.extra).get("chat", {}) == EXTRA[name]
     assert played(protocol, request, draft.spec) == recorded(protocol, one)
@@ -261,7 +261,7 @@ def test_events_in_another_order_are_read_whole(name):
     """A service that sends events later or not at all says the same."""
     one = responses_stream(ORDERS[name])
     protocol, request, draft = drafted(one)
-    assert draft.problem == ""
+    assert draft.decoded.problem == ""
     assert played(protocol, request, draft.spec) == recorded(protocol, one)
 
 
@@ -292,7 +292,7 @@ BODIES = {
 def test_the_yaml_alone_plays_the_body(name):
     """An answer that is not streamed, with fields of its service, as well."""
     protocol, request, draft = drafted(BODIES[name])
-    assert draft.problem == ""
+    assert draft.decoded.problem == ""
     assert played(protocol, request, draft.spec) == recorded(protocol, BODIES[name])
     assert is_unedited(written(draft.spec), 0, draft.tape)
 
@@ -341,7 +341,7 @@ def test_an_error_of_any_form_is_written(form):
     value = ERRORS[form]
     one = exchange(asks(user("hi")), [json.dumps(value).encode()], 400, JSON)
     protocol, _, draft = drafted(one)
-    assert draft.problem == ""
+    assert draft.decoded is None
     scenario = written(draft.spec)
     assert is_unedited(scenario, 0, draft.tape)
     http = scenario.turns[0].http
@@ -362,7 +362,7 @@ def test_a_call_without_an_id_is_no_edit():
     url = "https://generativelanguage.googleapis.com/v1beta/models/g:generateContent"
     one = exchange(request, [json.dumps(value).encode()], headers=JSON, url=url)
     _, _, draft = drafted(one)
-    assert draft.problem == ""
+    assert draft.decoded.problem == ""
     assert is_unedited(written(draft.spec), 0, draft.tape)
 
 

@@ -13,8 +13,7 @@ from mockllm.core.turn import Opaque, Reasoning, Refusal, Text, ToolCall, Turn
 from mockllm.errors import ScenarioError
 from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS
-from mockllm.recording.drafting.answers import unresolve
-from mockllm.recording.drafting.yaml_drafting import answering, with_turn
+from mockllm.recording.drafting.turns import answering, unresolve, with_turn
 from mockllm.replay.compilation.resolve import resolve
 from mockllm.replay.loading import loads
 from mockllm.scenario.dump import dump

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mockllm.recording.drafting.draft import LIVE
 from mockllm.recording.drafting.drafts import Drafting
-from mockllm.recording.drafting.reporting import LIVE
 from mockllm.recording.store.folder import Folder
 from mockllm.recording.store.scenario_files import files_of, with_files
 from mockllm.replay.compilation.tape_player import is_unedited

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mockllm.recording.drafting.drafts import MatchRule
+from mockllm.recording.drafting.matches import MatchRule
 from mockllm.recording.store.ended import EndedExchanges
 from mockllm.redaction.redact import Redactor, Rules
 from mockllm.replay.loading import load

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from mockllm.recording.drafting.drafts import MatchRule
+from mockllm.recording.drafting.matches import MatchRule
 from mockllm.recording.store.ended import EndedExchanges
 from mockllm.redaction.redact import Rules
 from mockllm.server.recording.writer import WriterSetup

@@ -1,0 +1,152 @@
+"""Drafts: scenarios to write, the lines of the report about them, and their names. Pure."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from mockllm.scenario.model import Scenario, TurnSpec
+from mockllm.tapes.captured import Captured, Tape
+from mockllm.tapes.recorded_turn import RecordedTurn
+
+Outcome = Literal["neutral", "partial", "skipped"]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """The result for one exchange.
+
+    Args:
+        outcome: `neutral` (the turn in the YAML is all of the answer), `partial` (only the tape has
+            all of it), `skipped` (nothing is written).
+        description: which scenario and turn it became, or why it was skipped.
+        turn: which of its turns, from 0.
+        not_found: why its own request does not get it back from the folder; "" where it does,
+            or where that was not looked at.
+        lost: whether it was skipped because it could not be written.
+        redacted: how many secrets of each kind were replaced, where that was counted.
+    """
+
+    source: str
+    outcome: Outcome
+    description: str
+    scenario: str = ""
+    turn: int | None = None
+    not_found: str = ""
+    lost: bool = False
+    redacted: tuple[tuple[str, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where an exchange comes from; only those of a group become one conversation.
+
+    Args:
+        group: the file; "" for live traffic, which is one group with what was recorded before.
+        stem: what names begin with; "" if the text of the user gives them.
+        description: for people, such as `tests/cassettes/test_trip.yaml, exchange 3`.
+    """
+
+    group: str = ""
+    stem: str = ""
+    description: str = ""
+
+
+LIVE = Origin()
+"""The origin of live traffic."""
+
+
+@dataclass(frozen=True, slots=True)
+class DraftedTurn:
+    """What one exchange becomes: a turn without conditions on its request, and its tape.
+
+    Args:
+        decoded: what the tape decodes to; None for an HTTP error, and for a route.
+        content: of the file that the answer of a route names; None where it names none.
+    """
+
+    spec: TurnSpec
+    tape: Tape
+    decoded: RecordedTurn | None = None
+    content: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A scenario to write, and what its turns were recorded from.
+
+    Args:
+        scenario: None where there is nothing to write but something to report.
+        recorded: the turns by the names that the scenario gives their tapes; the folder chooses
+            the files.
+        base: the scenario that this one replaces; None for a new one.
+        stem: what the names of its files begin with; "" is the name of the scenario.
+    """
+
+    scenario: Scenario | None
+    recorded: Mapping[str, DraftedTurn] = field(default_factory=dict)
+    report: tuple[Line, ...] = ()
+    base: Scenario | None = None
+    stem: str = ""
+
+
+def described(exchange: Captured, origin: Origin) -> str:
+    """The description of a scenario that begins with an exchange."""
+    host = f" from {exchange.host}" if exchange.host else ""
+    where = f" ({origin.description})" if origin.description else ""
+    return f"Recorded{host}{where}."
+
+
+# Names: from the first text of the user, with a number where taken
+
+_MAX_LENGTH = 48
+_WORD = re.compile(r"[a-z0-9]+")
+
+
+def slug(text: str, otherwise: str) -> str:
+    """The beginning of a text as a scenario's name; accents are dropped, whole words kept.
+
+    Args:
+        otherwise: the name of a text without a letter or digit of the Latin alphabet.
+    """
+    plain = unicodedata.normalize("NFKD", text[: 8 * _MAX_LENGTH])
+    plain = "".join(char for char in plain if not unicodedata.combining(char)).lower()
+    name = ""
+    for word in _WORD.findall(plain.replace("'", "")):
+        longer = f"{name}-{word}" if name else word[:_MAX_LENGTH]
+        if len(longer) > _MAX_LENGTH:
+            break
+        name = longer
+    return name or otherwise
+
+
+_RESERVED = frozenset(
+    ["con", "prn", "aux", "nul", "conin$", "conout$"]
+    + [f"{device}{number}" for device in ("com", "lpt") for number in "0123456789¹²³"]
+)
+"""File names that Windows reserves, whatever their ending is."""
+
+_UNSAFE = re.compile(r"[^A-Za-z0-9_.,()+=@ \[\]-]+")
+_MAX_STEM = 120
+
+
+def file_stem(name: str) -> str:
+    """A name as the beginning of file names on any system.
+
+    Characters that some system refuses become `_`. Names that Windows reserves get one in front.
+    """
+    stem = _UNSAFE.sub("_", name).strip(". ")[:_MAX_STEM].rstrip(". ") or "recorded"
+    return f"_{stem}" if stem.partition(".")[0].strip().lower() in _RESERVED else stem
+
+
+def free_name(name: str, taken: Callable[[str], bool], *, first: int = 2) -> str:
+    """The name itself, or `NAME-2`, `NAME-3`, ... where it is taken."""
+    if not taken(name):
+        return name
+    number = first
+    while taken(f"{name}-{number}"):
+        number += 1
+    return f"{name}-{number}"
