@@ -15,8 +15,8 @@ from mockllm.core.http import TimedBytes
 from mockllm.core.turn import Turn
 from mockllm.protocols.base import dumps
 from mockllm.quirks.base import Context, Item, Quirk, Variant, parametrised
-from mockllm.quirks.ends import DONE, end_position, time_at, without_finish
 from mockllm.quirks.samples import TEXT
+from mockllm.quirks.streams import DONE, end_position, time_at, without_finish
 from mockllm.scenario.model import Api
 
 _Json = dict[str, Any]

@@ -8,7 +8,7 @@ import pytest
 
 from mockllm.core.turn import ToolCall, Turn
 from mockllm.protocols.openai_chat.request import Options
-from mockllm.quirks.chat.deltas import QUIRKS
+from mockllm.quirks.chat.envelope import QUIRKS
 from mockllm.quirks.samples import INTERLEAVED, TEXT_AND_TWO_CALLS
 from tests.cases import for_all
 from tests.quirks import chat_laws as laws

@@ -11,7 +11,7 @@ from mockllm.core.events import StreamError
 from mockllm.core.turn import Text, TokenUsage, Turn
 from mockllm.protocols.openai_chat.request import Options
 from mockllm.quirks.base import Quirk, Variant
-from mockllm.quirks.chat.usage import QUIRKS
+from mockllm.quirks.chat.finish import USAGE as QUIRKS
 from mockllm.quirks.samples import TEXT
 from tests.cases import for_all
 from tests.quirks import chat_laws as laws

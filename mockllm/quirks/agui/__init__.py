@@ -1,20 +1,198 @@
-"""The quirks of AG-UI, group K.
+"""The quirks of AG-UI, group K; each change stands above its quirk.
 
-`calls` has those of tool calls; here are those of the run around them; `events` is the access to
-events that they share. Each change stands above its quirk.
+`events` is the access to events that they share.
 """
 
 from __future__ import annotations
 
-from mockllm.core.turn import Turn
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import zip_longest
+from typing import Any
+
+from mockllm.core.events import StreamError
+from mockllm.core.turn import ToolCall, Turn
 from mockllm.protocols.ag_ui.objects import ENDINGS
 from mockllm.quirks import samples
-from mockllm.quirks.agui import calls
+from mockllm.quirks.agui import events
 from mockllm.quirks.agui.events import new_event, quirk
-from mockllm.quirks.base import Context, Item, Quirk, Variant, parametrised, spread
-from mockllm.quirks.ends import with_done, without_finish
+from mockllm.quirks.base import Context, Item, Quirk, Variant, each, parametrised, spread
 from mockllm.quirks.framing.changes import line_ends
-from mockllm.quirks.typed_events import kind, last
+from mockllm.quirks.streams import event, kind, last, with_done, without_finish
+
+# Parallel calls
+
+
+def _of(call: list[Item], *types: str) -> list[Item]:
+    return [item for item in call if kind(item) in types]
+
+
+def _alternating(calls: events.Calls) -> list[Item]:
+    starts = [item for call in calls for item in _of(call, events.START)]
+    arguments = zip_longest(*(_of(call, events.ARGS) for call in calls))
+    return [*starts, *(item for turn in arguments for item in turn if item is not None)]
+
+
+def _ends(calls: events.Calls) -> list[Item]:
+    return [
+        item for call in calls for item in call if kind(item) not in (events.START, events.ARGS)
+    ]
+
+
+_parallel = events.in_runs(lambda calls: [*_alternating(calls), *_ends(calls)])
+
+PARALLEL_CALLS = events.quirk("agui-parallel-calls", samples.TWO_CALLS, Variant(frames=_parallel))
+
+
+def _as_chunks(calls: events.Calls) -> list[Item]:
+    chunks = _alternating(calls)
+    signatures = [item for item in _ends(calls) if kind(item) != events.END]
+    for item in chunks:
+        item.data["type"] = "TOOL_CALL_CHUNK"
+    return [*chunks, *signatures]
+
+
+CHUNK_INTERLEAVE = events.quirk(
+    "agui-chunk-interleave", samples.TWO_CALLS, Variant(frames=events.in_runs(_as_chunks))
+)
+
+# The run ends too early
+
+
+def _left_open(items: list[Item], context: Context) -> list[Item]:
+    items = _parallel(items, context)
+    finish, end = last(items, "RUN_FINISHED"), last(items, events.END)
+    if finish is None or end is None:
+        return items
+    return [*items[:end], *items[end + 1 :]]
+
+
+@parametrised
+def _opened(items: list[Item], context: Context, /, type: str, **fields: Any) -> list[Item]:
+    finish = last(items, "RUN_FINISHED")
+    if finish is None:
+        return items
+    return [*items[:finish], events.new_event(items[finish].at, type, **fields), *items[finish:]]
+
+
+def _refused(what: str, *, called: bool = False) -> Callable[[Turn], Turn]:
+    """The turn of a run that a client has to refuse when it finishes.
+
+    Args:
+        what: what is open then, for the message.
+        called: leave turns without calls unchanged.
+    """
+
+    def expected(turn: Turn) -> Turn:
+        if turn.finish is None or (called and not turn.tool_calls):
+            return turn
+        error = StreamError(f"the run finishes while {what} is open")
+        return replace(turn, finish=None, finish_raw=None, usage=None, error=error)
+
+    return expected
+
+
+OPEN_CALL_AT_FINISH = events.quirk(
+    "agui-open-call-at-finish",
+    samples.TWO_CALLS,
+    Variant("call", _left_open, expected=_refused("a call", called=True)),
+    Variant(
+        "message",
+        _opened("TEXT_MESSAGE_START", messageId="msg_open", role="assistant"),
+        expected=_refused("a message"),
+    ),
+    Variant("step", _opened("STEP_STARTED", stepName="open"), expected=_refused("a step")),
+    Variant(
+        "reasoning",
+        _opened("REASONING_START", messageId="msg_open"),
+        expected=_refused("reasoning"),
+    ),
+)
+
+
+def _success(items: list[Item], context: Context) -> list[Item]:
+    finish = last(items, "RUN_FINISHED")
+    called = {events.call_id(item) for item in items if kind(item) == events.START}
+    answered = {events.call_id(item) for item in items if kind(item) == "TOOL_CALL_RESULT"}
+    if finish is not None and called - answered and _succeeded(items[finish]):
+        items[finish].data["outcome"] = {"type": "success"}
+    return items
+
+
+def _succeeded(finish: Item) -> bool:
+    outcome = event(finish).get("outcome")
+    return outcome is None or (isinstance(outcome, dict) and outcome.get("type") == "success")
+
+
+SUCCESS_PENDING = events.quirk("agui-success-pending", samples.CALL, Variant(frames=_success))
+
+# Identifiers
+
+
+def _wrong_id(item: Item) -> None:
+    if kind(item) == events.ARGS and events.call_id(item) is not None:
+        item.data["toolCallId"] += "_other"
+
+
+def _abandoned(turn: Turn) -> Turn:
+    """The turn without the calls whose arguments name another call, and with an error."""
+    broken = [part for part in turn.parts if isinstance(part, ToolCall) and part.fragments]
+    if not broken or turn.error is not None:
+        return turn
+    parts = tuple(part for part in turn.parts if part not in broken)
+    return Turn(parts, error=StreamError("arguments name a call that is not open"))
+
+
+ARGS_WRONG_ID = events.quirk(
+    "agui-args-wrong-id", samples.CALL, Variant(frames=each(list, _wrong_id), expected=_abandoned)
+)
+
+
+def _phantom(item: Item) -> None:
+    if kind(item) == events.START:
+        item.data["parentMessageId"] = "nope"
+
+
+PHANTOM_PARENT = events.quirk(
+    "agui-phantom-parent", samples.TEXT_AND_CALL, Variant(frames=each(list, _phantom))
+)
+
+# No arguments
+
+
+def _zero(items: list[Item]) -> set[str | None]:
+    arguments: defaultdict[str | None, str] = defaultdict(str)
+    for item in items:
+        if kind(item) in (events.START, events.ARGS):
+            arguments[events.call_id(item)] += str(event(item).get("delta", ""))
+    return {id for id, text in arguments.items() if text in ("", "{}")}
+
+
+def _no_args(items: list[Item], context: Context) -> list[Item]:
+    zero = _zero(items)
+    return [item for item in items if kind(item) != events.ARGS or events.call_id(item) not in zero]
+
+
+def _empty_args(items: list[Item], context: Context) -> list[Item]:
+    zero = _zero(items)
+    changed = []
+    for item in _no_args(items, context):
+        changed.append(item)
+        if kind(item) == events.START and events.call_id(item) in zero:
+            changed.append(
+                events.new_event(item.at, events.ARGS, toolCallId=events.call_id(item), delta="")
+            )
+    return changed
+
+
+ZERO_ARG = events.quirk(
+    "agui-zero-arg",
+    samples.ZERO,
+    Variant("none", _no_args, sample=samples.ZERO_IN_FRAGMENTS),
+    Variant("empty", _empty_args),
+)
+
 
 __all__ = ["QUIRKS"]
 
@@ -98,13 +276,13 @@ QUIRKS: tuple[Quirk, ...] = (
     _CRLF,
     _NO_RUN_FINISHED,
     _EMPTY_DELTA,
-    calls.ARGS_WRONG_ID,
-    calls.PHANTOM_PARENT,
-    calls.SUCCESS_PENDING,
-    calls.OPEN_CALL_AT_FINISH,
-    calls.PARALLEL_CALLS,
+    ARGS_WRONG_ID,
+    PHANTOM_PARENT,
+    SUCCESS_PENDING,
+    OPEN_CALL_AT_FINISH,
+    PARALLEL_CALLS,
     _DONE_SENTINEL,
-    calls.CHUNK_INTERLEAVE,
-    calls.ZERO_ARG,
+    CHUNK_INTERLEAVE,
+    ZERO_ARG,
     _UNKNOWN_EVENT,
 )

@@ -8,7 +8,7 @@ from itertools import groupby
 from typing import Any
 
 from mockllm.quirks.base import Context, Item, parametrised, quirks_of
-from mockllm.quirks.typed_events import event, kind
+from mockllm.quirks.streams import event, kind
 
 quirk = quirks_of("agui")
 """A quirk of AG-UI."""

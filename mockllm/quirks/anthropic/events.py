@@ -13,9 +13,9 @@ from typing import Any
 from mockllm.core.turn import Opaque, Part, Reasoning, Text, ToolCall, Turn, beats
 from mockllm.protocols.anthropic_messages.assembly import DELTAS
 from mockllm.protocols.values import sendable_value, string
-from mockllm.quirks import ends
+from mockllm.quirks import streams
 from mockllm.quirks.base import Item, quirks_of
-from mockllm.quirks.ends import without_finish
+from mockllm.quirks.streams import without_finish
 
 _Json = dict[str, Any]
 
@@ -70,7 +70,7 @@ def stop_reason(item: Item) -> str:
 
 def end_position(items: Sequence[Item]) -> int:
     """The position of the event that begins the end; the number of items where none does."""
-    position = ends.end_position(map(event, items), "anthropic")
+    position = streams.end_position(map(event, items), "anthropic")
     return len(items) if position is None else position
 
 

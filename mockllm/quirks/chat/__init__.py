@@ -1,14 +1,13 @@
 """The quirks of Chat Completions, groups A to E.
 
-`identity` and `index` are about ids, names and indexes, `arguments` and `broken` about arguments,
-`finish` about the end of a stream, `usage` about usage, `envelope` and `deltas` about all else;
-`chunks` is what they share.
+`identity` is about ids, names and indexes, `arguments` about arguments, `finish` about the end of a
+stream with its usage, `envelope` about all else; `chunks` is what they share.
 """
 
 from __future__ import annotations
 
 from mockllm.quirks.base import Quirk
-from mockllm.quirks.chat import arguments, envelope, finish, identity, usage
+from mockllm.quirks.chat import arguments, envelope, finish, identity
 
 __all__ = ["QUIRKS"]
 
@@ -17,5 +16,5 @@ QUIRKS: tuple[Quirk, ...] = (
     *arguments.QUIRKS,
     *finish.QUIRKS,
     *envelope.QUIRKS,
-    *usage.QUIRKS,
+    *finish.USAGE,
 )

@@ -16,7 +16,7 @@ from mockllm.core.http import TimedBytes
 from mockllm.errors import SSEError
 from mockllm.framing.sse import decode
 from mockllm.quirks.base import BytesChange, Context, parametrised
-from mockllm.quirks.ends import end_position
+from mockllm.quirks.streams import end_position
 
 BOM = b"\xef\xbb\xbf"
 MOST_WRITES = 20_000

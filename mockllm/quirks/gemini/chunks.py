@@ -16,9 +16,9 @@ from mockllm.core.timeline import expand
 from mockllm.core.turn import Reasoning, Text, ToolCall, Turn
 from mockllm.protocols.gemini.fields import arguments_of, wire
 from mockllm.protocols.values import string
-from mockllm.quirks import ends
+from mockllm.quirks import streams
 from mockllm.quirks.base import Item, quirks_of
-from mockllm.quirks.ends import without_finish
+from mockllm.quirks.streams import without_finish
 
 _Json = dict[str, Any]
 
@@ -85,7 +85,7 @@ def is_empty_end(item: Item) -> bool:
 
 def end_position(items: Sequence[Item]) -> int:
     """The position of the chunk that ends the answer; the number of items where none does."""
-    position = ends.end_position(map(chunk, items), "gemini")
+    position = streams.end_position(map(chunk, items), "gemini")
     return len(items) if position is None else position
 
 

@@ -16,7 +16,7 @@ from mockllm.protocols.openai_responses.parts import (
     SUMMARY,
 )
 from mockllm.quirks.base import Context, FramesChange, Item, drop, parametrised, quirks_of
-from mockllm.quirks.typed_events import event, kind
+from mockllm.quirks.streams import event, kind
 
 quirk = quirks_of("responses")
 """A quirk of Responses."""

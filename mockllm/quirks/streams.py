@@ -1,15 +1,41 @@
-"""Where answers end, and how turns end that were cut: what the quirks of several APIs share."""
+"""What the quirks of several APIs share: the types of events, where answers end, cut turns.
+
+A scenario may send raw frames with any content. A frame that is not an event counts as an empty
+event.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from typing import Any
 
 from mockllm.core.events import StreamError
 from mockllm.core.turn import Turn
 from mockllm.protocols import PROTOCOLS
 from mockllm.quirks.base import Context, Item, parametrised
 from mockllm.scenario.model import Api
+
+# Events that name their type in the field `type`
+
+
+def event(item: Item) -> dict[str, Any]:
+    """The event in an item; {} where it holds none."""
+    data = item.data
+    return data if isinstance(data, dict) and isinstance(data.get("type"), str) else {}
+
+
+def kind(item: Item) -> str:
+    """The type of the event in an item; "" where it holds none."""
+    return str(event(item).get("type", ""))
+
+
+def last(items: list[Item], *types: str) -> int | None:
+    """The position of the last event that has one of these types; None where none has."""
+    return next((i for i in reversed(range(len(items))) if kind(items[i]) in types), None)
+
+
+# Ends
 
 DONE = "[DONE]"
 """The data of the frame that ends streams of Chat Completions."""
