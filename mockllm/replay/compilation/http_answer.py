@@ -64,7 +64,8 @@ class HttpAnswer:
             has no body.
         fault: what breaks on its way, without its bytes; None for an answer without a fault. One
             with a fault is `segmented`.
-        ends: where each part ends in `encoded`; of a timed answer only.
+        ends: where each part ends in `encoded`, the last one with the last HTTP chunk; of a timed
+            answer only.
     """
 
     status: int
@@ -189,7 +190,9 @@ def bytes_answer(
         bare,
         encoded=b"".join([head, *frames, last]),
         timed=timed,
-        ends=tuple(accumulate(map(len, frames), initial=len(head)))[1:] if timed else (),
+        ends=tuple(accumulate(map(len, [*frames[:-1], frames[-1] + last]), initial=len(head)))[1:]
+        if timed
+        else (),
         segmented=segmented,
         ending=ending,
         id=id,
