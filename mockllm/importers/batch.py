@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from mockllm.errors import UsageError, WireError
-from mockllm.importers import READERS, aimock
-from mockllm.importers.file_formats import detect
+from mockllm.importers import aimock
+from mockllm.importers.file_formats import READERS, detect
 from mockllm.importers.reading import Entry, Unread
 from mockllm.recording.drafting.draft import Draft, Line, Origin
 from mockllm.recording.drafting.drafts import Drafting, drafts

@@ -1,17 +1,26 @@
-"""Detects the kind of a file from its content, and lists the files of folders."""
+"""Detects the kind of a file from its content, names its reader, and lists the files of folders."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
 from mockllm.errors import UsageError
-from mockllm.importers import sse_dump
+from mockllm.importers import flows, har, sse_dump, vcr
 from mockllm.importers.files import contents, json_value
+from mockllm.importers.reading import Entry
 
 Kind = Literal["vcr", "har", "flows", "sse", "aimock"]
+
+READERS: dict[Kind, Callable[[Path], list[Entry]]] = {
+    "vcr": vcr.read,
+    "har": har.read,
+    "flows": flows.read,
+    "sse": sse_dump.read,
+}
+"""The reader of each kind of file with exchanges."""
 
 _FLOW_ENDINGS = (".flow", ".flows", ".mitm", ".mitmproxy")
 

@@ -12,12 +12,12 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from mockllm.importers import Unread, read
 from mockllm.importers.batch import ImportResult, import_files
+from mockllm.importers.reading import Unread
 from mockllm.protocols import PROTOCOLS
 from mockllm.recording.store.folder import Folder
 from mockllm.tapes.captured import detected
-from tests.importers.corpus import recorded_files, suite_files, title
+from tests.importers.corpus import read, recorded_files, suite_files, title
 
 PAGE = Path(__file__).parents[2] / "docs" / "recording.md"
 BEGIN, END = "<!-- imports: begin -->", "<!-- imports: end -->"

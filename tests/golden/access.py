@@ -33,8 +33,7 @@ from mockllm.cli import main as command_line
 from mockllm.core.http import Target
 from mockllm.errors import MockLLMError
 from mockllm.framing.sse import decode
-from mockllm.importers import Unread
-from mockllm.importers import read as read_exchanges
+from mockllm.importers.reading import Unread
 from mockllm.importers.sse_dump import _minimal, _usual_url
 from mockllm.matching.select import Selection
 from mockllm.protocols import PROTOCOLS
@@ -59,6 +58,7 @@ from tests.checking.conversations.request_bodies import body as request_body
 from tests.checking.conversations.test_conversations import BAD_TOOLS
 from tests.checking.mutants import MUTANTS as ALL_MUTANTS
 from tests.checking.mutants import chat_ends
+from tests.importers.corpus import read as read_exchanges
 from tests.redaction.secrets import secret
 from tests.scenario.bad_heads import HEADS
 from tests.scenario.bad_parts import PARTS

@@ -6,13 +6,21 @@ from pathlib import Path
 
 import pytest
 
-from mockllm.importers.file_formats import files
+from mockllm.importers.file_formats import READERS, detect, files
+from mockllm.importers.reading import Entry
 
 CORPUS = Path(__file__).parents[2] / ".." / "shared" / "corpus"
 
 needs_corpus = pytest.mark.skipif(
     not CORPUS.is_dir(), reason="no corpus of recorded traffic beside this checkout"
 )
+
+
+def read(path: Path) -> list[Entry]:
+    """The entries of a file with exchanges, of any kind."""
+    kind = detect(path)
+    assert kind is not None
+    return READERS[kind](path)
 
 
 def recorded_files() -> list[Path]:

@@ -8,7 +8,6 @@ import pytest
 
 from mockllm import ServerOptions, ServerThread
 from mockllm.checking.conversations.judge import verify
-from mockllm.importers import read
 from mockllm.importers.batch import import_files
 from mockllm.recording.finding import recorded_before
 from mockllm.recording.store.folder import Folder
@@ -18,7 +17,7 @@ from mockllm.replay.sessions.session import Session
 from mockllm.tapes.captured import detected
 from tests.cases import for_all
 from tests.entries import played_entry
-from tests.importers.corpus import needs_corpus, recorded_files, title
+from tests.importers.corpus import needs_corpus, read, recorded_files, title
 from tools.accumulators import BREAKS, CLIENT_CALLS
 from tools.sdks import playing
 

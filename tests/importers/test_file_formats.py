@@ -3,7 +3,6 @@
 import pytest
 
 from mockllm.errors import UsageError
-from mockllm.importers import read
 from mockllm.importers.file_formats import detect, files
 
 KINDS = {
@@ -33,13 +32,6 @@ def test_kinds(tmp_path, name):
     text, kind = KINDS[name]
     (tmp_path / name).write_text(text)
     assert detect(tmp_path / name) == kind
-
-
-def test_unknown_formats(tmp_path):
-    """It is an error that lists the known formats."""
-    (tmp_path / "a").write_text("hello")
-    with pytest.raises(UsageError, match="is no VCR cassette"):
-        read(tmp_path / "a")
 
 
 def test_broken_json(tmp_path):

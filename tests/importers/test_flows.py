@@ -13,9 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockllm.core.http import TimedBytes
-from mockllm.importers import Unread, flows, read
+from mockllm.importers import flows
 from mockllm.importers.file_formats import detect, files
+from mockllm.importers.reading import Unread
 from mockllm.tapes.captured import Captured
+from tests.importers.corpus import read
 from tests.importers.tnetstrings import dumps
 
 REAL = sorted(Path(__file__).with_name("flows").glob("*.flows"))

@@ -7,7 +7,8 @@ import json
 import pytest
 
 from mockllm.errors import UsageError
-from mockllm.importers import Unread, har
+from mockllm.importers import har
+from mockllm.importers.reading import Unread
 
 URL = "https://api.anthropic.com/v1/messages?beta=true"
 STREAM = 'event: message_start\ndata: {"type":"message_start"}\n\n'

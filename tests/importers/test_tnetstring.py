@@ -26,7 +26,7 @@ VALUES = st.recursive(
 
 def loads(data):
     """The value in data that have nothing else."""
-    read = [value for value, _, _ in values(data)]
+    read = list(values(data))
     if len(read) != 1:
         raise WireError(f"{len(read)} values")
     return read[0]
@@ -51,14 +51,13 @@ INVALID = {
     b"05:hello,": "byte 0: not a length and a colon",
     b"1234567890123:": "byte 0: not a length and a colon",
     b"5:hello?": "byte 7: there is no type '\\?'",
-    b"4:trux!": "neither true nor false",
-    b"1:a#": "byte 2: not an integer",
-    b"3:1_0#": "byte 2: not an integer",
-    b"4:1_.0^": "byte 2: not a number",
-    b"1:a~": "a null has data",
+    b"4:trux!": "byte 2: b'trux' is no value of the type '!'",
+    b"1:a#": "byte 2: b'a' is no value of the type '#'",
+    b"4:1_.0^": "byte 2: b'1_.0' is no value of the type '\\^'",
+    b"1:a~": "byte 2: b'a' is no value of the type '~'",
     b"6:9:abc,]": "byte 2: a value is longer than what holds it",
-    b"4:1:a;}": "byte 2: the key 'a' has no value",
-    b"8:1:1#1:2#}": "byte 2: a key is no text",
+    b"4:1:a;}": "byte 2: a mapping is no list of names and values",
+    b"8:1:1#1:2#}": "byte 2: a mapping is no list of names and values",
 }
 
 
@@ -78,11 +77,8 @@ def test_malformed_data(data):
 
 @given(st.lists(VALUES, max_size=4))
 def test_values_are_read_as_written(given_values):
-    """Values one after the other are read as they were written, with their offsets."""
-    data = b"".join(map(dumps, given_values))
-    found = list(values(data))
-    assert [value for value, _, _ in found] == given_values
-    assert b"".join(data[start:end] for _, start, end in found) == data
+    """Values one after the other are read as they were written."""
+    assert list(values(b"".join(map(dumps, given_values)))) == given_values
 
 
 @given(VALUES, st.data())
@@ -112,11 +108,3 @@ def test_nesting_is_bounded(value):
         data = b"%d:%b]" % (len(data), data)
     with pytest.raises(WireError, match="nested more than"):
         loads(data)
-
-
-def test_the_number_of_values_is_bounded(monkeypatch):
-    """A value with too many others in it is an error."""
-    monkeypatch.setattr("mockllm.importers.flows.MAX_VALUES", 10)
-    assert len(loads(dumps([None] * 9))) == 9
-    with pytest.raises(WireError, match="holds more than"):
-        loads(dumps([None] * 10))

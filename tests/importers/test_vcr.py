@@ -11,7 +11,8 @@ import yaml
 
 from mockllm.core.http import TimedBytes
 from mockllm.errors import UsageError
-from mockllm.importers import Unread, files, vcr
+from mockllm.importers import files, vcr
+from mockllm.importers.reading import Unread
 
 URL = "https://api.openai.com/v1/chat/completions"
 STREAM = (

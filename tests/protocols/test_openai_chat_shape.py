@@ -12,14 +12,13 @@ import pytest
 from mockllm.core.timeline import expand
 from mockllm.core.turn import Text, TokenUsage, ToolCall, Turn
 from mockllm.framing.sse import decode
-from mockllm.importers import read
 from mockllm.importers.file_formats import files
 from mockllm.importers.reading import Unread
 from mockllm.protocols.base import Reply
 from mockllm.protocols.openai_chat.protocol import PROTOCOL
 from mockllm.protocols.openai_chat.request import Options
 from mockllm.tapes.captured import detected
-from tests.importers.corpus import CORPUS, needs_corpus, recorded_files
+from tests.importers.corpus import CORPUS, needs_corpus, read, recorded_files
 
 CALL = ToolCall("f", "call_1", ('{"a":1}',))
 USAGE = TokenUsage(1, 1)

@@ -7,7 +7,6 @@ import pytest
 
 from mockllm.core.turn import Opaque, ToolCall
 from mockllm.framing.sse import decode
-from mockllm.importers import read
 from mockllm.importers.file_formats import files
 from mockllm.importers.reading import Unread
 from mockllm.matching.select import Selection
@@ -24,7 +23,7 @@ from mockllm.scenario.model import Match, PausePart, Recorded, Scenario
 from mockllm.tapes.captured import detected, request_of
 from mockllm.tapes.recorded_turn import recorded_turn
 from tests.cases import for_all
-from tests.importers.corpus import CORPUS, needs_corpus, recorded_files
+from tests.importers.corpus import CORPUS, needs_corpus, read, recorded_files
 from tests.recording.exchanging import JSON, asks, exchange, user
 
 CHUNK = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "odd-1"}
