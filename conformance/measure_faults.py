@@ -17,8 +17,7 @@ from mockllm.conformance.attachments.http_clients import HttpClients, fault_limi
 from mockllm.conformance.attachments.process import Program
 from mockllm.conformance.case_names import Setting
 from mockllm.conformance.fault_check import check_faults
-from mockllm.conformance.results import CaseResult, Play, Results
-from mockllm.conformance.results.request_log import LoggedRequest
+from mockllm.conformance.results import CaseResult, LoggedRequest, Play, Results
 from mockllm.errors import ProbeError
 from mockllm.server.options import ServerOptions
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from mockllm import ServerOptions, ServerThread, loads
-from mockllm.checking.cases.compiled import _compiled as compiled_cases
+from mockllm.checking.cases.build import _compiled_once as compiled_cases
 from tests.cases import choose_cases
 from tests.timeouts import GIVE_UP
 

@@ -16,8 +16,7 @@ from mockllm.checking.rules import RESILIENCE
 from mockllm.conformance.attachments.http_sessions import PlayedCase
 from mockllm.conformance.case_names import Setting, check_command
 from mockllm.conformance.measured import AdapterFrames, json_value, rule_line
-from mockllm.conformance.results import CaseResult, Play, Results
-from mockllm.conformance.results.request_log import logged
+from mockllm.conformance.results import CaseResult, Play, Results, logged
 from mockllm.errors import ProbeError
 from mockllm.scenario.dump import dump
 

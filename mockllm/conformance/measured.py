@@ -1,29 +1,32 @@
-"""Makes the contents of a results file from what the kit judged and what the client answered.
-
-Pure but for looking which words of a command line are files.
+"""Makes the contents of a results file from what the kit judged and what the client answered, and
+finds the smallest stream that shows each mistake, by running the client again and again.
 """
 
 from __future__ import annotations
 
 import math
 import re
+import time
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from mockllm.checking.cases.case import Case
 from mockllm.checking.judging.compare import Difference, Judgement
+from mockllm.checking.judging.examine import examine_outcomes
 from mockllm.checking.judging.report import Failure, Report, Result
+from mockllm.checking.outcome import Outcome
 from mockllm.checking.policy import Policy
+from mockllm.checking.reports.shrinking import shrink
 from mockllm.checking.rules import RULE_COSTS, Cost, Verdict
-from mockllm.conformance.attachments.messages import Answer, Hello, answer_json
-from mockllm.conformance.attachments.outcome_json import as_json
+from mockllm.conformance.attachments.messages import Answer, Hello, answer_json, as_json
 from mockllm.conformance.case_names import Setting, check_command, name_of, plain_name, show_command
 from mockllm.conformance.costs import cost_of, fields_about, group_of, unjudged
-from mockllm.conformance.results import CaseResult, QuirkInfo, Results, Stream
+from mockllm.conformance.results import CaseResult, QuirkInfo, Results, Smallest, Stream
 from mockllm.quirks import find
+from mockllm.scenario.dump import dump
 
 
 class AnsweredCases(Protocol):
@@ -300,3 +303,64 @@ class AdapterFrames:
 
 def _base_name(path: str) -> str:
     return re.split(r"[\\/]", path)[-1]
+
+
+LIMIT = 10.0
+"""Seconds that the search for one smallest stream may take."""
+
+
+def with_smallest(
+    results: Results,
+    report: Report,
+    runner: AnsweredCases,
+    policy: Policy,
+    *,
+    limit: float = LIMIT,
+    progress: Callable[[str], None] = lambda _: None,
+) -> Results:
+    """The results, with the smallest stream for the first case of each broken invariant.
+
+    Args:
+        limit: seconds for each; what was found until then is the result.
+    """
+    failed = {case.case for case in results.cases if case.failed}
+    found: dict[str, Smallest] = {}
+    for invariant, failures in report.broken().items():
+        first = next((failure for failure in failures if name_of(failure.case) in failed), None)
+        if first is not None and name_of(first.case) not in found:
+            progress(invariant)
+            until = time.monotonic() + limit
+            found[name_of(first.case)] = _smallest(first, runner, policy, results.level, until)
+    cases = tuple(replace(case, smallest=found.get(case.case)) for case in results.cases)
+    return replace(results, cases=cases)
+
+
+def _smallest(
+    failure: Failure, runner: AnsweredCases, policy: Policy, level: str, until: float
+) -> Smallest:
+    """The smallest case that fails in the same way; each runs once, and none too late."""
+    # A list of cases that may fail is about those cases, not about smaller ones.
+    policy = replace(policy, allow={})
+    known: dict[str, bool] = {}
+
+    def reply(case: Case) -> tuple[Outcome, frozenset[str]]:
+        answer = runner.answer(case)
+        return answer.outcome, answer.absent | runner.hello.unsupported
+
+    def breaks(case: Case) -> bool:
+        key = f"{case.variation} {case.quirk} {case.scenario!r}"
+        late = time.monotonic() > until
+        if (level == "payloads" and case.events is None) or (key not in known and late):
+            return False
+        if key not in known:
+            failures = examine_outcomes(reply, [case], policy).failures
+            known[key] = any(shown.invariant == failure.invariant for shown in failures)
+        return known[key]
+
+    case = shrink(failure.case, breaks)
+    return Smallest(
+        stream_of(case, level),
+        dump(replace(case.scenario, apis=(case.api,))),
+        json_value(as_json(case.expected)),
+        json_value(answer_json(runner.answer(case))),
+    )

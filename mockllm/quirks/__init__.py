@@ -10,9 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, MutableMapping
 from importlib import import_module
+from itertools import chain
 
 from mockllm.core.text import did_you_mean
 from mockllm.errors import UsageError
+from mockllm.protocols import PROTOCOLS
 from mockllm.quirks.base import Quirk, Variant
 
 __all__ = ["QUIRKS", "Quirk", "Variant", "find"]
@@ -62,8 +64,16 @@ class _Quirks(MutableMapping[str, Quirk]):
     def __len__(self) -> int:
         return sum(1 for _ in self)
 
+    def over(self, api: str) -> Iterator[Quirk]:
+        """The quirks that occur in an API; the modules of other APIs are not imported."""
+        modules = dict.fromkeys(_GROUPS.values())
+        groups = [self._group(one) for one in modules if one == api or one not in PROTOCOLS]
+        for quirk in chain(*(group.values() for group in (*groups, self._others))):
+            if quirk.applies_to(api):
+                yield quirk
 
-QUIRKS: MutableMapping[str, Quirk] = _Quirks()
+
+QUIRKS = _Quirks()
 """Every quirk by its name, group by group."""
 
 

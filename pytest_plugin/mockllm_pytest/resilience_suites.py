@@ -16,7 +16,7 @@ from mockllm.checking.judging.running import Level
 from mockllm.checking.policy import ResiliencePolicy
 from mockllm.checking.resilience.cases import fault_cases
 from mockllm.checking.rules import CUT_RULES, RESILIENCE, Verdict, promise
-from mockllm.conformance.attachments.functions import FunctionPlayer, Returned
+from mockllm.conformance.attachments.http_sessions import FunctionPlayer, Returned
 from mockllm.conformance.cuts import examine_cuts
 from mockllm.conformance.fault_check import check_faults
 from mockllm.conformance.reports.terminal import broken_rule_lines, summary_lines

@@ -4,8 +4,7 @@ import os
 
 import pytest
 
-from mockllm.cli.serving.server_log import ServerLog
-from mockllm.cli.terminal.line_output import LineOutput
+from mockllm.cli.serving.server_log import LineOutput, ServerLog
 from mockllm.protocols.environment import BaseURL, client_base_urls, client_environment
 from mockllm.replay.loading import load
 

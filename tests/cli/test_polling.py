@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from mockllm.cli.serving.reloading import poll
+from mockllm.cli.serving.listening import poll
 from tests.cli.conftest import GIVE_UP
 
 

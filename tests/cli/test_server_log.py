@@ -3,8 +3,7 @@
 import os
 from contextlib import contextmanager
 
-from mockllm.cli.serving.server_log import ServerLog
-from mockllm.cli.terminal.line_output import LineOutput
+from mockllm.cli.serving.server_log import LineOutput, ServerLog
 from tests.entries import journal_entry
 
 ADVICE = "Change its match, add a scenario, or start the server with --fallback auto."

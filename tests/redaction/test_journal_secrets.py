@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from mockllm import ServerOptions, ServerThread, loads
-from mockllm.cli.serving.server_log import ServerLog
-from mockllm.cli.terminal.line_output import LineOutput
+from mockllm.cli.serving.server_log import LineOutput, ServerLog
 from mockllm.server.options import RecordOptions
 from tests.cases import for_all
 from tests.cli.conftest import Program

@@ -9,7 +9,7 @@ from examples.accumulators import REFERENCES
 from examples.accumulators.lines import ReferenceBytes
 from mockllm.checking.policy import ResiliencePolicy
 from mockllm.checking.resilience.cases import fault_cases
-from mockllm.conformance.attachments.functions import FunctionPlayer
+from mockllm.conformance.attachments.http_sessions import FunctionPlayer
 from mockllm.conformance.fault_check import check_faults
 from mockllm.conformance.results import Client, Results, rule_verdict
 from mockllm.server.options import ServerOptions

@@ -10,7 +10,7 @@ import pytest
 from mockllm.checking import Policy
 from mockllm.checking.cases.compile import case, cases
 from mockllm.conformance.attachments.case_files import AnswerFile, write_cases
-from mockllm.conformance.attachments.outcome_json import as_json
+from mockllm.conformance.attachments.messages import as_json
 from mockllm.conformance.attachments.runner import Runner, pipe_runner
 from mockllm.conformance.attachments.self_test import self_test
 from mockllm.quirks.samples import CALL, SAMPLES

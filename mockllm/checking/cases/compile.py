@@ -12,9 +12,8 @@ from itertools import count as count_from
 from itertools import islice
 from typing import Literal
 
-from mockllm.checking.cases.build import case, case_name, changes
+from mockllm.checking.cases.build import case, case_name, changes, compiled
 from mockllm.checking.cases.case import Case
-from mockllm.checking.cases.compiled import kept
 from mockllm.checking.cases.scenarios import answer_size, single
 from mockllm.checking.cases.variation import PLAIN, Variation, draws, vary
 from mockllm.checking.material import kit_scenarios
@@ -49,7 +48,7 @@ class CaseSpec:
 
     def compile(self) -> Case:
         """The case, compiled once in a process, as long as there is memory for it."""
-        return kept(self.scenario, self.api, self.variation, self.quirk)
+        return compiled(self.scenario, self.api, self.variation, self.quirk)
 
 
 def _spec(scenario: Scenario, api: Api, variation: Variation = PLAIN, quirk: str = "") -> CaseSpec:
@@ -75,7 +74,7 @@ def case_specs(
     kit = (_renamed(scenario, used) for scenario in (NOT_OFFERED, *kit_scenarios(api)))
     kit_specs = list(_plain_specs(kit, api))
     yield from _with_variations(kit_specs, min(variations, _KIT_VARIATIONS), seed, level)
-    for form in forms(api, QUIRKS.values()):
+    for form in forms(api, QUIRKS.over(api)):
         yield from _quirk_specs(form, api, used, variations, seed, level)
 
 
@@ -190,7 +189,7 @@ def _quirk_specs(
     for number, variation in enumerate(drawn):
         found.append(_spec(played[number % len(played)], api, variation, form.name))
     for spec in found:
-        if level == "bytes" or kept(spec.scenario, api, spec.variation, form.name).events:
+        if level == "bytes" or compiled(spec.scenario, api, spec.variation, form.name).events:
             yield spec
 
 
@@ -290,7 +289,7 @@ def samples(form: Form, api: Api) -> tuple[Scenario, ...]:
         for sample in more
         if sample is not first
         and (form.name, sample.name) not in _LEFT_OUT
-        and changes(kept(sample, api, quirk=form.name).answer, kept(sample, api).answer)
+        and changes(compiled(sample, api, quirk=form.name).answer, compiled(sample, api).answer)
     )
     return (first, *others)
 

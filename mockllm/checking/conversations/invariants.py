@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from mockllm.checking.conversations.call_results import call_results, expected_failures
+from mockllm.checking.conversations.histories import call_results, expected_failures, sent_back
 from mockllm.checking.conversations.retries import RETRY_RULES, extra_requests
 from mockllm.checking.conversations.round_trips import RoundTrip, Step
-from mockllm.checking.conversations.sent_back import sent_back
 from mockllm.checking.conversations.session_history import (
     Judge,
     JudgedSession,

@@ -152,6 +152,8 @@ def check_allowed(allow: Mapping[str, str], cases: Iterable[str] | None = None) 
     Args:
         cases: the names of all cases; None: names of cases are not checked.
     """
+    if not allow:
+        return
     variants = {
         f"{quirk.name}:{variant.name}" for quirk in QUIRKS.values() for variant in quirk.variants
     }

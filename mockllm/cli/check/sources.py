@@ -35,9 +35,8 @@ from mockllm.conformance.attachments.runner import Level, Runner
 from mockllm.conformance.case_names import name_of
 from mockllm.conformance.cuts import cut_answers, cut_results, line_names, planned_cuts
 from mockllm.conformance.fault_check import check_faults
-from mockllm.conformance.measured import AdapterFrames, measured
+from mockllm.conformance.measured import AdapterFrames, measured, with_smallest
 from mockllm.conformance.results import Results
-from mockllm.conformance.smallest import with_smallest
 from mockllm.core.text import did_you_mean
 from mockllm.errors import UsageError
 from mockllm.server.options import ServerOptions

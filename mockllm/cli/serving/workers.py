@@ -21,9 +21,8 @@ import click
 
 from mockllm.cli.options.parameters import read_scenarios
 from mockllm.cli.serving.listening import Loop, cannot_listen, run_server, uncollected
-from mockllm.cli.serving.server_log import ServerLog
+from mockllm.cli.serving.server_log import LineOutput, ServerLog
 from mockllm.cli.serving.stop_signals import count_signals
-from mockllm.cli.terminal.line_output import LineOutput
 from mockllm.errors import MockLLMError
 
 if TYPE_CHECKING:

@@ -15,6 +15,7 @@ from mockllm.checking.cases.compile import plain_forms
 from mockllm.conformance.attachments.messages import (
     Answer,
     Hello,
+    InvalidMessageError,
     case_json,
     encode,
     parse,
@@ -23,7 +24,6 @@ from mockllm.conformance.attachments.messages import (
     read_hello,
     sent_id,
 )
-from mockllm.conformance.attachments.outcome_json import InvalidMessageError
 from mockllm.conformance.attachments.process import no_answer
 from mockllm.conformance.attachments.runner import Level
 from mockllm.conformance.case_names import name_of

@@ -23,13 +23,13 @@ from mockllm.conformance.attachments.child import PipeWriter, spawn
 from mockllm.conformance.attachments.messages import (
     Answer,
     Hello,
+    InvalidMessageError,
     encode,
     parse,
     read_answer,
     read_hello,
     sent_id,
 )
-from mockllm.conformance.attachments.outcome_json import InvalidMessageError
 from mockllm.errors import ProbeError
 
 START_LIMIT = 60.0

@@ -18,6 +18,7 @@ from mockllm.checking.outcome import FIELDS
 from mockllm.conformance.attachments.child import END_LIMIT, PipeWriter, spawn
 from mockllm.conformance.attachments.http_sessions import CaseSession
 from mockllm.conformance.attachments.messages import (
+    InvalidMessageError,
     case_json,
     encode,
     parse,
@@ -26,7 +27,6 @@ from mockllm.conformance.attachments.messages import (
     read_hello,
     sent_id,
 )
-from mockllm.conformance.attachments.outcome_json import InvalidMessageError
 from mockllm.conformance.attachments.process import START_LIMIT
 from mockllm.core.text import shorten
 from mockllm.quirks.samples import SAMPLES

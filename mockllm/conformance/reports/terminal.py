@@ -8,9 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from mockllm.checking.rules import COST_MEANINGS, RESILIENCE, promise, severity
 from mockllm.conformance.case_names import Setting, show_command
-from mockllm.conformance.results import CaseResult, Play, Results, passes, rule_verdict
+from mockllm.conformance.results import CaseResult, Play, Results, log_line, passes, rule_verdict
 from mockllm.conformance.results.known import Standing
-from mockllm.conformance.results.request_log import log_line
 from mockllm.core.text import counted, shorten
 from mockllm.quirks.prose import TOPICS
 

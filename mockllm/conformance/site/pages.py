@@ -8,19 +8,20 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from mockllm.checking.rules import RESILIENCE, promise
-from mockllm.conformance.results import CaseResult, Results, Smallest, Stream
-from mockllm.conformance.results.request_log import log_line
-from mockllm.conformance.site.bytes_view import bytes_view
+from mockllm.conformance.results import CaseResult, Results, Smallest, Stream, log_line
+from mockllm.conformance.site.case_views import bytes_view, outcome_rows
 from mockllm.conformance.site.columns import (
     GROUP_WORDS,
+    MARKS,
     Column,
+    Mark,
     groups_of,
+    mark_of,
     quirk_rows,
     sections_of,
+    sentence,
 )
-from mockllm.conformance.site.outcome_view import outcome_rows
 from mockllm.conformance.site.rendering import addresses, environment, slug
-from mockllm.conformance.site.words import MARKS, Mark, mark_of, sentence
 
 if TYPE_CHECKING:
     from markupsafe import Markup

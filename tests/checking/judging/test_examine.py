@@ -12,8 +12,7 @@ import pytest
 
 from mockllm.checking import Delta, Outcome, Policy, cases, check, examine, examine_bodies
 from mockllm.checking.cases.compile import case
-from mockllm.checking.reports.check import report_text, shrunk
-from mockllm.checking.reports.reproduction import reproduction
+from mockllm.checking.reports.check import report_text, reproduction, shrunk
 from mockllm.errors import UsageError
 from mockllm.quirks.samples import NOT_OFFERED, SAMPLES, TEXT_AND_CALL, TWO_CALLS
 from mockllm.replay.loading import load, loads

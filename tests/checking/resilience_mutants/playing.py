@@ -13,8 +13,7 @@ from mockllm.checking.cases.case import Case
 from mockllm.checking.policy import ResiliencePolicy
 from mockllm.checking.resilience.cases import fault_cases
 from mockllm.checking.resilience.judge import Finding, judge
-from mockllm.conformance.attachments.functions import FunctionPlayer
-from mockllm.conformance.attachments.http_sessions import case_message
+from mockllm.conformance.attachments.http_sessions import FunctionPlayer, case_message
 from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread
 from tests.checking.resilience_mutants.declared import Mutant

@@ -1,7 +1,6 @@
 """Results about faults, made by hand."""
 
-from mockllm.conformance.results import CaseResult, Client, Play, Results
-from mockllm.conformance.results.request_log import LoggedRequest
+from mockllm.conformance.results import CaseResult, Client, LoggedRequest, Play, Results
 
 LOG = (
     LoggedRequest(

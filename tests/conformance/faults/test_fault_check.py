@@ -14,8 +14,7 @@ from mockllm.checking.policy import ResiliencePolicy
 from mockllm.checking.resilience.cases import fault_cases
 from mockllm.checking.resilience.judge import Finding
 from mockllm.cli import main
-from mockllm.conformance.attachments.functions import FunctionPlayer
-from mockllm.conformance.attachments.http_sessions import PlayedCase
+from mockllm.conformance.attachments.http_sessions import FunctionPlayer, PlayedCase
 from mockllm.conformance.attachments.messages import Answer, read_answer
 from mockllm.conformance.fault_check import Judged, check_faults
 from mockllm.conformance.measured import AdapterFrames

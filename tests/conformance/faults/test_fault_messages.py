@@ -7,8 +7,14 @@ from mockllm.checking.outcome import NOT_KEPT
 from mockllm.checking.policy import ResiliencePolicy
 from mockllm.checking.resilience.cases import fault_cases
 from mockllm.conformance.attachments.http_sessions import case_message
-from mockllm.conformance.attachments.messages import Answer, encode, parse, read_answer, read_hello
-from mockllm.conformance.attachments.outcome_json import InvalidMessageError
+from mockllm.conformance.attachments.messages import (
+    Answer,
+    InvalidMessageError,
+    encode,
+    parse,
+    read_answer,
+    read_hello,
+)
 from mockllm.protocols import PROTOCOLS
 from tests.conformance.schemas import runner_schema
 

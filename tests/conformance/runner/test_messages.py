@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from mockllm.checking.cases.compile import case
 from mockllm.checking.outcome import FIELDS, NOT_KEPT, Call, Outcome, Trouble, Usage
 from mockllm.conformance.attachments.messages import (
+    InvalidMessageError,
+    as_json,
     case_json,
     encode,
     parse,
@@ -18,7 +20,6 @@ from mockllm.conformance.attachments.messages import (
     read_hello,
     sent_id,
 )
-from mockllm.conformance.attachments.outcome_json import InvalidMessageError, as_json
 from mockllm.quirks.samples import CALL
 from tests.cases import for_all
 from tests.conformance.schemas import runner_schema

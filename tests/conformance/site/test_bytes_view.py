@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockllm.conformance.results import Stream
-from mockllm.conformance.site.bytes_view import BytesView, bytes_view
+from mockllm.conformance.site.case_views import BytesView, bytes_view
 
 ENDS = {"CR LF": "\r\n", "CR": "\r", "LF": "\n"}
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockllm.conformance.results import CaseResult
-from mockllm.conformance.site.outcome_view import outcome_rows, text_diff
-from mockllm.conformance.site.words import sentence
+from mockllm.conformance.site.case_views import outcome_rows, text_diff
+from mockllm.conformance.site.columns import sentence
 from tests.conformance.site.results import WRONG
 
 

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from mockllm.cli import main
 from mockllm.conformance.reports.comparison import diff, diff_text
 from mockllm.conformance.results.file import write_results
-from mockllm.conformance.site.words import MARKS
+from mockllm.conformance.site.columns import MARKS
 from tests.conformance.site.results import RIGHT, failed, results
 
 PAGE = Path(__file__).parents[3] / "docs" / "report.md"
