@@ -14,6 +14,7 @@ from mockllm.framing.content_coding import decompressed
 from mockllm.protocols import PROTOCOLS
 from mockllm.redaction.credentials import HeaderAllowlist, clean_url, credentials_of
 from mockllm.redaction.find.finder import Finder
+from mockllm.redaction.find.patterns import Detector
 from mockllm.redaction.placeholders import (
     Edit,
     Placeholders,
@@ -24,11 +25,14 @@ from mockllm.redaction.placeholders import (
     wildcards,
     with_length,
 )
-from mockllm.redaction.rules import Rules, compiled_paths, compiled_patterns, rules_from
+from mockllm.redaction.rules import (
+    Rules,
+    compiled_paths,
+    compiled_patterns,
+    keep_from,
+    known_kinds,
+)
 from mockllm.tapes.captured import Captured
-
-__all__ = ["Redactor", "Rules", "TextRedactor", "rules_from"]
-
 
 _DEFAULT = Rules()
 
@@ -62,11 +66,12 @@ class Redactor:
     """
 
     def __init__(self, rules: Rules = _DEFAULT) -> None:
+        keep = keep_from(rules.keep, "keep")
         self._by_rules = Finder(
             compiled_patterns(rules.patterns),
             compiled_paths(rules.json_paths),
-            detector=rules.detector(),
-            keep=rules.kept(),
+            detector=Detector(known_kinds(rules.kinds, "kinds"), keep.kinds),
+            keep=keep,
         )
         self._allowlist = HeaderAllowlist(rules.headers)
         self._kept: dict[str, Placeholders] = {}

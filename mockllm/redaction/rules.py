@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from mockllm.core.patterns import PatternError, PatternGaveUpError, TimedPattern, compiled
 from mockllm.core.text import did_you_mean
 from mockllm.errors import UsageError, WireError
-from mockllm.redaction.find.patterns import Detector, known_kind
+from mockllm.redaction.find.patterns import known_kind
 
 _STEP = re.compile(
     r"(?:(?P<deep>\.\.)|\.|(?=\[))"
@@ -151,6 +151,15 @@ def _path(path: str, where: str) -> re.Pattern[str]:
     return found
 
 
+def known_kinds(names: Iterable[str], where: str) -> frozenset[str]:
+    """The names, if there are such kinds of secrets.
+
+    Raises:
+        UsageError: there is no such kind.
+    """
+    return frozenset(known_kind(name, where) for name in names)
+
+
 @dataclass(frozen=True, slots=True)
 class Rules:
     """What a user calls secret, and what may be kept.
@@ -170,25 +179,15 @@ class Rules:
     kinds: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
 
-    def kept(self) -> Keep:
-        """What is kept, compiled.
 
-        Raises:
-            UsageError: an entry cannot be read.
-        """
-        return keep_from(self.keep, "keep")
-
-    def detector(self) -> Detector:
-        """What finds the kinds that are on.
-
-        Raises:
-            UsageError: there is no such kind.
-        """
-        on = frozenset(known_kind(name, "kinds") for name in self.kinds)
-        return Detector(on, self.kept().kinds)
-
-
-_OPTIONS = ("headers", "json_paths", "keep", "kinds", "patterns")
+_CHECKS: Mapping[str, tuple[str, Callable[[Iterable[str], str], object]]] = {
+    "patterns": ("redact", compiled_patterns),
+    "json_paths": ("redact-path", compiled_paths),
+    "kinds": ("redact-kind", known_kinds),
+    "keep": ("keep", keep_from),
+}
+"""By the names of lists in the file: the name of the option, and what finds its mistakes."""
+_OPTIONS = tuple(sorted((*_CHECKS, "headers")))
 
 
 def rules_from(
@@ -208,25 +207,21 @@ def rules_from(
     Raises:
         UsageError: the file, a pattern, a path or a kind cannot be read.
     """
-    table = _table(file) if file is not None else {}
-    _check_keys(file, table)
-    patterns, paths, kinds, keep = map(tuple, (patterns, paths, kinds, keep))
     in_file = f"{file}: [redact]"
-    on, off = _switched(file, table)
-    rules = Rules(
-        (*_strings(file, table, "patterns"), *patterns),
-        (*_strings(file, table, "json_paths"), *paths),
-        tuple(name.lower() for name in _strings(file, table, "headers")),
-        (*on, *(known_kind(name, f"{prefix}redact-kind") for name in kinds)),
-        (*off, *_strings(file, table, "keep"), *keep),
+    table = _table(file) if file is not None else {}
+    on, off = _switched(in_file, table.pop("kinds", {}))
+    own = {key: _strings(in_file, key, table.get(key, [])) for key in _OPTIONS} | {"kinds": on}
+    given = dict(zip(_CHECKS, map(tuple, (patterns, paths, kinds, keep)), strict=True))
+    for name, (option, check) in _CHECKS.items():
+        check(own[name], f"{in_file} {name}")
+        check(given[name], f"{prefix}{option}")
+    return Rules(
+        (*own["patterns"], *given["patterns"]),
+        (*own["json_paths"], *given["json_paths"]),
+        tuple(name.lower() for name in own["headers"]),
+        (*own["kinds"], *given["kinds"]),
+        (*off, *own["keep"], *given["keep"]),
     )
-    compiled_patterns(_strings(file, table, "patterns"), f"{in_file} patterns")
-    compiled_patterns(patterns, f"{prefix}redact")
-    keep_from(_strings(file, table, "keep"), f"{in_file} keep")
-    keep_from(keep, f"{prefix}keep")
-    compiled_paths(_strings(file, table, "json_paths"), f"{in_file} json_paths")
-    compiled_paths(paths, f"{prefix}redact-path")
-    return rules
 
 
 def _table(file: Path) -> dict[str, Any]:
@@ -236,33 +231,24 @@ def _table(file: Path) -> dict[str, Any]:
         raise UsageError(f"{file} must be a TOML file: {error}") from error
     if not isinstance(table, dict):
         raise UsageError(f"{file}: `redact` must be a table, [redact]")
+    for key in sorted(table.keys() - set(_OPTIONS)):
+        hint = did_you_mean(key, _OPTIONS)
+        known = f"what it may have is {', '.join(_OPTIONS)}"
+        raise UsageError(f"{file}: [redact] has {key!r}; {'; '.join(filter(None, (known, hint)))}")
     return table
 
 
-def _check_keys(file: Path | None, table: Mapping[str, Any]) -> None:
-    for key in sorted(table.keys() - set(_OPTIONS)):
-        known = f"what it may have is {', '.join(_OPTIONS)}"
-        hint = did_you_mean(key, _OPTIONS)
-        raise UsageError(f"{file}: [redact] has {key!r}; {'; '.join(filter(None, (known, hint)))}")
-
-
-def _strings(file: Path | None, table: Mapping[str, Any], key: str) -> list[str]:
-    value = table.get(key, [])
+def _strings(where: str, key: str, value: Any) -> list[str]:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise UsageError(f"{file}: [redact] {key} must be a list of strings, got {value!r}")
+        raise UsageError(f"{where} {key} must be a list of strings, got {value!r}")
     return value
 
 
-def _switched(file: Path | None, table: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+def _switched(where: str, kinds: Any) -> tuple[list[str], list[str]]:
     """The kinds that the table `kinds` switches on, and off."""
-    value = table.get("kinds", {})
-    if not isinstance(value, dict) or not all(isinstance(item, bool) for item in value.values()):
+    if not isinstance(kinds, dict) or not all(isinstance(item, bool) for item in kinds.values()):
         raise UsageError(
-            f"{file}: [redact] kinds must be a table such as {{phone = true, email = false}}, "
-            f"got {value!r}"
+            f"{where} kinds must be a table such as {{phone = true, email = false}}, got {kinds!r}"
         )
-    for name in value:
-        known_kind(name, f"{file}: [redact] kinds")
-    return [name for name, on in value.items() if on], [
-        name for name, on in value.items() if not on
-    ]
+    known_kinds(kinds, f"{where} kinds")
+    return [name for name, on in kinds.items() if on], [n for n, on in kinds.items() if not on]

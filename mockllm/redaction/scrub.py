@@ -24,7 +24,7 @@ from mockllm.redaction.placeholders import Edit, Placeholders, edited, edits
 from mockllm.redaction.redact import Redactor
 from mockllm.redaction.request_keys import RequestKey, key_of_request, key_of_route
 from mockllm.redaction.walk.json_strings import StringValue
-from mockllm.redaction.walk.yaml_strings import between, changed, scalars
+from mockllm.redaction.walk.yaml_strings import between, changed, placed_nodes, scalars
 from mockllm.tapes.captured import (
     Captured,
     Tape,
@@ -359,30 +359,14 @@ def _orders(nodes: Sequence[_RecordedNode]) -> list[int]:
     return orders
 
 
-# YAML
-
-
 def _text(data: bytes) -> str:
     return data.decode("utf-8", "surrogateescape")
 
 
-def _mappings(text: str) -> Iterator[yaml.MappingNode]:
-    """The mappings of a YAML text, each once; none of a text that is no YAML."""
-    try:
-        stack: list[Any] = list(yaml.compose_all(text, Loader=yaml.SafeLoader))
-    except (yaml.YAMLError, RecursionError):
-        return
-    seen: set[int] = set()
-    while stack:
-        node = stack.pop()
-        if node is None or id(node) in seen:
-            continue
-        seen.add(id(node))
-        if isinstance(node, yaml.MappingNode):
-            yield node
-            stack += [value for _, value in node.value]
-        elif isinstance(node, yaml.SequenceNode):
-            stack += node.value
+def _mappings(text: str) -> list[yaml.MappingNode]:
+    """The mappings of a YAML text; none of a text that is no YAML."""
+    nodes = (placed.node for placed in placed_nodes(text) or ())
+    return [node for node in nodes if isinstance(node, yaml.MappingNode)]
 
 
 def _entries(node: yaml.MappingNode) -> dict[str, yaml.Node]:

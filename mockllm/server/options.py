@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from mockllm.recording.drafting.draft import Line
     from mockllm.recording.drafting.matches import MatchRule
-    from mockllm.redaction.redact import Rules
+    from mockllm.redaction.rules import Rules
     from mockllm.replay.sessions.exchange import Exchange, Sent
 
 

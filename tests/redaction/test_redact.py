@@ -8,7 +8,8 @@ import pytest
 
 from mockllm.core.http import TimedBytes
 from mockllm.errors import UsageError, WireError
-from mockllm.redaction.redact import Redactor, Rules, rules_from
+from mockllm.redaction.redact import Redactor
+from mockllm.redaction.rules import Rules, rules_from
 from mockllm.tapes.captured import Captured
 from tests.cases import for_all
 from tests.redaction.secrets import kept_headers, kept_url

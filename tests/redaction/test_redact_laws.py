@@ -6,7 +6,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mockllm.core.http import TimedBytes
-from mockllm.redaction.redact import Redactor, Rules
+from mockllm.redaction.redact import Redactor
+from mockllm.redaction.rules import Rules
 from mockllm.tapes.captured import Captured
 from tests.redaction.secrets import found_in
 

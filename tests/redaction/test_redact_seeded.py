@@ -5,7 +5,8 @@ import json
 
 import pytest
 
-from mockllm.redaction.redact import Redactor, Rules
+from mockllm.redaction.redact import Redactor
+from mockllm.redaction.rules import Rules
 from tests.redaction import secrets
 
 RULES = Rules(patterns=(r"cust#\d+[a-z]?",))

@@ -13,7 +13,8 @@ from mockllm.core.http import TimedBytes
 from mockllm.errors import UsageError
 from mockllm.redaction import redact as module
 from mockllm.redaction.placeholders import Placeholders
-from mockllm.redaction.redact import Redactor, Rules, rules_from
+from mockllm.redaction.redact import Redactor
+from mockllm.redaction.rules import Rules, rules_from
 from mockllm.tapes.captured import Captured
 from tests.redaction.secrets import found_in, kept_headers
 

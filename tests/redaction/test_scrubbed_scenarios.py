@@ -14,7 +14,8 @@ from mockllm.cli import main
 from mockllm.importers.batch import import_files
 from mockllm.recording.finding import not_found, recorded_before
 from mockllm.recording.store.folder import Folder
-from mockllm.redaction.redact import Redactor, Rules
+from mockllm.redaction.redact import Redactor
+from mockllm.redaction.rules import Rules
 from mockllm.replay.loading import load
 from mockllm.replay.player import Player
 from mockllm.replay.sessions.session import Session

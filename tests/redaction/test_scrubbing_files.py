@@ -9,7 +9,8 @@ import pytest
 
 from mockllm.core import patterns
 from mockllm.core.http import TimedBytes
-from mockllm.redaction.redact import Redactor, Rules
+from mockllm.redaction.redact import Redactor
+from mockllm.redaction.rules import Rules
 from mockllm.redaction.scrub import FoundSecret, Scrubbed, scrub
 from mockllm.replay.compilation.tape_player import is_unedited
 from mockllm.replay.loading import loads

@@ -15,7 +15,7 @@ from mockllm.errors import UsageError
 
 if TYPE_CHECKING:
     from mockllm.recording.drafting.matches import Condition
-    from mockllm.redaction.redact import Rules
+    from mockllm.redaction.rules import Rules
     from mockllm.server.options import RecordMode, RecordOptions
 
 CONFIG = Path("mockllm.toml")

@@ -14,7 +14,7 @@ import yaml
 
 from mockllm.redaction.placeholders import Edit, edited
 from mockllm.redaction.walk.documents import Channel, Document
-from mockllm.redaction.walk.json_strings import Field, StringValue
+from mockllm.redaction.walk.json_strings import Field, JsonPath, StringValue
 
 _FRAGMENTS = "split"
 _TOOL = "tool"
@@ -38,18 +38,70 @@ class Scalars:
     nodes: tuple[yaml.ScalarNode, ...]
 
 
-def scalars(text: str) -> Scalars | None:
-    """The scalars of a YAML text of any number of documents; None where it is no YAML."""
-    reading = _Reading()
+@dataclass(frozen=True, slots=True)
+class PlacedNode:
+    """A node, the name of the field that it is the value of, and the path to it; fragments have
+    the path of what they are joined to."""
+
+    node: yaml.Node
+    name: str
+    path: JsonPath
+
+
+def placed_nodes(text: str) -> list[PlacedNode] | None:
+    """The nodes of a YAML text of any number of documents, in its order; one that an alias repeats
+    is there once. None where the text is no YAML."""
+    nodes: dict[int, PlacedNode] = {}
     try:
         for root in yaml.compose_all(text, Loader=yaml.SafeLoader):
             if root is not None:
-                reading.node(root, "", ())
+                _add(PlacedNode(root, "", ()), nodes)
     except (yaml.YAMLError, RecursionError):
         return None
-    document = Document(tuple(reading.values), tuple(reading.channels))
-    text = _APART.join(node.value for node in reading.nodes)
-    return Scalars(text, document, tuple(reading.nodes))
+    return list(nodes.values())
+
+
+def _add(placed: PlacedNode, nodes: dict[int, PlacedNode]) -> None:
+    if id(placed.node) in nodes:
+        return
+    nodes[id(placed.node)] = placed
+    name, path = placed.name, placed.path
+    match placed.node:
+        case yaml.SequenceNode(value=items):
+            for index, item in enumerate(items):
+                _add(PlacedNode(item, name, path if name == _FRAGMENTS else (*path, index)), nodes)
+        case yaml.MappingNode(value=fields):
+            names = [key.value if isinstance(key, yaml.ScalarNode) else "" for key, _ in fields]
+            whole = _ARGUMENTS if _TOOL in names else _FRAGMENTS
+            for (key, value), name in zip(fields, names, strict=True):
+                _add(PlacedNode(key, "", ()), nodes)
+                step = whole if name == _FRAGMENTS else name
+                _add(PlacedNode(value, name, (*path, step)), nodes)
+
+
+def scalars(text: str) -> Scalars | None:
+    """The scalars of a YAML text of any number of documents; None where it is no YAML."""
+    placed = placed_nodes(text)
+    if placed is None:
+        return None
+    values: dict[int, StringValue] = {}
+    nodes: list[yaml.ScalarNode] = []
+    start = 0
+    for one in placed:
+        if isinstance(one.node, yaml.ScalarNode):
+            nodes.append(one.node)
+            end = start + len(one.node.value)
+            field = Field(one.path, one.name)
+            values[id(one.node)] = StringValue(start, end, one.node.value, field)
+            start = end + len(_APART)
+    channels = tuple(
+        Channel(tuple(values[id(item)] for item in one.node.value), True, True)
+        for one in placed
+        if one.name == _FRAGMENTS and isinstance(one.node, yaml.SequenceNode)
+        if all(isinstance(item, yaml.ScalarNode) for item in one.node.value)
+    )
+    joined = _APART.join(node.value for node in nodes)
+    return Scalars(joined, Document(tuple(values.values()), channels), tuple(nodes))
 
 
 def between(text: str) -> Document:
@@ -64,52 +116,6 @@ def between(text: str) -> Document:
             values.append(StringValue(last, start, text[last:start], Field(kind="plain")))
         last = max(last, end)
     return Document(tuple(values))
-
-
-class _Reading:
-    """Goes through the nodes; one that an alias repeats is gone through once."""
-
-    def __init__(self) -> None:
-        self.values: list[StringValue] = []
-        self.channels: list[Channel] = []
-        self.nodes: list[yaml.ScalarNode] = []
-        self._seen: set[int] = set()
-        self._end = 0
-
-    def node(self, node: yaml.Node, name: str, path: tuple[str | int, ...]) -> None:
-        """Goes through a node, which is the value of a field.
-
-        Args:
-            path: to the node; fragments have that of what they are joined to.
-        """
-        if id(node) in self._seen:
-            return
-        self._seen.add(id(node))
-        before = len(self.values)
-        match node:
-            case yaml.ScalarNode():
-                self._add(node, Field(path, name))
-            case yaml.SequenceNode():
-                for index, one in enumerate(node.value):
-                    self.node(one, name, path if name == _FRAGMENTS else (*path, index))
-                if name == _FRAGMENTS and all(
-                    isinstance(one, yaml.ScalarNode) for one in node.value
-                ):
-                    self.channels.append(Channel(tuple(self.values[before:]), True, True))
-            case yaml.MappingNode():
-                names = [
-                    key.value if isinstance(key, yaml.ScalarNode) else "" for key, _ in node.value
-                ]
-                whole = _ARGUMENTS if _TOOL in names else _FRAGMENTS
-                for (key, value), name in zip(node.value, names, strict=True):
-                    self.node(key, "", ())
-                    self.node(value, name, (*path, whole if name == _FRAGMENTS else name))
-
-    def _add(self, node: yaml.ScalarNode, field: Field) -> None:
-        end = self._end + len(node.value)
-        self.values.append(StringValue(self._end, end, node.value, field))
-        self.nodes.append(node)
-        self._end = end + len(_APART)
 
 
 def changed(text: str, found: Scalars, changes: Sequence[Edit]) -> str:

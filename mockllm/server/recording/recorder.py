@@ -19,7 +19,7 @@ from mockllm.recording.drafting.draft import Line
 from mockllm.recording.drafting.matches import MatchRule
 from mockllm.recording.store.ended import EndedExchanges
 from mockllm.recording.store.folder import Folder
-from mockllm.redaction.redact import Rules
+from mockllm.redaction.rules import Rules
 from mockllm.scenario.model import Scenario
 from mockllm.server.recording.writer import (
     Group,

@@ -16,7 +16,8 @@ from mockllm.recording.finding import Competing, not_found_after_write
 from mockllm.recording.store.ended import WrittenExchanges
 from mockllm.recording.store.folder import Folder
 from mockllm.redaction.placeholders import placeholder_kinds
-from mockllm.redaction.redact import Redactor, Rules
+from mockllm.redaction.redact import Redactor
+from mockllm.redaction.rules import Rules
 from mockllm.scenario.model import Scenario
 from mockllm.tapes.captured import Captured, detected
 from mockllm.tapes.recorded_turn import is_complete

@@ -4,7 +4,8 @@ import pytest
 
 from mockllm.recording.drafting.matches import MatchRule
 from mockllm.recording.store.ended import EndedExchanges
-from mockllm.redaction.redact import Redactor, Rules
+from mockllm.redaction.redact import Redactor
+from mockllm.redaction.rules import Rules
 from mockllm.replay.loading import load
 from mockllm.server.recording.writer import Writer, WriterSetup
 from tests.recording.exchanging import answer, user

@@ -10,7 +10,7 @@ import pytest
 
 from mockllm.recording.drafting.matches import MatchRule
 from mockllm.recording.store.ended import EndedExchanges
-from mockllm.redaction.redact import Rules
+from mockllm.redaction.rules import Rules
 from mockllm.server.recording.writer import WriterSetup
 from mockllm.server.recording.writer_process import WriterEndedError, WriterProcess
 from tests.recording.exchanging import answer, user
