@@ -219,8 +219,10 @@ export class Requests {
     const at = this.indexOfSelected();
     const wanted = [];
     for (let one = first; one < last; one += 1) wanted.push(one);
-    if (at >= 0 && (at < first || at >= last)) wanted.push(at);
+    if (at >= last) wanted.push(at);
+    else if (at >= 0 && at < first) wanted.unshift(at);
     const mark = query.toString();
+    let before = null; // screen readers read the nodes in the order of the document
     for (const one of wanted) {
       const row = this.rows[one];
       const key = keyOf(row);
@@ -230,12 +232,14 @@ export class Requests {
         const focused = made && made.node.contains(document.activeElement);
         const node = this.rowNode(row, query);
         if (made) made.node.replaceWith(node);
-        else this.spacer.append(node);
+        else if (before) before.after(node);
+        else this.spacer.prepend(node);
         if (focused) node.firstChild.focus({ preventScroll: true });
         made = { row, node, mark };
         this.made.set(key, made);
       }
-      made.node.style.transform = `translateY(${one * height}px)`;
+      before = made.node;
+      before.style.transform = `translateY(${one * height}px)`;
       made.node.setAttribute("aria-posinset", one + 1);
       made.node.setAttribute("aria-setsize", this.rows.length);
       made.node.classList.toggle("selected", key === this.selected);

@@ -133,6 +133,16 @@ def test_a_running_agent_is_followed(page: Page, client: openai.OpenAI):
     assert "text/event-stream" in "".join(page.browser.texts("#panel .headers"))
 
 
+def test_the_rows_stand_in_the_document_as_on_the_screen(page: Page, client: openai.OpenAI):
+    """Whoever listens to the page hears the newest request first, however late it came."""
+    page.open()
+    for count in (2, 4):
+        run_agent(client)
+        page.until(lambda count=count: len(page.browser.texts(ROWS)) == count)
+    keys = "return [...document.querySelectorAll('.rows li')].map((row) => row.dataset.key)"
+    assert page.browser.script(keys) == [f"default {number}" for number in (4, 3, 2, 1)]
+
+
 def test_from_a_mismatch_to_an_answer(page: Page, client: openai.OpenAI, folder: Path):
     """What did not match is explained; the scenario that the page gives answers the request."""
     page.open()
