@@ -10,6 +10,7 @@ index of the turn where a scenario repeats or restarts.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,7 +24,9 @@ from mockllm.scenario.model import (
     AutoPart,
     InterleavedPart,
     ParallelPart,
+    ReasoningPart,
     Scenario,
+    TextPart,
     ToolPart,
     TurnSpec,
     members,
@@ -178,6 +181,28 @@ def planned_calls(scenario: Scenario, position: int, api: str) -> tuple[PlannedC
         )
         for number, call in enumerate(tool_parts(spec.reply))
     )
+
+
+def texts_agree(scenario: Scenario, turns: Sequence[ModelTurn], api: str) -> bool:
+    """Whether turns of the model may be those of a scenario, by their texts. Clients trim, shorten
+    and rewrite texts, so much of the words is enough; a turn with calls is known by these."""
+    for position, turn in enumerate(turns):
+        spec = turn_at(scenario, position, api)
+        if spec is None:
+            return True  # past the end
+        texts = [part.text for part in spec.reply if isinstance(part, TextPart)]
+        is_text = all(isinstance(part, (TextPart, ReasoningPart)) for part in spec.reply)
+        if is_text and not _is_alike("".join(texts), turn.text):
+            return False
+    return True
+
+
+def _is_alike(own: str, sent: str) -> bool:
+    """Whether a text contains the other one, or half of its words; an empty one says nothing."""
+    if own in sent or sent in own:
+        return True
+    first, second = (set(re.findall(r"\w+", text.casefold())) for text in (own, sent))
+    return 2 * len(first & second) >= min(len(first), len(second))
 
 
 def call_id(scenario: Scenario, position: int, number: int, api: str) -> str:

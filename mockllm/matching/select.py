@@ -1,9 +1,10 @@
 """Selects the scenario and the turn that answer a request, from the request alone.
 
 A scenario that the request names is played from the start of the history. Otherwise a scenario
-begins at the latest user message that meets its `match.user` and after which the model's turns have
-the tool calls of its own turns. Of several the one with the most conditions wins, then the one that
-begins latest, then `mockllm.scenario.precedence` breaks the tie.
+begins at a user message that meets its `match.user` and after which the model's turns have the tool
+calls of its own turns. Of several such messages the earliest counts after which it has a turn left,
+so that a conversation goes on whatever the user says. Of several scenarios the one with the most
+conditions wins, then the one that begins latest, then `mockllm.scenario.precedence` breaks the tie.
 
 A request that was recorded gets the turn that was recorded from it, if the conditions of its
 scenario still hold and no authored scenario with more conditions matches. Several recordings of the
@@ -30,6 +31,7 @@ from mockllm.matching.conversation import (
     PlannedCall,
     planned_calls,
     read_history,
+    texts_agree,
     turn_index,
 )
 from mockllm.matching.index import SCENARIO_HEADER, ScenarioIndex, named_scenario
@@ -257,6 +259,10 @@ def _user_messages_agree(candidate: Candidate, request: Request) -> bool:
     return True
 
 
+Beginning = tuple[int, Sequence[ModelTurn]]
+"""The index of a user message, and the model's turns after it."""
+
+
 @record
 class Candidate:
     """A scenario that may answer.
@@ -295,44 +301,73 @@ class Search:
         self, wanted: Callable[[Scenario], bool] = lambda scenario: True
     ) -> Iterator[Candidate]:
         """Every scenario that matches and whose tool calls are those in the history, each once with
-        its latest beginning. Scenarios with `match: any` are not among them.
+        the beginning of its conversation. Scenarios with `match: any` are not among them.
 
         Args:
             wanted: of the others nothing is judged, which would take long where many match.
         """
-        api = self.request.api
-        seen: set[str] = set()
-        for start, after in self._beginnings():
-            for scenario in self.served.by_user_text(self.request.messages[start].text):
-                if scenario.name in seen or not wanted(scenario):
-                    continue
-                if not self._may_answer(scenario):
-                    continue
-                if history_agrees(scenario, after, api):
-                    seen.add(scenario.name)
-                    playable = turn_index(scenario, len(after)) is not None
-                    yield Candidate(scenario, start, len(after), playable)
+        beginnings: dict[str, list[Beginning]] = {}
+        for beginning in self._beginnings():
+            for scenario in self.served.by_user_text(self.request.messages[beginning[0]].text):
+                beginnings.setdefault(scenario.name, []).append(beginning)
+        for name, messages in beginnings.items():
+            scenario = self.served.by_name[name]
+            if wanted(scenario) and self._may_answer(scenario):
+                candidate = self._begun(scenario, messages)
+                if candidate is not None:
+                    yield candidate
         for scenario in self.served.by_model(self.request.model):
             candidate = self.without_user(scenario) if wanted(scenario) else None
             if candidate is not None:
                 yield candidate
 
     def without_user(self, scenario: Scenario) -> Candidate | None:
-        """A scenario without `match.user`, if it matches.
-
-        It begins with the history or, where its tool calls are others, at the latest user message
-        after which they agree.
-        """
+        """A scenario without `match.user`, if it matches. It begins with the history or, where its
+        tool calls are others or it has no turn left, at a later user message."""
         if not self._may_answer(scenario):
             return None
+        whole = self._candidate(scenario, (0, self.turns))
+        if whole is not None and whole.playable:
+            return whole
+        return self._begun(scenario, [(0, self.turns), *self._beginnings()])
+
+    def _begun(self, scenario: Scenario, beginnings: Sequence[Beginning]) -> Candidate | None:
+        """A scenario with the earliest beginning after which it has a turn left.
+
+        Messages of a conversation of its own that is past its end begin none. Where there are
+        several, one does not count before which the turns have other texts or users than its own,
+        unless there is no other.
+        """
+        doubtful: Candidate | None = None
         past_end: Candidate | None = None
-        for start, after in ((0, self.turns), *self._beginnings()):
-            if history_agrees(scenario, after, self.request.api):
-                candidate = Candidate(scenario, start, len(after), True)
-                if turn_index(scenario, len(after)) is not None:
-                    return candidate
-                past_end = past_end or Candidate(scenario, start, len(after), False)
-        return past_end
+        ended = 0
+        for beginning in beginnings:
+            if beginning[0] < ended:
+                continue
+            candidate = self._candidate(scenario, beginning)
+            if candidate is None:
+                continue
+            if beginning is not beginnings[-1] and not self._is_own(candidate, beginning[1]):
+                doubtful = doubtful or candidate
+            elif candidate.playable:
+                return candidate
+            else:
+                past_end = candidate
+                ended = beginning[1][len(scenario.turns) - 1].end + 1
+        return doubtful if doubtful is not None and doubtful.playable else past_end or doubtful
+
+    def _candidate(self, scenario: Scenario, beginning: Beginning) -> Candidate | None:
+        """A scenario that begins there; None where its tool calls are not those in the history."""
+        start, after = beginning
+        if not history_agrees(scenario, after, self.request.api):
+            return None
+        return Candidate(scenario, start, len(after), turn_index(scenario, len(after)) is not None)
+
+    def _is_own(self, candidate: Candidate, after: Sequence[ModelTurn]) -> bool:
+        """Whether the turns after the beginning have the texts of the scenario's turns, and the
+        users that these ask for."""
+        texts = texts_agree(candidate.scenario, after, self.request.api)
+        return texts and _user_messages_agree(candidate, self.request)
 
     def begins(self, scenario: Scenario) -> tuple[int, bool] | None:
         """The position at which the only scenario would answer, and whether it has a turn there;
@@ -371,18 +406,18 @@ class Search:
         at the latest user message after which the tool calls agree.
         """
         if is_recorded(scenario):
-            for start, after in ((0, self.turns), *self._beginnings()):
+            latest_first = reversed(list(self._beginnings()))
+            for start, after in ((0, self.turns), *latest_first):
                 has_turn = turn_index(scenario, len(after)) is not None
                 if has_turn and history_agrees(scenario, after, self.request.api):
                     return start, len(after)
         return 0, len(self.turns)
 
-    def _beginnings(self) -> Iterator[tuple[int, Sequence[ModelTurn]]]:
-        """Where a conversation may begin: the index of each user message, the latest first, and the
-        model's turns after it."""
+    def _beginnings(self) -> Iterator[Beginning]:
+        """Where a conversation may begin, the earliest first."""
         ends = [turn.end for turn in self.turns]
-        for start in range(len(self.request.messages) - 1, -1, -1):
-            if self.request.messages[start].role == "user":
+        for start, message in enumerate(self.request.messages):
+            if message.role == "user":
                 yield start, self.turns[bisect_right(ends, start) :]
 
     def _may_answer(self, scenario: Scenario) -> bool:

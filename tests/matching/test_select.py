@@ -1,11 +1,14 @@
 """The scenario and the turn that answer follow from the request alone."""
 
+import json
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mockllm.core.request import CallEcho, Message, OfferedTool, Request
 from mockllm.errors import NoMatchError, RequestError
+from mockllm.matching.conversation import call_id
 from mockllm.matching.index import ScenarioIndex, mint_token
 from mockllm.matching.select import select
 from mockllm.replay.loading import loads
@@ -96,7 +99,7 @@ def test_the_most_conditions_win():
     assert selected(user("weather"), model="gpt-4o") == "weather-gpt:0"
 
 
-def test_the_conversation_begins_at_the_latest_user_message_that_meets_the_match():
+def test_a_conversation_that_is_over_begins_again():
     """One chat may contain several scenarios, and one of them twice."""
     call = called(("call_w", "get_weather"))
     first = [user("weather"), call, result("call_w"), ANSWER]
@@ -105,6 +108,80 @@ def test_the_conversation_begins_at_the_latest_user_message_that_meets_the_match
     assert selected(*first, user("hello")) == "chat:0"
     assert selected(*first, user("hello"), ANSWER, user("so?")) == "chat:1"
     assert selected(*first, user("hello"), ANSWER, user("so?"), ANSWER, user("and?")) == "chat:2"
+
+
+REFUNDS = """
+scenario: refund
+match: {user: refund}
+turns: [{reply: {text: Which order do you mean?}}, {reply: {text: The money is on its way.}}]
+---
+scenario: weather
+match: {user: weather}
+turns: [{reply: {text: It rains.}}]
+"""
+WHICH = Message("assistant", "Which order do you mean?")
+MONEY = Message("assistant", "The money is on its way.")
+
+
+def refunds(*messages):
+    return selected(*messages, served=ScenarioIndex(loads(REFUNDS)))
+
+
+def test_a_conversation_goes_on_whatever_the_user_says():
+    """The word of `match` may come in any later message."""
+    begun = [user("refund please"), WHICH]
+    assert refunds(*begun, user("yes, refund it")) == "refund:1"
+    assert refunds(*begun, user("hm"), user("the refund of mine")) == "refund:1"
+    shortened = Message("assistant", "which  order do you")
+    assert refunds(begun[0], shortened, user("yes, refund it")) == "refund:1"
+
+
+def test_past_its_end_it_begins_again_with_the_first_message_after_it():
+    """The messages of the conversation that is over begin none."""
+    whole = [user("refund please"), WHICH, user("yes, refund it"), MONEY]
+    assert refunds(*whole, user("another refund")) == "refund:0"
+    assert refunds(*whole, user("another refund"), WHICH, user("refund all")) == "refund:1"
+    assert refunds(*whole, *whole, user("refund")) == "refund:0"
+
+
+def test_a_scenario_that_a_later_message_matches_takes_over():
+    """What the model said since is not the first scenario's, so it does not go on after that."""
+    begun = [user("refund please"), WHICH, user("and the weather?")]
+    assert refunds(*begun) == "weather:0"
+    rain = Message("assistant", "It rains.")
+    assert refunds(*begun, rain, user("so, my refund")) == "refund:0"
+
+
+def test_without_another_beginning_texts_are_not_compared():
+    """Clients rewrite texts."""
+    assert refunds(user("refund"), Message("assistant", "rewritten"), user("yes")) == "refund:1"
+
+
+REPLIES = st.sampled_from(
+    [{"text": "go on"}, {"text": "go"}, {"text": "refund"}, {"tool": "find"}, {"tool": "pay"}]
+)
+
+
+@given(
+    replies=st.lists(REPLIES, min_size=1, max_size=6),
+    match=st.sampled_from([{"user": "refund"}, {"model": "m"}]),
+    texts=st.lists(st.sampled_from(["refund", "my refund", "yes", ""]), min_size=6, max_size=6),
+    has_user=st.lists(st.booleans(), min_size=6, max_size=6),
+)
+def test_its_own_conversation_plays_its_turns_in_order(replies, match, texts, has_user):
+    """Whatever the later messages of the user contain, and also if turns say the same."""
+    turns = [{"reply": reply} for reply in replies]
+    (scenario,) = loads(json.dumps({"scenario": "own", "match": match, "turns": turns}))
+    messages, served = [user("a refund")], ScenarioIndex([scenario])
+    for position, reply in enumerate(replies):
+        assert selected(*messages, served=served) == f"own:{position}"
+        if "tool" in reply:
+            id = call_id(scenario, position, 0, "chat")
+            messages += [called((id, reply["tool"])), result(id)]
+        else:
+            messages.append(Message("assistant", reply["text"]))
+        if "text" in reply or has_user[position]:
+            messages.append(user(texts[position]))
 
 
 def test_an_earlier_beginning_is_found_behind_turns_that_disagree():
