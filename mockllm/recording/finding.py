@@ -112,18 +112,6 @@ def not_found_after_write(
     return not_found(player, exchange, written.name, turn, session)
 
 
-def _may_compete(one: Scenario, written: Scenario) -> bool:
-    """Whether a scenario may answer a request that another one was recorded from."""
-    if one.name == written.name:
-        return False
-    if one.route is not None or written.route is not None:
-        return one.route == written.route
-    mine, theirs = written.match, one.match
-    if mine is None or theirs is None or mine.user is None or theirs.user is None:
-        return True
-    return theirs.user.op != "equals" or theirs.user == mine.user
-
-
 class Competing:
     """The scenarios of a folder, so that those are found at once that compete for the requests of
     one: not each of thousands is looked at for each that is written."""
@@ -147,12 +135,11 @@ class Competing:
     def of(self, scenario: Scenario) -> tuple[Scenario, ...]:
         """The others that may answer a request that a scenario was recorded from."""
         group = _group(scenario)
-        if group is None:  # it has no condition that tells the others apart
-            names: Iterable[str] = self.by_name
-        else:
-            names = (*self._groups.get(None, ()), *self._groups.get(group, ()))
-        found = (self.by_name[name] for name in sorted(names, key=self._order.__getitem__))
-        return tuple(other for other in found if _may_compete(other, scenario))
+        names: Iterable[str] = (*self._groups.get(None, ()), *self._groups.get(group, ()))
+        if scenario.route is None and (scenario.match is None or scenario.match.user is None):
+            names = self.by_name  # it has no condition that tells the others apart
+        others = set(names) - {scenario.name}
+        return tuple(self.by_name[name] for name in sorted(others, key=self._order.__getitem__))
 
 
 def _group(scenario: Scenario) -> RouteSpec | TextCondition | None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from mockllm.recording.drafting.conversations import Placement
 from mockllm.scenario.model import Scenario, TurnSpec
-from mockllm.tapes.captured import Captured, Tape
+from mockllm.tapes.captured import CUTS, Captured, Tape
 from mockllm.tapes.recorded_turn import RecordedTurn
 
 Outcome = Literal["neutral", "partial", "skipped"]
@@ -98,6 +99,46 @@ def described(exchange: Captured, origin: Origin) -> str:
     host = f" from {exchange.host}" if exchange.host else ""
     where = f" ({origin.description})" if origin.description else ""
     return f"Recorded{host}{where}."
+
+
+def line_of(
+    exchange: Captured,
+    answer: DraftedTurn,
+    placement: Placement,
+    scenario: Scenario,
+    left_out: Sequence[str] = (),
+) -> Line:
+    """The line of the report for an exchange that is the last turn of a scenario."""
+    notes = [f"turn {len(scenario.turns)} of {scenario.name}"]
+    problem = answer.decoded.problem if answer.decoded is not None else ""
+    if problem:
+        notes.append(f"only the tape has all of it ({problem})")
+    notes += [f"only the tape has {what}" for what in left_out]
+    if exchange.status >= 400:
+        notes.append(f"HTTP {exchange.status}")
+    if exchange.cut:
+        notes.append(CUTS[exchange.cut])
+    if placement.kind == "retry":
+        notes.append("after a try that failed")
+    if placement.kind == "branch" and placement.conversation is not None:
+        notes.append(f"begins as {placement.conversation.scenario.name} does")
+    recorded = scenario.turns[-1].recorded
+    if scenario.match is None and recorded is not None and recorded.request:
+        notes.append("only its own request finds it")
+    elif scenario.match is None:
+        notes.append("plays only when it is named")
+    if recorded is not None and recorded.order:
+        notes.append(f"answers the same request the {_nth(recorded.order + 1)} time")
+    index = len(scenario.turns) - 1
+    outcome: Outcome = "partial" if left_out or problem else "neutral"
+    return Line(exchange.source, outcome, "; ".join(notes), scenario.name, index)
+
+
+def _nth(number: int) -> str:
+    last = (
+        "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    )
+    return f"{number}{last}"
 
 
 # Names: from the first text of the user, with a number where taken

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from mockllm.core.request import Request
@@ -26,17 +26,17 @@ from mockllm.recording.drafting.draft import (
     DraftedTurn,
     Line,
     Origin,
-    Outcome,
     described,
     free_name,
+    line_of,
     slug,
 )
 from mockllm.recording.drafting.matches import Matches, MatchRule, Pattern, no_pattern
-from mockllm.recording.drafting.route_drafts import RouteDrafting
+from mockllm.recording.drafting.route_drafts import begun_route, route_line, route_of, route_turn
 from mockllm.recording.drafting.turns import answering, draft_turn, echoed, tried_before, with_turn
-from mockllm.redaction.request_keys import RequestKey, key_of_request
-from mockllm.scenario.model import Recorded, Scenario, TurnSpec
-from mockllm.tapes.captured import CUTS, Captured, Tape, detected, request_of
+from mockllm.redaction.request_keys import RequestKey, key_of_request, key_of_route
+from mockllm.scenario.model import Recorded, RouteSpec, Scenario, TurnSpec
+from mockllm.tapes.captured import Captured, Tape, detected, request_of
 
 _USUAL = MatchRule()
 
@@ -89,7 +89,7 @@ class Drafting:
         self._matches = Matches(match, pattern, self._first)
         self._known = KnownConversations(self._is_cut, overwrite)
         self._conversations: dict[str, Conversation] = {}
-        self._routes = RouteDrafting(self._free_name)
+        self._routes: dict[tuple[RouteSpec, RequestKey], list[Conversation]] = {}
         self._unread: list[tuple[Conversation, int, Recorded]] = []
         self._same_request: Counter[RequestKey] = Counter()
         for scenario in known:
@@ -108,7 +108,9 @@ class Drafting:
         if request.previous is not None:
             self._read_answers()
         placement = self._known.find(request, origin.group)
-        recorded = self._recorded(request, retried=placement.kind == "retry")
+        # Without conditions it is to play only when it is named.
+        key = key_of_request(request) if self._rule.conditions else None
+        recorded = self._recorded(key, retried=placement.kind == "retry")
         try:
             conversation, base, others, left_out = self._put(
                 placement, request, replace(answer.spec, recorded=recorded), exchange, origin
@@ -123,23 +125,40 @@ class Drafting:
         conversation.last, conversation.cut = request, bool(exchange.cut)
         conversation.earlier = False
         assert turn.recorded is not None
-        line = _line(exchange, answer, placement, conversation.scenario, left_out)
+        line = line_of(exchange, answer, placement, conversation.scenario, left_out)
         recorded_turns = {turn.recorded.file: answer}
         return Draft(conversation.scenario, recorded_turns, (line,), base, origin.stem), *others
 
     def _route(self, exchange: Captured, origin: Origin, reason: str) -> Draft:
+        """The draft of an exchange that calls no model. Requests of one group with an equal digest
+        are turns of one scenario, in their order; any other request begins a scenario."""
         try:
-            return self._routes.add(exchange.plain(), origin)
+            plain = exchange.plain()
+            route, key = route_of(plain), key_of_route(plain)
+            known = self._routes.get((route, key), ()) if key is not None else ()
+            own = next((one for one in reversed(known) if one.group == origin.group), None)
+            base = own.scenario if own is not None else None
+            scenario = base or begun_route(plain, route, origin, self._free_name)
+            recorded = self._recorded(key)
+            turn = route_turn(scenario, plain, recorded)
         except (MockLLMError, ValueError) as error:
             line = Line(exchange.source, "skipped", f"{reason}; {error}")
             return Draft(None, report=(line,))
+        scenario = replace(scenario, turns=(*scenario.turns, turn.spec))
+        if own is not None:
+            own.change(scenario)
+        else:
+            own = Conversation(scenario, len(self._conversations), None, group=origin.group)
+            self._keep(own)
+            if key is not None:
+                self._routes.setdefault((route, key), []).append(own)
+        line = route_line(plain, scenario, recorded.order)
+        assert turn.spec.recorded is not None
+        return Draft(scenario, {turn.spec.recorded.file: turn}, (line,), base, origin.stem)
 
     def written(self, draft: Draft, as_written: Draft) -> None:
         """Takes over what a folder changed in a draft: the name, the match."""
         if draft.scenario is None or as_written.scenario is None:
-            return
-        if draft.scenario.route is not None:
-            self._routes.written(draft.scenario.name, as_written.scenario)
             return
         conversation = self._conversations.pop(draft.scenario.name)
         self._change(conversation, as_written.scenario)
@@ -150,33 +169,38 @@ class Drafting:
         conversation = self._conversations.get(name)
         if conversation is not None and not conversation.group:
             conversation.group = group
-        self._routes.adopt(name, group)
 
     # Known scenarios
 
     def _add_known(self, scenario: Scenario) -> None:
-        if scenario.route is not None:
-            self._routes.keep(scenario)
-            return
         opening = scenario.match.user if scenario.match is not None else None
         known = Conversation(scenario, len(self._conversations), opening, earlier=True)
-        first = self._first(known) if opening is None else None
+        first = self._first(known) if opening is None and scenario.route is None else None
         history = next(openings(first.messages), None) if first is not None else None
         if history is not None:
             known.opening = self._matches.condition(history.opening)
         self._keep(known)
         for index, turn in enumerate(scenario.turns):
-            if turn.recorded is not None:
+            if turn.recorded is None:
+                continue
+            key = turn.recorded.request, turn.recorded.redacted
+            if turn.recorded.request:
+                self._same_request[key] += 1
+            if scenario.route is None:
                 self._unread.append((known, index, turn.recorded))
-                if turn.recorded.request:
-                    self._same_request[turn.recorded.request, turn.recorded.redacted] += 1
+            elif turn.recorded.request:
+                self._routes.setdefault((scenario.route, key), []).append(known)
 
     def _keep(self, conversation: Conversation) -> None:
         self._conversations[conversation.scenario.name] = conversation
-        self._known.keep(conversation)
-        self._matches.keep(conversation)
+        if conversation.scenario.route is None:
+            self._known.keep(conversation)
+            self._matches.keep(conversation)
 
     def _change(self, conversation: Conversation, scenario: Scenario) -> None:
+        if scenario.route is not None:
+            conversation.change(scenario)
+            return
         self._matches.drop(conversation)
         conversation.change(scenario)
         self._matches.keep(conversation)
@@ -207,10 +231,8 @@ class Drafting:
 
     # The scenario of an exchange
 
-    def _recorded(self, request: Request, *, retried: bool) -> Recorded:
-        if not self._rule.conditions:
-            return Recorded("")  # it is to play only when it is named
-        key = key_of_request(request)
+    def _recorded(self, key: RequestKey | None, *, retried: bool = False) -> Recorded:
+        """What finds a recording by its own request, and its number among those of the same."""
         if key is None:
             return Recorded("")
         order = self._same_request[key] - retried
@@ -277,7 +299,7 @@ class Drafting:
         return free_name(name, self._is_taken)
 
     def _is_taken(self, name: str) -> bool:
-        return name in self._conversations or name in self._reserved or name in self._routes
+        return name in self._conversations or name in self._reserved
 
     def _answering(self, placement: Placement, spec: TurnSpec) -> TurnSpec:
         user = placement.history.user if placement.history is not None else None
@@ -340,43 +362,3 @@ def _without_request(turn: TurnSpec) -> TurnSpec:
 def _appended(scenario: Scenario, spec: TurnSpec) -> tuple[Scenario, tuple[str, ...]]:
     number = f"{len(scenario.turns) + 1}.{len(spec.attempts)}"
     return with_turn(scenario, spec, f"{scenario.name}.{number}.draft")
-
-
-def _line(
-    exchange: Captured,
-    answer: DraftedTurn,
-    placement: Placement,
-    scenario: Scenario,
-    left_out: Sequence[str] = (),
-) -> Line:
-    """The line of the report for an exchange that is the last turn of a scenario."""
-    notes = [f"turn {len(scenario.turns)} of {scenario.name}"]
-    problem = answer.decoded.problem if answer.decoded is not None else ""
-    if problem:
-        notes.append(f"only the tape has all of it ({problem})")
-    notes += [f"only the tape has {what}" for what in left_out]
-    if exchange.status >= 400:
-        notes.append(f"HTTP {exchange.status}")
-    if exchange.cut:
-        notes.append(CUTS[exchange.cut])
-    if placement.kind == "retry":
-        notes.append("after a try that failed")
-    if placement.kind == "branch" and placement.conversation is not None:
-        notes.append(f"begins as {placement.conversation.scenario.name} does")
-    recorded = scenario.turns[-1].recorded
-    if scenario.match is None and recorded is not None and recorded.request:
-        notes.append("only its own request finds it")
-    elif scenario.match is None:
-        notes.append("plays only when it is named")
-    if recorded is not None and recorded.order:
-        notes.append(f"answers the same request the {_nth(recorded.order + 1)} time")
-    index = len(scenario.turns) - 1
-    outcome: Outcome = "partial" if left_out or problem else "neutral"
-    return Line(exchange.source, outcome, "; ".join(notes), scenario.name, index)
-
-
-def _nth(number: int) -> str:
-    last = (
-        "th" if number % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
-    )
-    return f"{number}{last}"

@@ -7,9 +7,9 @@ docs/recording.md describes the rule. Pure.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
+from itertools import chain, combinations
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -45,6 +45,10 @@ def no_pattern(text: str) -> str | None:
 _GLOB = re.compile(r"([*?[])")
 _DISTINGUISHING: tuple[str, ...] = ("system", "tools", "model", "stream")
 """The conditions that may distinguish conversations with the same first text, the best first."""
+
+
+Distinguished = tuple[Scenario, list[tuple[Conversation, Scenario]]]
+"""A scenario, and its competitors as they are then."""
 
 
 @dataclass(slots=True)
@@ -101,32 +105,26 @@ class Matches:
         if match is not None and conversation in self._by_user.get(match.user, ()):
             self._by_user[match.user].remove(conversation)
 
-    def distinguished(
-        self, scenario: Scenario, request: Request | None
-    ) -> tuple[Scenario, list[tuple[Conversation, Scenario]]]:
+    def distinguished(self, scenario: Scenario, request: Request | None) -> Distinguished:
         """The scenario with a match that its own first request meets and no other's does, and the
         competitors that have to change for it, as they are then.
 
         Where no condition distinguishes it from another one, only the digests of their requests do.
         """
         competitors = self._competitors(scenario, request)
-        if not competitors:
+        if request is None or not competitors:
             return scenario, []
-        rivals = [self.first(competitor) for competitor in competitors]
-        apis = {rival.api for rival in rivals if rival is not None}
-        if request is not None and apis - {request.api}:
-            changed = self._with_changes(scenario, request, competitors)
-            if changed is not None:
-                return changed
-        for narrower in self._narrower(scenario, request, rivals):
-            if not self._competitors(narrower, request):
-                return narrower, []
-        changed = (
-            self._with_changes(scenario, request, competitors) if request is not None else None
+        firsts = [first for other in competitors if (first := self.first(other)) is not None]
+        has_other_apis = any(first.api != request.api for first in firsts)
+        narrower: Iterator[Distinguished] = (
+            (narrow, [])
+            for narrow in self._narrower(scenario, request, firsts)
+            if not self._competitors(narrow, request)
         )
-        if changed is not None:
-            return changed
-        return scenario, []
+        own = replace(scenario, apis=(request.api,)) if has_other_apis else scenario
+        changing = self._with_changes(own, request, firsts)
+        ways = (changing, narrower) if has_other_apis else (narrower, changing)
+        return next(chain(*ways), (scenario, []))
 
     def _competitors(
         self,
@@ -160,36 +158,32 @@ class Matches:
         return not shadowed and not shadows
 
     def _narrower(
-        self, scenario: Scenario, request: Request | None, rivals: Iterable[Request | None] = ()
+        self, scenario: Scenario, request: Request, rivals: Sequence[Request]
     ) -> Iterator[Scenario]:
         """The scenario with further conditions that its request meets, as few as possible first."""
-        for count in range(1, len(_DISTINGUISHING) + 1 if request is not None else 1):
-            if count == 2 and request is not None and scenario.match is not None:
-                body = distinguishing_fields(
-                    request, [rival for rival in rivals if rival is not None]
-                )
-                if body is not None and scenario.match.body is None:
+        if scenario.match is None:
+            return
+        for count in range(1, len(_DISTINGUISHING) + 1):
+            if count == 2 and scenario.match.body is None:
+                body = distinguishing_fields(request, rivals)
+                if body is not None:
                     yield replace(scenario, match=replace(scenario.match, body=body))
             for names in combinations(_DISTINGUISHING, count):
-                match = scenario.match
+                match: Match | None = scenario.match
                 for name in names:
-                    assert request is not None
                     match = self._with(match, name, request) if match is not None else None
                 if match is not None:
                     yield replace(scenario, match=match)
 
     def _with_changes(
-        self, scenario: Scenario, request: Request, competitors: list[Conversation]
-    ) -> tuple[Scenario, list[tuple[Conversation, Scenario]]] | None:
-        firsts = [self.first(competitor) for competitor in competitors]
-        if any(first is not None and first.api != request.api for first in firsts):
-            scenario = replace(scenario, apis=(request.api,))
+        self, scenario: Scenario, request: Request, firsts: Sequence[Request]
+    ) -> Iterator[Distinguished]:
+        """The scenario, as it is or narrower, with changes of all its competitors."""
         ways: dict[str, list[Scenario]] = {}
         for mine in (scenario, *self._narrower(scenario, request, firsts)):
             changes = self._changes(mine, request, ways)
             if changes is not None:
-                return mine, changes
-        return None
+                yield mine, changes
 
     def _changes(
         self, mine: Scenario, request: Request, ways: dict[str, list[Scenario]]
@@ -219,7 +213,8 @@ class Matches:
         if first is not None and first.api != request.api:
             others = tuple(api for api in competitor.apis or PROTOCOLS if api != request.api)
             yield replace(competitor, apis=others)
-        yield from self._narrower(competitor, first, [request])
+        if first is not None:
+            yield from self._narrower(competitor, first, [request])
 
 
 def _is_same(one: Request, other: Request) -> bool:

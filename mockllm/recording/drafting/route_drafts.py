@@ -1,8 +1,4 @@
-"""Exchanges that call no model to scenarios with a `route`.
-
-Requests of one file with an equal digest are turns of one scenario, in their order; any other
-request begins a scenario of its own. Pure.
-"""
+"""Exchanges that call no model to scenarios with a `route`, and to their turns. Pure."""
 
 from __future__ import annotations
 
@@ -10,18 +6,17 @@ import base64
 import json
 import mimetypes
 import re
-from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from mockllm.core.jsontext import compact
 from mockllm.errors import WireError
 from mockllm.matching.fingerprint import is_generated, redacted_strings
-from mockllm.recording.drafting.draft import Draft, DraftedTurn, Line, Origin, described, slug
+from mockllm.recording.drafting.draft import DraftedTurn, Line, Origin, described, slug
 from mockllm.redaction.placeholders import wildcards
-from mockllm.redaction.request_keys import RequestKey, key_of_route, route_body, route_path
+from mockllm.redaction.request_keys import route_body, route_path
 from mockllm.scenario import model as m
 from mockllm.tapes.captured import CUTS, Captured, Tape
 from mockllm.tapes.recorded_turn import route_headers
@@ -37,108 +32,38 @@ _MOST_CONDITION = 1024
 _MAX_BRACKETS = 40
 """JSON with more brackets is written as text; YAML has a bound on nesting."""
 
-_Key = tuple[str, str, str, tuple[str, ...]]
+
+def route_of(exchange: Captured) -> m.RouteSpec:
+    """The route that an exchange is of.
+
+    Raises:
+        WireError: no route can answer as it was answered.
+    """
+    if exchange.method not in _METHODS:
+        raise WireError(f"a {exchange.method} request has no route that can be written")
+    if not 200 <= exchange.status <= 599:
+        raise WireError(f"HTTP {exchange.status} is no answer")
+    return m.RouteSpec(exchange.method, route_path(exchange))
 
 
-@dataclass(slots=True)
-class _Known:
-    scenario: m.Scenario
-    group: str
+def begun_route(
+    exchange: Captured, route: m.RouteSpec, origin: Origin, free_name: Callable[[str], str]
+) -> m.Scenario:
+    """A scenario for requests that are similar to that of an exchange, without turns."""
+    method = exchange.method.lower()
+    return m.Scenario(
+        name=free_name(slug(origin.stem or f"{method} {route.path}", f"{method}-route")),
+        turns=(),
+        description=described(exchange, origin),
+        match=_match(urlsplit(exchange.url).query, route_body(exchange)),
+        route=route,
+    )
 
 
-class RouteDrafting:
-    """Drafts the scenarios of routes."""
-
-    def __init__(self, free_name: Callable[[str], str]) -> None:
-        self._free_name = free_name
-        self._known: dict[str, _Known] = {}
-        self._by_key: dict[_Key, str] = {}
-        self._same_request: Counter[RequestKey] = Counter()
-
-    def __contains__(self, name: str) -> bool:
-        return name in self._known
-
-    def keep(self, scenario: m.Scenario, group: str = "") -> None:
-        """Considers a scenario that was written before."""
-        self._known[scenario.name] = _Known(scenario, group)
-        for turn in scenario.turns:
-            if turn.recorded is not None and turn.recorded.request:
-                self._same_request[turn.recorded.request, turn.recorded.redacted] += 1
-                self._by_key[_key(scenario, turn.recorded, group)] = scenario.name
-
-    def adopt(self, name: str, group: str) -> None:
-        """Lets a scenario that was written before belong to a group."""
-        known = self._known.get(name)
-        if known is not None and not known.group:
-            known.group = group
-            for turn in known.scenario.turns:
-                if turn.recorded is not None:
-                    self._by_key[_key(known.scenario, turn.recorded, group)] = name
-
-    def written(self, name: str, scenario: m.Scenario) -> None:
-        """Takes over the name and the files that a folder chose."""
-        known = self._known.pop(name)
-        known.scenario = scenario
-        self._known[scenario.name] = known
-        for key, other in list(self._by_key.items()):
-            if other == name:
-                self._by_key[key] = scenario.name
-
-    def add(self, exchange: Captured, origin: Origin) -> Draft:
-        """The scenario that an exchange belongs to, with its answer as the last turn.
-
-        Args:
-            exchange: not compressed.
-
-        Raises:
-            WireError: no route can answer as it was answered.
-        """
-        if exchange.method not in _METHODS:
-            raise WireError(f"a {exchange.method} request has no route that can be written")
-        if not 200 <= exchange.status <= 599:
-            raise WireError(f"HTTP {exchange.status} is no answer")
-        parts = urlsplit(exchange.url)
-        path = route_path(exchange)
-        body = route_body(exchange)
-        recorded = _recorded(exchange)
-        key = (origin.group, exchange.method, f"{path} {recorded.request}", recorded.redacted)
-        name = self._by_key.get(key) if recorded.request else None
-        base = self._known[name].scenario if name is not None else None
-        begun = base or self._begun(exchange, path, parts.query, body, origin)
-        same = recorded.request, recorded.redacted
-        order = self._same_request[same]
-        self._same_request[same] = order + 1
-        turn = _turn(begun, exchange, replace(recorded, order=order))
-        scenario = replace(begun, turns=(*begun.turns, turn.spec))
-        self._known[scenario.name] = _Known(scenario, origin.group)
-        self._by_key[key] = scenario.name
-        line = _line(exchange, f"{exchange.method} {path}", scenario, order)
-        assert turn.spec.recorded is not None
-        return Draft(scenario, {turn.spec.recorded.file: turn}, (line,), base, origin.stem)
-
-    def _begun(
-        self, exchange: Captured, path: str, query: str, body: Any, origin: Origin
-    ) -> m.Scenario:
-        method = exchange.method.lower()
-        return m.Scenario(
-            name=self._free_name(slug(origin.stem or f"{method} {path}", f"{method}-route")),
-            turns=(),
-            description=described(exchange, origin),
-            match=_match(query, body),
-            route=m.RouteSpec(exchange.method, path),
-        )
-
-
-def _key(scenario: m.Scenario, recorded: m.Recorded, group: str) -> _Key:
-    assert scenario.route is not None
-    method, path = scenario.route.method, scenario.route.path
-    return group, method, f"{path} {recorded.request}", recorded.redacted
-
-
-def _line(exchange: Captured, sent: str, scenario: m.Scenario, order: int) -> Line:
+def route_line(exchange: Captured, scenario: m.Scenario, order: int) -> Line:
     """The line of the report for an exchange that is the last turn of a scenario."""
     number = len(scenario.turns)
-    notes = [f"turn {number} of {scenario.name}", sent]
+    notes = [f"turn {number} of {scenario.name}", f"{exchange.method} {route_path(exchange)}"]
     if exchange.status >= 400:
         notes.append(f"HTTP {exchange.status}")
     if exchange.cut:
@@ -149,11 +74,6 @@ def _line(exchange: Captured, sent: str, scenario: m.Scenario, order: int) -> Li
 
 
 # The request
-
-
-def _recorded(exchange: Captured) -> m.Recorded:
-    key = key_of_route(exchange)
-    return m.Recorded("") if key is None else m.Recorded("", request=key[0], redacted=key[1])
 
 
 def _match(query: str, body: Any) -> m.Match | None:
@@ -203,7 +123,8 @@ def _changes(value: Any) -> bool:
 # The answer
 
 
-def _turn(scenario: m.Scenario, exchange: Captured, recorded: m.Recorded) -> DraftedTurn:
+def route_turn(scenario: m.Scenario, exchange: Captured, recorded: m.Recorded) -> DraftedTurn:
+    """The next turn of a route, with the answer of an exchange."""
     name = f"{scenario.name}.{len(scenario.turns) + 1}"
     answer, content = _body(exchange.body, exchange.header("content-type"), name)
     answer = replace(answer, status=exchange.status, headers=route_headers(exchange))
