@@ -9,7 +9,6 @@ and exits with 1 if the kit accuses one of them.
 from __future__ import annotations
 
 import argparse
-import inspect
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -38,8 +37,8 @@ from mockllm.checking.judging.running import Level, drive, feed_arguments
 from mockllm.replay.loading import load
 from mockllm.scenario.model import Api
 from mockllm.scenario.shipped import shipped_scenarios
-from tests.checking.mutants import MUTANTS, Mutant
-from tests.checking.mutants.declared import ESCAPED, FAMILIES, TOLERATED
+from tests.checking.mutants import FAMILIES, MUTANTS, Mutant
+from tests.checking.mutants.altered import forget_streams
 
 __all__ = ["PAGE", "Result", "main", "material", "result_of", "table"]
 
@@ -90,6 +89,7 @@ def material(api: Api, level: Level) -> tuple[Case, ...]:
 
 def result_of(mutant: Mutant, found: Sequence[Case]) -> Result:
     """The result of a mutant on these cases."""
+    forget_streams()
     report = examine(mutant.make, found, mutant.policy, level=mutant.level)
     broken = report.broken()
     if broken:
@@ -241,18 +241,12 @@ def _cells(results: Sequence[Result]) -> Iterator[str]:
 
 def _escaped(results: Iterable[Result], verdict: Verdict) -> list[str]:
     """A line for each mutant with this verdict: its mistake, and why it is not accused."""
-    declared = ESCAPED | TOLERATED
     return [
-        f"{one.mutant} ({one.mutant.family}): {_mistake(one.mutant)} "
-        f"{declared.get(str(one.mutant), one.detail)}"
-        for one in results
-        if one.verdict == verdict
+        f"{result.mutant} ({result.mutant.family}): {result.mutant.mistake} "
+        f"{result.mutant.excuse or result.detail}"
+        for result in results
+        if result.verdict == verdict
     ]
-
-
-def _mistake(mutant: Mutant) -> str:
-    """The first paragraph of the docstring of a mutant, in one line."""
-    return " ".join(inspect.cleandoc(mutant.make.__doc__ or "").split("\n\n")[0].split())
 
 
 def _wrongly_named(results: Iterable[Result]) -> list[str]:
@@ -283,7 +277,7 @@ def page(results: Sequence[Result]) -> str:
         "# Mutants of accumulators",
         f"{_share(results)}. The correct accumulators of all five APIs are accused of nothing.",
         "A mutant is a correct accumulator with one mistake that a public project has made. Its "
-        "docstring in `tests/checking/mutants` describes the mistake and names projects that made "
+        "row in `tests/checking/mutants` describes the mistake and names projects that made "
         "it. `python -m tools.kit_mutants` runs each mutant through the cases that "
         "`AccumulatorSuite` plays, and writes this page. A mutant is *caught* if the kit accuses "
         "it. It is *tolerated* if its outcomes differ from the correct ones only where the kit "

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 import re
 
-from tests.checking.mutants import MUTANTS
-from tests.checking.mutants.declared import FAMILIES
+from tests.checking.mutants import FAMILIES, MUTANTS
 from tools.kit_mutants import PAGE
 
 AGAIN = f"python -m tools.kit_mutants --markdown docs/{PAGE.name}"

@@ -57,7 +57,7 @@ from tests.checking.conversations.bad_clients import BAD, TWO, Conversation
 from tests.checking.conversations.request_bodies import body as request_body
 from tests.checking.conversations.test_conversations import BAD_TOOLS
 from tests.checking.mutants import MUTANTS as ALL_MUTANTS
-from tests.checking.mutants import chat_ends
+from tests.checking.mutants.altered import forget_streams
 from tests.importers.corpus import read as read_exchanges
 from tests.redaction.secrets import secret
 from tests.scenario.bad_heads import HEADS
@@ -350,7 +350,7 @@ def by_reference(api: str, level: str) -> Iterator[tuple[str, Any]]:
 
 def report_of(mutant: Any) -> tuple[Any, str]:
     """The kit's report on a mutant: as a value, and as text with the files that reproduce it."""
-    chat_ends.forget_streams()  # other tests may have run the mutants that share their calls
+    forget_streams()  # other tests may have run the mutants that share their calls
     found = mutant_cases(mutant.api, mutant.level)
     report = examine(mutant.make, found, mutant.policy, level=mutant.level)
     text = report_text(report, mutant.make, level=mutant.level, policy=mutant.policy)

@@ -9,10 +9,9 @@ from mockllm.checking import Policy
 from mockllm.checking.cases.compile import case
 from mockllm.quirks.samples import CALL, TWO_CALLS
 from mockllm.scenario.model import Api
-from tests.checking.mutants import MUTANTS, Mutant
+from tests.checking.mutants import FAMILIES, MUTANTS, Mutant
+from tests.checking.mutants.chat_arguments import FirstObjectOnly
 from tests.checking.mutants.chat_calls import AppendsToLastCall
-from tests.checking.mutants.chat_more_values import FirstObjectOnly
-from tests.checking.mutants.declared import FAMILIES
 from tools.kit_mutants import Result, accused_references, result_of, table
 
 

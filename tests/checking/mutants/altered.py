@@ -11,6 +11,15 @@ from mockllm.checking.outcome import Call, Outcome
 
 Change = Callable[[Any], Any]
 
+SHARED: list[list[Any] | dict[Any, Any]] = []
+"""What mutants keep from one stream to the next."""
+
+
+def forget_streams() -> None:
+    """Clears what mutants keep from one stream to the next."""
+    for values in SHARED:
+        values.clear()
+
 
 def leaves(value: Any, change: Change) -> Any:
     """A JSON value with every value in it changed that is neither an object nor an array."""

@@ -1,17 +1,17 @@
-"""Chat Completions: mistakes with tool calls."""
+"""Mistakes with which call a fragment belongs to, with ids and names, in Chat Completions."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from examples.accumulators import ChatAccumulator
 from examples.accumulators.answer import StagedCall, parsed
 from examples.accumulators.values import sequence
-from mockllm.checking.outcome import Outcome
-from mockllm.checking.policy import Policy
-from tests.checking.mutants.declared import WATCHED, mutant
+from mockllm.checking.outcome import Call, Outcome
+from tests.checking.mutants.chat_arguments import Object, entries, function
 
 Entry = Mapping[str, Any]
 
@@ -23,83 +23,54 @@ def _function(entry: Entry) -> Mapping[str, Any]:
 # Which call a fragment belongs to
 
 
-@mutant("arguments-concatenate", api="chat", family="call identity")
 class KeyedById(ChatAccumulator):
-    """Keeps calls by their id, which only the first fragment has (`chat-index-first-only`)."""
-
     def _find_call(self, index: int | None, id: str, name: str) -> StagedCall | None:
         return next((call for call in self._calls if call.id == id), None)
 
 
-# The index that it ignores also gives the order.
-@mutant("arguments-concatenate", "order-by-index", api="chat", family="call identity")
 class KeyedByPlaceInList(ChatAccumulator):
-    """Uses the position in the chunk's list as the index (`chat-calls-interleaved`)."""
-
     def _delta(self, delta: Mapping[str, Any]) -> None:
         entries = sequence(delta.get("tool_calls"))
         positioned = [{**entry, "index": position} for position, entry in enumerate(entries)]
         super()._delta({**delta, "tool_calls": positioned})
 
 
-@mutant("arguments-concatenate", api="chat", family="call identity")
 class AppendsToLastCall(ChatAccumulator):
-    """Appends every fragment without an id to the last call (`chat-calls-interleaved`)."""
-
     def _find_call(self, index: int | None, id: str, name: str) -> StagedCall | None:
         return super()._find_call(index, id, name) if id else self._last
 
 
-@mutant("arguments-concatenate", "chunking-free", api="chat", family="call identity")
 class FirstEntryOnly(ChatAccumulator):
-    """Reads the first entry of a chunk's list alone (`chat-two-calls-one-chunk`)."""
-
     def _delta(self, delta: Mapping[str, Any]) -> None:
         super()._delta({**delta, "tool_calls": sequence(delta.get("tool_calls"))[:1]})
 
 
-@mutant("arguments-concatenate", api="chat", family="call identity")
 class MergesSameIndex(ChatAccumulator):
-    """Relies on the index, which some servers send as 0 for all calls (`chat-index-all-zero`)."""
-
     def _find_call(self, index: int | None, id: str, name: str) -> StagedCall | None:
         same = (call for call in self._calls if index is not None and call.key == index)
         return next(same, None) or super()._find_call(index, id, name)
 
 
-@mutant("null-tolerant", api="chat", family="null and absent")
 class IndexRequired(ChatAccumulator):
-    """Raises where there is no index (`chat-index-missing`, `chat-index-first-only`)."""
-
     def _fragment(self, entry: Entry) -> None:
         super()._fragment({**entry, "index": 0 + entry["index"]})
 
 
-# A gap in the indexes and an index that arrives late are two promises, and this breaks both.
-@mutant("arguments-concatenate", "order-by-index", api="chat", family="call identity")
 class IndexIsAPosition(ChatAccumulator):
-    """Uses the index as a position in its list of calls (`chat-index-from-one`)."""
-
     def _fragment(self, entry: Entry) -> None:
         super()._fragment(entry)
         if "index" in entry:
             self._calls[entry["index"]]
 
 
-@mutant("order-by-index", api="chat", family="call order")
 class SortsByArrival(ChatAccumulator):
-    """Reports calls in the order in which they began (`chat-index-reversed`)."""
-
     def _fragment(self, entry: Entry) -> None:
         super()._fragment(entry)
         assert self._last is not None
         self._last.position = (0, self._last.number)
 
 
-@mutant("order-by-index", api="chat", family="call order")
 class SortsIndexesAsText(ChatAccumulator):
-    """Sorts indexes as text, so that 10 is before 2; seen where JSON keys are sorted."""
-
     def _fragment(self, entry: Entry) -> None:
         super()._fragment(entry)
         assert self._last is not None
@@ -109,10 +80,7 @@ class SortsIndexesAsText(ChatAccumulator):
 # Ids and names
 
 
-@mutant("name-kept", api="chat", family="call names")
 class AppendsTheName(ChatAccumulator):
-    """Joins the names of all fragments (`chat-name-repeated`)."""
-
     def _fragment(self, entry: Entry) -> None:
         super()._fragment(entry)
         assert self._last is not None
@@ -121,11 +89,7 @@ class AppendsTheName(ChatAccumulator):
         self._last.name = "".join(names)
 
 
-@mutant("name-kept", api="chat", family="call names")
 class EmptyNameErases(ChatAccumulator):
-    """Keeps the name of the last fragment that has the key, even if it is empty
-    (`chat-id-empty-later`)."""
-
     def _fragment(self, entry: Entry) -> None:
         super()._fragment(entry)
         assert self._last is not None
@@ -133,20 +97,14 @@ class EmptyNameErases(ChatAccumulator):
             self._last.name = _function(entry)["name"] or "unknown"
 
 
-@mutant("name-kept", api="chat", family="call names")
 class LastPieceOfTheName(ChatAccumulator):
-    """Keeps the last name that is not empty (`chat-name-split`)."""
-
     def _fragment(self, entry: Entry) -> None:
         super()._fragment(entry)
         assert self._last is not None
         self._last.name = _function(entry).get("name") or self._last.name
 
 
-@mutant("id-kept", api="chat", family="call ids")
 class AppendsTheId(ChatAccumulator):
-    """Joins the ids of all fragments (`chat-id-repeated`)."""
-
     def __init__(self) -> None:
         super().__init__()
         self.ids: dict[int, list[str]] = {}
@@ -162,30 +120,21 @@ class AppendsTheId(ChatAccumulator):
         super()._surface()
 
 
-@mutant("id-kept", api="chat", family="call ids")
 class LastIdWins(ChatAccumulator):
-    """Keeps the last id of a call (`chat-id-new-every-chunk`)."""
-
     def _fragment(self, entry: Entry) -> None:
         super()._fragment(entry)
         assert self._last is not None
         self._last.id = entry.get("id") or self._last.id
 
 
-@mutant("id-kept", api="chat", family="call ids")
 class EmptyIdErases(ChatAccumulator):
-    """Keeps the id of the last fragment, even if it is empty (`chat-id-empty-later`)."""
-
     def _fragment(self, entry: Entry) -> None:
         super()._fragment(entry)
         assert self._last is not None
         self._last.id = entry.get("id", self._last.id) or ""
 
 
-@mutant("missing-id", api="chat", family="call ids")
 class NoIdMadeUp(ChatAccumulator):
-    """Reports calls without an id, to which no result can be sent (`chat-id-never`)."""
-
     def outcome(self) -> Outcome:
         outcome = super().outcome()
         calls = [(call.id, call.name, call.arguments) for call in outcome.tool_calls]
@@ -201,49 +150,35 @@ class NoIdMadeUp(ChatAccumulator):
         )
 
 
-@mutant("missing-id", api="chat", policy=Policy(missing_id="error"), family="call ids")
 class NoErrorWithoutId(ChatAccumulator):
-    """Promises an error for calls without an id, and reports none (`chat-id-never`)."""
+    pass
 
 
 # Arguments
 
 
-@mutant("zero-arguments", api="chat", family="zero arguments")
 class DropsFalsyArguments(ChatAccumulator):
-    """Drops calls whose arguments are empty text (`chat-args-empty-zero`)."""
-
     def close(self) -> None:
         for call in self._answer.open_calls():
             call.closed = not call.arguments
         super().close()
 
 
-@mutant("zero-arguments", api="chat", family="zero arguments")
 class ParsesEmptyArguments(ChatAccumulator):
-    """Parses arguments that are empty text (`chat-args-empty-zero`)."""
-
     def close(self) -> None:
         for call in self._answer.open_calls():
             call.arguments = call.arguments or json.loads("")
         super().close()
 
 
-@mutant("null-tolerant", api="chat", family="null and absent")
 class NullArgumentsBreak(ChatAccumulator):
-    """Concatenates null arguments with text (`chat-args-null-first`)."""
-
     def _fragment(self, entry: Entry) -> None:
         if _function(entry).get("arguments", "") is None:
             "" + _function(entry)["arguments"]
         super()._fragment(entry)
 
 
-@mutant("arguments-concatenate", api="chat", family="argument fragments")
 class ParsesEachFragment(ChatAccumulator):
-    """Parses every fragment alone, which works where servers send them whole
-    (`chat-args-whole`)."""
-
     def _fragment(self, entry: Entry) -> None:
         fragment = _function(entry).get("arguments")
         if isinstance(fragment, str) and fragment:
@@ -251,10 +186,7 @@ class ParsesEachFragment(ChatAccumulator):
         super()._fragment(entry)
 
 
-@mutant("arguments-concatenate", api="chat", family="argument fragments")
 class LastFragmentWins(ChatAccumulator):
-    """Overwrites the arguments with each fragment (`chat-args-whole`)."""
-
     def _fragment(self, entry: Entry) -> None:
         super()._fragment(entry)
         assert self._last is not None
@@ -262,10 +194,7 @@ class LastFragmentWins(ChatAccumulator):
         self._last.arguments = fragment if isinstance(fragment, str) else self._last.arguments
 
 
-@mutant("arguments-concatenate", api="chat", family="argument fragments")
 class DropsRepeatedFragments(ChatAccumulator):
-    """Drops a fragment that the arguments already end with (`chat-dedupe-by-overlap`)."""
-
     def _fragment(self, entry: Entry) -> None:
         call = self._find_call(entry.get("index"), entry.get("id") or "", "")
         function = dict(_function(entry))
@@ -275,11 +204,7 @@ class DropsRepeatedFragments(ChatAccumulator):
         super()._fragment({**entry, "function": function})
 
 
-@mutant("surface-complete", "name-kept", api="chat", policy=WATCHED, family="emission")
 class EmitsWhatParses(ChatAccumulator):
-    """Reports a call as soon as its arguments so far parse (`chat-args-truncated` lists such
-    parsers)."""
-
     def _fragment(self, entry: Entry) -> None:
         super()._fragment(entry)
         assert self._last is not None
@@ -287,10 +212,7 @@ class EmitsWhatParses(ChatAccumulator):
             self._answer.surface(self._last)
 
 
-@mutant("malformed-contained", api="chat", family="malformed arguments")
 class RepairsArguments(ChatAccumulator):
-    """Closes the quotes and braces of arguments that were cut off (`chat-args-truncated`)."""
-
     def close(self) -> None:
         for call in self._answer.open_calls():
             for end in ("", '"', '"}', "}"):
@@ -299,44 +221,31 @@ class RepairsArguments(ChatAccumulator):
         super().close()
 
 
-@mutant("malformed-contained", api="chat", family="malformed arguments")
 class MalformedLosesAll(ChatAccumulator):
-    """Drops all calls where the arguments of one do not parse."""
-
     def outcome(self) -> Outcome:
         outcome = super().outcome()
         return Outcome.of(outcome.text, errors=outcome.errors) if outcome.errors else outcome
 
 
-@mutant("malformed-contained", api="chat", family="malformed arguments")
 class MalformedRaises(ChatAccumulator):
-    """Raises the parser's exception, which does not name the call."""
-
     def close(self) -> None:
         for call in self._answer.open_calls():
             json.loads(call.arguments or "{}")
         super().close()
 
 
-@mutant(
-    "malformed-contained", api="chat", policy=Policy(malformed="skip"), family="malformed arguments"
-)
 class MalformedNotSkipped(ChatAccumulator):
-    """Promises to drop calls whose arguments do not parse, and reports them as errors."""
+    pass
 
 
 # Tools that were not offered
 
 
-@mutant("unknown-tool", api="chat", policy=Policy(unknown_tool="skip"), family="unknown tools")
 class UnofferedToolKept(ChatAccumulator):
-    """Promises to drop calls of tools that were not offered, and keeps them."""
+    pass
 
 
-@mutant("unknown-tool", api="chat", policy=Policy(unknown_tool="error"), family="unknown tools")
 class UnofferedToolLosesAll(ChatAccumulator):
-    """Drops all calls where one is of a tool that was not offered."""
-
     def offer(self, tools: tuple[str, ...]) -> None:
         self._answer._tools = tools
 
@@ -344,3 +253,236 @@ class UnofferedToolLosesAll(ChatAccumulator):
         outcome = super().outcome()
         unknown = any(trouble.kind == "unknown_tool" for trouble in outcome.errors)
         return Outcome.of(outcome.text, errors=outcome.errors) if unknown else outcome
+
+
+_MOST_CALLS = 16
+
+
+# Which call a fragment belongs to
+
+
+class ZeroIsNoIndex(ChatAccumulator):
+    def _find_call(self, index: int | None, id: str, name: str) -> StagedCall | None:
+        return super()._find_call(index or None, id, name)
+
+
+class SameNameSameCall(ChatAccumulator):
+    def _find_call(self, index: int | None, id: str, name: str) -> StagedCall | None:
+        same = (call for call in self._calls if name and call.name == name)
+        return next(same, None) or super()._find_call(index, id, name)
+
+
+class NameBeginsACall(ChatAccumulator):
+    def _find_call(self, index: int | None, id: str, name: str) -> StagedCall | None:
+        return None if name else super()._find_call(index, id, name)
+
+
+class IdBeginsACall(ChatAccumulator):
+    def _find_call(self, index: int | None, id: str, name: str) -> StagedCall | None:
+        return None if id else super()._find_call(index, id, name)
+
+
+class EmptyIdBeginsACall(ChatAccumulator):
+    def _fragment(self, entry: Object) -> None:
+        self.__dict__["begins"] = isinstance(entry.get("id"), str)
+        super()._fragment(entry)
+
+    def _find_call(self, index: int | None, id: str, name: str) -> StagedCall | None:
+        return None if self.__dict__["begins"] else super()._find_call(index, id, name)
+
+
+class OtherNameBeginsACall(ChatAccumulator):
+    def _find_call(self, index: int | None, id: str, name: str) -> StagedCall | None:
+        call = super()._find_call(index, id, name)
+        return None if call and name and call.name and name != call.name else call
+
+
+class CompleteArgumentsEndACall(ChatAccumulator):
+    def _find_call(self, index: int | None, id: str, name: str) -> StagedCall | None:
+        call = super()._find_call(index, id, name)
+        complete = call is not None and call.arguments and parsed(call.arguments) is not None
+        return None if complete else call
+
+
+class AppendsToFirstCall(ChatAccumulator):
+    def _find_call(self, index: int | None, id: str, name: str) -> StagedCall | None:
+        return super()._find_call(index, id, name) if id or not self._calls else self._calls[0]
+
+
+class SameIndexTwiceInAChunk(ChatAccumulator):
+    def _delta(self, delta: Object) -> None:
+        given = entries(delta)
+        first, self.__dict__["begun"] = "begun" not in self.__dict__, True
+        if first and len(given) > 1:
+            for position, entry in enumerate(given[1:], 1):
+                entry["index"] = (entry.get("index") or 0) + 1000 * position
+        if not given:
+            self.__dict__.pop("begun") if first else None
+        super()._delta({**delta, "tool_calls": given})
+
+
+class LastEntryOnly(ChatAccumulator):
+    def _delta(self, delta: Object) -> None:
+        super()._delta({**delta, "tool_calls": entries(delta)[-1:]})
+
+
+class NextCallEndsTheLast(ChatAccumulator):
+    def _fragment(self, entry: Object) -> None:
+        before, number = self._last, len(self._calls)
+        super()._fragment(entry)
+        if before is not None and len(self._calls) > number:
+            self._answer.surface(before)
+
+
+class TableOfCalls(ChatAccumulator):
+    def _delta(self, delta: Object) -> None:
+        fitting = [one for one in entries(delta) if (one.get("index") or 0) < _MOST_CALLS]
+        super()._delta({**delta, "tool_calls": fitting})
+
+
+class EqualCallsMerged(ChatAccumulator):
+    def outcome(self) -> Outcome:
+        outcome = super().outcome()
+        kept: list[Call] = []
+        for call in outcome.tool_calls:
+            if all((call.name, call.arguments) != (one.name, one.arguments) for one in kept):
+                kept.append(call)
+        return replace(outcome, tool_calls=tuple(kept))
+
+
+class CallsByTheirIds(ChatAccumulator):
+    def _surface(self) -> None:
+        for call in [call for call in self._calls if not call.id][:-1]:
+            call.closed = True
+        super()._surface()
+
+
+# Order
+
+
+class SortsByName(ChatAccumulator):
+    def outcome(self) -> Outcome:
+        outcome = super().outcome()
+        by_name = sorted(outcome.tool_calls, key=lambda call: call.name)
+        return replace(outcome, tool_calls=tuple(by_name))
+
+
+class SortsById(ChatAccumulator):
+    def outcome(self) -> Outcome:
+        outcome = super().outcome()
+        by_id = sorted(outcome.tool_calls, key=lambda call: call.id or "")
+        return replace(outcome, tool_calls=tuple(by_id))
+
+
+class SortsByLastFragment(ChatAccumulator):
+    def _fragment(self, entry: Object) -> None:
+        super()._fragment(entry)
+        number = self.__dict__["number"] = self.__dict__.get("number", 0) + 1
+        assert self._last is not None
+        self._last.position = (number,)
+
+
+# Ids
+
+
+class IndexIsTheId(ChatAccumulator):
+    def _surface(self) -> None:
+        for call in self._calls:
+            call.id = f"call_{call.key}"
+        super()._surface()
+
+
+class ChunkIdForCallId(ChatAccumulator):
+    def feed(self, payload: Any, event: str | None = None) -> Any:
+        self.__dict__["chunk"] = payload.get("id") or ""
+        return super().feed(payload, event)
+
+    def _fragment(self, entry: Object) -> None:
+        super()._fragment({**entry, "id": self.__dict__["chunk"] if entry.get("id") else None})
+
+
+class PrefixRemoved(ChatAccumulator):
+    def _fragment(self, entry: Object) -> None:
+        id = entry.get("id")
+        super()._fragment({**entry, "id": id.removeprefix("call_") if id else id})
+
+
+class OneIdForAll(ChatAccumulator):
+    def outcome(self) -> Outcome:
+        outcome = super().outcome()
+        last = [call.id for call in outcome.tool_calls][-1:]
+        calls = tuple(replace(call, id=last[0]) for call in outcome.tool_calls)
+        return replace(outcome, tool_calls=calls)
+
+
+class LaterIdIgnored(ChatAccumulator):
+    def _fragment(self, entry: Object) -> None:
+        index, name = entry.get("index"), function(entry).get("name") or ""
+        known = self._find_call(index, entry.get("id") or "", name) is not None
+        super()._fragment({**entry, "id": None} if known else entry)
+
+
+class SameIdMadeUp(ChatAccumulator):
+    def _surface(self) -> None:
+        for call in self._calls:
+            call.id = call.id or "call"
+        super()._surface()
+
+
+class CallsWithoutIdLost(ChatAccumulator):
+    def _surface(self) -> None:
+        for call in self._calls:
+            call.closed = call.closed or not call.id
+        super()._surface()
+
+
+class MissingIdUnnamed(ChatAccumulator):
+    def close(self) -> None:
+        if any(not call.id and not call.closed for call in self._calls):
+            self._answer._abandon()
+            self._answer.fail("a call is invalid", "other")
+        super().close()
+
+    def _surface(self) -> None:
+        if all(call.id for call in self._calls):
+            super()._surface()
+
+
+# Names
+
+
+class LaterNameIgnored(ChatAccumulator):
+    def _fragment(self, entry: Object) -> None:
+        index, name = entry.get("index"), function(entry).get("name") or ""
+        known = self._find_call(index, entry.get("id") or "", name) is not None
+        unnamed = {**entry, "function": {**function(entry), "name": None}}
+        super()._fragment(unnamed if known else entry)
+
+
+class HyphensReplaced(ChatAccumulator):
+    def _fragment(self, entry: Object) -> None:
+        name = function(entry).get("name")
+        fields = {**function(entry), "name": name.replace("-", "_") if name else name}
+        super()._fragment({**entry, "function": fields})
+
+
+class NearestTool(ChatAccumulator):
+    def offer(self, tools: tuple[str, ...]) -> None:
+        self.__dict__["offered"] = tools
+
+    def outcome(self) -> Outcome:
+        outcome = super().outcome()
+        return replace(outcome, tool_calls=tuple(map(self._nearest, outcome.tool_calls)))
+
+    def _nearest(self, call: Call) -> Call:
+        for name in map(str, self.__dict__.get("offered", ())):
+            if call.name.startswith(name) or name.startswith(call.name):
+                return replace(call, name=name)
+        return call
+
+
+class NamesInLowerCase(ChatAccumulator):
+    def outcome(self) -> Outcome:
+        outcome = super().outcome()
+        calls = tuple(replace(call, name=call.name.lower()) for call in outcome.tool_calls)
+        return replace(outcome, tool_calls=calls)

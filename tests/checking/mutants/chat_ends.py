@@ -1,61 +1,46 @@
-"""Chat Completions: mistakes with the end of a stream, its usage, and errors in it."""
+"""Mistakes with ends, usage, errors and missing fields in Chat Completions."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from examples.accumulators import ChatAccumulator
 from examples.accumulators.answer import StagedCall
-from mockllm.checking.outcome import Usage
+from examples.accumulators.values import mapping
+from mockllm.checking.outcome import Outcome, Usage
 from mockllm.checking.probes import Delta
-from tests.checking.mutants.declared import SHARED, mutant
+from tests.checking.mutants.altered import SHARED, failed, with_errors
+from tests.checking.mutants.chat_arguments import entries, function
 
 Object = Mapping[str, Any]
 
 
-# One line loses both text and usage.
-@mutant("text-accumulates", "finish-and-usage", api="chat", family="finish")
 class StopsAtFinish(ChatAccumulator):
-    """Ignores everything after the finish reason (`chat-delta-after-finish`)."""
-
     def feed(self, payload: Any, event: str | None = None) -> Delta | None:
         return None if self._answer.complete else super().feed(payload, event)
 
 
-@mutant("text-accumulates", api="chat", family="text")
 class NoDeltaAfterFinish(ChatAccumulator):
-    """Ignores deltas after the finish reason (`chat-delta-after-finish`)."""
-
     def _delta(self, delta: Object) -> None:
         if not self._answer.complete:
             super()._delta(delta)
 
 
-# How much text is in the chunk of the finish reason depends on how chunks are joined.
-@mutant("delta-first", "chunking-free", api="chat", family="text")
 class FinishBeforeDelta(ChatAccumulator):
-    """Ignores the delta in the chunk of the finish reason (`chat-finish-with-last-delta`)."""
-
     def _choice(self, choice: Object, *, failing: bool) -> None:
         delta = {} if choice.get("finish_reason") else choice.get("delta")
         super()._choice({**choice, "delta": delta}, failing=failing)
 
 
-@mutant("finish-and-usage", api="chat", family="finish")
 class LastFinishWins(ChatAccumulator):
-    """Keeps the finish reason of the last chunk, even if it is null
-    (`chat-delta-after-finish`)."""
-
     def _choice(self, choice: Object, *, failing: bool) -> None:
         super()._choice(choice, failing=failing)
         self._answer.finish = choice.get("finish_reason")
 
 
-@mutant("finish-and-usage", api="chat", family="finish")
 class AppendsTheFinish(ChatAccumulator):
-    """Joins the finish reasons of all chunks: "stopstop" (`chat-finish-twice`)."""
-
     def _choice(self, choice: Object, *, failing: bool) -> None:
         before = self._answer.finish
         super()._choice(choice, failing=failing)
@@ -63,10 +48,7 @@ class AppendsTheFinish(ChatAccumulator):
             self._answer.finish = before + choice["finish_reason"]
 
 
-@mutant("finish-and-usage", api="chat", family="finish")
 class FinishFromAList(ChatAccumulator):
-    """Raises on a finish reason that is not documented (`chat-finish-foreign-value`)."""
-
     def _choice(self, choice: Object, *, failing: bool) -> None:
         known = (None, "", "stop", "length", "tool_calls", "content_filter")
         if choice.get("finish_reason") not in known:
@@ -74,29 +56,20 @@ class FinishFromAList(ChatAccumulator):
         super()._choice(choice, failing=failing)
 
 
-@mutant("finish-and-usage", api="chat", family="finish")
 class CallsByFinish(ChatAccumulator):
-    """Drops the calls where the finish reason is `stop` (`chat-finish-stop-with-tools`)."""
-
     def _surface(self) -> None:
         if self._answer.finish == "stop":
             self._answer._abandon()
         super()._surface()
 
 
-@mutant("null-tolerant", api="chat", family="null and absent")
 class FinishKeyRequired(ChatAccumulator):
-    """Raises where a choice has no `finish_reason` key (`chat-finish-key-absent`)."""
-
     def _choice(self, choice: Object, *, failing: bool) -> None:
         choice["finish_reason"]
         super()._choice(choice, failing=failing)
 
 
-@mutant("finish-and-usage", api="chat", family="usage")
 class SumsUsage(ChatAccumulator):
-    """Adds up counts that are already cumulative (`usage-cumulative`)."""
-
     def _usage(self, chunk: Object) -> None:
         before, self._answer.usage = self._answer.usage, None
         super()._usage(chunk)
@@ -107,54 +80,35 @@ class SumsUsage(ChatAccumulator):
             self._answer.usage = now or before
 
 
-@mutant("finish-and-usage", api="chat", family="usage")
 class NullWipesUsage(ChatAccumulator):
-    """Keeps the usage of the last chunk, even if it has none
-    (`usage-wiped-by-trailing-chunk`)."""
-
     def _usage(self, chunk: Object) -> None:
         self._answer.usage = None
         super()._usage(chunk)
 
 
-@mutant("finish-and-usage", api="chat", family="usage")
 class UsageWithoutChoices(ChatAccumulator):
-    """Reads the usage only of chunks without choices (`usage-in-finish-chunk`)."""
-
     def _usage(self, chunk: Object) -> None:
         if not chunk.get("choices"):
             super()._usage(chunk)
 
 
-@mutant("truncated-is-not-complete", api="chat", family="cut streams")
 class EndOfInputIsTheEnd(ChatAccumulator):
-    """Treats a stream that stops as complete (`chat-finish-never`, `sse-cut`)."""
-
     def close(self) -> None:
         self._answer.complete = True
         super().close()
 
 
-@mutant("error-ends", api="chat", family="errors")
 class ErrorPassedOver(ChatAccumulator):
-    """Ignores errors in a stream (`err-in-stream`, `err-with-choices`)."""
-
     def feed(self, payload: Any, event: str | None = None) -> Delta | None:
         return super().feed({**payload, "error": None}, None)
 
 
-@mutant("error-ends", api="chat", family="errors")
 class ErrorNeedsItsEventLine(ChatAccumulator):
-    """Reads errors only of events named `error` (`err-with-choices`)."""
-
     def feed(self, payload: Any, event: str | None = None) -> Delta | None:
         return super().feed(payload if event == "error" else {**payload, "error": None}, event)
 
 
-@mutant("error-ends", api="chat", family="errors")
 class ErrorSurfacesCalls(ChatAccumulator):
-    """Reports the staged calls when an error arrives, and does not report the error."""
-
     def feed(self, payload: Any, event: str | None = None) -> Delta | None:
         if payload.get("error"):
             self._answer.complete = True
@@ -163,28 +117,20 @@ class ErrorSurfacesCalls(ChatAccumulator):
 
 
 _STAGE: list[StagedCall] = []
+
 _SHARED: list[StagedCall] = []
 
 
-def forget_streams() -> None:
-    """Clears what mutants keep from one stream to the next."""
-    for kept in (_STAGE, _SHARED, *SHARED):
-        kept.clear()
+SHARED += [_STAGE, _SHARED]
 
 
-@mutant("stage-empties", api="chat", family="shared state")
 class SharesTheStage(ChatAccumulator):
-    """Keeps the calls in one list for all streams."""
-
     def __init__(self) -> None:
         super().__init__()
         self._calls = _STAGE
 
 
-@mutant("stage-empties", api="chat", family="shared state")
 class ClearsTheStageAtTheEnd(ChatAccumulator):
-    """Shares the stage between streams, and clears it whenever one of them ends."""
-
     def __init__(self) -> None:
         super().__init__()
         self._calls = _SHARED
@@ -192,3 +138,389 @@ class ClearsTheStageAtTheEnd(ChatAccumulator):
     def close(self) -> None:
         super().close()
         _SHARED.clear()
+
+
+# Finish
+
+
+class LengthIsStop(ChatAccumulator):
+    def outcome(self) -> Outcome:
+        outcome = super().outcome()
+        return replace(outcome, finish="stop") if outcome.finish == "length" else outcome
+
+
+class FilterRaises(ChatAccumulator):
+    def _choice(self, choice: Object, *, failing: bool) -> None:
+        super()._choice(choice, failing=failing)
+        if choice.get("finish_reason") == "content_filter":
+            raise ValueError("the answer was filtered")
+
+
+class CallsDecideTheFinish(ChatAccumulator):
+    def outcome(self) -> Outcome:
+        outcome = super().outcome()
+        return replace(outcome, finish="tool_calls") if outcome.tool_calls else outcome
+
+
+class CallsOfUnusualFinishLost(ChatAccumulator):
+    def _surface(self) -> None:
+        if self._answer.finish not in ("stop", "tool_calls"):
+            self._answer._abandon()
+        super()._surface()
+
+
+class EmptyFinishCounts(ChatAccumulator):
+    def _choice(self, choice: Object, *, failing: bool) -> None:
+        super()._choice(choice, failing=failing)
+        reason = choice.get("finish_reason")
+        if reason is not None and not failing:
+            self._answer.finish = self.__dict__.setdefault("first", reason)
+
+
+class AnyChoiceFinishes(ChatAccumulator):
+    def feed(self, payload: Any, event: str | None = None) -> Delta | None:
+        finished = self.__dict__.get("finished", False)
+        delta = None if finished else super().feed(payload, event)
+        choices = map(mapping, payload.get("choices") or [])
+        if any(choice.get("index") and choice.get("finish_reason") for choice in choices):
+            self.__dict__["finished"] = self._answer.complete = True
+        return delta
+
+
+class FinishInCapitals(ChatAccumulator):
+    def outcome(self) -> Outcome:
+        outcome = super().outcome()
+        return replace(outcome, finish=outcome.finish and outcome.finish.upper())
+
+
+class FinishLost(ChatAccumulator):
+    def outcome(self) -> Outcome:
+        outcome = super().outcome()
+        return replace(outcome, finish=outcome.finish and self.__dict__.get("finish"))
+
+    def _choice(self, choice: Object, *, failing: bool) -> None:
+        super()._choice(choice, failing=failing)
+        if not any((choice.get("delta") or {}).values()):
+            self.__dict__["finish"] = choice.get("finish_reason") or self.__dict__.get("finish")
+
+
+# Usage
+
+
+class FirstUsageWins(ChatAccumulator):
+    def _usage(self, chunk: Object) -> None:
+        if self._answer.usage is None:
+            super()._usage(chunk)
+
+
+class UsageEndsTheAnswer(ChatAccumulator):
+    def feed(self, payload: Any, event: str | None = None) -> Delta | None:
+        return None if self._answer.usage is not None else super().feed(payload, event)
+
+
+class UsageNeedsChoices(ChatAccumulator):
+    def _usage(self, chunk: Object) -> None:
+        if chunk.get("choices"):
+            super()._usage(chunk)
+
+
+class _ChangedUsage(ChatAccumulator):
+    """Reports its usage changed by a subclass."""
+
+    def changed(self, usage: Usage) -> Usage:
+        """The usage as the mutant reports it."""
+        raise NotImplementedError
+
+    def outcome(self) -> Outcome:
+        outcome = super().outcome()
+        return replace(outcome, usage=outcome.usage and self.changed(outcome.usage))
+
+
+class DetailsAreZero(_ChangedUsage):
+    def changed(self, usage: Usage) -> Usage:
+        return replace(usage, reasoning=0, cached=0)
+
+
+class UsageSwapped(_ChangedUsage):
+    def changed(self, usage: Usage) -> Usage:
+        return replace(usage, input=usage.output, output=usage.input)
+
+
+class TotalIsOutput(_ChangedUsage):
+    def changed(self, usage: Usage) -> Usage:
+        return replace(usage, output=(usage.input or 0) + (usage.output or 0))
+
+
+class ReasoningCountsTwice(_ChangedUsage):
+    def changed(self, usage: Usage) -> Usage:
+        return replace(usage, output=(usage.output or 0) + (usage.reasoning or 0))
+
+
+class CachedSubtracted(_ChangedUsage):
+    def changed(self, usage: Usage) -> Usage:
+        return replace(usage, input=(usage.input or 0) - (usage.cached or 0))
+
+
+class DetailsExchanged(_ChangedUsage):
+    def changed(self, usage: Usage) -> Usage:
+        return replace(usage, reasoning=usage.cached, cached=usage.reasoning)
+
+
+# Errors in the stream
+
+
+class ErrorIsGeneric(ChatAccumulator):
+    def outcome(self) -> Outcome:
+        return with_errors(super().outcome(), "stream_error", message="Something went wrong.")
+
+
+class ErrorKeepsCalls(ChatAccumulator):
+    def feed(self, payload: Any, event: str | None = None) -> Delta | None:
+        if payload.get("error"):
+            for call in self._answer.open_calls():
+                self._answer.surface(call)
+        return super().feed(payload, event)
+
+
+class GoesOnAfterError(ChatAccumulator):
+    def feed(self, payload: Any, event: str | None = None) -> Delta | None:
+        failed, self._answer.failed = self._answer.failed, False
+        delta = super().feed(payload, event)
+        self._answer.failed = self._answer.failed or failed
+        return delta
+
+
+class ErrorIsText(ChatAccumulator):
+    def outcome(self) -> Outcome:
+        outcome = super().outcome()
+        messages = [error.message for error in outcome.errors if error.kind == "stream_error"]
+        others = tuple(error for error in outcome.errors if error.kind != "stream_error")
+        return replace(outcome, text=outcome.text + "".join(messages), errors=others)
+
+
+class ErrorErasesText(ChatAccumulator):
+    def outcome(self) -> Outcome:
+        return failed(super().outcome(), "stream_error", text="")
+
+
+class ErrorFinishes(ChatAccumulator):
+    def outcome(self) -> Outcome:
+        return failed(super().outcome(), "stream_error", finish="stop")
+
+
+class ObjectErrorUnknown(ChatAccumulator):
+    def feed(self, payload: Any, event: str | None = None) -> Delta | None:
+        return super().feed({} if payload.get("object") == "error" else payload, event)
+
+
+class EventNameIgnored(ChatAccumulator):
+    def feed(self, payload: Any, event: str | None = None) -> Delta | None:
+        return super().feed(payload)
+
+
+class ErrorNeedsNoChoices(ChatAccumulator):
+    def feed(self, payload: Any, event: str | None = None) -> Delta | None:
+        return super().feed(
+            {**payload, "error": None} if payload.get("choices") else payload, event
+        )
+
+
+# Streams that are cut
+
+
+class CutIsSilent(ChatAccumulator):
+    def outcome(self) -> Outcome:
+        outcome = super().outcome()
+        errors = tuple(error for error in outcome.errors if error.kind != "truncated")
+        return replace(outcome, errors=errors)
+
+
+class CutIsStop(ChatAccumulator):
+    def outcome(self) -> Outcome:
+        return failed(super().outcome(), "truncated", finish="stop", errors=())
+
+
+class CutSurfacesCalls(ChatAccumulator):
+    def close(self) -> None:
+        if not self._answer.complete:
+            for call in self._answer.open_calls():
+                self._answer.surface(call)
+        super().close()
+
+
+class CutErasesText(ChatAccumulator):
+    def outcome(self) -> Outcome:
+        return failed(super().outcome(), "truncated", text="")
+
+
+class UsageIsTheEnd(ChatAccumulator):
+    def close(self) -> None:
+        self._answer.complete = self._answer.complete or self._answer.usage is not None
+        super().close()
+
+
+# Fields that are null or absent
+
+
+class UsageIsAnObject(ChatAccumulator):
+    def _usage(self, chunk: Object) -> None:
+        if "usage" in chunk:
+            chunk["usage"]["prompt_tokens"]
+        super()._usage(chunk)
+
+
+class ChoicesAreAList(ChatAccumulator):
+    def feed(self, payload: Any, event: str | None = None) -> Delta | None:
+        if "error" not in payload and payload.get("object") != "error":
+            list(payload["choices"])
+        return super().feed(payload, event)
+
+
+class IdIsText(ChatAccumulator):
+    def _fragment(self, entry: Object) -> None:
+        entry.get("id", "").strip()
+        super()._fragment(entry)
+
+
+class NameIsText(ChatAccumulator):
+    def _fragment(self, entry: Object) -> None:
+        function(entry).get("name", "").strip()
+        super()._fragment(entry)
+
+
+class ArgumentsRequired(ChatAccumulator):
+    def _fragment(self, entry: Object) -> None:
+        function(entry)["arguments"]
+        super()._fragment(entry)
+
+
+class ContentRequired(ChatAccumulator):
+    def _delta(self, delta: Object) -> None:
+        if delta:
+            delta["content"]
+        super()._delta(delta)
+
+
+class IdOfEveryFragment(ChatAccumulator):
+    def _fragment(self, entry: Object) -> None:
+        entry["id"]
+        super()._fragment(entry)
+
+
+class ChunkIdRequired(ChatAccumulator):
+    def feed(self, payload: Any, event: str | None = None) -> Delta | None:
+        if payload.get("choices") and not payload["id"]:
+            raise ValueError("a chunk has no id")
+        return super().feed(payload, event)
+
+
+class ObjectChecked(ChatAccumulator):
+    def feed(self, payload: Any, event: str | None = None) -> Delta | None:
+        if payload.get("choices") and payload.get("object") != "chat.completion.chunk":
+            raise ValueError(f"unknown object {payload.get('object')!r}")
+        return super().feed(payload, event)
+
+
+class ChoicesNotEmpty(ChatAccumulator):
+    def feed(self, payload: Any, event: str | None = None) -> Delta | None:
+        if not (payload.get("choices") or payload.get("usage") or payload.get("error")):
+            self._answer.fail("a chunk has no choices")
+        return super().feed(payload, event)
+
+
+class NullDeltaEndsTheAnswer(ChatAccumulator):
+    def _choice(self, choice: Object, *, failing: bool) -> None:
+        if choice.get("delta") is not None:
+            super()._choice(choice, failing=failing)
+
+
+class TypeOfEveryFragment(ChatAccumulator):
+    def _delta(self, delta: Object) -> None:
+        known = [one for one in entries(delta) if one.get("type", "function") == "function"]
+        super()._delta({**delta, "tool_calls": known})
+
+
+class DeltaFieldsChecked(ChatAccumulator):
+    def _delta(self, delta: Object) -> None:
+        documented = {"role", "content", "refusal", "tool_calls", "function_call"}
+        unknown = sorted(delta.keys() - documented)
+        if unknown:
+            raise ValueError(f"unknown fields {unknown}")
+        super()._delta(delta)
+
+
+class ChunkFieldsChecked(ChatAccumulator):
+    def feed(self, payload: Any, event: str | None = None) -> Delta | None:
+        documented = {"id", "object", "created", "model", "choices", "usage", "error"}
+        documented |= {"service_tier", "system_fingerprint", "obfuscation", "moderation"}
+        unknown = sorted(payload.keys() - documented)
+        if unknown and payload.get("object") != "error" and event != "error":
+            raise ValueError(f"unknown fields {unknown}")
+        return super().feed(payload, event)
+
+
+# The role of the message, and the model and the id of the answer
+
+
+class _Seen(ChatAccumulator):
+    """Collects the roles, models and ids of all chunks, null where they are absent."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.roles: list[str | None] = []
+        self.models: list[str | None] = []
+        self.ids: list[str | None] = []
+
+    def feed(self, payload: Any, event: str | None = None) -> Delta | None:
+        self.models.append(payload.get("model"))
+        self.ids.append(payload.get("id"))
+        return super().feed(payload, event)
+
+    def _delta(self, delta: Object) -> None:
+        self.roles.append(delta.get("role"))
+        super()._delta(delta)
+
+
+class RolesJoined(_Seen):
+    def outcome(self) -> Outcome:
+        return replace(super().outcome(), role="".join(role or "" for role in self.roles))
+
+
+class LastRole(_Seen):
+    def outcome(self) -> Outcome:
+        return replace(super().outcome(), role=next(reversed(self.roles), None))
+
+
+class FirstRole(_Seen):
+    def outcome(self) -> Outcome:
+        return replace(super().outcome(), role=next(iter(self.roles), None))
+
+
+class RoleOfUser(_Seen):
+    def outcome(self) -> Outcome:
+        return replace(super().outcome(), role="user")
+
+
+class ModelsJoined(_Seen):
+    def outcome(self) -> Outcome:
+        return replace(super().outcome(), model="".join(model or "" for model in self.models))
+
+
+class LastModel(_Seen):
+    def outcome(self) -> Outcome:
+        return replace(super().outcome(), model=next(reversed(self.models), None))
+
+
+class NoModel(_Seen):
+    def outcome(self) -> Outcome:
+        return replace(super().outcome(), model=None)
+
+
+class IdsJoined(_Seen):
+    def outcome(self) -> Outcome:
+        return replace(super().outcome(), response_id="".join(id or "" for id in self.ids))
+
+
+class IdMadeUp(_Seen):
+    def outcome(self) -> Outcome:
+        return replace(super().outcome(), response_id="chatcmpl-0")

@@ -1,35 +1,126 @@
-"""Chat Completions: more mistakes with text, reasoning and refusals."""
+"""Mistakes with text, reasoning and refusals in Chat Completions."""
 
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
 from examples.accumulators import ChatAccumulator
+from examples.accumulators.values import mapping
 from mockllm.checking.outcome import Outcome
-from tests.checking.mutants.chat_more_base import Object, entries
-from tests.checking.mutants.common import common
-from tests.checking.mutants.declared import mutant
+from mockllm.checking.probes import Delta
+from tests.checking.mutants.chat_arguments import entries
+
+Object = Mapping[str, Any]
+
+
+class RoleIsText(ChatAccumulator):
+    def _delta(self, delta: Object) -> None:
+        self._answer.add("text", delta.get("role") or "")
+        super()._delta(delta)
+
+
+class NullIsAWord(ChatAccumulator):
+    def _delta(self, delta: Object) -> None:
+        super()._delta(delta)
+        if "content" in delta and delta["content"] is None:
+            self._answer.add("text", str(delta["content"]))
+
+
+class TrimsFragments(ChatAccumulator):
+    def _delta(self, delta: Object) -> None:
+        content = delta.get("content")
+        trimmed = content.strip() if isinstance(content, str) else content
+        super()._delta({**delta, "content": trimmed})
+
+
+class DropsRepeatedText(ChatAccumulator):
+    def _delta(self, delta: Object) -> None:
+        content = delta.get("content")
+        if isinstance(content, str) and self.outcome().text.endswith(content):
+            content = ""
+        super()._delta({**delta, "content": content})
+
+
+class PartsAsText(ChatAccumulator):
+    def _delta(self, delta: Object) -> None:
+        content = delta.get("content")
+        super()._delta({**delta, "content": str(content) if content else content})
+
+
+class SumsReasoning(ChatAccumulator):
+    def _delta(self, delta: Object) -> None:
+        super()._delta(delta)
+        if delta.get("reasoning_content"):
+            self._answer.add("reasoning", delta.get("reasoning") or "")
+
+
+class MergesChoices(ChatAccumulator):
+    def feed(self, payload: Any, event: str | None = None) -> Delta | None:
+        choices = [{**choice, "index": 0} for choice in payload.get("choices") or []]
+        return super().feed({**payload, "choices": choices}, event)
+
+
+class NewIdNewMessage(ChatAccumulator):
+    def feed(self, payload: Any, event: str | None = None) -> Delta | None:
+        if payload.get("id") not in (None, "", self.__dict__.setdefault("id", payload.get("id"))):
+            self.__dict__["id"] = payload["id"]
+            self._answer.replace("text", "")
+        return super().feed(payload, event)
+
+
+class FirstChoice(ChatAccumulator):
+    def feed(self, payload: Any, event: str | None = None) -> Delta | None:
+        if "error" not in payload:
+            payload["choices"][0]
+        return super().feed(payload, event)
+
+
+class DeltaRequired(ChatAccumulator):
+    def _choice(self, choice: Object, *, failing: bool) -> None:
+        choice["delta"].get("content")
+        super()._choice(choice, failing=failing)
+
+
+class ToolCallsRequired(ChatAccumulator):
+    def _delta(self, delta: Object) -> None:
+        super()._delta({**delta, "tool_calls": list(delta.get("tool_calls", ()))})
+
+
+class RoleChecked(ChatAccumulator):
+    def _delta(self, delta: Object) -> None:
+        if delta.get("role", "assistant") != "assistant":
+            raise ValueError(f"unknown role {delta['role']!r}")
+        super()._delta(delta)
+
+
+class TypeRequired(ChatAccumulator):
+    def _fragment(self, entry: Object) -> None:
+        if entry.get("id") and mapping(entry.get("function")).get("name"):
+            entry["type"]
+        super()._fragment(entry)
+
+
+class FieldsChecked(ChatAccumulator):
+    def _choice(self, choice: Object, *, failing: bool) -> None:
+        unknown = choice.keys() - {"index", "delta", "logprobs", "finish_reason"}
+        if unknown:
+            raise ValueError(f"unknown fields {unknown}")
+        super()._choice(choice, failing=failing)
+
+
+class TakesApart(ChatAccumulator):
+    def feed(self, payload: Any, event: str | None = None) -> Delta | None:
+        choices = payload.get("choices") or []
+        deltas = [choice.pop("delta", None) for choice in choices]
+        both = zip(choices, deltas, strict=True)
+        chunk = {**payload, "choices": [{**choice, "delta": delta} for choice, delta in both]}
+        return super().feed(chunk, event)
+
 
 _MOST_TEXT = 4096
-
-common(
-    __name__,
-    "chat",
-    TextTrimmed="Trims the whole text.",
-    CallErasesText="Reports no text where there are calls.",
-    ReasoningIsText="""Adds reasoning to the text.
-
-    Reasoning lost or mixed: aaif-goose/goose#7869, langchain-ai/langchain#37420,
-    spring-projects/spring-ai#5898, vllm-project/vllm#32997.
-    """,
-    CallErasesReasoning=(
-        "Reports no reasoning where there are calls (langchain-ai/langchain#37420)."
-    ),
-    RefusalIsText="Adds a refusal to the text.",
-)
 
 
 def _with_content(delta: Object, change: Callable[[str], str | None]) -> Object:
@@ -41,36 +132,23 @@ def _with_content(delta: Object, change: Callable[[str], str | None]) -> Object:
 # Text
 
 
-@mutant("text-accumulates", api="chat", family="text")
 class BlankTextLost(ChatAccumulator):
-    """Drops fragments of text that are white space (spacedriveapp/spacebot#413,
-    microsoft/Agents-for-js#997, diegosouzapw/OmniRoute#9189)."""
-
     def _delta(self, delta: Object) -> None:
         super()._delta(_with_content(delta, lambda text: text if text.strip() else ""))
 
 
-@mutant("text-accumulates", api="chat", family="text")
 class FirstSpacesLost(ChatAccumulator):
-    """Trims the beginning of the text (jundot/omlx#2492)."""
-
     def outcome(self) -> Outcome:
         outcome = super().outcome()
         return replace(outcome, text=outcome.text.lstrip())
 
 
-@mutant("text-accumulates", api="chat", family="text")
 class LineEndsLost(ChatAccumulator):
-    """Replaces line ends in the text by spaces (hydall/Glaze#247)."""
-
     def _delta(self, delta: Object) -> None:
         super()._delta(_with_content(delta, lambda text: text.replace("\n", " ")))
 
 
-@mutant("text-accumulates", api="chat", family="text")
 class EqualTextLost(ChatAccumulator):
-    """Drops a fragment of text that equals the one before (bytedance/deer-flow#4085)."""
-
     def _delta(self, delta: Object) -> None:
         content = delta.get("content")
         same = bool(content) and content == self.__dict__.get("before")
@@ -78,11 +156,7 @@ class EqualTextLost(ChatAccumulator):
         super()._delta(_with_content(delta, lambda text: "" if same else text))
 
 
-@mutant("text-accumulates", api="chat", family="text")
 class OverlapsMerged(ChatAccumulator):
-    """Merges the end of the text with an equal beginning of the fragment (Porabuild/Poracode#205,
-    charannyk06/conductor-oss#618)."""
-
     def _delta(self, delta: Object) -> None:
         text = self.outcome().text
 
@@ -94,10 +168,7 @@ class OverlapsMerged(ChatAccumulator):
         super()._delta(_with_content(delta, merged))
 
 
-@mutant("text-accumulates", api="chat", family="text")
 class LongerTextReplaces(ChatAccumulator):
-    """Takes a fragment that begins with the text so far for all of it (QwenLM/qwen-code#3896)."""
-
     def _delta(self, delta: Object) -> None:
         text = self.outcome().text
         super()._delta(
@@ -105,87 +176,60 @@ class LongerTextReplaces(ChatAccumulator):
         )
 
 
-@mutant("text-accumulates", api="chat", family="text")
 class NullWordLost(ChatAccumulator):
-    """Drops fragments of text that read "null" or "None"."""
-
     def _delta(self, delta: Object) -> None:
         super()._delta(
             _with_content(delta, lambda text: "" if text.strip() in ("null", "None") else text)
         )
 
 
-@mutant("text-accumulates", api="chat", family="text")
 class ZeroIsEmpty(ChatAccumulator):
-    """Drops a fragment "0", which is empty for PHP."""
-
     def _delta(self, delta: Object) -> None:
         super()._delta(_with_content(delta, lambda text: "" if text == "0" else text))
 
 
-@mutant("text-accumulates", api="chat", family="text")
 class DoneInTextEnds(ChatAccumulator):
-    """Ends the answer at a fragment of text with `[DONE]` (smg-project/smg#1878)."""
-
     def feed(self, payload: Any, event: str | None = None) -> Any:
         ended = self.__dict__.get("ended", False)
         self.__dict__["ended"] = ended or "[DONE]" in str(payload)
         return None if self.__dict__["ended"] else super().feed(payload, event)
 
 
-@mutant("text-accumulates", api="chat", family="text")
 class EntitiesInText(ChatAccumulator):
-    """Escapes text for HTML."""
-
     def _delta(self, delta: Object) -> None:
         super()._delta(
             _with_content(delta, lambda text: text.replace("&", "&amp;").replace("<", "&lt;"))
         )
 
 
-@mutant("text-accumulates", api="chat", family="text")
 class FirstPartOnly(ChatAccumulator):
-    """Reads the first part of a content alone (`chat-content-parts`)."""
-
     def _delta(self, delta: Object) -> None:
         content = delta.get("content")
         first = content[:1] if isinstance(content, list) else content
         super()._delta({**delta, "content": first})
 
 
-@mutant("text-accumulates", api="chat", family="text")
 class TextIsAList(ChatAccumulator):
-    """Reports the text as a list of its fragments."""
-
     def outcome(self) -> Outcome:
         outcome = super().outcome()
         fragments = list(outcome.text) if outcome.text else ""
         return replace(outcome, text=cast("str", fragments))
 
 
-@mutant("text-accumulates", api="chat", family="text")
 class LongTextCut(ChatAccumulator):
-    """Cuts off text that is longer than its buffer; seen in clients written in C."""
-
     def outcome(self) -> Outcome:
         outcome = super().outcome()
         return replace(outcome, text=outcome.text[:_MOST_TEXT])
 
 
-@mutant("text-accumulates", api="chat", family="text")
 class AsciiOnly(ChatAccumulator):
-    """Drops characters that are not ASCII from the text."""
-
     def _delta(self, delta: Object) -> None:
         super()._delta(
             _with_content(delta, lambda text: text.encode("ascii", "ignore").decode("ascii"))
         )
 
 
-@mutant("text-accumulates", api="chat", family="text")
 class TextNormalised(ChatAccumulator):
-    """Converts the text to Unicode's compatible form, which changes some characters."""
-
     def outcome(self) -> Outcome:
         outcome = super().outcome()
         return replace(outcome, text=unicodedata.normalize("NFKC", outcome.text))
@@ -194,27 +238,17 @@ class TextNormalised(ChatAccumulator):
 # Text and calls in one answer
 
 
-@mutant("text-accumulates", api="chat", family="text")
 class TextAfterCallLost(ChatAccumulator):
-    """Drops the text that follows a call (Blaizzy/mlx-vlm#2027, sgl-project/sglang#33186)."""
-
     def _delta(self, delta: Object) -> None:
         super()._delta(_with_content(delta, lambda text: "" if self._calls else text))
 
 
-@mutant("text-accumulates", api="chat", family="text")
 class CallHidesText(ChatAccumulator):
-    """Drops the text of a delta that has calls as well (waybarrios/vllm-mlx#690)."""
-
     def _delta(self, delta: Object) -> None:
         super()._delta(_with_content(delta, lambda text: "" if entries(delta) else text))
 
 
-@mutant("arguments-concatenate", api="chat", family="text")
 class TextHidesCall(ChatAccumulator):
-    """Drops the calls of a delta whose content is text, even empty text
-    (altic-dev/FluidVoice#830)."""
-
     def _delta(self, delta: Object) -> None:
         has_text = isinstance(delta.get("content"), str)
         super()._delta({**delta, "tool_calls": None} if has_text else delta)
@@ -223,64 +257,43 @@ class TextHidesCall(ChatAccumulator):
 # Reasoning
 
 
-@mutant("text-accumulates", api="chat", family="reasoning")
 class ReasoningAfterTextLost(ChatAccumulator):
-    """Drops reasoning that follows text."""
-
     def _delta(self, delta: Object) -> None:
         fields = ("reasoning", "reasoning_content", "reasoning_details")
         thoughtless = {key: value for key, value in delta.items() if key not in fields}
         super()._delta(thoughtless if self._answer.has("text") else delta)
 
 
-@mutant("text-accumulates", api="chat", family="reasoning")
 class ReasoningHidesText(ChatAccumulator):
-    """Drops the text of a delta that has a field for reasoning (`chat-reasoning-fields`)."""
-
     def _delta(self, delta: Object) -> None:
         fields = ("reasoning", "reasoning_content")
         thinking = any(isinstance(delta.get(name), str) for name in fields)
         super()._delta(_with_content(delta, lambda text: "" if thinking else text))
 
 
-@mutant("text-accumulates", api="chat", family="reasoning")
 class ReasoningContentUnknown(ChatAccumulator):
-    """Does not know the field `reasoning_content` (`chat-reasoning-fields`)."""
-
     def _delta(self, delta: Object) -> None:
         super()._delta({**delta, "reasoning_content": None})
 
 
-@mutant("text-accumulates", api="chat", family="reasoning")
 class ReasoningUnknown(ChatAccumulator):
-    """Does not know the field `reasoning` (`chat-reasoning-fields`)."""
-
     def _delta(self, delta: Object) -> None:
         super()._delta({**delta, "reasoning": None})
 
 
-@mutant("text-accumulates", api="chat", family="reasoning")
 class ReasoningDetailsUnknown(ChatAccumulator):
-    """Does not know the field `reasoning_details` (`chat-reasoning-fields`)."""
-
     def _delta(self, delta: Object) -> None:
         super()._delta({**delta, "reasoning_details": None})
 
 
-@mutant("text-accumulates", api="chat", family="reasoning")
 class ReasoningOverwritten(ChatAccumulator):
-    """Keeps the last fragment of reasoning alone."""
-
     def _delta(self, delta: Object) -> None:
         if delta.get("reasoning") or delta.get("reasoning_content"):
             self._answer._texts["reasoning"].clear()
         super()._delta(delta)
 
 
-@mutant("text-accumulates", api="chat", family="reasoning")
 class ReasoningTrimmed(ChatAccumulator):
-    """Trims each fragment of reasoning."""
-
     def _delta(self, delta: Object) -> None:
         trimmed = {
             name: text.strip()
@@ -293,10 +306,7 @@ class ReasoningTrimmed(ChatAccumulator):
 # Refusals
 
 
-@mutant("text-accumulates", api="chat", family="text")
 class RefusalOverwritten(ChatAccumulator):
-    """Keeps the last fragment of a refusal alone."""
-
     def _delta(self, delta: Object) -> None:
         if delta.get("refusal"):
             self._answer._texts["refusal"].clear()

@@ -1,4 +1,4 @@
-"""AG-UI: more mistakes with opaque values, runs, usage, errors and unknown events."""
+"""Mistakes with messages, ends, errors and policies in AG-UI."""
 
 from __future__ import annotations
 
@@ -6,22 +6,129 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from examples.accumulators import AGUIAccumulator
-from examples.accumulators.values import sequence, string
+from examples.accumulators import (
+    AGUIAccumulator,
+)
+from examples.accumulators.values import mapping, sequence, string
+from mockllm.checking import Policy
 from mockllm.checking.outcome import Outcome, Usage
 from mockllm.checking.probes import Delta
-from tests.checking.mutants.common import common
-from tests.checking.mutants.declared import mutant
+from tests.checking.mutants.agui_calls import AppendsToTheLastCall, LastArgsOnly
+from tests.checking.mutants.common import Skips
 
 Object = Mapping[str, Any]
 
-common(
-    __name__,
-    "agui",
-    MessageOfTheErrorLost="Reports the code of an error without its message.",
-    TotalIsTheOutput="Reads `totalTokens` as the output.",
-    HandsOnTheSum="Passes on all text so far for each event.",
-)
+
+class TextChunksUnknown(AGUIAccumulator):
+    def _message(self, kind: Any, stage: str, value: Object) -> None:
+        if not (kind == "text" and stage == "CHUNK"):
+            super()._message(kind, stage, value)
+
+
+class ChunksWithoutARoleLost(AGUIAccumulator):
+    def _message(self, kind: Any, stage: str, value: Object) -> None:
+        if not (kind == "text" and stage == "CHUNK" and value.get("role") is None):
+            super()._message(kind, stage, value)
+
+
+class TextOfTheFirstChunkLost(AGUIAccumulator):
+    def _message(self, kind: Any, stage: str, value: Object) -> None:
+        id = string(value.get("messageId"))
+        begins = kind == "text" and stage == "CHUNK" and id not in self._messages and id
+        super()._message(kind, stage, {**value, "delta": ""} if begins else value)
+
+
+class NewestMessageGetsAll(AGUIAccumulator):
+    def _message(self, kind: Any, stage: str, value: Object) -> None:
+        if stage == "CONTENT" and self._messages:
+            value = {**value, "messageId": list(self._messages)[-1]}
+        super()._message(kind, stage, value)
+
+
+class FirstMessageOnly(AGUIAccumulator):
+    def outcome(self) -> Outcome:
+        slots = self._answer._texts["text"]
+        text = "".join(slots[min(slots)]) if slots else ""
+        return replace(super().outcome(), text=text)
+
+
+class MessagesOfAllRoles(AGUIAccumulator):
+    def _open_message(self, id: str, role: object) -> None:
+        super()._open_message(id, None)
+
+
+class RoleRequired(AGUIAccumulator):
+    def _open_message(self, id: str, role: object) -> None:
+        super()._open_message(id, role or "user")
+
+
+class TextAfterACallLost(AGUIAccumulator):
+    def _message(self, kind: Any, stage: str, value: Object) -> None:
+        called = kind == "text" and stage in ("CONTENT", "CHUNK") and self._answer._opened
+        super()._message(kind, stage, {**value, "delta": ""} if called else value)
+
+
+class EqualFragmentsDropped(AGUIAccumulator):
+    def _message(self, kind: Any, stage: str, value: Object) -> None:
+        before = self.__dict__.get("before")
+        if stage in ("CONTENT", "CHUNK"):
+            self.before = (kind, value.get("messageId"), value.get("delta"))
+            if self.before == before:
+                return
+        super()._message(kind, stage, value)
+
+
+class ResultsAreText(AGUIAccumulator):
+    def _call(self, stage: str, value: Object) -> None:
+        super()._call(stage, value)
+        if stage == "RESULT":
+            self._answer.add("text", string(value.get("content")), (self._count,))
+
+
+class SnapshotIsAppended(AGUIAccumulator):
+    def feed(self, payload: Any, event: str | None = None) -> Delta | None:
+        if payload.get("type") == "MESSAGES_SNAPSHOT" and not self._answer.failed:
+            for message in map(mapping, sequence(payload.get("messages"))):
+                if message.get("role") == "assistant":
+                    self._answer.add("text", string(message.get("content")), (self._count,))
+        return super().feed(payload, event)
+
+
+class SnapshotErasesReasoning(AGUIAccumulator):
+    def feed(self, payload: Any, event: str | None = None) -> Delta | None:
+        if payload.get("type") == "MESSAGES_SNAPSHOT":
+            self._answer._texts["reasoning"].clear()
+        return super().feed(payload, event)
+
+
+class ReasoningLost(AGUIAccumulator):
+    def _message(self, kind: Any, stage: str, value: Object) -> None:
+        super()._message(kind, stage, {**value, "delta": ""} if kind == "reasoning" else value)
+
+
+class ReasoningIsText(AGUIAccumulator):
+    def _message(self, kind: Any, stage: str, value: Object) -> None:
+        super()._message("text" if stage in ("CONTENT", "CHUNK") else kind, stage, value)
+
+
+class ReasoningChunksUnknown(AGUIAccumulator):
+    def _message(self, kind: Any, stage: str, value: Object) -> None:
+        if not (kind == "reasoning" and stage == "CHUNK"):
+            super()._message(kind, stage, value)
+
+
+class ReasoningWithoutASpanLost(AGUIAccumulator):
+    def _message(self, kind: Any, stage: str, value: Object) -> None:
+        open = any(span == "reasoning" for span, _ in self._open_spans)
+        if kind == "text" or open:
+            super()._message(kind, stage, value)
+
+
+class PrefixesDropped(AGUIAccumulator):
+    def _message(self, kind: Any, stage: str, value: Object) -> None:
+        delta, known = string(value.get("delta")), self.outcome().text
+        dropped = kind == "text" and delta and known.startswith(delta)
+        super()._message(kind, stage, {**value, "delta": ""} if dropped else value)
 
 
 class _Encrypted(AGUIAccumulator):
@@ -44,36 +151,24 @@ class _Encrypted(AGUIAccumulator):
         return replace(super().outcome(), opaque=tuple(self.opaque))
 
 
-@mutant("opaque-kept", api="agui", family="opaque values")
 class EncryptedValuesLost(_Encrypted):
-    """Ignores REASONING_ENCRYPTED_VALUE."""
-
     def encrypted(self, value: Object) -> None:
         """Keeps nothing."""
 
 
-@mutant("opaque-kept", api="agui", family="opaque values")
 class EncryptedValuesOfMessagesOnly(_Encrypted):
-    """Ignores the encrypted values of calls."""
-
     def encrypted(self, value: Object) -> None:
         """Keeps those of messages."""
         if value.get("subtype") == "message":
             super().encrypted(value)
 
 
-@mutant("opaque-kept", api="agui", family="opaque values")
 class LastEncryptedValueOnly(_Encrypted):
-    """Has one variable for the encrypted values of a run."""
-
     def outcome(self) -> Outcome:
         return replace(super().outcome(), opaque=tuple(self.opaque[-1:]))
 
 
-@mutant("role-kept", api="agui", family="role and ids of the answer")
 class RoleOfTheLastMessage(AGUIAccumulator):
-    """Reports the role of the message that began last, which may be one of reasoning."""
-
     def feed(self, payload: Any, event: str | None = None) -> Delta | None:
         self.role = string(payload.get("role")) or self.__dict__.get("role", "assistant")
         return super().feed(payload, event)
@@ -85,20 +180,14 @@ class RoleOfTheLastMessage(AGUIAccumulator):
 # Runs
 
 
-@mutant("text-accumulates", api="agui", family="text")
 class SecondRunStartsAgain(AGUIAccumulator):
-    """Clears the text at each RUN_STARTED; one stream may have several runs."""
-
     def feed(self, payload: Any, event: str | None = None) -> Delta | None:
         if payload.get("type") == "RUN_STARTED":
             self._answer._texts["text"].clear()
         return super().feed(payload, event)
 
 
-@mutant("truncated-is-not-complete", api="agui", family="cut streams")
 class FirstRunEndsTheStream(AGUIAccumulator):
-    """Keeps the end of the first run while a second one goes on."""
-
     def feed(self, payload: Any, event: str | None = None) -> Delta | None:
         complete, finish = self._answer.complete, self._answer.finish
         delta = super().feed(payload, event)
@@ -107,21 +196,14 @@ class FirstRunEndsTheStream(AGUIAccumulator):
         return delta
 
 
-@mutant("truncated-is-not-complete", api="agui", family="cut streams")
 class EndOfAMessageIsTheEnd(AGUIAccumulator):
-    """Treats a stream as complete if its last message has ended (ag-ui-protocol/ag-ui#2300)."""
-
     def close(self) -> None:
         open = self._calls or self._open_spans
         self._answer.complete = self._answer.complete or bool(self._messages and not open)
         super().close()
 
 
-@mutant("error-ends", api="agui", family="errors")
 class FinishAfterAnError(AGUIAccumulator):
-    """Reads RUN_FINISHED after RUN_ERROR as the end of a good run
-    (agentscope-ai/agentscope-java#2642)."""
-
     def feed(self, payload: Any, event: str | None = None) -> Delta | None:
         if payload.get("type") == "RUN_FINISHED" and self._answer.failed:
             self._answer.failed = False
@@ -129,48 +211,33 @@ class FinishAfterAnError(AGUIAccumulator):
         return super().feed(payload, event)
 
 
-@mutant("error-ends", api="agui", family="errors")
 class ErrorsOfOpenMessagesOnly(AGUIAccumulator):
-    """Shows an error inside the open message, and drops it if there is none."""
-
     def feed(self, payload: Any, event: str | None = None) -> Delta | None:
         closed = payload.get("type") == "RUN_ERROR" and not self._open_spans
         return None if closed else super().feed(payload, event)
 
 
-@mutant("finish-and-usage", api="agui", family="finish")
 class OutcomeRequired(AGUIAccumulator):
-    """Reports no end where RUN_FINISHED has no outcome, which is optional."""
-
     def _finished(self, value: Object) -> None:
         super()._finished(value)
         if not value.get("outcome"):
             self._answer.finish = None
 
 
-@mutant("null-tolerant", api="agui", family="null and absent")
 class TypeOfTheOutcomeRequired(AGUIAccumulator):
-    """Raises where the outcome of RUN_FINISHED is null."""
-
     def _finished(self, value: Object) -> None:
         if "outcome" in value:
             value["outcome"]["type"]
         super()._finished(value)
 
 
-@mutant("finish-and-usage", api="agui", family="usage")
 class FirstModelOnly(AGUIAccumulator):
-    """Reads the first entry of the usage alone; there is one for each model."""
-
     def _usage(self, value: Object) -> None:
         entries = sequence(value.get("usage"))[:1]
         super()._usage({**value, "usage": entries} if entries else value)
 
 
-@mutant("finish-and-usage", api="agui", family="usage")
 class UsageNotRead(AGUIAccumulator):
-    """Does not read the usage of RUN_FINISHED, and reports zeros."""
-
     def outcome(self) -> Outcome:
         outcome = super().outcome()
         return replace(outcome, usage=outcome.usage and Usage(0, 0, 0, 0))
@@ -179,10 +246,7 @@ class UsageNotRead(AGUIAccumulator):
 # Unknown events
 
 
-@mutant("unknown-event", api="agui", family="unknown events")
 class StateRequired(AGUIAccumulator):
-    """Applies STATE_DELTA to a state that no snapshot has set, and raises."""
-
     def feed(self, payload: Any, event: str | None = None) -> Delta | None:
         if payload.get("type") == "STATE_SNAPSHOT":
             self.state = payload.get("snapshot")
@@ -192,20 +256,14 @@ class StateRequired(AGUIAccumulator):
         return super().feed(payload, event)
 
 
-@mutant("unknown-event", api="agui", family="unknown events")
 class ResultOfAnUnknownCallRaises(AGUIAccumulator):
-    """Looks up the call of TOOL_CALL_RESULT among the open ones, and raises."""
-
     def _call(self, stage: str, value: Object) -> None:
         if stage == "RESULT":
             self._calls[value["toolCallId"]]
         super()._call(stage, value)
 
 
-@mutant("unknown-event", api="agui", family="unknown events")
 class DeltaMeansText(AGUIAccumulator):
-    """Reads the `delta` of every event as text, also a list of operations."""
-
     def feed(self, payload: Any, event: str | None = None) -> Delta | None:
         delta = payload.get("delta")
         if isinstance(delta, list) and not self._answer.failed:
@@ -213,10 +271,7 @@ class DeltaMeansText(AGUIAccumulator):
         return super().feed(payload, event)
 
 
-@mutant("truncated-is-not-complete", api="agui", family="unknown events")
 class StepsNotTracked(AGUIAccumulator):
-    """Does not notice that a step is open at the end of the run."""
-
     def _span(self, kind: str, key: str, begins: bool, value: Object) -> None:
         if kind != "step":
             super()._span(kind, key, begins, value)
@@ -225,10 +280,7 @@ class StepsNotTracked(AGUIAccumulator):
 # Input, other streams, deltas
 
 
-@mutant("input-untouched", api="agui", family="modified input")
 class AppendsToTheStart(AGUIAccumulator):
-    """Appends deltas to the event that began the message."""
-
     def feed(self, payload: Any, event: str | None = None) -> Delta | None:
         delta = super().feed(payload, event)
         if payload.get("type") == "TEXT_MESSAGE_START":
@@ -238,14 +290,26 @@ class AppendsToTheStart(AGUIAccumulator):
         return delta
 
 
-@mutant("stage-empties", api="agui", family="shared state")
 class SharesOpenCalls(AGUIAccumulator):
-    """Keeps the open calls in a dictionary of the class, and clears it when a stream begins
-    (assistant-ui/assistant-ui#6857 is about state that runs share)."""
-
     _all: dict[str, Any] = {}  # noqa: RUF012 - the mistake
 
     def __init__(self) -> None:
         super().__init__()
         self._all.clear()
         self._calls = self._all
+
+
+SKIP = Policy(malformed="skip")
+
+
+class SkipsArgumentsByPosition(Skips, AppendsToTheLastCall):
+    pass
+
+
+class SkipsOverwrittenArguments(Skips, LastArgsOnly):
+    pass
+
+
+class KeepsTheStage(AGUIAccumulator):
+    def pending(self) -> int:
+        return len(self._answer._opened)

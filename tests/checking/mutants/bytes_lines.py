@@ -1,15 +1,168 @@
-"""Bytes: more mistakes with ends of lines, characters and reads, for all APIs."""
+"""Mistakes with lines, characters and reads of the bytes of a stream, in all APIs."""
 
 from __future__ import annotations
 
+import codecs
+import json
 import re
 
 from examples.accumulators.lines import Lines, ReferenceBytes
 from mockllm.checking.probes import Delta
-from tests.checking.mutants.declared import SHARED, mutant
+from tests.checking.mutants.altered import SHARED
+
+
+class Chat(ReferenceBytes):
+    """The correct reader, for chat."""
+
+    def __init__(self) -> None:
+        super().__init__("chat")
+
+
+class Messages(ReferenceBytes):
+    """The correct reader, for anthropic."""
+
+    def __init__(self) -> None:
+        super().__init__("anthropic")
+
+
+class _SplitLines(Lines):
+    def feed(self, data: bytes) -> list[str]:
+        return [part for line in super().feed(data) for part in line.splitlines() or [""]]
+
+
+class SplitLines(Chat):
+    def __init__(self) -> None:
+        super().__init__()
+        self._lines = _SplitLines()
+
+
+class _NoDecoder:
+    """Decodes each chunk as if it were the whole text."""
+
+    def __init__(self, errors: str) -> None:
+        self._errors = errors
+
+    def decode(self, data: bytes, final: bool = False) -> str:
+        return data.decode(errors=self._errors)
+
+
+class DecodesEachChunk(Chat):
+    def __init__(self) -> None:
+        super().__init__()
+        self._lines._utf8 = _NoDecoder("replace")  # type: ignore[assignment]
+
+
+class DecodesEachChunkStrictly(ReferenceBytes):
+    def __init__(self) -> None:
+        super().__init__("gemini")
+        self._lines._utf8 = _NoDecoder("strict")  # type: ignore[assignment]
+
+
+class SplitsOnTwoNewlines(ReferenceBytes):
+    def __init__(self) -> None:
+        super().__init__("responses")
+        self.text, self.utf8 = "", codecs.getincrementaldecoder("utf-8")("replace")
+
+    def feed(self, data: bytes) -> Delta | None:
+        *events, self.text = (self.text + self.utf8.decode(data)).split("\n\n")
+        for event in events:
+            super().feed(f"{event}\n\n".encode())
+        return None
+
+
+class SpaceRequired(Chat):
+    def _line(self, line: str) -> Delta | None:
+        return None if line[:5] == "data:" and line[:6] != "data: " else super()._line(line)
+
+
+class LastDataLine(Chat):
+    def _line(self, line: str) -> Delta | None:
+        if line.startswith("data:"):
+            self._data.clear()
+        return super()._line(line)
+
+
+class EachDataLine(ReferenceBytes):
+    def __init__(self) -> None:
+        super().__init__("agui")
+
+    def _line(self, line: str) -> Delta | None:
+        delta = super()._line(line)
+        return self._dispatch() if line.startswith("data:") else delta
+
+
+class MarkIsText(Chat):
+    def __init__(self) -> None:
+        super().__init__()
+        self._lines._started = True
+
+
+class ChunkIsAnEvent(Chat):
+    def feed(self, data: bytes) -> Delta | None:
+        delta = super().feed(data)
+        rest = self._lines.rest()
+        self._lines._partial = []
+        return delta if not rest else self._line(rest)
+
+
+class LongEventsLost(Messages):
+    def _line(self, line: str) -> Delta | None:
+        return super()._line(line) if len(line) < 65536 else None
+
+
+class CommentsAreData(Chat):
+    def _line(self, line: str) -> Delta | None:
+        return super()._line(f"data{line}" if line[:1] == ":" else line)
+
+
+class IdMakesAnEvent(Chat):
+    def _line(self, line: str) -> Delta | None:
+        if line.startswith(("id:", "retry:")):
+            self.__dict__["has_id"] = True
+        if not line and self.__dict__.get("has_id") and not self._data:
+            json.loads("")
+        return super()._line(line)
+
+
+class EmptyDataParsed(Messages):
+    def _dispatch(self) -> Delta | None:
+        if (self._event or self._data) and not "".join(self._data):
+            json.loads("")
+        return super()._dispatch()
+
+
+class BrokenDataPassedOver(Chat):
+    def _fail(self, message: str) -> None:
+        pass
+
+
+class SentinelToTheLetter(Chat):
+    def _is_sentinel(self, data: str) -> bool:
+        return super()._is_sentinel(data) if data == "[DONE]" else False
+
+
+class SentinelUnknown(Messages):
+    def _is_sentinel(self, data: str) -> bool:
+        return False
+
+
+class GoesOnAfterDone(Chat):
+    def _is_sentinel(self, data: str) -> bool:
+        sentinel = super()._is_sentinel(data)
+        self._ended = False
+        return sentinel
+
+
+class EndOfInputIsTheEnd(Chat):
+    def close(self) -> None:
+        self._accumulator._answer.complete = True
+        super().close()
+
 
 _MOST_BYTES = 4096
+
 _MOST_CHARACTERS = 64 * 1024
+
 _BOM = "\ufeff"
 
 
@@ -53,27 +206,15 @@ class _ReturnsAndFeeds(_Regex):
     ends = re.compile(r"\r|\n")
 
 
-@mutant("chunking-free", api="chat", level="bytes", family="line ends")
 class LineFeedsOnly(_Reader):
-    """Splits at LF alone, so that the blank line of a CRLF stream is not blank
-    (hey-api/hey-api#3054, miruamel/xuan#194, inngest/inngest-js#1714; `sse-crlf`)."""
-
     lines = _LineFeeds
 
 
-@mutant("chunking-free", api="anthropic", level="bytes", family="line ends")
 class LoneReturnsUnknown(_Reader):
-    """Splits at CRLF and LF, and not at CR (a2aproject/a2a-js#714, EdamAme-x/pentect#1438;
-    `sse-crlf:cr`)."""
-
     api, lines = "anthropic", _NoLoneReturns
 
 
-@mutant("chunking-free", api="responses", level="bytes", family="line ends")
 class ReturnAndFeedAreTwoEnds(_Reader):
-    """Splits at CR and at LF, so that each CRLF ends an empty line as well
-    (whatwg/html#4411, zhu1090093659/deepseek-pp#471; `sse-crlf`)."""
-
     api, lines = "responses", _ReturnsAndFeeds
 
 
@@ -83,11 +224,7 @@ class _SplitPairs(Lines):
         return super().feed(data)
 
 
-@mutant("chunking-free", api="chat", level="bytes", family="line ends")
 class PairCutByARead(_Reader):
-    """Reads a CRLF that is cut by a read as two line ends (praxis-proxy/praxis#739,
-    assistant-ui/assistant-ui#4819; `sse-crlf:split`)."""
-
     lines = _SplitPairs
 
 
@@ -100,11 +237,7 @@ class _WaitingReturns(Lines):
         return super().feed(kept[: len(kept) - ends])
 
 
-@mutant("finish-and-usage", api="chat", level="bytes", family="line ends")
 class LastReturnWaits(_Reader):
-    """Waits for the byte after a CR, and loses the last line end of a stream
-    (universal-tool-calling-protocol/typescript-utcp#45; `sse-crlf:cr`)."""
-
     lines = _WaitingReturns
 
     def close(self) -> None:
@@ -135,9 +268,8 @@ class _PairedEnds(ReferenceBytes):
         super().close()
 
 
-@mutant("chunking-free", api="gemini", level="bytes", family="line ends")
 class MixedEndsUnknown(_PairedEnds):
-    """Ends an event at two equal line ends alone (openai/openai-node#2309; `sse-crlf:mixed`)."""
+    pass
 
 
 # Characters
@@ -148,14 +280,7 @@ class _Latin(Lines):
         return super().feed(data.decode("latin-1").encode())
 
 
-@mutant("text-accumulates", api="chat", level="bytes", family="characters")
 class LatinBytes(_Reader):
-    """Decodes bytes as Latin-1, the charset that HTTP had for text without one.
-
-    Characters broken between reads: api7/aisix#111, musistudio/claude-code-router#1672,
-    agentclientprotocol/python-sdk#135, jawah/urllib3.future#349.
-    """
-
     lines = _Latin
 
 
@@ -166,11 +291,7 @@ class _IgnoresBytes:
         return data.decode(errors="ignore")
 
 
-@mutant("chunking-free", api="responses", level="bytes", family="characters")
 class CutCharactersLost(_Reader):
-    """Drops a character that is cut by a read (braintrustdata/braintrust-sdk-javascript#2091;
-    `sse-utf8-split`)."""
-
     api = "responses"
 
     def __init__(self) -> None:
@@ -185,11 +306,7 @@ class _MarkInOneRead(Lines):
         return super().feed(data)
 
 
-@mutant("chunking-free", api="chat", level="bytes", family="characters")
 class MarkInOneRead(_Reader):
-    """Removes a byte order mark only if one read has all of it (elizaOS/eliza#19260,
-    vm0-ai/vm0#24687, openai/openai-python#3819; `sse-bom`)."""
-
     lines = _MarkInOneRead
 
 
@@ -198,11 +315,7 @@ class _NoMarks(Lines):
         return [line.replace(_BOM, "") for line in super().feed(data)]
 
 
-@mutant("text-accumulates", api="chat", level="bytes", family="characters")
 class MarksRemovedEverywhere(_Reader):
-    """Removes U+FEFF from the whole stream, and not from its beginning alone
-    (a2aproject/a2a-python#1259)."""
-
     lines = _NoMarks
 
 
@@ -211,32 +324,21 @@ class _Unescaped(Lines):
         return [line.replace("\\n", " ").replace("\\t", " ") for line in super().feed(data)]
 
 
-@mutant("text-accumulates", api="anthropic", level="bytes", family="characters")
 class EscapesReplaced(_Reader):
-    """Replaces escaped line ends before it parses the JSON."""
-
     api, lines = "anthropic", _Unescaped
 
 
 # Reads
 
 
-@mutant("chunking-free", api="chat", level="bytes", family="buffers")
 class CutLinesLost(_Reader):
-    """Drops a line that is cut by a read (lobehub/lobehub#18640, pickle-com/glass#228,
-    graniet/llm#90; `sse-chunk-boundaries`)."""
-
     def feed(self, data: bytes) -> Delta | None:
         delta = super().feed(data)
         self._lines._partial = []
         return delta
 
 
-@mutant("chunking-free", api="responses", level="bytes", family="buffers")
 class OneEventARead(_Reader):
-    """Handles one event of each read; the others wait for the next reads, or are lost
-    (`sse-chunk-boundaries`)."""
-
     api = "responses"
 
     def __init__(self) -> None:
@@ -253,29 +355,19 @@ class OneEventARead(_Reader):
         return None
 
 
-@mutant("chunking-free", api="gemini", level="bytes", family="buffers")
 class ReadsTrimmed(_Reader):
-    """Trims every read (hydall/Glaze#247)."""
-
     api = "gemini"
 
     def feed(self, data: bytes) -> Delta | None:
         return super().feed(data.strip(b" "))
 
 
-@mutant("chunking-free", api="chat", level="bytes", family="buffers")
 class ReadsCut(_Reader):
-    """Handles the first 4096 bytes of each read (`sse-huge-event`)."""
-
     def feed(self, data: bytes) -> Delta | None:
         return super().feed(data[:_MOST_BYTES])
 
 
-@mutant("chunking-free", api="responses", level="bytes", family="buffers")
 class LongLineEndsTheStream(_Reader):
-    """Stops reading at a line of more than 64 KiB (openai/openai-go#368, infiniflow/ragflow#15381,
-    mark3labs/mcp-go#61, cloudwego/hertz#1441; `sse-huge-event`)."""
-
     api = "responses"
 
     def _line(self, line: str) -> Delta | None:
@@ -283,10 +375,7 @@ class LongLineEndsTheStream(_Reader):
         return super()._line(line)
 
 
-@mutant("chunking-free", api="agui", level="bytes", family="buffers")
 class BufferOverwritten(_Reader):
-    """Keeps the last 64 KiB of an unfinished line (`sse-huge-event`)."""
-
     api = "agui"
 
     def feed(self, data: bytes) -> Delta | None:
@@ -296,11 +385,7 @@ class BufferOverwritten(_Reader):
         return delta
 
 
-@mutant("chunking-free", api="anthropic", level="bytes", family="buffers")
 class CutLinesTwice(_Reader):
-    """Handles a line that is cut by a read, and once more when it is whole
-    (`sse-chunk-boundaries`)."""
-
     api = "anthropic"
 
     def feed(self, data: bytes) -> Delta | None:
@@ -312,13 +397,11 @@ class CutLinesTwice(_Reader):
 
 
 _PARTIAL: list[str] = []
+
 SHARED.append(_PARTIAL)
 
 
-@mutant("stage-empties", api="chat", level="bytes", family="shared state")
 class SharesTheBuffer(_Reader):
-    """Keeps the unfinished line in one buffer for all streams."""
-
     def __init__(self) -> None:
         super().__init__()
         self._lines._partial = _PARTIAL

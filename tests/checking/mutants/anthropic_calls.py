@@ -1,4 +1,4 @@
-"""Messages: more mistakes with calls, their blocks and their fragments."""
+"""Mistakes with blocks, calls and fragments of arguments in Messages."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from examples.accumulators import AnthropicAccumulator
+from examples.accumulators import (
+    AnthropicAccumulator,
+)
 from examples.accumulators.anthropic import _Block
 from examples.accumulators.values import mapping, string
 from mockllm.checking.outcome import Outcome
@@ -19,55 +21,173 @@ from tests.checking.mutants.altered import (
     rewriting_arguments,
     with_calls,
 )
-from tests.checking.mutants.common import common
-from tests.checking.mutants.declared import WATCHED, mutant
 
 Object = Mapping[str, Any]
 
-common(
-    __name__,
-    "anthropic",
-    OneCallForEachName=(
-        """Keeps calls by the name of their tool: a second call of one tool replaces the first
-    (NousResearch/hermes-agent#11863)."""
-    ),
-    OneVariableForTheCall="""Has one variable for the current call, and so reports the last one only
-    (jeremychone/rust-genai#173).""",
-    IndexesSortedAsText="Sorts the indexes as text, as keys of a JSON object: 10 comes before 2.",
-    LastCallFirst="Takes finished calls from a stack, the last one first.",
-    MalformedInputIsEmpty="Runs a call whose arguments do not parse with `{}`.",
-    MalformedInputRaises="Raises where arguments do not parse, and loses what follows.",
-    CutRunsOpenCalls=(
-        """Runs the calls that are open when the stream stops, if their arguments parse or are
-    empty."""
-    ),
-)
+
+class InputOfTheStart(AnthropicAccumulator):
+    def _delta(self, index: int | None, delta: Object) -> None:
+        if delta.get("type") != "input_json_delta":
+            super()._delta(index, delta)
 
 
-@mutant("surface-once", api="anthropic", family="call identity")
+class InputOfTheStartLost(AnthropicAccumulator):
+    def _start(self, index: int | None, block: Object) -> None:
+        super()._start(index, {**block, "input": {}})
+
+
+class IndexIsAPosition(AnthropicAccumulator):
+    def _start(self, index: int | None, block: Object) -> None:
+        super()._start(len(self._blocks), block)
+
+
+class DeltasToTheOpenBlock(AnthropicAccumulator):
+    def _delta(self, index: int | None, delta: Object) -> None:
+        super()._delta(list(self._blocks)[-1] if self._blocks else index, delta)
+
+
+class FirstBlockOfAnIndex(AnthropicAccumulator):
+    def _start(self, index: int | None, block: Object) -> None:
+        if index not in self._blocks:
+            super()._start(index, block)
+
+
+class ParsesEachFragment(AnthropicAccumulator):
+    def _delta(self, index: int | None, delta: Object) -> None:
+        if delta.get("partial_json"):
+            json.loads(delta["partial_json"])
+        super()._delta(index, delta)
+
+
+class ParsesEmptyArguments(AnthropicAccumulator):
+    def _end(self, block: _Block) -> None:
+        if block.call is not None and not block.call.closed and not block.initial_arguments:
+            block.call.arguments = block.call.arguments or json.loads("")
+        super()._end(block)
+
+
+class DropsFalsyInput(AnthropicAccumulator):
+    def _end(self, block: _Block) -> None:
+        if block.call is not None and not (block.call.arguments or block.initial_arguments):
+            block.call.closed = True
+        super()._end(block)
+
+
+class ThinkingIsText(AnthropicAccumulator):
+    def _delta(self, index: int | None, delta: Object) -> None:
+        if delta.get("type") == "thinking_delta":
+            self._answer.add("text", delta["thinking"], (index or 0,))
+        else:
+            super()._delta(index, delta)
+
+
+class TextOfTheStartLost(AnthropicAccumulator):
+    def _start(self, index: int | None, block: Object) -> None:
+        super()._start(index, {**block, "text": ""})
+
+
+class SecondStartGoesOn(AnthropicAccumulator):
+    def _message_start(self, message: Object) -> None:
+        self._started = False
+        super()._message_start(message)
+
+
+class SumsUsage(AnthropicAccumulator):
+    def _count_tokens(self, usage: Object) -> None:
+        output = usage.get("output_tokens")
+        more = self._tokens.get("output_tokens", 1)
+        super()._count_tokens({**usage, "output_tokens": output and output + more})
+
+
+class LastStopReason(AnthropicAccumulator):
+    def _message_delta(self, value: Object) -> None:
+        super()._message_delta(value)
+        self._answer.finish = value["delta"].get("stop_reason")
+
+
+class InputTokensAlone(AnthropicAccumulator):
+    def _count_tokens(self, usage: Object) -> None:
+        cached = ("cache_read_input_tokens", "cache_creation_input_tokens")
+        super()._count_tokens({**usage, **dict.fromkeys(cached)})
+
+
+class UnknownEventRaises(AnthropicAccumulator):
+    def feed(self, payload: Any, event: str | None = None) -> Delta | None:
+        type = payload.get("type") or event or "error"
+        if not type.startswith(("message_", "content_block_", "ping", "error")):
+            raise ValueError(f"unknown event {type!r}")
+        return super().feed(payload, event)
+
+
+class UnknownBlockRaises(AnthropicAccumulator):
+    def _start(self, index: int | None, block: Object) -> None:
+        known = {"text": 0, "thinking": 1, "redacted_thinking": 2, "tool_use": 3}
+        known[block["type"]]
+        super()._start(index, block)
+
+
+class PingIsADelta(AnthropicAccumulator):
+    def feed(self, payload: Any, event: str | None = None) -> Delta | None:
+        if payload.get("type") == "ping" and self._started and not self._answer.complete:
+            payload["delta"]
+        return super().feed(payload, event)
+
+
+class InputRequired(AnthropicAccumulator):
+    def _start(self, index: int | None, block: Object) -> None:
+        if block.get("type") == "tool_use":
+            block["input"].items()
+        super()._start(index, block)
+
+
+class UsageRequired(AnthropicAccumulator):
+    def _message_delta(self, value: Object) -> None:
+        value["usage"]
+        super()._message_delta(value)
+
+
+class CutCallComesOut(AnthropicAccumulator):
+    def _message_delta(self, value: Object) -> None:
+        if value["delta"].get("stop_reason") == "max_tokens":
+            for block in self._blocks.values():
+                if block.call is not None and not block.call.closed:
+                    block.call.arguments = "{}"
+                    self._answer.surface(block.call)
+        super()._message_delta(value)
+
+
+class ErrorIsAnEnd(AnthropicAccumulator):
+    def feed(self, payload: Any, event: str | None = None) -> Delta | None:
+        return super().feed({"type": "message_stop"} if "error" in payload else payload, event)
+
+
+class EndOfInputIsTheEnd(AnthropicAccumulator):
+    def close(self) -> None:
+        self._answer.complete = True
+        super().close()
+
+
+class EventLinesRequired(AnthropicAccumulator):
+    def feed(self, payload: Any, event: str | None = None) -> Delta | None:
+        if event is None:
+            self._answer.complete = not self._started
+            return None
+        return super().feed(payload, event)
+
+
 class FirstCallOnly(AnthropicAccumulator):
-    """Ignores the blocks after the first call, as an agent does that runs one tool a turn."""
-
     def _start(self, index: int | None, block: Object) -> None:
         if block.get("type") != "tool_use" or not any(b.call for b in self._blocks.values()):
             super()._start(index, block)
 
 
-@mutant("surface-once", api="anthropic", family="call identity")
 class OneDigitOfTheIndex(AnthropicAccumulator):
-    """Uses the last digit of the index as the key, so an eleventh block replaces the first."""
-
     def outcome(self) -> Outcome:
         outcome = super().outcome()
         return replace(outcome, tool_calls=outcome.tool_calls[-10:])
 
 
-@mutant("arguments-concatenate", api="anthropic", family="call identity")
 class ServerToolInputToTheCall(AnthropicAccumulator):
-    """Appends the `input_json_delta` of a block that it does not know, such as
-    `server_tool_use`, to the call before it (langchain-ai/langchainjs#10013,
-    microsoft/agent-framework#5050)."""
-
     def _delta(self, index: int | None, delta: Object) -> None:
         block = self._blocks.get(index)
         if block is not None and block.call is None and delta.get("type") == "input_json_delta":
@@ -78,20 +198,13 @@ class ServerToolInputToTheCall(AnthropicAccumulator):
         super()._delta(index, delta)
 
 
-@mutant("unknown-event", api="anthropic", family="emission")
 class ServerToolsAreCalls(AnthropicAccumulator):
-    """Reports a tool that the service runs itself as a call for the client
-    (langchain-ai/langchainjs#9911)."""
-
     def _start(self, index: int | None, block: Object) -> None:
         hosted = string(block.get("type")).endswith("tool_use")
         super()._start(index, {**block, "type": "tool_use"} if hosted else block)
 
 
-@mutant("id-kept", api="anthropic", family="call ids")
 class PrefixOfTheIdChanged(AnthropicAccumulator):
-    """Gives ids the prefix of another service, as gateways do between two APIs."""
-
     def outcome(self) -> Outcome:
         return with_calls(
             super().outcome(),
@@ -99,18 +212,12 @@ class PrefixOfTheIdChanged(AnthropicAccumulator):
         )
 
 
-@mutant("id-kept", api="anthropic", family="call ids")
 class IdsCutToTheirBeginning(AnthropicAccumulator):
-    """Cuts ids to the length that another service accepts, here to six characters."""
-
     def outcome(self) -> Outcome:
         return with_calls(super().outcome(), lambda call: replace(call, id=str(call.id)[:6]))
 
 
-@mutant("id-kept", api="anthropic", family="call ids")
 class IdOfTheMessage(AnthropicAccumulator):
-    """Makes the id of a call from the id of the message and the index of the block."""
-
     def _message_start(self, message: Object) -> None:
         self.message = string(message.get("id"))
         super()._message_start(message)
@@ -120,10 +227,7 @@ class IdOfTheMessage(AnthropicAccumulator):
         super()._start(index, {**block, "id": id} if "id" in block else block)
 
 
-@mutant("name-kept", api="anthropic", family="call names")
 class NamesInLowerCase(AnthropicAccumulator):
-    """Changes names to the form of its own tool registry: lower case without underscores."""
-
     def outcome(self) -> Outcome:
         def changed(call: Any) -> Any:
             return replace(call, name=call.name.lower().replace("_", "-"))
@@ -134,10 +238,7 @@ class NamesInLowerCase(AnthropicAccumulator):
 # Fragments
 
 
-@mutant("arguments-concatenate", api="anthropic", family="argument fragments")
 class StartIsTheFirstFragment(AnthropicAccumulator):
-    """Appends fragments to the `{}` of the start, as text."""
-
     def _start(self, index: int | None, block: Object) -> None:
         super()._start(index, block)
         call = self._blocks[index].call
@@ -145,29 +246,19 @@ class StartIsTheFirstFragment(AnthropicAccumulator):
             call.arguments = json.dumps(block.get("input") or {})
 
 
-@mutant("arguments-concatenate", api="anthropic", family="argument fragments")
 class EmptyFragmentIsAnObject(AnthropicAccumulator):
-    """Replaces an empty `partial_json`, with which every call begins, by `{}`
-    (theopenco/llmgateway#2468)."""
-
     def _delta(self, index: int | None, delta: Object) -> None:
         if delta.get("type") == "input_json_delta":
             delta = {**delta, "partial_json": delta.get("partial_json") or "{}"}
         super()._delta(index, delta)
 
 
-@mutant("arguments-concatenate", api="anthropic", family="argument fragments")
 class TrimsFragments(AnthropicAccumulator):
-    """Strips white space from each fragment, also where a string goes on."""
-
     def _delta(self, index: int | None, delta: Object) -> None:
         super()._delta(index, {**delta, "partial_json": string(delta.get("partial_json")).strip()})
 
 
-@mutant("arguments-concatenate", api="anthropic", family="argument fragments")
 class RepeatedFragmentsDropped(AnthropicAccumulator):
-    """Drops a fragment that equals the one before it, as a duplicate."""
-
     def _delta(self, index: int | None, delta: Object) -> None:
         before = self.__dict__.get("before")
         self.before = (index, delta.get("partial_json"))
@@ -175,10 +266,7 @@ class RepeatedFragmentsDropped(AnthropicAccumulator):
             super()._delta(index, delta)
 
 
-@mutant("arguments-concatenate", api="anthropic", family="argument fragments")
 class LastFragmentOnly(AnthropicAccumulator):
-    """Assigns fragments instead of appending them."""
-
     def _delta(self, index: int | None, delta: Object) -> None:
         block = self._blocks.get(index)
         if block is not None and block.call is not None and delta.get("partial_json"):
@@ -186,11 +274,7 @@ class LastFragmentOnly(AnthropicAccumulator):
         super()._delta(index, delta)
 
 
-@mutant("arguments-concatenate", api="anthropic", family="argument fragments")
 class FailedFragmentsSwallowed(AnthropicAccumulator):
-    """Parses each fragment alone and ignores those that fail, so that longer arguments are
-    `{}` (bojieli/ai-agent-book#194)."""
-
     def _end(self, block: _Block) -> None:
         if block.call is not None and self.__dict__.get("fragments", {}).get(block.call.id, 0) > 1:
             block.call.arguments = "{}"
@@ -204,21 +288,14 @@ class FailedFragmentsSwallowed(AnthropicAccumulator):
         super()._delta(index, delta)
 
 
-@mutant("arguments-concatenate", api="anthropic", family="argument fragments")
 class StopWithoutDeltasEmpties(AnthropicAccumulator):
-    """Parses the joined deltas at the stop even if there were none, and so loses the arguments
-    of the start (earendil-works/pi#2593, Yeachan-Heo/gajae-code#1895)."""
-
     def _end(self, block: _Block) -> None:
         if block.call is not None and not block.call.closed:
             block.call.arguments = block.call.arguments or "{}"
         super()._end(block)
 
 
-@mutant("surface-complete", api="anthropic", family="emission")
 class StopEndsTheNewestCall(AnthropicAccumulator):
-    """Ignores the index of a stop, and ends the call that began last (`anth-interleaved`)."""
-
     def _stop(self, index: int | None) -> None:
         super()._stop(list(self._blocks)[-1] if self._blocks else index)
 
@@ -226,21 +303,13 @@ class StopEndsTheNewestCall(AnthropicAccumulator):
 # Arguments that do not parse
 
 
-@mutant("malformed-contained", api="anthropic", family="malformed arguments")
 class BracketsClosed(AnthropicAccumulator):
-    """Adds the quotes and brackets that cut arguments lack, and runs the call (a parser of
-    partial JSON, used on the final arguments)."""
-
     def __init__(self) -> None:
         super().__init__()
         answer_of(self, rewriting_arguments(closing_brackets))
 
 
-@mutant("error-ends", api="anthropic", family="errors")
 class ErrorRunsOpenCalls(AnthropicAccumulator):
-    """Runs the calls that are open when an error comes, if their arguments parse
-    (brightwave-inc/tidebreak#1122)."""
-
     def feed(self, payload: Any, event: str | None = None) -> Delta | None:
         if "error" in payload:
             answer_of(self, AbandonsNothing)
@@ -250,10 +319,7 @@ class ErrorRunsOpenCalls(AnthropicAccumulator):
 # What is passed on during the stream
 
 
-@mutant("delta-is-fragment", api="anthropic", policy=WATCHED, family="deltas")
 class HandsOnArgumentsSoFar(AnthropicAccumulator):
-    """Passes on all arguments so far for each fragment."""
-
     def feed(self, payload: Any, event: str | None = None) -> Delta | None:
         delta = super().feed(payload, event)
         if not mapping(mapping(payload).get("delta")).get("partial_json"):
@@ -266,10 +332,7 @@ class HandsOnArgumentsSoFar(AnthropicAccumulator):
         return replace(delta or Delta(), tool=(fragment,))
 
 
-@mutant("surface-once", api="anthropic", policy=WATCHED, family="deltas")
 class HandsOnCallsAgainAtTheEnd(AnthropicAccumulator):
-    """Passes on each call at its stop, and all calls again with the stop reason."""
-
     def feed(self, payload: Any, event: str | None = None) -> Delta | None:
         delta = super().feed(payload, event)
         if mapping(payload).get("type") == "message_delta" and self.outcome().tool_calls:
@@ -277,10 +340,7 @@ class HandsOnCallsAgainAtTheEnd(AnthropicAccumulator):
         return delta
 
 
-@mutant("delta-first", api="anthropic", policy=WATCHED, family="deltas")
 class HandsOnTextAtTheStop(AnthropicAccumulator):
-    """Shows text as it comes, but passes it on when its block stops."""
-
     def feed(self, payload: Any, event: str | None = None) -> Delta | None:
         delta = super().feed(payload, event)
         held = self.__dict__.setdefault("held", [])
@@ -292,3 +352,24 @@ class HandsOnTextAtTheStop(AnthropicAccumulator):
             held.clear()
             return Delta(text)
         return delta
+
+
+class HandsOnTheThoughtsSoFar(AnthropicAccumulator):
+    def feed(self, payload: Any, event: str | None = None) -> Delta | None:
+        delta = super().feed(payload, event)
+        return delta and replace(delta, reasoning=self.outcome().reasoning)
+
+
+class StoppedAndFinished(AnthropicAccumulator):
+    def outcome(self) -> Outcome:
+        outcome = super().outcome()
+        calls = outcome.tool_calls * (2 if self._stopped else 1)
+        return replace(outcome, tool_calls=calls)
+
+
+class SurfacesAtTheStart(AnthropicAccumulator):
+    def _start(self, index: int | None, block: Any) -> None:
+        super()._start(index, block)
+        call = self._blocks[index].call
+        if call is not None:
+            self._answer.surface(call)
