@@ -12,8 +12,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
 
 from mockllm.core.record import record
 from mockllm.core.request import CallEcho, Message
@@ -33,7 +31,7 @@ from mockllm.scenario.model import (
 )
 
 
-@dataclass(frozen=True)
+@record
 class ModelTurn:
     """One turn of the model: consecutive assistant messages.
 
@@ -48,12 +46,12 @@ class ModelTurn:
     before: tuple[Message, ...]
     end: int
 
-    @cached_property
+    @property
     def user(self) -> str | None:
         """The last user message right before the turn; None where there are only tool results."""
         return _last_user(self.before)
 
-    @cached_property
+    @property
     def text(self) -> str:
         """The text of the turn."""
         return "".join(message.text for message in self.messages)
@@ -61,12 +59,12 @@ class ModelTurn:
     @property
     def calls(self) -> tuple[CallEcho, ...]:
         """The tool calls of the turn, in order."""
-        if len(self.messages) == 1:  # as nearly always; a cached property takes longer
+        if len(self.messages) == 1:  # as nearly always
             return self.messages[0].calls
         return tuple(call for message in self.messages for call in message.calls)
 
 
-@dataclass(frozen=True)
+@record
 class History:
     """A conversation as one request carries it, without system messages.
 
@@ -78,12 +76,12 @@ class History:
     turns: tuple[ModelTurn, ...]
     after: tuple[Message, ...]
 
-    @cached_property
+    @property
     def user(self) -> str | None:
         """The last user message after the last turn; None where there are only tool results."""
         return _last_user(self.after)
 
-    @cached_property
+    @property
     def opening(self) -> str:
         """The text of the first message; "" where there is none."""
         messages = self.turns[0].before if self.turns else self.after

@@ -127,6 +127,7 @@ class ScenarioIndex:
             if s.match is not None and s.route is None
         ]
         self._texts = {i: m.user for m, i in matches if m.user is not None and not m.anything}
+        self._equal = {i: c.value for i, c in self._texts.items() if c.op == "equals"}
         self._regexes = [(c, i) for i, c in self._texts.items() if c.op == "regex"]
         self._is_cached = bool(self._regexes) or len(self._texts) > _FEW
         needles = [(c.value, i) for i, c in self._texts.items() if c.op != "regex"]
@@ -178,19 +179,22 @@ class ScenarioIndex:
         """The scenarios whose `match.user` a user message meets."""
         scenarios = self._cache.get(text) if self._is_cached else None
         if scenarios is None:
-            scenarios = tuple([self.scenarios[index] for index in sorted(self._search(text))])
+            scenarios = tuple([self.scenarios[index] for index in self._search(text)])
             if self._is_cached and len(text) <= _CACHED_LENGTH:
                 if len(self._cache) >= _CACHED_TEXTS:
                     self._cache.clear()
                 self._cache[text] = scenarios
         return scenarios
 
-    def _search(self, text: str) -> Iterator[int]:
-        for index in self._substrings.search(text):
-            condition = self._texts[index]
-            if condition.op == "contains" or condition.value == text:
-                yield index
-        yield from (index for condition, index in self._regexes if text_holds(condition, text))
+    def _search(self, text: str) -> list[int]:
+        """The indices of the scenarios whose condition a text meets, in order."""
+        equal = self._equal
+        indices = [
+            index for index in self._substrings.search(text) if equal.get(index, text) == text
+        ]
+        indices += [index for condition, index in self._regexes if text_holds(condition, text)]
+        indices.sort()
+        return indices
 
     def by_model(self, model: str) -> Iterator[Scenario]:
         """The scenarios without `match.user` that may answer for this model."""

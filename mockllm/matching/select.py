@@ -16,6 +16,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from operator import attrgetter
 
 from mockllm.core.record import record
 from mockllm.core.request import Message, Request
@@ -307,9 +308,10 @@ class Search:
             wanted: of the others nothing is judged, which would take long where many match.
         """
         beginnings: dict[str, list[Beginning]] = {}
-        for beginning in self._beginnings():
-            for scenario in self.served.by_user_text(self.request.messages[beginning[0]].text):
-                beginnings.setdefault(scenario.name, []).append(beginning)
+        for start, message in enumerate(self.request.messages):
+            if message.role == "user":
+                for scenario in self.served.by_user_text(message.text):
+                    beginnings.setdefault(scenario.name, []).append(self._beginning(start))
         for name, messages in beginnings.items():
             scenario = self.served.by_name[name]
             if wanted(scenario) and self._may_answer(scenario):
@@ -415,10 +417,12 @@ class Search:
 
     def _beginnings(self) -> Iterator[Beginning]:
         """Where a conversation may begin, the earliest first."""
-        ends = [turn.end for turn in self.turns]
         for start, message in enumerate(self.request.messages):
             if message.role == "user":
-                yield start, self.turns[bisect_right(ends, start) :]
+                yield self._beginning(start)
+
+    def _beginning(self, start: int) -> Beginning:
+        return start, self.turns[bisect_right(self.turns, start, key=attrgetter("end")) :]
 
     def _may_answer(self, scenario: Scenario) -> bool:
         """Whether a scenario plays over the API, and all its conditions hold besides `match.user`,
