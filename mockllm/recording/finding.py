@@ -135,9 +135,12 @@ class Competing:
     def of(self, scenario: Scenario) -> tuple[Scenario, ...]:
         """The others that may answer a request that a scenario was recorded from."""
         group = _group(scenario)
-        names: Iterable[str] = (*self._groups.get(None, ()), *self._groups.get(group, ()))
+        names: Iterable[str] = self._groups.get(group, ())
         if scenario.route is None and (scenario.match is None or scenario.match.user is None):
-            names = self.by_name  # it has no condition that tells the others apart
+            # It has no condition that tells the others apart.
+            names = (name for name, other in self.by_name.items() if other.route is None)
+        elif scenario.route is None:
+            names = (*self._groups.get(None, ()), *names)
         others = set(names) - {scenario.name}
         return tuple(self.by_name[name] for name in sorted(others, key=self._order.__getitem__))
 
