@@ -23,7 +23,7 @@ from conformance.measure_faults import measure_faults
 from conformance.published import published
 from mockllm.checking import Case, Policy
 from mockllm.checking.cases.compile import cases, plain_cases
-from mockllm.checking.cases.variation import PLAIN
+from mockllm.checking.cases.scenarios import PLAIN
 from mockllm.cli.check.plan import source_commit
 from mockllm.conformance.attachments.http_clients import http_runner
 from mockllm.conformance.case_names import Setting, name_of

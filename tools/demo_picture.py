@@ -21,8 +21,7 @@ from pathlib import Path
 from typing import NamedTuple
 from xml.sax.saxutils import escape
 
-from mockllm.cli.demo import demo_scenario, play
-from mockllm.cli.terminal.answer_screen import Screen
+from mockllm.cli.demo import Screen, demo_scenario, play
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
 from mockllm.protocols.records import Json

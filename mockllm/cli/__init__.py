@@ -96,7 +96,7 @@ _COMMANDS = {
     "init": "mockllm.cli.init:init",
     "list": "mockllm.cli.listing:list_scenarios",
     "quirks": "mockllm.cli.quirks:quirks",
-    "record": "mockllm.cli.record:record",
+    "record": "mockllm.cli.serve:record",
     "report": "mockllm.cli.report:report",
     "run": "mockllm.cli.run:run",
     "schema": "mockllm.cli.validate:schema",

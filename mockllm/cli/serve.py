@@ -1,4 +1,8 @@
-"""`mockllm serve`: scenarios over HTTP, until a signal stops it."""
+"""`mockllm serve` and `mockllm record`: servers that run until a signal stops them.
+
+The one plays scenarios over HTTP. The other is between a client and the real services, and writes
+scenarios.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,7 @@ from typing import Any, Literal
 import click
 
 from mockllm.cli.options.parameters import answering_options, fault_options, quirk, read_scenarios
-from mockllm.cli.options.recording import record_options, recording_options
+from mockllm.cli.options.recording import output_option, record_options, recording_options
 from mockllm.cli.serving.listening import (
     Loop,
     cannot_listen,
@@ -21,6 +25,49 @@ from mockllm.cli.serving.server_log import ServerLog
 from mockllm.cli.serving.stop_signals import ended_at_once
 from mockllm.errors import UsageError
 from mockllm.scenario.model import Scenario
+
+
+@click.command()
+@output_option
+@recording_options
+@listening_options
+@fault_options
+def record(
+    output: Path,
+    server: dict[str, Any],
+    log_format: Literal["text", "json"],
+    quiet: bool,
+    loop: Loop,
+    **recording: Any,
+) -> None:
+    """Pass requests on to the real services, and write what they answer as scenarios.
+
+    Clients get the address of this server in place of the service's, and keep their own
+    credentials, which are passed on and never written. Each conversation becomes a scenario in
+    DIR, with the exact bytes beside it; what is there already stays, and conversations that
+    were broken off go on. `mockllm serve DIR` plays them.
+
+    \b
+    Examples:
+      mockllm record --upstream https://api.openai.com -o scenarios/recorded
+      mockllm record --upstream anthropic=https://api.anthropic.com -o recorded --port 0
+      mockllm record --upstream http://127.0.0.1:8000 -o recorded --match user,model
+      mockllm record --upstream https://api.openai.com -o recorded --fault cut:after=3events
+    """
+    options = record_options(output, "add", **recording)
+    with ended_at_once(), uncollected():
+        from mockllm.recording.store.folder import Folder
+        from mockllm.server.app import MockServer
+        from mockllm.server.options import ServerOptions
+
+        # A folder that cannot be loaded is an error before the server listens.
+        Folder(output).scenarios()
+        report = ServerLog(log_format, quiet=quiet)
+        recorded = replace(options, report=report.recorded, waiting=report.waiting)
+        log = None if quiet else report.exchange
+        recorder = MockServer((), ServerOptions(**server, log=log, record=recorded))
+    run_server(recorder, report, loop)
+
 
 __all__ = ["cannot_listen", "serve"]
 

@@ -8,6 +8,6 @@ results files alone.
 
 from __future__ import annotations
 
-from mockllm.conformance.attachments.piped import Piped
+from mockllm.conformance.attachments.runner import Piped
 
 __all__ = ["Piped"]

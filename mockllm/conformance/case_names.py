@@ -14,7 +14,7 @@ from typing import Any
 
 from mockllm.checking.cases.case import Case
 from mockllm.checking.cases.compile import CaseSpec, case_specs
-from mockllm.checking.cases.variation import PLAIN, Variation
+from mockllm.checking.cases.scenarios import PLAIN, Variation
 from mockllm.core.text import did_you_mean
 from mockllm.errors import UsageError
 from mockllm.protocols import PROTOCOLS

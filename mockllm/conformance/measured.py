@@ -11,7 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from mockllm.checking.cases.case import Case
 from mockllm.checking.judging.compare import Difference, Judgement
@@ -21,22 +21,13 @@ from mockllm.checking.outcome import Outcome
 from mockllm.checking.policy import Policy
 from mockllm.checking.reports.shrinking import shrink
 from mockllm.checking.rules import RULE_COSTS, Cost, Verdict
-from mockllm.conformance.attachments.messages import Answer, Hello, answer_json, as_json
+from mockllm.conformance.attachments.messages import Answer, answer_json, as_json
+from mockllm.conformance.attachments.runner import Runner
 from mockllm.conformance.case_names import Setting, check_command, name_of, plain_name, show_command
 from mockllm.conformance.costs import cost_of, fields_about, group_of, unjudged
 from mockllm.conformance.results import CaseResult, QuirkInfo, Results, Smallest, Stream
 from mockllm.quirks import find
 from mockllm.scenario.dump import dump
-
-
-class AnsweredCases(Protocol):
-    """What is needed of a runner: how it introduced itself, and its answers by `Case.name`."""
-
-    @property
-    def hello(self) -> Hello: ...
-    @property
-    def answers(self) -> Mapping[str, Answer]: ...
-    def answer(self, case: Case) -> Answer: ...
 
 
 def rule_line(
@@ -65,7 +56,7 @@ def rule_line(
 
 def measured(
     report: Report,
-    runner: AnsweredCases,
+    runner: Runner,
     run: Results,
     policy: Policy,
     setting: Setting,
@@ -88,7 +79,7 @@ class _Judging:
     """One report, and the answers that it was made from."""
 
     def __init__(
-        self, report: Report, runner: AnsweredCases, level: str, policy: Policy, setting: Setting
+        self, report: Report, runner: Runner, level: str, policy: Policy, setting: Setting
     ) -> None:
         self._report, self._runner, self._level = report, runner, level
         self._ignore, self._setting = policy.ignore, setting
@@ -312,7 +303,7 @@ LIMIT = 10.0
 def with_smallest(
     results: Results,
     report: Report,
-    runner: AnsweredCases,
+    runner: Runner,
     policy: Policy,
     *,
     limit: float = LIMIT,
@@ -336,7 +327,7 @@ def with_smallest(
 
 
 def _smallest(
-    failure: Failure, runner: AnsweredCases, policy: Policy, level: str, until: float
+    failure: Failure, runner: Runner, policy: Policy, level: str, until: float
 ) -> Smallest:
     """The smallest case that fails in the same way; each runs once, and none too late."""
     # A list of cases that may fail is about those cases, not about smaller ones.

@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from mockllm.cli.terminal.answer_screen import Board, Screen
+from mockllm.cli.demo import Board, Screen
 from mockllm.core import events as ev
 
 

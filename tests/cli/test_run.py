@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from mockllm.cli.terminal.verdict import judge
+from mockllm.cli.run import judge
 from mockllm.core.http import NO_TARGET
 from mockllm.replay.loading import loads
 from mockllm.replay.sessions.session import Session

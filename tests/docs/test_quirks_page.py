@@ -12,7 +12,7 @@ import pytest
 from mockllm.checking import INVARIANTS
 from mockllm.errors import UsageError
 from mockllm.quirks import QUIRKS, find
-from mockllm.quirks.prose import Right, prose
+from mockllm.quirks.base import Right, prose
 from tests.docs.quirks_page import PAGE, page
 
 
@@ -45,9 +45,9 @@ def test_quirks_are_described_in_full() -> None:
 def test_playing_reads_no_prose() -> None:
     """A server that plays quirks does not pay for their descriptions."""
     script = (
-        "from mockllm.quirks import QUIRKS, find, prose\n"
+        "from mockllm.quirks import QUIRKS, base, find\n"
         "assert find('chat-index-missing')[0] is QUIRKS['chat-index-missing']\n"
-        "assert prose.prose.cache_info().currsize == 0"
+        "assert base.prose.cache_info().currsize == 0"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
 

@@ -1,7 +1,7 @@
 """The topics by which reports group quirks."""
 
 from mockllm.quirks import QUIRKS
-from mockllm.quirks.prose import TOPICS
+from mockllm.quirks.base import TOPICS
 
 
 def test_every_quirk_has_a_topic():

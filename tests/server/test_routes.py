@@ -13,7 +13,7 @@ import pytest
 
 from mockllm import ServerOptions, ServerThread
 from mockllm.checking.conversations.judge import verify
-from mockllm.cli.terminal.verdict import judge
+from mockllm.cli.run import judge
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.loading import load
 from mockllm.server.options import RecordOptions

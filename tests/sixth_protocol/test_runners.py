@@ -9,9 +9,8 @@ import pytest
 
 from mockllm.checking import Policy
 from mockllm.checking.cases.compile import case, cases
-from mockllm.conformance.attachments.case_files import AnswerFile, write_cases
 from mockllm.conformance.attachments.messages import as_json
-from mockllm.conformance.attachments.runner import Runner, pipe_runner
+from mockllm.conformance.attachments.runner import AnswerFile, Runner, pipe_runner, write_cases
 from mockllm.conformance.attachments.self_test import self_test
 from mockllm.quirks.samples import CALL, SAMPLES
 from tests.timeouts import GIVE_UP

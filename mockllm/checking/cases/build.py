@@ -16,8 +16,16 @@ from typing import Any
 
 from mockllm.checking.cases.case import MODEL, Case, Decoded, Events
 from mockllm.checking.cases.expected import accepted_finish_values, as_streamed, outcome_of_turn
-from mockllm.checking.cases.scenarios import single, with_quirks, without_quirk, without_wire
-from mockllm.checking.cases.variation import PLAIN, Variation, bounded, vary
+from mockllm.checking.cases.scenarios import (
+    PLAIN,
+    Variation,
+    bounded,
+    single,
+    vary,
+    with_quirks,
+    without_quirk,
+    without_wire,
+)
 from mockllm.checking.material import tested_invariants
 from mockllm.checking.outcome import Outcome, Trouble
 from mockllm.core.request import Request
@@ -27,7 +35,7 @@ from mockllm.framing.sse import decode
 from mockllm.matching.select import Selection
 from mockllm.protocols import PROTOCOLS
 from mockllm.quirks import Quirk, Variant, find
-from mockllm.quirks.prose import Right
+from mockllm.quirks.base import Right
 from mockllm.replay.client_requests import first_request, user_text
 from mockllm.replay.compilation.compiler import Replayer
 from mockllm.replay.compilation.http_answer import HttpAnswer

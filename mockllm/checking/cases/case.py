@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from itertools import cycle
 from typing import Any, Literal, TypeAlias
 
-from mockllm.checking.cases.variation import PLAIN, Variation
+from mockllm.checking.cases.scenarios import PLAIN, Variation
 from mockllm.checking.outcome import Outcome, is_kept
-from mockllm.quirks.prose import Right
+from mockllm.quirks.base import Right
 from mockllm.replay.compilation.http_answer import HttpAnswer
 from mockllm.scenario.model import Api, Scenario, ToolSpec
 

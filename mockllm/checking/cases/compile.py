@@ -14,8 +14,7 @@ from typing import Literal
 
 from mockllm.checking.cases.build import case, case_name, changes, compiled
 from mockllm.checking.cases.case import Case
-from mockllm.checking.cases.scenarios import answer_size, single
-from mockllm.checking.cases.variation import PLAIN, Variation, draws, vary
+from mockllm.checking.cases.scenarios import PLAIN, Variation, answer_size, draws, single, vary
 from mockllm.checking.material import kit_scenarios
 from mockllm.errors import UsageError
 from mockllm.protocols import PROTOCOLS

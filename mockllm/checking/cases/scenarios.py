@@ -1,15 +1,24 @@
-"""A turn of a scenario as a scenario of its own; other quirks and wire settings for it. Pure."""
+"""A turn of a scenario as a scenario of its own, and with other wire settings. Pure.
+
+A `Variation` is a way of cutting the same answer into fragments, frames, lines and bytes. It is
+part of a scenario then (`split`, `wire`), so that every failure can be saved as one and replayed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
+from mockllm.core.events import LineEnd
+from mockllm.core.seeded import derive, derive_int
+from mockllm.framing.sse import LINE_ENDS
 from mockllm.scenario.model import (
     AnyPart,
     AutoPart,
+    Comments,
     Match,
+    ParallelPart,
     ReasoningPart,
     RefusalPart,
     Scenario,
@@ -95,3 +104,165 @@ def answer_size(parts: Iterable[AnyPart]) -> int:
             case TextPart(text=text) | ReasoningPart(text=text) | RefusalPart(text=text):
                 size += len(text)
     return size
+
+
+_MOST_FRAGMENTS = 400
+"""At most so many fragments of one part: longer parts are cut into larger ones. More would cost
+time and find nothing new."""
+
+_MOST_CHUNKS = 1000
+"""At most about so many chunks of bytes of one stream; in longer ones, small
+chunks alternate with a large one."""
+
+_SMALL_CHUNKS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Variation:
+    """How to cut an answer; an empty or None field keeps what the scenario has. But where the
+    events change and `cut` is empty, the bytes of the scenario's `wire.segments` are not cut.
+
+    Args:
+        split: sizes of fragments, in characters, repeated in a cycle.
+        group: how many frames are joined into one, where the protocol allows it.
+        line_end, bom, multiline: how events are written.
+        comments: a comment after every so many events.
+        cut: sizes of the chunks of bytes, repeated in a cycle.
+    """
+
+    split: tuple[int, ...] = ()
+    group: int | None = None
+    line_end: LineEnd | None = None
+    bom: bool = False
+    multiline: bool = False
+    comments: int | None = None
+    cut: tuple[int, ...] = ()
+
+    @property
+    def in_payloads(self) -> bool:
+        """Whether the variation changes the decoded events."""
+        return bool(self.split or self.group)
+
+    def __str__(self) -> str:
+        items = []
+        if self.split:
+            items.append("split " + "-".join(map(str, self.split)))
+        if self.group:
+            items.append(f"group {self.group}")
+        if self.line_end:
+            items.append(self.line_end)
+        items += [name for name in ("bom", "multiline") if getattr(self, name)]
+        if self.comments:
+            items.append(f"comments {self.comments}")
+        if self.cut:
+            items.append("cut " + "-".join(map(str, self.cut)))
+        return ", ".join(items)
+
+
+PLAIN = Variation()
+
+
+def draw(seed: str, *, payloads: bool = False) -> Variation:
+    """The variation derived from a seed."""
+
+    def below(label: str, bound: int) -> int:
+        return derive_int(seed, label, below=bound)
+
+    def sizes(label: str, longest: int) -> tuple[int, ...]:
+        count = below(f"{label} count", 4)
+        # Most bugs show with small sizes, so every other size is at most three.
+        return tuple(
+            1 + below(f"{label} {i}", 3 if below(f"{label} small {i}", 2) else longest)
+            for i in range(count)
+        )
+
+    split = sizes("split", 12)
+    group = 2 + below("group", 4) if not below("grouped", 4) else None
+    if payloads:
+        return Variation(split or (1,), group)
+    return Variation(
+        split=split,
+        group=group,
+        line_end=(*LINE_ENDS, None)[below("line end", len(LINE_ENDS) + 1)],
+        bom=not below("bom", 4),
+        multiline=not below("multiline", 4),
+        comments=1 + below("comments", 3) if not below("commented", 4) else None,
+        cut=sizes("cut", 40) or (1,),
+    )
+
+
+def draws(seed: str, name: str, *, payloads: bool = False) -> Iterator[Variation]:
+    """Different variations for the case of a name, in an order that the seed decides."""
+    found: set[Variation] = set()
+    for number in range(_MOST_DRAWS):
+        variation = draw(derive(seed, name, number), payloads=payloads)
+        if variation not in found:
+            found.add(variation)
+            yield variation
+
+
+_MOST_DRAWS = 10_000
+
+
+def bounded(variation: Variation, size: int) -> Variation:
+    """The variation with larger chunks, where its own would be too many."""
+    cut = variation.cut
+    if not cut or size * len(cut) <= _MOST_CHUNKS * sum(cut):
+        return variation
+    small = cut * -(-_SMALL_CHUNKS // len(cut))
+    large = size * (len(small) + 1) // _MOST_CHUNKS
+    return replace(variation, cut=(*small, large))
+
+
+def vary(scenario: Scenario, variation: Variation) -> Scenario:
+    """The scenario with a variation applied to every turn."""
+    if variation == PLAIN:
+        return scenario
+    turns = tuple(_turn(turn, variation) for turn in scenario.turns)
+    return replace(scenario, turns=turns)
+
+
+def _turn(turn: TurnSpec, variation: Variation) -> TurnSpec:
+    wire = turn.wire or Wire()
+    wire = replace(
+        wire,
+        line_end=variation.line_end or wire.line_end,
+        bom=variation.bom or wire.bom,
+        multiline=variation.multiline or wire.multiline,
+        comments=wire.comments if variation.comments is None else Comments(variation.comments, "~"),
+        group=variation.group or wire.group,
+        segments=variation.cut or (None if variation.in_payloads else wire.segments),
+    )
+    varied = replace(
+        turn,
+        reply=tuple(_part(part, variation.split) for part in turn.reply),
+        wire=None if wire == Wire() else wire,
+        variants=(),
+    )
+    variants = ((api, _turn(variant, variation)) for api, variant in turn.variants)
+    # A variant that differed only in how it was cut is now the same as the turn.
+    return replace(varied, variants=tuple(pair for pair in variants if pair[1] != varied))
+
+
+def _part(part: AnyPart, sizes: Sequence[int]) -> AnyPart:
+    if not sizes:
+        return part
+    match part:
+        case TextPart(text=text) | ReasoningPart(text=text) | RefusalPart(text=text):
+            return replace(part, split=tuple(_fragments(text, sizes)) or None)
+        case ToolPart(arguments=arguments):
+            return replace(part, split=tuple(_fragments(arguments or "", sizes)) or None)
+        case ParallelPart(calls=calls):
+            cut = [_part(call, sizes) for call in calls]
+            return ParallelPart(tuple(call for call in cut if isinstance(call, ToolPart)))
+        case _:
+            return part
+
+
+def _fragments(text: str, sizes: Sequence[int]) -> Iterator[str]:
+    scale = 1 + len(text) * len(sizes) // (_MOST_FRAGMENTS * sum(sizes))
+    start = number = 0
+    while start < len(text):
+        end = start + sizes[number % len(sizes)] * scale
+        yield text[start:end]
+        start, number = end, number + 1

@@ -27,7 +27,7 @@ from mockllm.checking.rules import CUT_RULES
 from mockllm.core.events import PartEnd, ToolArgs, ToolStart
 from mockllm.faults.events import SeenEvent, seen_events
 from mockllm.protocols import PROTOCOLS
-from mockllm.quirks.prose import Right
+from mockllm.quirks.base import Right
 from mockllm.replay.loading import loads
 from mockllm.scenario.fault_model import Fault
 from mockllm.scenario.fault_model import Place as FaultPlace

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from mockllm.checking.cases.case import Case
-from mockllm.checking.cases.variation import PLAIN
+from mockllm.checking.cases.scenarios import PLAIN
 from mockllm.checking.judging.compare import Judgement
 from mockllm.checking.judging.difference import Difference
 from mockllm.checking.judging.report import Failure, Result

@@ -34,7 +34,7 @@ from mockllm.checking.outcome import (
 )
 from mockllm.checking.policy import Policy
 from mockllm.checking.rules import Verdict
-from mockllm.quirks.prose import Right
+from mockllm.quirks.base import Right
 
 __all__ = ["Difference", "Judgement", "differences", "judge"]
 

@@ -12,7 +12,7 @@ from functools import partial
 from mockllm.checking.cases.case import Case
 from mockllm.checking.cases.compile import case as compile_case
 from mockllm.checking.cases.compile import plain_forms, simple_form
-from mockllm.checking.cases.variation import PLAIN, Variation
+from mockllm.checking.cases.scenarios import PLAIN, Variation
 from mockllm.checking.judging.attribution import Forms, attribute
 from mockllm.checking.judging.compare import Difference, Judgement, judge
 from mockllm.checking.judging.report import (

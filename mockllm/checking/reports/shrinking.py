@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from mockllm.checking.cases.case import Case
 from mockllm.checking.cases.compile import case as compile_case
-from mockllm.checking.cases.variation import PLAIN, Variation
+from mockllm.checking.cases.scenarios import PLAIN, Variation
 from mockllm.core.jsontext import compact
 from mockllm.errors import MockLLMError, UsageError
 from mockllm.scenario.model import (

@@ -28,10 +28,9 @@ from mockllm.cli.check.plan import (
 )
 from mockllm.cli.options.parameters import read_scenarios
 from mockllm.cli.terminal.progress import ProgressLine
-from mockllm.conformance.attachments.case_files import AnswerFile, write_cases
 from mockllm.conformance.attachments.http_clients import HttpClients, fault_limit
 from mockllm.conformance.attachments.process import Program
-from mockllm.conformance.attachments.runner import Level, Runner
+from mockllm.conformance.attachments.runner import AnswerFile, Level, Runner, write_cases
 from mockllm.conformance.case_names import name_of
 from mockllm.conformance.cuts import cut_answers, cut_results, line_names, planned_cuts
 from mockllm.conformance.fault_check import check_faults

@@ -32,8 +32,6 @@ from mockllm.ui import live_page
 
 if TYPE_CHECKING:
     from mockllm.server.app import MockServer
-if TYPE_CHECKING:
-    from mockllm.server.app import MockServer
 
 
 _PERIOD = 0.5

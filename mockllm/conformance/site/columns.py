@@ -14,7 +14,7 @@ from mockllm.conformance.results import CaseResult, QuirkInfo, Results, rule_ver
 from mockllm.conformance.site.rendering import addresses, slug
 from mockllm.core.text import shorten
 from mockllm.protocols import PROTOCOLS
-from mockllm.quirks.prose import TOPICS
+from mockllm.quirks.base import TOPICS
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
-"""The quirks of AG-UI, group K; each change stands above its quirk.
+"""The quirks of AG-UI, group K.
 
-`events` is the access to events that they share.
+First what they share: calls, and new events. Then each change, above its quirk.
 """
 
 from __future__ import annotations
@@ -8,18 +8,88 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import replace
-from itertools import zip_longest
+from itertools import groupby, zip_longest
 from typing import Any
 
 from mockllm.core.events import StreamError
 from mockllm.core.turn import ToolCall, Turn
 from mockllm.protocols.ag_ui.objects import ENDINGS
 from mockllm.quirks import samples
-from mockllm.quirks.agui import events
-from mockllm.quirks.agui.events import new_event, quirk
-from mockllm.quirks.base import Context, Item, Quirk, Variant, each, parametrised, spread
+from mockllm.quirks.base import Context, Item, Quirk, Variant, each, parametrised, quirks_of, spread
 from mockllm.quirks.framing.changes import line_ends
 from mockllm.quirks.streams import event, kind, last, with_done, without_finish
+
+quirk = quirks_of("agui")
+"""A quirk of AG-UI."""
+
+START, ARGS, END = "TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END"
+
+
+def call_id(item: Item) -> str | None:
+    """The id of the call that an event belongs to; None where it belongs to none."""
+    value = event(item)
+    named = value.get("toolCallId")
+    if value.get("subtype") == "tool-call":
+        named = value.get("entityId")
+    return named if isinstance(named, str) else None
+
+
+def new_event(at: int, type: str, **fields: Any) -> Item:
+    """A new event."""
+    return Item(at, {"type": type, **fields})
+
+
+# Consecutive calls
+
+Calls = list[list[Item]]
+"""The events of several calls, each from its start to its end."""
+
+
+@parametrised
+def in_runs(
+    items: list[Item], context: Context, change: Callable[[Calls], list[Item]]
+) -> list[Item]:
+    """Changes each run of several calls with no other event between them.
+
+    Args:
+        change: from the events of these calls, the events that replace them. Each position keeps
+            its time.
+    """
+
+    out: list[Item] = []
+    for called, group in groupby(items, key=lambda item: call_id(item) is not None):
+        run = list(group)
+        calls = _whole_calls(run) if called else []
+        out += _timed(change(calls), run) if len(calls) > 1 else run
+    return out
+
+
+def _whole_calls(run: list[Item]) -> Calls:
+    """The calls of a run; none where one of them is incomplete, or where two share an id."""
+    calls: defaultdict[str | None, list[Item]] = defaultdict(list)
+    for item in run:
+        calls[call_id(item)].append(item)
+    return list(calls.values()) if all(map(_whole, calls.values())) else []
+
+
+def _whole(call: list[Item]) -> bool:
+    kinds = [kind(item) for item in call]
+    end = kinds.index(END) if END in kinds else 0
+    inside, after = kinds[1:end], kinds[end + 1 :]
+    return (
+        kinds[0] == START
+        and end > 0
+        and all(type == ARGS for type in inside)
+        and all(type == "REASONING_ENCRYPTED_VALUE" for type in after)
+    )
+
+
+def _timed(changed: list[Item], run: list[Item]) -> list[Item]:
+    times = [item.at for item in run]
+    for at, item in zip(times, changed, strict=False):
+        item.at = at
+    return changed
+
 
 # Parallel calls
 
@@ -28,33 +98,31 @@ def _of(call: list[Item], *types: str) -> list[Item]:
     return [item for item in call if kind(item) in types]
 
 
-def _alternating(calls: events.Calls) -> list[Item]:
-    starts = [item for call in calls for item in _of(call, events.START)]
-    arguments = zip_longest(*(_of(call, events.ARGS) for call in calls))
+def _alternating(calls: Calls) -> list[Item]:
+    starts = [item for call in calls for item in _of(call, START)]
+    arguments = zip_longest(*(_of(call, ARGS) for call in calls))
     return [*starts, *(item for turn in arguments for item in turn if item is not None)]
 
 
-def _ends(calls: events.Calls) -> list[Item]:
-    return [
-        item for call in calls for item in call if kind(item) not in (events.START, events.ARGS)
-    ]
+def _ends(calls: Calls) -> list[Item]:
+    return [item for call in calls for item in call if kind(item) not in (START, ARGS)]
 
 
-_parallel = events.in_runs(lambda calls: [*_alternating(calls), *_ends(calls)])
+_parallel = in_runs(lambda calls: [*_alternating(calls), *_ends(calls)])
 
-PARALLEL_CALLS = events.quirk("agui-parallel-calls", samples.TWO_CALLS, Variant(frames=_parallel))
+PARALLEL_CALLS = quirk("agui-parallel-calls", samples.TWO_CALLS, Variant(frames=_parallel))
 
 
-def _as_chunks(calls: events.Calls) -> list[Item]:
+def _as_chunks(calls: Calls) -> list[Item]:
     chunks = _alternating(calls)
-    signatures = [item for item in _ends(calls) if kind(item) != events.END]
+    signatures = [item for item in _ends(calls) if kind(item) != END]
     for item in chunks:
         item.data["type"] = "TOOL_CALL_CHUNK"
     return [*chunks, *signatures]
 
 
-CHUNK_INTERLEAVE = events.quirk(
-    "agui-chunk-interleave", samples.TWO_CALLS, Variant(frames=events.in_runs(_as_chunks))
+CHUNK_INTERLEAVE = quirk(
+    "agui-chunk-interleave", samples.TWO_CALLS, Variant(frames=in_runs(_as_chunks))
 )
 
 # The run ends too early
@@ -62,7 +130,7 @@ CHUNK_INTERLEAVE = events.quirk(
 
 def _left_open(items: list[Item], context: Context) -> list[Item]:
     items = _parallel(items, context)
-    finish, end = last(items, "RUN_FINISHED"), last(items, events.END)
+    finish, end = last(items, "RUN_FINISHED"), last(items, END)
     if finish is None or end is None:
         return items
     return [*items[:end], *items[end + 1 :]]
@@ -73,7 +141,7 @@ def _opened(items: list[Item], context: Context, /, type: str, **fields: Any) ->
     finish = last(items, "RUN_FINISHED")
     if finish is None:
         return items
-    return [*items[:finish], events.new_event(items[finish].at, type, **fields), *items[finish:]]
+    return [*items[:finish], new_event(items[finish].at, type, **fields), *items[finish:]]
 
 
 def _refused(what: str, *, called: bool = False) -> Callable[[Turn], Turn]:
@@ -93,7 +161,7 @@ def _refused(what: str, *, called: bool = False) -> Callable[[Turn], Turn]:
     return expected
 
 
-OPEN_CALL_AT_FINISH = events.quirk(
+OPEN_CALL_AT_FINISH = quirk(
     "agui-open-call-at-finish",
     samples.TWO_CALLS,
     Variant("call", _left_open, expected=_refused("a call", called=True)),
@@ -113,8 +181,8 @@ OPEN_CALL_AT_FINISH = events.quirk(
 
 def _success(items: list[Item], context: Context) -> list[Item]:
     finish = last(items, "RUN_FINISHED")
-    called = {events.call_id(item) for item in items if kind(item) == events.START}
-    answered = {events.call_id(item) for item in items if kind(item) == "TOOL_CALL_RESULT"}
+    called = {call_id(item) for item in items if kind(item) == START}
+    answered = {call_id(item) for item in items if kind(item) == "TOOL_CALL_RESULT"}
     if finish is not None and called - answered and _succeeded(items[finish]):
         items[finish].data["outcome"] = {"type": "success"}
     return items
@@ -125,13 +193,13 @@ def _succeeded(finish: Item) -> bool:
     return outcome is None or (isinstance(outcome, dict) and outcome.get("type") == "success")
 
 
-SUCCESS_PENDING = events.quirk("agui-success-pending", samples.CALL, Variant(frames=_success))
+SUCCESS_PENDING = quirk("agui-success-pending", samples.CALL, Variant(frames=_success))
 
 # Identifiers
 
 
 def _wrong_id(item: Item) -> None:
-    if kind(item) == events.ARGS and events.call_id(item) is not None:
+    if kind(item) == ARGS and call_id(item) is not None:
         item.data["toolCallId"] += "_other"
 
 
@@ -144,17 +212,17 @@ def _abandoned(turn: Turn) -> Turn:
     return Turn(parts, error=StreamError("arguments name a call that is not open"))
 
 
-ARGS_WRONG_ID = events.quirk(
+ARGS_WRONG_ID = quirk(
     "agui-args-wrong-id", samples.CALL, Variant(frames=each(list, _wrong_id), expected=_abandoned)
 )
 
 
 def _phantom(item: Item) -> None:
-    if kind(item) == events.START:
+    if kind(item) == START:
         item.data["parentMessageId"] = "nope"
 
 
-PHANTOM_PARENT = events.quirk(
+PHANTOM_PARENT = quirk(
     "agui-phantom-parent", samples.TEXT_AND_CALL, Variant(frames=each(list, _phantom))
 )
 
@@ -164,14 +232,14 @@ PHANTOM_PARENT = events.quirk(
 def _zero(items: list[Item]) -> set[str | None]:
     arguments: defaultdict[str | None, str] = defaultdict(str)
     for item in items:
-        if kind(item) in (events.START, events.ARGS):
-            arguments[events.call_id(item)] += str(event(item).get("delta", ""))
+        if kind(item) in (START, ARGS):
+            arguments[call_id(item)] += str(event(item).get("delta", ""))
     return {id for id, text in arguments.items() if text in ("", "{}")}
 
 
 def _no_args(items: list[Item], context: Context) -> list[Item]:
     zero = _zero(items)
-    return [item for item in items if kind(item) != events.ARGS or events.call_id(item) not in zero]
+    return [item for item in items if kind(item) != ARGS or call_id(item) not in zero]
 
 
 def _empty_args(items: list[Item], context: Context) -> list[Item]:
@@ -179,14 +247,12 @@ def _empty_args(items: list[Item], context: Context) -> list[Item]:
     changed = []
     for item in _no_args(items, context):
         changed.append(item)
-        if kind(item) == events.START and events.call_id(item) in zero:
-            changed.append(
-                events.new_event(item.at, events.ARGS, toolCallId=events.call_id(item), delta="")
-            )
+        if kind(item) == START and call_id(item) in zero:
+            changed.append(new_event(item.at, ARGS, toolCallId=call_id(item), delta=""))
     return changed
 
 
-ZERO_ARG = events.quirk(
+ZERO_ARG = quirk(
     "agui-zero-arg",
     samples.ZERO,
     Variant("none", _no_args, sample=samples.ZERO_IN_FRAGMENTS),

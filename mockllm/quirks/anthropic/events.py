@@ -10,12 +10,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mockllm.core.turn import Opaque, Part, Reasoning, Text, ToolCall, Turn, beats
+from mockllm.core import events as ev
+from mockllm.core.timeline import expand, fold
+from mockllm.core.turn import Turn
 from mockllm.protocols.anthropic_messages.assembly import DELTAS
 from mockllm.protocols.values import sendable_value, string
 from mockllm.quirks import streams
 from mockllm.quirks.base import Item, quirks_of
-from mockllm.quirks.streams import without_finish
 
 _Json = dict[str, Any]
 
@@ -194,52 +195,17 @@ def cut(fragments: Sequence[str], limit: int) -> tuple[str, ...]:
 def until_first_output(turn: Turn, *, call: bool = False) -> Turn:
     """The turn cut after its first fragment that is not empty; the same turn where all are empty.
 
-    `first_output` finds the same position in the stream. Blocks open in the order of the parts,
-    so all parts before that one have begun.
+    `first_output` finds the same position in the stream.
 
     Args:
         call: look for a fragment of a call's arguments.
     """
-    seen = [0] * len(turn.parts)
-    for index in turn.order or _sequential(turn):
-        part = turn.parts[index]
-        seen[index] += 1
-        if _beat_text(part, seen[index]) and (isinstance(part, ToolCall) or not call):
-            opened = max(position for position, count in enumerate(seen) if count)
-            parts = tuple(
-                _beginning(turn.parts[position], seen[position], cut=position == index)
-                for position in range(opened + 1)
-            )
-            return replace(without_finish(turn), parts=parts, order=(), gaps=())
+    wanted = ev.ToolArgs if call else _OUTPUT
+    sent = expand(turn)
+    for number, timed in enumerate(sent, 1):
+        if isinstance(timed.event, wanted) and timed.event.text:
+            return replace(fold(sent[:number]), order=(), gaps=())
     return turn
 
 
-def _sequential(turn: Turn) -> list[int]:
-    return [index for index, part in enumerate(turn.parts) for _ in range(beats(part))]
-
-
-def _beat_text(part: Part, beat: int) -> str:
-    """The fragment of a beat (from 1) of a part; the first beat of a call is its opening."""
-    match part:
-        case ToolCall():
-            return part.fragments[beat - 2] if beat > 1 else ""
-        case Opaque():
-            return ""
-    return part.fragments[beat - 1]
-
-
-def _beginning(part: Part, count: int, *, cut: bool) -> Part:
-    """The first `count` beats of a part.
-
-    Args:
-        cut: the stream is cut in this part, so its end, with signature or citations, is missing.
-    """
-    if isinstance(part, Opaque) or (count == beats(part) and not cut):
-        return part
-    fragments = part.fragments[: max(0, count - isinstance(part, ToolCall))]
-    match part:
-        case Text():
-            return replace(part, fragments=fragments, citations=())
-        case Reasoning() | ToolCall():
-            return replace(part, fragments=fragments, signature=None)
-    return replace(part, fragments=fragments)
+_OUTPUT = (ev.TextDelta, ev.ReasoningDelta, ev.RefusalDelta, ev.ToolArgs)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from mockllm.checking.cases.compile import case_specs, cases, single
-from mockllm.checking.cases.variation import PLAIN
+from mockllm.checking.cases.scenarios import PLAIN
 from mockllm.checking.material import kit_scenarios
 from mockllm.errors import UsageError
 from mockllm.protocols import PROTOCOLS

@@ -6,7 +6,7 @@ import pytest
 
 from mockllm.checking.cases.build import changes
 from mockllm.checking.cases.compile import case_specs, cases
-from mockllm.checking.cases.variation import PLAIN
+from mockllm.checking.cases.scenarios import PLAIN
 from mockllm.protocols import PROTOCOLS
 from tests.cases import for_all
 

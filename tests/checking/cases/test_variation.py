@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from mockllm.checking.cases.case import recut
 from mockllm.checking.cases.compile import case, plain_cases, single
-from mockllm.checking.cases.variation import PLAIN, Variation, bounded, draw, vary
+from mockllm.checking.cases.scenarios import PLAIN, Variation, bounded, draw, vary
 from mockllm.core.events import Timed
 from mockllm.core.timeline import fold
 from mockllm.framing.sse import decode

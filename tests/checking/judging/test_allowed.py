@@ -10,7 +10,7 @@ import pytest
 
 from mockllm.checking import Case, Delta, Outcome, Policy, examine
 from mockllm.checking.cases.compile import case
-from mockllm.checking.cases.variation import Variation
+from mockllm.checking.cases.scenarios import Variation
 from mockllm.checking.judging.report import allowed_name
 from mockllm.checking.reports.check import report_text
 from mockllm.errors import UsageError

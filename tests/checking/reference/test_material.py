@@ -9,8 +9,7 @@ import pytest
 
 from mockllm.checking.cases.build import case
 from mockllm.checking.cases.case import Case
-from mockllm.checking.cases.scenarios import single
-from mockllm.checking.cases.variation import PLAIN, Variation
+from mockllm.checking.cases.scenarios import PLAIN, Variation, single
 from mockllm.checking.material import kit_scenarios
 from mockllm.checking.outcome import NOT_KEPT, Call, Outcome, Usage
 from mockllm.framing.sse import decode

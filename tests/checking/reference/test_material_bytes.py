@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from mockllm.checking.cases.build import case
-from mockllm.checking.cases.scenarios import single
-from mockllm.checking.cases.variation import Variation
+from mockllm.checking.cases.scenarios import Variation, single
 from mockllm.checking.material import kit_scenarios
 from mockllm.core.turn import ToolCall, Turn
 from mockllm.framing.sse import decode

@@ -9,7 +9,7 @@ import pytest
 from _pytest.mark import ParameterSet
 
 from mockllm.checking import Case, Policy, cases
-from mockllm.checking.cases.variation import PLAIN
+from mockllm.checking.cases.scenarios import PLAIN
 from mockllm.cli.init import LANGUAGES
 from mockllm.conformance.attachments.runner import pipe_runner
 from mockllm.errors import ProbeError

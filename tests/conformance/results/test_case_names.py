@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockllm.checking import case_specs
-from mockllm.checking.cases.variation import draw
+from mockllm.checking.cases.scenarios import draw
 from mockllm.conformance.case_names import (
     name_of,
     parse_variation,

@@ -6,11 +6,11 @@ from dataclasses import replace
 from typing import Any
 
 from mockllm.checking import Call, Case, Outcome, Policy, Trouble, Usage, case
-from mockllm.checking.cases.variation import Variation
+from mockllm.checking.cases.scenarios import Variation
 from mockllm.checking.judging.compare import judge
 from mockllm.conformance.costs import cost_of, group_of
 from mockllm.quirks import QUIRKS
-from mockllm.quirks.prose import TOPICS
+from mockllm.quirks.base import TOPICS
 from mockllm.quirks.samples import CALL, TEXT, TWO_SAME
 from tests.cases import for_all
 

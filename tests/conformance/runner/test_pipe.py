@@ -9,8 +9,7 @@ import pytest
 from examples.accumulators.lines import ReferenceBytes
 from mockllm.checking import Policy, check, examine
 from mockllm.checking.cases.compile import case, cases
-from mockllm.conformance.attachments.piped import Piped
-from mockllm.conformance.attachments.runner import pipe_runner
+from mockllm.conformance.attachments.runner import Piped, pipe_runner
 from mockllm.errors import ProbeError, UsageError
 from mockllm.quirks.samples import SAMPLES
 from tests.checking.quirk_cases import quirk_cases
