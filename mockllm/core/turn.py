@@ -8,6 +8,7 @@ pauses between them, so that nothing is lost between a recorded stream and a sce
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -212,3 +213,12 @@ def beats(part: Part) -> int:
             return 1
         case _:
             return len(part.fragments)
+
+
+def usual_finish(parts: Sequence[Part]) -> FinishReason:
+    """The finish reason of an answer with these parts, where the scenario has none."""
+    if any(isinstance(part, ToolCall) for part in parts):
+        return "tool_calls"
+    if any(isinstance(part, Refusal) for part in parts):
+        return "refusal"
+    return "stop"

@@ -21,8 +21,7 @@ import yaml
 
 from mockllm.errors import MockLLMError
 from mockllm.redaction.placeholders import Edit, Placeholders, edited, edits
-from mockllm.redaction.redact import Redactor
-from mockllm.redaction.request_keys import RequestKey, key_of_request, key_of_route
+from mockllm.redaction.redact import Redactor, RequestKey, key_of_request, key_of_route
 from mockllm.redaction.walk.json_strings import StringValue
 from mockllm.redaction.walk.yaml_strings import between, changed, placed_nodes, scalars
 from mockllm.tapes.captured import (

@@ -6,11 +6,11 @@ import pytest
 
 from mockllm.core.events import Cite, Frame, StreamError
 from mockllm.core.seeded import derive_unit
-from mockllm.core.turn import Opaque, Reasoning, Refusal, Text, ToolCall, Turn
+from mockllm.core.turn import Opaque, Reasoning, Refusal, Text, ToolCall, Turn, usual_finish
 from mockllm.matching.conversation import call_id
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.client_requests import client_target, first_body, first_request, user_text
-from mockllm.replay.compilation.resolve import parallel_beats, resolve, usual_finish
+from mockllm.replay.compilation.resolve import parallel_beats, resolve
 from mockllm.replay.loading import loads
 from mockllm.scenario.model import Scenario, TextPart
 

@@ -34,7 +34,7 @@ from mockllm.recording.drafting.draft import (
 from mockllm.recording.drafting.matches import Matches, MatchRule, Pattern, no_pattern
 from mockllm.recording.drafting.route_drafts import begun_route, route_line, route_of, route_turn
 from mockllm.recording.drafting.turns import answering, draft_turn, echoed, tried_before, with_turn
-from mockllm.redaction.request_keys import RequestKey, key_of_request, key_of_route
+from mockllm.redaction.redact import RequestKey, key_of_request, key_of_route
 from mockllm.scenario.model import Recorded, RouteSpec, Scenario, TurnSpec
 from mockllm.tapes.captured import Captured, Tape, detected, request_of
 

@@ -16,7 +16,7 @@ from mockllm.errors import WireError
 from mockllm.matching.fingerprint import is_generated, redacted_strings
 from mockllm.recording.drafting.draft import DraftedTurn, Line, Origin, described, slug
 from mockllm.redaction.placeholders import wildcards
-from mockllm.redaction.request_keys import route_body, route_path
+from mockllm.redaction.redact import route_body, route_path
 from mockllm.scenario import model as m
 from mockllm.tapes.captured import CUTS, Captured, Tape
 from mockllm.tapes.recorded_turn import route_headers

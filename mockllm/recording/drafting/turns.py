@@ -28,6 +28,7 @@ from mockllm.core.turn import (
     TokenUsage,
     ToolCall,
     Turn,
+    usual_finish,
 )
 from mockllm.errors import MockLLMError, Problem, RequestError, ScenarioError, WireError
 from mockllm.matching.conversation import ModelTurn
@@ -36,7 +37,6 @@ from mockllm.protocols.detection import Detected
 from mockllm.protocols.extra import added_fields, added_to_error, in_envelope
 from mockllm.recording.drafting.conversations import calls_of
 from mockllm.recording.drafting.draft import DraftedTurn
-from mockllm.replay.compilation.resolve import usual_finish
 from mockllm.replay.loading import loads
 from mockllm.scenario import model as m
 from mockllm.scenario.dump import dump

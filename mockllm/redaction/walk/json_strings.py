@@ -247,7 +247,7 @@ def _layout(parts: Sequence[str]) -> tuple[int, ...]:
 def _parsed(source: str) -> _Template | None:
     walk = _Walk()
     try:
-        walk.value(_DECODER.decode(source), (), ())
+        walk.value(_DECODER.decode(source), (), "", ())
     except (ValueError, RecursionError):
         return None
     fields = walk.fields()
@@ -300,26 +300,27 @@ class _Walk:
 
     def __init__(self) -> None:
         self.type: int | None = None
-        self._found: list[tuple[JsonPath, str, tuple[int, ...]]] = []
+        self._found: list[tuple[JsonPath, str, str, tuple[int, ...]]] = []
         self._ids: dict[int, list[int]] = {}
         self._item_ids = api_fields().item_ids
         self._objects = self._strings = self._numbers = 0
 
-    def value(self, value: Any, path: JsonPath, inside: tuple[int, ...]) -> None:
-        """Goes through a value; `inside` are the objects around it."""
+    def value(self, value: Any, path: JsonPath, name: str, inside: tuple[int, ...]) -> None:
+        """Goes through a value, of the field `name`; `inside` are the objects around it."""
         if isinstance(value, _Pairs):
             self._objects += 1
             own = self._objects  # objects inside it have later numbers
-            for name, inner in value:
-                self._add(path, "name", inside)
+            within = (*inside, own)
+            for key, inner in value:
+                self._add(path, name, "name", inside)
                 if isinstance(inner, str):
-                    self._note(name, inner, path, own)
-                self.value(inner, (*path, name), (*inside, own))
+                    self._note(key, inner, path, own)
+                self.value(inner, (*path, key), key, within)
         elif isinstance(value, list):
             for index, inner in enumerate(value):
-                self.value(inner, (*path, index), inside)
+                self.value(inner, (*path, index), name, inside)
         elif isinstance(value, str):
-            self._add(path, "number" if isinstance(value, _Number) else "string", inside)
+            self._add(path, name, "number" if isinstance(value, _Number) else "string", inside)
 
     def _note(self, name: str, value: str, path: JsonPath, object_: int) -> None:
         number = isinstance(value, _Number)
@@ -329,8 +330,8 @@ class _Walk:
         elif name == "type" and not path and not number and self.type is None:
             self.type = self._strings
 
-    def _add(self, path: JsonPath, kind: str, inside: tuple[int, ...]) -> None:
-        self._found.append((path, kind, inside))
+    def _add(self, path: JsonPath, name: str, kind: str, inside: tuple[int, ...]) -> None:
+        self._found.append((path, name, kind, inside))
         if kind == "number":
             self._numbers += 1
         else:
@@ -339,11 +340,9 @@ class _Walk:
     def fields(self) -> tuple[Field, ...]:
         """The fields that were gone through, in their order."""
         return tuple(
-            Field(
-                path,
-                next((step for step in reversed(path) if isinstance(step, str)), ""),
-                kind,
-                tuple(at for object_ in inside for at in self._ids.get(object_, ())),
-            )
-            for path, kind, inside in self._found
+            Field(path, name, kind, self._item(inside) if self._ids else ())
+            for path, name, kind, inside in self._found
         )
+
+    def _item(self, inside: tuple[int, ...]) -> tuple[int, ...]:
+        return tuple(at for object_ in inside for at in self._ids.get(object_, ()))

@@ -26,6 +26,7 @@ from mockllm.core.turn import (
     ToolCall,
     Turn,
     beats,
+    usual_finish,
 )
 from mockllm.matching.conversation import call_id, tool_parts, turn_at, turn_index
 from mockllm.scenario.model import (
@@ -227,15 +228,6 @@ def spread(turn: Turn, duration: int) -> Turn:
         return replace(turn, gaps=(duration,))
     due = [duration * number // count for number in range(count + 1)]
     return replace(turn, gaps=(*(later - one for one, later in pairwise(due)), 0))
-
-
-def usual_finish(parts: Sequence[Part]) -> FinishReason:
-    """The finish reason of an answer with these parts, where the scenario has none."""
-    if any(isinstance(part, ToolCall) for part in parts):
-        return "tool_calls"
-    if any(isinstance(part, Refusal) for part in parts):
-        return "refusal"
-    return "stop"
 
 
 def parallel_beats(counts: Sequence[int], order: Sequence[int]) -> Iterator[int]:
