@@ -32,9 +32,8 @@ from mockllm.redaction.credentials import header_is_secret
 from mockllm.replay.client_requests import client_target, first_body, user_text
 from mockllm.replay.compilation.compiler import Replayer
 from mockllm.replay.compilation.http_answer import HttpAnswer
-from mockllm.replay.decision import Decision, last_answer, try_answer, with_faults
+from mockllm.replay.decision import Decision, attempt_answer
 from mockllm.scenario import model as m
-from mockllm.scenario.fault_model import Fault
 from mockllm.tapes.captured import Captured, Cut, Tape
 from mockllm.tapes.files import load_tape
 
@@ -206,17 +205,15 @@ class _Client:
         spec = self.scenario.turns[position].for_api(self.protocol.name)
         self.body = self._next(spec, position) if position else self._first()
         decision = Decision(self._request(), Selection(self.scenario, position, position), spec)
-        protocol, count = self.protocol, len(spec.attempts)
-        for attempt in range(1, count + 1):
-            answer, faults = try_answer(self.replayer, decision, protocol, attempt)
+        protocol, tries = self.protocol, len(spec.attempts) + 1
+        for attempt in range(1, tries + 1):
             self.calls, self.text, self.answer_id = (), "", ""
-            yield self._captured(answer, faults, decision)
-        answer = last_answer(self.replayer, decision, protocol, None, count + 1)
-        self.calls, self.text, self.answer_id = (), "", ""
-        if spec.http is None:
-            turn, _ = decoded(protocol, decode(b"".join(answer.data)))
-            self.calls, self.text, self.answer_id = turn.tool_calls, turn.text, answer.id or ""
-        yield self._captured(answer, spec.fault, decision)
+            if attempt == tries and spec.http is None:
+                whole = self.replayer.answer(decision.selection, decision.request, protocol)
+                turn, _ = decoded(protocol, decode(b"".join(whole.data)))
+                self.calls, self.text, self.answer_id = turn.tool_calls, turn.text, whole.id or ""
+            answer = attempt_answer(self.replayer, decision, protocol, attempt)
+            yield self._captured(answer, position)
 
     def _first(self) -> Json:
         text = user_text(self.scenario)
@@ -248,11 +245,8 @@ class _Client:
         target = client_target(self.protocol, _MODEL)
         return replace(self.protocol.parse(self.body, target, False), stream=True)
 
-    def _captured(
-        self, answer: HttpAnswer, faults: tuple[Fault, ...], decision: Decision
-    ) -> Captured:
-        source = f"{self.scenario.name} turn {decision.selection.position + 1}"
-        answer = with_faults(answer, faults, decision, self.protocol)
+    def _captured(self, answer: HttpAnswer, position: int) -> Captured:
+        source = f"{self.scenario.name} turn {position + 1}"
         if answer.fault is not None and not answer.fault.has_head:
             raise UsageError(
                 f"{source}: with the fault {answer.fault.faults} no answer is sent, which no "

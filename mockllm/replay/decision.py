@@ -127,54 +127,44 @@ def requested_faults(header: str | None) -> tuple[Fault, ...]:
     return faults
 
 
-def try_answer(
-    replayer: Replayer, decision: Decision, protocol: WireProtocol, attempt: int
-) -> tuple[HttpAnswer, tuple[Fault, ...]]:
-    """What an earlier try gets, counted from 1, and the faults of that."""
-    tried = decision.spec.tried(decision.spec.attempts[attempt - 1])
-    selection = decision.selection
-    if tried.http is not None:
-        return http_error_answer(protocol, tried, selection, attempt), tried.fault
-    answer = replayer.answer(
-        selection, decision.request, protocol, decision.quirks, tried=tried, attempt=attempt
-    )
-    return answer, tried.fault
-
-
-def last_answer(
+def attempt_answer(
     replayer: Replayer,
     decision: Decision,
     protocol: WireProtocol,
-    recorded: RecordedAnswer | None,
     attempt: int,
-) -> HttpAnswer:
-    """What the try that succeeds gets: the recording of the turn, an error, or its reply.
-
-    Args:
-        attempt: its number, from 1.
-    """
-    if recorded is not None and recorded.answer is not None:
-        return recorded.answer
-    if decision.spec.http is not None:
-        return http_error_answer(protocol, decision.spec, decision.selection, attempt)
-    duration = 0 if recorded is None else recorded.duration
-    return replayer.answer(
-        decision.selection, decision.request, protocol, decision.quirks, duration=duration
-    )
-
-
-def with_faults(
-    answer: HttpAnswer,
-    faults: tuple[Fault, ...],
-    decision: Decision,
-    protocol: WireProtocol,
+    recorded: RecordedAnswer | None = None,
     speed: float = 1.0,
 ) -> HttpAnswer:
-    """An answer of a turn with its faults, whose modules are imported with the first ones."""
+    """What a try at a turn gets, with its faults: its recording, an error, or a reply.
+
+    Args:
+        attempt: its number, from 1; after those that the turn has for earlier tries comes its own.
+        speed: of the pauses of an answer with faults; those of the faults stay.
+    """
+    spec, selection, tried = decision.spec, decision.selection, None
+    faults = spec.fault
+    if attempt <= len(spec.attempts):
+        tried = spec.tried(spec.attempts[attempt - 1])
+        spec, faults = tried, tried.fault + decision.faults
+    if recorded is not None and recorded.answer is not None:
+        answer = recorded.answer
+    elif spec.http is not None:
+        answer = http_error_answer(protocol, spec, selection, attempt)
+    else:
+        answer = replayer.answer(
+            selection,
+            decision.request,
+            protocol,
+            decision.quirks,
+            tried=tried,
+            attempt=0 if tried is None else attempt,
+            duration=0 if recorded is None else recorded.duration,
+        )
     if not faults:
         return answer
+    # Imported with the first fault.
     from mockllm.replay.broken_answer import broken, circumstances
 
-    scenario, position = decision.selection.scenario, decision.selection.position
+    scenario, position = selection.scenario, selection.position
     around = circumstances(protocol, decision.request, decision.path, scenario, position)
     return broken(answer, faults, around, speed)

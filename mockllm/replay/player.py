@@ -28,11 +28,9 @@ from mockllm.replay.decision import (
     Decision,
     RequestCache,
     RequestKey,
-    last_answer,
+    attempt_answer,
     requested_faults,
     requested_quirks,
-    try_answer,
-    with_faults,
 )
 from mockllm.replay.fault_plan import NO_PLAN, FaultPlan
 from mockllm.replay.lookups import Lookups
@@ -160,32 +158,8 @@ class Player:
             selection = decision.selection
             attempt += session.attempt(selection.scenario, selection.position, len(spec.attempts))
             if attempt <= len(spec.attempts):
-                return self._play_try(call, decision, attempt, tries[attempt - 1], notes)
+                return self._make(call, decision, attempt, tries[attempt - 1], notes)
         return self._play_turn(call, decision, attempt, recorded, notes)
-
-    def _play_try(
-        self,
-        call: ApiCall,
-        decision: Decision,
-        attempt: int,
-        recorded: HttpAnswer | None,
-        notes: tuple[str, ...],
-    ) -> Answered:
-        """What a try before the one that succeeds gets: an error, or an answer of its own."""
-        protocol, http = call.protocol, decision.spec.attempts[attempt - 1].http
-        if recorded is not None:
-            return _answered(call, decision, recorded, "error", attempt=attempt, recorded="exact")
-        answer, faults = try_answer(self._replayer, decision, protocol, attempt)
-        answer = with_faults(answer, faults + decision.faults, decision, protocol, self.speed)
-        return _answered(
-            call,
-            decision,
-            answer,
-            "error",
-            None if http is None else http.retry_after,
-            attempt=attempt,
-            problems=notes,
-        )
 
     def _play_turn(
         self,
@@ -206,7 +180,7 @@ class Player:
             varies = spec.http is not None and bool(spec.attempts)
             if answered.answer.size <= _MAX_KEPT and not varies:
                 decision.answered = answered
-        if attempt > 1 or repeated:
+        if (attempt, repeated) != (answered.played.attempt, answered.played.repeated):
             played = replace(answered.played, attempt=attempt, repeated=repeated)
             answered = replace(answered, played=played)
         id, conversation = answered.answer.id, decision.request.conversation
@@ -222,24 +196,23 @@ class Player:
         recorded: RecordedAnswer | None,
         notes: tuple[str, ...],
     ) -> Answered:
-        """The answer of a turn: its recording, or one that is made from what is written."""
+        """The answer of a try: its recording, or one that is made from what is written."""
         protocol, spec = call.protocol, decision.spec
+        is_last = attempt > len(spec.attempts)
         why, problems = ("", ()) if recorded is None else (recorded.why, recorded.problems)
         is_reply = recorded is None or recorded.answer is None
-        http, quirks = spec.http if is_reply else None, decision.quirks
-        if not is_reply or http is not None or not decision.request.stream:
-            quirks = ()
-        answer = last_answer(self._replayer, decision, protocol, recorded, attempt)
-        answer = with_faults(answer, spec.fault, decision, protocol, self.speed)
+        http = (spec if is_last else spec.attempts[attempt - 1]).http if is_reply else None
+        is_made_stream = is_reply and http is None and decision.request.stream
         return _answered(
             call,
             decision,
-            answer,
-            "played" if spec.http is None else "error",
+            attempt_answer(self._replayer, decision, protocol, attempt, recorded, self.speed),
+            "played" if is_last and spec.http is None else "error",
             None if http is None else http.retry_after,
+            attempt=attempt,
             recorded=why,
             problems=notes or problems,
-            quirks=quirks,
+            quirks=decision.quirks if is_made_stream else (),
         )
 
     def _decided(self, call: ApiCall, key: RequestKey, deciding: Deciding) -> Decision:
@@ -269,19 +242,19 @@ class Player:
             quirks=bool(decision.quirks),
         )
 
-    def _recorded_tries(self, decision: Decision, call: ApiCall) -> tuple[HttpAnswer | None, ...]:
-        """The recorded answers of the tries before a turn; None for one without a recording."""
+    def _recorded_tries(self, decision: Decision, call: ApiCall) -> list[RecordedAnswer]:
+        """The recordings of the tries before a turn, or why they are not played."""
         selection = decision.selection
-        return tuple(
+        return [
             self.recordings.play(
                 selection.scenario,
                 selection.index,
                 call.protocol,
                 stream=decision.request.stream,
                 attempt=attempt,
-            ).answer
+            )
             for attempt in decision.spec.attempts
-        )
+        ]
 
     @cached_property
     def recordings(self) -> Recordings:

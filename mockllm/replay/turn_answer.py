@@ -17,7 +17,7 @@ from mockllm.replay.client_requests import client_target, first_body, user_text
 from mockllm.replay.compilation.compiler import Replayer
 from mockllm.replay.compilation.http_answer import HttpAnswer
 from mockllm.replay.compilation.tape_player import RecordedAnswer, Recordings
-from mockllm.replay.decision import Decision, last_answer, try_answer, with_faults
+from mockllm.replay.decision import Decision, attempt_answer
 from mockllm.replay.routes import route_answer
 from mockllm.scenario.model import Scenario, TurnSpec
 
@@ -52,17 +52,14 @@ def turn_answer(
     if spec is None or index is None:
         raise _no_turn(scenario, position)
     decision = Decision(request, Selection(scenario, position, index), spec, quirks)
-    replayer, number = Replayer(), _number(spec, attempt)
-    if number <= len(spec.attempts):
-        answer, faults = try_answer(replayer, decision, protocol, number)
-        return with_faults(answer, faults, decision, protocol)
-    recorded = Recordings().play(
-        scenario, index, protocol, stream=request.stream, quirks=bool(quirks)
-    )
-    if recorded.answer is None and recorded.why:
-        on_reply(recorded)
-    answer = last_answer(replayer, decision, protocol, recorded, number)
-    return with_faults(answer, spec.fault, decision, protocol)
+    number, recorded = _number(spec, attempt), None
+    if number > len(spec.attempts):
+        recorded = Recordings().play(
+            scenario, index, protocol, stream=request.stream, quirks=bool(quirks)
+        )
+        if recorded.answer is None and recorded.why:
+            on_reply(recorded)
+    return attempt_answer(Replayer(), decision, protocol, number, recorded)
 
 
 def route_turn_answer(
