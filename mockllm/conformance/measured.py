@@ -329,24 +329,19 @@ def with_smallest(
 def _smallest(
     failure: Failure, runner: Runner, policy: Policy, level: str, until: float
 ) -> Smallest:
-    """The smallest case that fails in the same way; each runs once, and none too late."""
+    """The smallest case that fails in the same way; none runs too late."""
     # A list of cases that may fail is about those cases, not about smaller ones.
     policy = replace(policy, allow={})
-    known: dict[str, bool] = {}
 
     def reply(case: Case) -> tuple[Outcome, frozenset[str]]:
         answer = runner.answer(case)
         return answer.outcome, answer.absent | runner.hello.unsupported
 
     def breaks(case: Case) -> bool:
-        key = f"{case.variation} {case.quirk} {case.scenario!r}"
-        late = time.monotonic() > until
-        if (level == "payloads" and case.events is None) or (key not in known and late):
+        if (level == "payloads" and case.events is None) or time.monotonic() > until:
             return False
-        if key not in known:
-            failures = examine_outcomes(reply, [case], policy).failures
-            known[key] = any(shown.invariant == failure.invariant for shown in failures)
-        return known[key]
+        failures = examine_outcomes(reply, [case], policy).failures
+        return any(shown.invariant == failure.invariant for shown in failures)
 
     case = shrink(failure.case, breaks)
     return Smallest(

@@ -15,7 +15,6 @@ from mockllm.checking.cases.case import Case
 from mockllm.checking.cases.compile import cases, plain_forms
 from mockllm.checking.cuts.judging import CutAnswer
 from mockllm.checking.cuts.prefixes import CutLevel
-from mockllm.checking.judging.report import Report
 from mockllm.checking.resilience.cases import fault_cases
 from mockllm.checking.rules import RESILIENCE
 from mockllm.cli.check.options import CheckOptions
@@ -114,9 +113,14 @@ def _judge(
     empty = empty_results(options, runner.hello, stopped)
     cases = () if interrupted.happened else run
     results = measured(report, runner, empty, options.policy, options.setting, cases)
-    if not (options.no_shrink or options.judge is not None or interrupted.happened):
-        results = _shrunk(options, runner, report, results, line)
-    return results
+    if options.no_shrink or options.judge is not None or interrupted.happened:
+        return results
+    broken = list(report.broken())
+
+    def shrinking(invariant: str) -> None:
+        line("smallest streams", broken.index(invariant), len(broken))
+
+    return with_smallest(results, report, runner, options.policy, progress=shrinking)
 
 
 def _answered(runner: Runner, run: Sequence[Case]) -> list[Case]:
@@ -129,26 +133,6 @@ def _unanswered(runner: Runner) -> str:
     file = runner.attachment
     missing = file.missing if isinstance(file, AnswerFile) else ()
     return f"the file has no answer to {len(missing)} cases" if missing else ""
-
-
-def _shrunk(
-    options: CheckOptions,
-    runner: Runner,
-    report: Report,
-    results: Results,
-    line: ProgressLine,
-) -> Results:
-    """The results with the smallest streams, if hypothesis is installed."""
-    broken = list(report.broken())
-
-    def progress(invariant: str) -> None:
-        line("smallest streams", broken.index(invariant), len(broken))
-
-    try:
-        return with_smallest(results, report, runner, options.policy, progress=progress)
-    except UsageError as error:
-        click.echo(f"mockllm: no smallest streams: {error}", err=True)
-        return results
 
 
 # `--cuts`: streams that are cut at every place
