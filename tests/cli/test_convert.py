@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from mockllm.replay.loading import load
+from tests.inner_pytest import ADDOPTS
 
 CLIENT = """\
 import os
@@ -73,7 +74,7 @@ def write_cassette(path, *texts):
 def project(tmp_path, monkeypatch):
     """A project with three cassettes where pytest-recording puts them, as current folder."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
+    monkeypatch.setenv("PYTEST_ADDOPTS", ADDOPTS)
     (tmp_path / "pytest.ini").write_text("[pytest]\npythonpath = .\naddopts = --strict-markers\n")
     (tmp_path / "client.py").write_text(CLIENT)
     (tmp_path / "tests").mkdir()
@@ -119,7 +120,7 @@ def test_converted_tests_replay(mockllm, project):
     folder = project / "tests" / "recorded" / "test_a" / "test_it"
     assert files(folder) == ["test_it.1.jsonl", "test_it.yaml"]
     assert load([folder])
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:randomly"]
+    command = [sys.executable, "-m", "pytest", "-q"]
     environment = {**os.environ, "OPENAI_API_KEY": ""}
     done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
     assert "4 passed" in done.stdout, done.stdout + done.stderr

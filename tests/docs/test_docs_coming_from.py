@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.inner_pytest import ADDOPTS
 from tests.plugin.routes_service import RoutesService
 
 PAGE = (Path(__file__).parents[2] / "docs" / "coming-from.md").read_text(encoding="utf-8")
@@ -39,7 +40,7 @@ def run(folder: Path, command: str, **environment: str) -> str:
         env={
             **os.environ,
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-            "PYTEST_ADDOPTS": "-p no:cacheprovider -p no:randomly",
+            "PYTEST_ADDOPTS": ADDOPTS,
             "OPENAI_API_KEY": "sk-live-4fQ9zTk2mVx7RbN1cYp8",
             **environment,
         },
@@ -54,7 +55,8 @@ def run(folder: Path, command: str, **environment: str) -> str:
 
 def test_the_page_works(tmp_path: Path) -> None:
     """Every command of the page succeeds, and prints the lines of the page in their order. Only the
-    recording with pytest-recording has a service."""
+    recording with pytest-recording has a service. Its cassettes have the key of the client; what is
+    converted from them has not."""
     recorded = 0
     for language, text in BLOCKS:
         if language in COMMENTS:
@@ -73,16 +75,6 @@ def test_the_page_works(tmp_path: Path) -> None:
                 assert line in output, f"{line!r} is not in the output of {command!r}:\n{output}"
                 output = output.split(line, 1)[1]
     assert recorded == 1
-
-
-def test_no_credential_is_in_the_recordings(tmp_path: Path) -> None:
-    """Cassettes have the key of the client; what is converted from them has not."""
-    blocks = dict.fromkeys(text for language, text in BLOCKS if language == "python")
-    (tmp_path / "test_service.py").write_text(next(iter(blocks)).split("\n", 1)[1])
-    with RoutesService() as service:
-        pytest_recording = f"python -m pytest -q test_service.py {RECORDS}"
-        run(tmp_path, pytest_recording, OPENAI_BASE_URL=f"{service.url}/v1")
-    run(tmp_path, "mockllm convert-tests test_service.py --write")
 
     def with_key(folder: str) -> list[Path]:
         files = (file for file in (tmp_path / folder).rglob("*") if file.is_file())

@@ -20,6 +20,7 @@ from mockllm.scenario.reading.tables import TABLES
 from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread
 from tests.cases import for_all
+from tests.inner_pytest import ADDOPTS
 from tests.timeouts import GIVE_UP
 
 PAGE = (Path(__file__).parents[2] / "docs" / "faults.md").read_text(encoding="utf-8")
@@ -72,7 +73,7 @@ def check(folder: Path, line: str, shown: list[str]) -> None:
         line,
         shell=True,
         cwd=folder,
-        env={**os.environ, "PATH": path, "PYTHONUTF8": "1", "PYTEST_ADDOPTS": "-p no:randomly"},
+        env={**os.environ, "PATH": path, "PYTHONUTF8": "1", "PYTEST_ADDOPTS": ADDOPTS},
         capture_output=True,
         text=True,
         timeout=GIVE_UP,

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.inner_pytest import ADDOPTS
+
 PAGE = (Path(__file__).parents[2] / "docs" / "testing.md").read_text()
 FILES = {"python": "# ", "yaml": "# ", "js": "// "}
 
@@ -42,7 +44,7 @@ def run(folder: Path, console: str) -> None:
     environment = {
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-        "PYTEST_ADDOPTS": "-p no:cacheprovider -p no:randomly",
+        "PYTEST_ADDOPTS": ADDOPTS,
     }
     done = subprocess.run(
         command.removeprefix("$ "),

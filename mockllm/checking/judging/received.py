@@ -27,7 +27,9 @@ def received(outcome: Outcome) -> tuple[Outcome, list[Difference]]:
     changes["usage"] = _usage(outcome.usage, found)
     changes |= _texts(outcome, _LABELS, found)
     changes["opaque"] = _opaque(outcome.opaque, found)
-    return replace(outcome, **changes), found
+    # Most outcomes are as declared, and this is done after every chunk of a watched stream.
+    changed = {name: now for name, now in changes.items() if now is not getattr(outcome, name)}
+    return replace(outcome, **changed) if changed else outcome, found
 
 
 _CONTENT = dict.fromkeys(TEXTS, "text-accumulates")
@@ -60,6 +62,8 @@ def _wrong_type(field: str, value: Any, wanted: str, invariant: str) -> Differen
 
 def _items(value: Any) -> list[Any] | None:
     """The items of a collection; None where it is none."""
+    if type(value) in (tuple, list):
+        return list(value)
     if not isinstance(value, Iterable) or isinstance(value, str | bytes | dict):
         return None
     try:
@@ -98,12 +102,11 @@ def _converted(item: Any) -> Call | None:
 def _declared_call(call: Call) -> Call:
     """The call with values that can be compared and hashed."""
     raw = call.raw_arguments
-    return replace(
-        call,
-        name=_text_or_foreign(call.name),
-        arguments=comparable_value(call.arguments),
-        id=_text_or_foreign(call.id),
-        raw_arguments=raw if raw is NOT_KEPT else _text_or_foreign(raw),
+    return Call(
+        _text_or_foreign(call.name),
+        comparable_value(call.arguments),
+        _text_or_foreign(call.id),
+        raw if raw is NOT_KEPT else _text_or_foreign(raw),
     )
 
 
@@ -165,4 +168,4 @@ def _opaque(value: Any, found: list[Difference]) -> Any:
     if items is None or not all(isinstance(item, str) for item in items):
         found.append(_wrong_type("opaque", value, "a tuple of texts", "opaque-kept"))
         return NOT_KEPT
-    return tuple(items)
+    return value if type(value) is tuple else tuple(items)

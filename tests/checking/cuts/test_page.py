@@ -13,6 +13,7 @@ import pytest
 from mockllm.checking.cuts.prefixes import PLACES
 from mockllm.checking.rules import CUT_RULES
 from mockllm.protocols import PROTOCOLS
+from tests.inner_pytest import ADDOPTS
 from tests.timeouts import GIVE_UP
 
 PAGE = (Path(__file__).parents[3] / "docs" / "cuts.md").read_text(encoding="utf-8")
@@ -31,7 +32,7 @@ def test_the_page_works(tmp_path):
     environment = {
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "PYTEST_ADDOPTS": "-p no:cacheprovider -p no:randomly -p no:langsmith_plugin",
+        "PYTEST_ADDOPTS": ADDOPTS,
         "COLUMNS": "200",
     }
 

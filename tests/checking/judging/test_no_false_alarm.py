@@ -27,7 +27,7 @@ LEAST_RUNS = 20_000
 MOST_CHUNKS = 400
 BATCH = 100
 """All cases of an API at once would take some 300 MB."""
-CUTS = ((1_000_000,), (61, 17))
+CUTS = ((1_000_000,), (211, 67))
 # One variation of each large scenario is enough.
 LARGE = ("hundred-tools", "long-text", "unicode", "keepalive", "sample-long-text")
 
