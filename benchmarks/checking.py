@@ -20,8 +20,7 @@ from typing import Any
 from examples.accumulators import REFERENCES
 from examples.accumulators.lines import ReferenceBytes
 from mockllm.checking import Outcome, Policy, Usage, cases, examine
-from mockllm.replay.loading import load
-from mockllm.scenario.shipped import shipped_scenarios
+from mockllm.replay.loading import load, shipped_scenarios
 
 ROUNDS = 5
 

@@ -17,8 +17,7 @@ from typing import Any
 from examples.accumulators import REFERENCES
 from examples.accumulators.lines import ReferenceBytes
 from mockllm.checking import cases, examine
-from mockllm.replay.loading import load
-from mockllm.scenario.shipped import shipped_scenarios
+from mockllm.replay.loading import load, shipped_scenarios
 
 LEVELS = ("payloads", "bytes")
 SUITES = 3

@@ -34,9 +34,8 @@ from mockllm.checking import (
 )
 from mockllm.checking.judging.compare import judge
 from mockllm.checking.judging.running import Level, drive, feed_arguments
-from mockllm.replay.loading import load
+from mockllm.replay.loading import load, shipped_scenarios
 from mockllm.scenario.model import Api
-from mockllm.scenario.shipped import shipped_scenarios
 from tests.checking.mutants import FAMILIES, MUTANTS, Mutant
 from tests.checking.mutants.altered import forget_streams
 

@@ -27,10 +27,9 @@ from mockllm.recording.store.folder import Folder
 from mockllm.redaction.redact import Redactor
 from mockllm.replay.call import ApiCall
 from mockllm.replay.compilation.http_answer import HttpAnswer
-from mockllm.replay.loading import load
+from mockllm.replay.loading import load, shipped_scenarios
 from mockllm.replay.player import Player
 from mockllm.replay.sessions.session import Session
-from mockllm.scenario.shipped import shipped_scenarios
 from mockllm.tapes.captured import Captured
 
 _PACKAGE = f"{Path(__file__).parent.parent / 'mockllm'}/"

@@ -241,7 +241,7 @@ def play(
 
 def demo_scenario() -> Scenario:
     """The shipped scenario, at a pace that eyes can follow."""
-    from mockllm.scenario.shipped import shipped_scenarios
+    from mockllm.replay.loading import shipped_scenarios
 
     (scenario,) = read_scenarios((shipped_scenarios() / f"{_NAME}.yaml",))
     defaults = replace(scenario.defaults, ttft=_TTFT, every=_EVERY)

@@ -12,8 +12,15 @@ from mockllm.errors import RequestError
 from mockllm.faults.events import seen_events
 from mockllm.faults.garbling import garbled
 from mockllm.faults.places import HEADERS, PlaceFinder, in_plain_body, no_place
-from mockllm.faults.service_errors import service_error
-from mockllm.faults.strikes import Strike, end_of, error_kind, pace, place_of, strike_of
+from mockllm.faults.strikes import (
+    Strike,
+    end_of,
+    error_kind,
+    pace,
+    place_of,
+    service_error,
+    strike_of,
+)
 from mockllm.faults.transmission import Circumstances, Transmission, split_at
 from mockllm.protocols.base import dumps
 from mockllm.scenario.fault_model import Fault, Place, faults_text

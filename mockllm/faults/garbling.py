@@ -8,7 +8,7 @@ from dataclasses import replace
 from mockllm.core.http import TimedBytes
 from mockllm.core.jsontext import json_bytes
 from mockllm.faults.events import seen_events
-from mockllm.faults.service_errors import service_error
+from mockllm.faults.strikes import service_error
 from mockllm.faults.transmission import Transmission, split_at
 from mockllm.protocols.base import WireProtocol, dumps
 

@@ -1,13 +1,19 @@
-"""What a fault does at the place where it strikes, in a whole answer and in one that arrives."""
+"""What a fault does at its place, in a whole answer and in one that arrives; errors of services."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from mockllm.core.events import Event, Frame, Start, Timed
 from mockllm.core.http import Ending
+from mockllm.core.timeline import expand, fold
+from mockllm.core.turn import Turn
+from mockllm.errors import MockLLMError, RequestError
+from mockllm.faults.events import seen_events
 from mockllm.faults.places import HEADERS
-from mockllm.faults.service_errors import error_frames
 from mockllm.faults.transmission import Circumstances
+from mockllm.framing.sse import encode
+from mockllm.protocols.base import WireProtocol
 from mockllm.scenario.fault_model import Fault, Place
 
 ENDINGS: dict[str, Ending] = {
@@ -72,3 +78,42 @@ def pace(fault: Fault) -> tuple[int, int]:
     each = fault.number("every") or 1_000_000 / fault.number("rate", 1)
     size = max(1, -(-_TICK // max(1, int(each)))) if each < _TICK else 1
     return size, round(each * size)
+
+
+def service_error(protocol: WireProtocol, kind: str) -> RequestError:
+    """An error of a service, by its kind."""
+    failure = protocol.service_errors[kind]
+    own = failure.error
+    return RequestError(own.message, status=failure.status, type=own.type, code=own.code)
+
+
+def error_frames(around: Circumstances, before: bytes, kind: str) -> bytes:
+    """The bytes of an error after the bytes of a stream: numbers and open items go on from there.
+
+    Args:
+        before: the stream so far, cut between two events.
+    """
+    protocol = around.protocol
+    error = protocol.service_errors[kind].error
+    frames = [Frame(event.data) for event in seen_events(protocol, before)]
+    turn, events = _so_far(protocol, frames)
+    encoder = protocol.encoder(replace(turn, finish=None, error=error), around.reply)
+    for event in events:
+        encoder.encode(event)
+    errors = encoder.encode(error)
+    if protocol.numbered is not None:
+        errors = protocol.numbered(errors, len(frames))
+    return b"".join(encode(frame, protocol.line_end) for frame in errors)
+
+
+def _so_far(protocol: WireProtocol, frames: list[Frame]) -> tuple[Turn, list[Event]]:
+    """The turn so far and its events; of a stream that cannot be read only the beginning."""
+    decoder = protocol.decoder()
+    seen: list[Timed] = []
+    try:
+        for frame in frames:
+            seen += [Timed(0, event) for event in decoder.decode(frame)]
+        turn = fold(seen)
+    except (MockLLMError, ValueError):
+        return Turn(), [Start()]
+    return turn, [timed.event for timed in expand(turn)] if frames else []

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from os import PathLike, fspath
+from pathlib import Path
 
-from mockllm.errors import Problem, UsageError
+from mockllm.errors import MockLLMError, Problem, UsageError
 from mockllm.scenario.load import Loading
 from mockllm.scenario.model import Scenario
 from mockllm.scenario.reading.files import scenario_texts
@@ -74,3 +75,19 @@ def loads(
 def loads_sent(texts: Iterable[tuple[str, str]]) -> tuple[Scenario, ...]:
     """The scenarios in several texts that were sent; they may name no file."""
     return Loading(VOCABULARY, sent=True).load(texts)
+
+
+def shipped_scenarios() -> Path:
+    """The folder of the shipped scenarios: in the installed package, or in a checkout.
+
+    Raises:
+        MockLLMError: the folder is missing from the installation.
+    """
+    package = Path(__file__).parent.parent
+    for folder in (package / "shipped", package.parent / "scenarios"):
+        if folder.is_dir():
+            return folder
+    raise MockLLMError(
+        f"the shipped scenarios are not at {package / 'shipped'}; reinstall mockllm-harness, or "
+        "name a folder of your own"
+    )

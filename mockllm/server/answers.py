@@ -26,11 +26,10 @@ from mockllm.replay.sessions.exchange import Played
 from mockllm.replay.sessions.session import Session
 from mockllm.replay.sessions.shared_session import SharedSession, StateAwayError
 from mockllm.scenario.model import Scenario
-from mockllm.server.arrival import Arrival
 from mockllm.server.control.access import ControlAccess
 from mockllm.server.control.routes import gone
 from mockllm.server.control.session_setup import SessionRequest, SessionSetups
-from mockllm.server.http.request_reading import closes
+from mockllm.server.http.request_reading import Arrival, closes
 from mockllm.server.options import ServerOptions
 from mockllm.server.routing import Endpoint, PlainRoutes, Routes, path_routes
 

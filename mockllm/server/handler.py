@@ -28,13 +28,13 @@ from mockllm.replay.sessions.exchange import (
 from mockllm.replay.sessions.session import Session, Sessions
 from mockllm.replay.sessions.shared_session import SharedSession
 from mockllm.server.answers import Answers, Chosen, Forward
-from mockllm.server.arrival import Arrival
 from mockllm.server.control.metrics import Figures
 from mockllm.server.control.server_requests import ServerRequests
 from mockllm.server.control.server_view import ServerView
 from mockllm.server.http.delivery import CLOSE, deliver, write_at_once
 from mockllm.server.http.pacing import Pacer
 from mockllm.server.http.request_reading import (
+    Arrival,
     brief,
     check_session,
     first_line,

@@ -23,9 +23,9 @@ from mockllm.replay.sessions.exchange import Exchange, Sent
 from mockllm.replay.sessions.session import Session
 from mockllm.replay.turn_answer import route_turn_answer, turn_answer, usual_request
 from mockllm.scenario.model import Scenario
-from mockllm.server.control.query import whole_number
 from mockllm.server.control.server_view import ServerView
 from mockllm.server.http.delivery import deliver
+from mockllm.server.http.request_reading import whole_number
 from mockllm.ui.live import Live, row
 from mockllm.ui.shown_answers import made_answer, sent_of, stream_json
 
@@ -106,8 +106,7 @@ class LivePage:
     def _detail(
         self, session: Session, exchange: Exchange, scenario: Scenario | None
     ) -> dict[str, Any]:
-        from mockllm.ui.conversation import conversation_json
-        from mockllm.ui.explanation import explanation_json, findings_json
+        from mockllm.ui.explanation import conversation_json, explanation_json, findings_json
 
         player = self._answers.player_of(session.name)
         protocol = PROTOCOLS.get(exchange.played.api or "")

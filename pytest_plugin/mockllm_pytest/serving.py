@@ -42,8 +42,7 @@ class Library:
     @cached_property
     def shipped(self) -> tuple[Scenario, ...]:
         """The scenarios that come with mockllm."""
-        from mockllm.replay.loading import load
-        from mockllm.scenario.shipped import shipped_scenarios
+        from mockllm.replay.loading import load, shipped_scenarios
 
         return load([shipped_scenarios()])
 

@@ -17,7 +17,7 @@ NAMES = ("secret-numbers", "unicode", "reasoning", "auto", "keepalive", "stream-
 
 @pytest.fixture(scope="module")
 def server():
-    from mockllm.scenario.shipped import shipped_scenarios
+    from mockllm.replay.loading import shipped_scenarios
 
     with ServerThread(load([shipped_scenarios()]), ServerOptions(speed=0)) as thread:
         yield thread

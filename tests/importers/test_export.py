@@ -22,9 +22,8 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.recording.store.folder import Folder
 from mockllm.redaction.redact import Redactor
 from mockllm.replay.compilation.resolve import resolve
-from mockllm.replay.loading import load, loads
+from mockllm.replay.loading import load, loads, shipped_scenarios
 from mockllm.scenario.model import Recorded
-from mockllm.scenario.shipped import shipped_scenarios
 from mockllm.tapes.captured import Captured, detected
 from mockllm.tapes.files import dump_tape
 from tests.tapes.making import Sent, taped

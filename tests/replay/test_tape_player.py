@@ -349,6 +349,21 @@ def test_edits_outside_the_reply_keep_the_recording(folder: Folder) -> None:
     assert (exchange.played.attempt, exchange.played.recorded) == (2, "exact")
 
 
+def test_requested_faults_strike_recorded_tries(folder: Folder) -> None:
+    """A recorded try is played as the turn itself is: with the faults that the request asks for."""
+    folder.record(STREAM)
+    (folder.path / "try.jsonl").write_bytes(dump_tape(STREAM))
+    tried = folder.yaml.read_text().replace(
+        "    recorded:", "    attempts: [{recorded: try.jsonl}]\n    recorded:"
+    )
+    folder.yaml.write_text(tried)
+    client = Client(folder.load())
+    first, tries = client(HELLO, x_mockllm_fault="cut:after=20 bytes")
+    assert (tries.played.recorded, tries.played.attempt) == ("exact", 1)
+    assert (first.size, first.ending) == (20, "closed")
+    assert first.data[0] == CHUNKS[0].data[:20]
+
+
 @pytest.mark.parametrize("broken", [None, b"", b"{}\n", dump_tape(STREAM)[:-5]])
 def test_an_unreadable_tape_is_reported(folder: Folder, broken: bytes | None) -> None:
     """A tape that is missing or broken after loading is replaced by the reply, with the reason in

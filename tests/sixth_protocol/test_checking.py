@@ -20,8 +20,7 @@ from mockllm.checking import (
 )
 from mockllm.protocols import PROTOCOLS
 from mockllm.quirks import QUIRKS
-from mockllm.replay.loading import load, loads
-from mockllm.scenario.shipped import shipped_scenarios
+from mockllm.replay.loading import load, loads, shipped_scenarios
 from tests.sixth_protocol.accumulator import EchoAccumulator, LastFragment
 from tests.sixth_protocol.conftest import KEY, NUMBERS
 from tests.sixth_protocol.echo.client import CLIENT

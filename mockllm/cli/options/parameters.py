@@ -189,8 +189,7 @@ path_options = server_options(
 
 def read_scenarios(paths: tuple[Path, ...]) -> tuple[Scenario, ...]:
     """The scenarios of files and folders; without any, those that come with mockllm."""
-    from mockllm.replay.loading import load
-    from mockllm.scenario.shipped import shipped_scenarios
+    from mockllm.replay.loading import load, shipped_scenarios
 
     return load(paths or (shipped_scenarios(),))
 

@@ -15,7 +15,7 @@ from mockllm.errors import RequestError
 from mockllm.protocols.base import dumps
 from mockllm.replay.sessions.exchange import Exchange
 from mockllm.replay.sessions.session import Session
-from mockllm.server.control.query import whole_number
+from mockllm.server.http.request_reading import whole_number
 
 
 @record

@@ -17,14 +17,19 @@ from mockllm.replay.player import Player
 from mockllm.replay.sessions.session import Session, Sessions
 from mockllm.scenario.model import Scenario
 from mockllm.server.control.journal_pages import journal_parts, read_page
-from mockllm.server.control.query import flag, names, whole_number
 from mockllm.server.control.session_setup import (
     SessionRequest,
     SessionSetup,
     SessionSetups,
     read_session_request,
 )
-from mockllm.server.http.request_reading import SESSION_HEADER, SESSION_NAME
+from mockllm.server.http.request_reading import (
+    SESSION_HEADER,
+    SESSION_NAME,
+    flag,
+    names,
+    whole_number,
+)
 
 if TYPE_CHECKING:
     from mockllm.server.state.shared_sessions import SharedSessions

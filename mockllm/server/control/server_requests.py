@@ -27,14 +27,13 @@ from mockllm.replay.compilation.http_answer import (
 )
 from mockllm.replay.sessions.exchange import Sent
 from mockllm.server.answers import Answers
-from mockllm.server.arrival import Arrival
 from mockllm.server.control.access import ControlAccess, preflight_headers
 from mockllm.server.control.metrics import CONTENT_TYPE, Figures, render
 from mockllm.server.control.routes import CONTROL_PREFIX, Control, base_urls
 from mockllm.server.control.server_view import ServerView
 from mockllm.server.http.addresses import url_of
 from mockllm.server.http.delivery import deliver, deliver_parts
-from mockllm.server.http.request_reading import SESSION_HEADER, closes
+from mockllm.server.http.request_reading import SESSION_HEADER, Arrival, closes
 
 
 class Readiness:

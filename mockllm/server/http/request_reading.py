@@ -1,17 +1,22 @@
-"""Reads requests: session, path and query of a target, and bodies, which may stop to arrive."""
+"""A request as it came, before it is known who answers it: session, path and query of its target,
+and its body, which may stop to arrive."""
 
 from __future__ import annotations
 
 import asyncio
 import re
+import time
 from collections.abc import Mapping
 from functools import lru_cache
 
 from aiohttp import web
 
-from mockllm.core.text import shorten
+from mockllm.core.http import Target
+from mockllm.core.text import readable_header, shorten
 from mockllm.errors import RequestError
 from mockllm.protocols.routes import parse_query
+from mockllm.redaction.credentials import masked_headers, masked_url
+from mockllm.replay.sessions.exchange import Received
 from mockllm.server.http.aiohttp_internals import UNREADABLE
 
 SESSION_NAME = r"[A-Za-z0-9._-]{1,128}"
@@ -155,3 +160,133 @@ async def read_part(request: web.BaseRequest, patience: float) -> bytes:
             status=400,
             code=_UNREADABLE,
         ) from None
+
+
+@lru_cache(maxsize=256)
+def _read_headers(
+    raw: tuple[tuple[bytes, bytes], ...],
+) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    """The headers of a request, their names in lower case, and the same with secrets masked.
+
+    Clients repeat their headers. Both results are shared: nothing may change them.
+    """
+    headers = {name.decode("latin-1").lower(): readable_header(value) for name, value in raw}
+    return headers, masked_headers(headers)
+
+
+class Arrival:
+    """A request as it came. Nothing changes it but `read`, which reads its body.
+
+    Args:
+        request: as aiohttp has it.
+
+    Attributes:
+        target: path and query, without origin and without the prefix of a session.
+        headers: names in lower case.
+        session: the name that prefix or header have; it may be none that a session can have.
+        at: when it came, in seconds since 1970; `clock`: in seconds of `time.perf_counter`.
+        body: b"" until it is read.
+    """
+
+    __slots__ = (
+        "_masked",
+        "at",
+        "body",
+        "clock",
+        "headers",
+        "method",
+        "path",
+        "query",
+        "request",
+        "session",
+        "target",
+    )
+
+    def __init__(self, request: web.BaseRequest) -> None:
+        self.clock, self.at = time.perf_counter(), time.time()
+        self.request = request
+        self.method = request.method
+        target, (headers, masked) = request.raw_path, _read_headers(request.raw_headers)
+        if not target.startswith("/"):
+            target, headers = origin_form(target, headers)
+            masked = masked_headers(headers)
+        self.headers, self._masked = headers, masked
+        self.session, self.target = session_of(target, headers)
+        self.path, self.query = split_target(self.target)
+        self.body = b""
+
+    def whole(self, most: int) -> bytes:
+        """Its whole body where that came with the head, as most do; else b"". Waits for nothing."""
+        self.body = self.body or arrived(self.request, most) or b""
+        return self.body
+
+    async def read(self, most: int, patience: float) -> bytes:
+        """Its whole body.
+
+        Raises:
+            RequestError: it is larger, nothing arrived for too long, or it cannot be decoded.
+        """
+        self.body = self.whole(most) or await self._rest(most, patience)
+        return self.body
+
+    async def _rest(self, most: int, patience: float) -> bytes:
+        error = RequestError(
+            f"The request body is larger than {most} bytes. Send less, or serve with a larger "
+            "--max-body.",
+            status=413,
+            code="request_too_large",
+        )
+        request, headers = self.request, self.headers
+        if int(headers.get("content-length", "0")) > most:
+            raise error
+        if headers.get("expect", "").lower() == "100-continue" and request.transport is not None:
+            request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+        try:
+            body = await read_body(request, most, patience)
+        except web.HTTPRequestEntityTooLarge:
+            raise error from None
+        if len(body) > most:
+            raise error
+        return body
+
+    def received(self, target: Target | None = None) -> Received:
+        """The request as a journal shows it."""
+        transport = self.request.transport
+        peer = None if transport is None else transport.get_extra_info("peername")
+        return Received(
+            self.method,
+            masked_url(self.target),
+            self._masked,
+            self.body,
+            self.at,
+            self.clock,
+            0 if peer is None else int(peer[1]),
+            target,
+        )
+
+
+_MOST_DIGITS = 18
+"""Python reads at most 4,300 digits, and nothing here counts so far."""
+
+
+def whole_number(query: Mapping[str, str], name: str, default: int = 0, *, least: int = 0) -> int:
+    """A number in a query."""
+    given = query.get(name) or str(default)
+    digits = given.isascii() and given.isdecimal() and len(given) <= _MOST_DIGITS
+    if not digits or int(given) < least:
+        message = f"{name} must be a whole number from {least}, got {shorten(given, 40)!r}."
+        raise RequestError(message, param=name)
+    return int(given)
+
+
+def flag(query: Mapping[str, str], name: str) -> bool:
+    """Whether a query has a flag."""
+    value = query.get(name, "false")
+    if value not in ("true", "false"):
+        raise RequestError(f"{name} must be true or false, got {value!r}.", param=name)
+    return value == "true"
+
+
+def names(query: Mapping[str, str], name: str) -> frozenset[str]:
+    """Names with commas between them."""
+    return frozenset(filter(None, query.get(name, "").split(",")))

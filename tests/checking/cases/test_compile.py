@@ -12,9 +12,8 @@ from mockllm.checking.material import kit_scenarios
 from mockllm.errors import UsageError
 from mockllm.protocols import PROTOCOLS
 from mockllm.quirks.samples import NOT_OFFERED, TEXT, TWO_SAME
-from mockllm.replay.loading import load
+from mockllm.replay.loading import load, shipped_scenarios
 from mockllm.scenario.model import Scenario, TextPart
-from mockllm.scenario.shipped import shipped_scenarios
 from tests.cases import for_all
 
 APIS = tuple(PROTOCOLS)

@@ -13,9 +13,8 @@ from mockllm.core.events import Timed
 from mockllm.core.timeline import fold
 from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS
-from mockllm.replay.loading import load, loads
+from mockllm.replay.loading import load, loads, shipped_scenarios
 from mockllm.scenario.dump import dump
-from mockllm.scenario.shipped import shipped_scenarios
 
 APIS = tuple(PROTOCOLS)
 

@@ -14,8 +14,7 @@ from mockllm.matching.conversation import planned_calls, turn_at
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.client_requests import first_body, user_text
 from mockllm.replay.compilation.resolve import resolve
-from mockllm.replay.loading import load
-from mockllm.scenario.shipped import shipped_scenarios
+from mockllm.replay.loading import load, shipped_scenarios
 from tests.cases import for_all
 from tests.checking.conversations.bad_clients import (
     BOOK,

@@ -15,8 +15,7 @@ from mockllm.checking.cases.compile import case
 from mockllm.checking.reports.check import report_text, reproduction, shrunk
 from mockllm.errors import UsageError
 from mockllm.quirks.samples import NOT_OFFERED, SAMPLES, TEXT_AND_CALL, TWO_CALLS
-from mockllm.replay.loading import load, loads
-from mockllm.scenario.shipped import shipped_scenarios
+from mockllm.replay.loading import load, loads, shipped_scenarios
 from tests.checking.naive import Naive
 
 SCENARIOS = load([shipped_scenarios()])

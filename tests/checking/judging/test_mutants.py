@@ -12,9 +12,8 @@ from mockllm.checking import INVARIANTS, CaseSpec, Report, case_specs, examine
 from mockllm.checking.judging.running import Level
 from mockllm.protocols import PROTOCOLS
 from mockllm.quirks.samples import TWO_CALLS
-from mockllm.replay.loading import load
+from mockllm.replay.loading import load, shipped_scenarios
 from mockllm.scenario.model import Api
-from mockllm.scenario.shipped import shipped_scenarios
 from tests.checking.mutants import MUTANTS, Mutant
 from tests.checking.mutants.altered import forget_streams
 

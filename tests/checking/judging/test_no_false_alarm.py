@@ -17,9 +17,8 @@ from mockllm.checking.cases.compile import case
 from mockllm.protocols import PROTOCOLS
 from mockllm.quirks import QUIRKS
 from mockllm.quirks.samples import SAMPLES
-from mockllm.replay.loading import load
+from mockllm.replay.loading import load, shipped_scenarios
 from mockllm.scenario.model import Api
-from mockllm.scenario.shipped import shipped_scenarios
 
 APIS = tuple(PROTOCOLS)
 

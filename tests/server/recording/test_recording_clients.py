@@ -11,8 +11,7 @@ import pytest
 from google import genai
 
 from mockllm import ServerOptions, ServerThread
-from mockllm.replay.loading import load, loads
-from mockllm.scenario.shipped import shipped_scenarios
+from mockllm.replay.loading import load, loads, shipped_scenarios
 from mockllm.server.options import RecordOptions
 
 pytestmark = pytest.mark.slow

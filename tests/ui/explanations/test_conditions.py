@@ -225,7 +225,7 @@ def test_the_file_and_the_line_of_a_scenario_are_known(tmp_path):
 def test_a_body_may_be_nested_as_deeply_as_it_can_be_read():
     import json
 
-    from mockllm.ui.conversation import conversation_json
+    from mockllm.ui.explanation import conversation_json
 
     text = (
         "scenario: deep\nmatch: {user: hi, body: {deep: [1], x: 1}}\nturns: [{reply: {text: x}}]\n"

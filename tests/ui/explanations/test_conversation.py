@@ -14,8 +14,7 @@ from mockllm.core.request import OfferedTool
 from mockllm.core.turn import ToolCall
 from mockllm.replay.client_requests import client_target
 from mockllm.replay.loading import loads
-from mockllm.ui.conversation import conversation_json
-from mockllm.ui.explanation import findings_json
+from mockllm.ui.explanation import conversation_json, findings_json
 from tests.entries import journal_entry
 from tests.timeouts import GIVE_UP
 from tests.ui.explanations.requests import APIS, HOSTILE, bodies, known

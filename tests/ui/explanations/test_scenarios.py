@@ -11,8 +11,7 @@ import pytest
 
 from mockllm import ServerOptions, ServerThread
 from mockllm.protocols import PROTOCOLS
-from mockllm.replay.loading import load, loads
-from mockllm.scenario.shipped import shipped_scenarios
+from mockllm.replay.loading import load, loads, shipped_scenarios
 from mockllm.ui import live_page
 from mockllm.ui.scenario_json import curl_texts, scenario_entry, scenario_json
 from mockllm.ui.scenario_json import test_text as copied_test
