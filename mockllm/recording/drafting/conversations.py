@@ -8,25 +8,15 @@ begins a new one.
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from mockllm.core.request import CallEcho, Message, Request
 from mockllm.matching.conditions import text_holds
-from mockllm.matching.conversation import History, ModelTurn, read_history
+from mockllm.matching.conversation import History, ModelTurn, read_history, tool_parts
 from mockllm.protocols import PROTOCOLS
 from mockllm.scenario import model as m
-
-
-@dataclass(frozen=True, slots=True)
-class TurnEcho:
-    """Text and calls of a turn: what a client sends back of it."""
-
-    text: str
-    calls: tuple[CallEcho, ...]
-
 
 Agreement = Literal["", "same", "renamed"]
 """How a turn in a history agrees with what was recorded: not at all, with its call ids, or with
@@ -53,32 +43,10 @@ class Conversation:
     cut: bool | None = None
     earlier: bool = False
     group: str = ""
-    replies: dict[int, TurnEcho] = field(default_factory=dict)
 
     @property
     def turns(self) -> tuple[m.TurnSpec, ...]:
         return self.scenario.turns
-
-    def change(self, scenario: m.Scenario) -> None:
-        """It is another scenario from now on."""
-        self.scenario = scenario
-        self.replies.clear()
-
-    def reply(self, index: int) -> TurnEcho:
-        found = self.replies.get(index)
-        if found is None:
-            spec = self.turns[index]
-            calls = tuple(
-                CallEcho(call.id or "", call.name, call.arguments or "")
-                for call in calls_of(spec.reply)
-            )
-            found = self.replies[index] = TurnEcho(text_of(spec.reply), calls)
-        return found
-
-
-def calls_of(reply: Sequence[m.AnyPart]) -> list[m.ToolPart]:
-    """The calls of a reply, in order."""
-    return [part for part in m.members(reply) if isinstance(part, m.ToolPart)]
 
 
 def text_of(reply: Sequence[m.AnyPart]) -> str:
@@ -112,7 +80,7 @@ def common_turns(conversation: Conversation, history: History) -> tuple[int, boo
     for index, turn in enumerate(history.turns):
         if index and not same_user_text(conversation.turns[index], turn.user):
             return None
-        agreement = _agreement(conversation.reply(index), turn)
+        agreement = _agreement(conversation.turns[index].reply, turn)
         if not agreement:
             return None
         renamed = renamed or agreement == "renamed"
@@ -127,38 +95,33 @@ def same_user_text(turn: m.TurnSpec, user: str | None) -> bool:
     return text_holds(condition, user)
 
 
-def _agreement(recorded: TurnEcho, answer: ModelTurn) -> Agreement:
+def _agreement(reply: Sequence[m.AnyPart], answer: ModelTurn) -> Agreement:
     """Whether a client sends back what was recorded. Clients may leave out the text beside
     calls, and the ids where the API does without."""
-    calls = recorded.calls
+    calls = tuple(tool_parts(reply))
     if len(calls) != len(answer.calls):
         return ""
-    known, sent = (Counter((call.name, call.id) for call in one) for one in (calls, answer.calls))
-    if known != sent and not _equal_but_absent(calls, answer.calls):
+    if not _equal_but_absent(calls, answer.calls):
         return "renamed" if calls and all(map(_same_call, calls, answer.calls)) else ""
     if calls and (any(call.id for call in answer.calls) or not answer.text):
         return "same"
-    return "same" if _bare(recorded.text) == _bare(answer.text) else ""
+    return "same" if _bare(text_of(reply)) == _bare(answer.text) else ""
 
 
-def _equal_but_absent(calls: Sequence[CallEcho], sent: Sequence[CallEcho]) -> bool:
+def _equal_but_absent(calls: Sequence[m.ToolPart], sent: Sequence[CallEcho]) -> bool:
     """Whether calls are equal where both have an id, and have the same names where one has none."""
-    left = list(calls)
+    unmatched = list(calls)
     for echo in sent:
-        fits = (
-            call for call in left if call.name == echo.name and (echo.id == call.id or not call.id)
-        )
-        found = next(fits, None)
-        if found is None and not echo.id:
-            found = next((call for call in left if call.name == echo.name), None)
-        if found is None:
+        own = [call for call in unmatched if call.name == echo.name]
+        alike = [call for call in own if echo.id == (call.id or "") or not call.id]
+        if not (alike or (own and not echo.id)):
             return False
-        left.remove(found)
+        unmatched.remove((alike or own)[0])
     return True
 
 
-def _same_call(call: CallEcho, echo: CallEcho) -> bool:
-    return call.name == echo.name and _value(call.arguments) == _value(echo.arguments)
+def _same_call(call: m.ToolPart, echo: CallEcho) -> bool:
+    return call.name == echo.name and _value(call.arguments or "") == _value(echo.arguments)
 
 
 def _value(arguments: str) -> object:

@@ -146,7 +146,7 @@ class Drafting:
             return Draft(None, report=(line,))
         scenario = replace(scenario, turns=(*scenario.turns, turn.spec))
         if own is not None:
-            own.change(scenario)
+            own.scenario = scenario
         else:
             own = Conversation(scenario, len(self._conversations), None, group=origin.group)
             self._keep(own)
@@ -199,10 +199,10 @@ class Drafting:
 
     def _change(self, conversation: Conversation, scenario: Scenario) -> None:
         if scenario.route is not None:
-            conversation.change(scenario)
+            conversation.scenario = scenario
             return
         self._matches.drop(conversation)
-        conversation.change(scenario)
+        conversation.scenario = scenario
         self._matches.keep(conversation)
 
     def _first(self, conversation: Conversation) -> Request | None:

@@ -31,11 +31,10 @@ from mockllm.core.turn import (
     usual_finish,
 )
 from mockllm.errors import MockLLMError, Problem, RequestError, ScenarioError, WireError
-from mockllm.matching.conversation import ModelTurn
+from mockllm.matching.conversation import ModelTurn, tool_parts
 from mockllm.protocols.base import Reply, WireProtocol
 from mockllm.protocols.detection import Detected
 from mockllm.protocols.extra import added_fields, added_to_error, in_envelope
-from mockllm.recording.drafting.conversations import calls_of
 from mockllm.recording.drafting.draft import DraftedTurn
 from mockllm.replay.loading import loads
 from mockllm.scenario import model as m
@@ -291,7 +290,7 @@ def with_turn(
     """
     if file:
         spec = replace(spec, recorded=replace(spec.recorded or m.Recorded(file), file=file))
-    used = {call.id for turn in scenario.turns for call in calls_of(turn.reply)} - {None}
+    used = {call.id for turn in scenario.turns for call in tool_parts(turn.reply)} - {None}
     spec = replace(spec, reply=_without_ids(spec.reply, used))
     written, left_out = (spec, ()) if _is_plain(spec) else _loadable(spec)
     return replace(scenario, turns=(*scenario.turns, written)), left_out
