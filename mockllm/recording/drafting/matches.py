@@ -258,7 +258,7 @@ def distinguishing_fields(request: Request, others: Sequence[Request]) -> dict[s
     paths = [path for path in _fields(request, request.body, ()) if _differs(path, request, others)]
     for count in range(1, _MOST_FIELDS + 1):
         for some in combinations(paths[:_MOST_TRIED], count):
-            body = _part(request.body, some)
+            body: dict[str, Any] = _part(request.body, some)
             holds = check_partial("body", body, request.body) is None
             if holds and all(
                 check_partial("body", body, other.body) is not None for other in others
@@ -321,26 +321,15 @@ def _at(value: Any, path: _Path) -> Any:
     return value
 
 
-def _part(body: Mapping[str, Any], paths: Sequence[_Path]) -> dict[str, Any]:
-    part: dict[str, Any] = {}
-    for path in paths:
-        target: Any = part
-        source: Any = body
-        for key, following in zip(path, [*path[1:], None], strict=True):
-            source = source[key]
-            if following is None:
-                target[key] = source
-            elif isinstance(source, list):
-                known = target[key] if key in _keys(target) and target[key] != {} else None
-                # A condition on one item needs the others, too: lists are compared item by item.
-                any_ = [{} if isinstance(item, Mapping) else item for item in source]
-                target[key] = known if known is not None else any_
-                target = target[key]
-            else:
-                target[key] = target[key] if key in _keys(target) else {}
-                target = target[key]
-    return part
-
-
-def _keys(value: Any) -> Any:
-    return value if isinstance(value, Mapping) else range(len(value))
+def _part(value: Any, paths: Sequence[_Path]) -> Any:
+    """A value with what some paths lead to. Lists are compared item by item, so that a condition on
+    one item needs the others, too."""
+    if () in paths:
+        return value
+    below = {key: [path[1:] for path in paths if path[0] == key] for key, _ in _items(value)}
+    if isinstance(value, Mapping):
+        return {key: _part(value[key], tails) for key, tails in below.items() if tails}
+    return [
+        _part(item, tails) if tails else {} if isinstance(item, Mapping) else item
+        for item, tails in zip(value, below.values(), strict=True)
+    ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from mockllm.core.patterns import TimedPattern
 from mockllm.redaction.find.found import (
@@ -17,7 +17,6 @@ from mockllm.redaction.find.found import (
     adjacent,
     in_original,
     joins,
-    moved,
     split,
     union,
     whole_escapes,
@@ -202,7 +201,7 @@ class Finder:
             span = value.span(0, len(text))
             yield from _unless_placeholder(f"field {field.name!r}", text, span)
         for secret in self.find(text, depth + 1):
-            yield replace(secret, parts=tuple(value.span(*part) for part in secret.parts))
+            yield secret.placed(value.span)
 
     def _is_secret_field(self, name: str, text: str) -> bool:
         if not field_is_secret(name, text) or self._keep.matches(text):
@@ -212,10 +211,9 @@ class Finder:
     def _in_text(self, text: str, depth: int) -> list[Found]:
         """What is in a text that is no document, the earliest and then the longest first."""
         if not text.isascii() and _NO_TEXT.search(text):
+            runs = [View(run[0], range(run.start(), run.end() + 1)) for run in _TEXT.finditer(text)]
             return [
-                moved(secret, run.start())
-                for run in _TEXT.finditer(text)
-                for secret in self._in_plain(run[0], depth)
+                found for run in runs for found in in_original(self._in_plain(run.text, depth), run)
             ]
         return self._in_plain(text, depth)
 

@@ -42,6 +42,14 @@ class Found:
         elif self.secret:
             yield self.secret
 
+    def placed(self, span: Callable[[int, int], tuple[int, int]]) -> Found:
+        """The same elsewhere.
+
+        Args:
+            span: where a part of the text is in what is around it.
+        """
+        return replace(self, parts=tuple(span(*part) for part in self.parts))
+
 
 def union(values: Sequence[StringValue], found: Iterable[Found]) -> list[Found]:
     """What was found in joined strings, at its positions in the document."""
@@ -67,10 +75,8 @@ def _over(
 
 def in_original(found: Iterable[Found], view: View) -> list[Found]:
     """What was found in a decoded text, at its positions in the original."""
-    return [
-        replace(secret, parts=tuple((view.starts[s], view.starts[e]) for s, e in secret.parts))
-        for secret in found
-    ]
+    starts = view.starts
+    return [secret.placed(lambda start, end: (starts[start], starts[end])) for secret in found]
 
 
 def whole_escapes(found: Iterable[Found], view: View) -> list[Found]:
@@ -137,11 +143,6 @@ def split(found: Iterable[Found], kept: Iterable[bool]) -> tuple[list[Found], li
     for secret, is_kept in zip(found, kept, strict=True):
         parts[is_kept].append(secret)
     return parts
-
-
-def moved(found: Found, by: int) -> Found:
-    """What was found in a part of a text that begins at a position of it."""
-    return replace(found, parts=tuple((start + by, end + by) for start, end in found.parts))
 
 
 MIN_MATCH = 12
