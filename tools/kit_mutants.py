@@ -32,8 +32,9 @@ from mockllm.checking import (
     cases,
     examine,
 )
+from mockllm.checking.cases.case import Level
 from mockllm.checking.judging.compare import judge
-from mockllm.checking.judging.running import Level, drive, feed_arguments
+from mockllm.checking.judging.running import drive, feed_arguments
 from mockllm.replay.loading import load, shipped_scenarios
 from mockllm.scenario.model import Api
 from tests.checking.mutants import FAMILIES, MUTANTS, Mutant

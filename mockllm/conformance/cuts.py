@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any
 
-from mockllm.checking.cases.case import Case, Cut
+from mockllm.checking.cases.case import Case, Cut, Level
 from mockllm.checking.cases.compile import check_api
 from mockllm.checking.cuts.judging import NO_PLACE, CutAnswer, judge_cut, why_not_judged
 from mockllm.checking.cuts.prefixes import (
@@ -26,7 +26,7 @@ from mockllm.checking.cuts.prefixes import (
     samples_of,
 )
 from mockllm.checking.judging.received import received
-from mockllm.checking.judging.running import Factory, Level, drive, feed_arguments, new_probe
+from mockllm.checking.judging.running import Factory, drive, feed_arguments, new_probe
 from mockllm.checking.outcome import Call, Outcome
 from mockllm.checking.probes import Delta
 from mockllm.checking.reports.check import Scenarios, scenarios_of

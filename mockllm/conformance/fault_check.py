@@ -68,24 +68,26 @@ def check_faults(
     first = _play(player, chosen, SIDE_BY_SIDE, "cases", progress, goes_on)
     _check_requests(first)
     judged = {name: Judged.of(one, policy, wanted, adapter) for name, one in first.items()}
-    accused = [one for one in chosen if one.name in judged and judged[one.name].wrong]
+    accused = [case for case in chosen if case.name in judged and judged[case.name].wrong]
     again = _play(player, accused, _AGAIN_SIDE_BY_SIDE, "mistakes again", progress, goes_on)
     second = {name: Judged.of(one, policy, wanted, adapter) for name, one in again.items()}
     open_ = [
-        one for one in accused if one.name in second and judged[one.name].differs(second[one.name])
+        case
+        for case in accused
+        if case.name in second and judged[case.name].differs(second[case.name])
     ]
     last = _play(player, open_, 1, "mistakes once more", progress, goes_on)
     for name, one in second.items():
         third = Judged.of(last[name], policy, wanted, adapter) if name in last else None
         judged[name] = judged[name].confirmed(one, third)
-    found = [judged[one.name] for one in chosen if one.name in judged]
+    found = [judged[case.name] for case in chosen if case.name in judged]
     stopped = ""
     if len(found) < len(chosen):
         stopped = f"interrupted after {len(found)} of {len(chosen)} cases"
     return replace(
         run,
-        cases=tuple(row for one in found for row in _rows(one, setting)),
-        plays={one.played.case.name: _play_of(one) for one in found},
+        cases=tuple(row for judgement in found for row in _rows(judgement, setting)),
+        plays={judgement.played.case.name: _play_of(judgement) for judgement in found},
         stopped=stopped,
         settings=json_value(_settings(policy)),
     )
@@ -100,7 +102,7 @@ def _settings(policy: ResiliencePolicy) -> dict[str, object]:
 
 def _check_requests(played: Mapping[str, PlayedCase]) -> None:
     """Checks that the client is attached at all."""
-    if not played or any(one.exchanges for one in played.values()):
+    if not played or any(attempt.exchanges for attempt in played.values()):
         return
     first = next(iter(played.values()))
     errors = [error.message for error in first.answer.outcome.errors]
@@ -168,7 +170,7 @@ class Judged:
         found = judge(
             played.case, played.exchanges, played.answer.outcomes(late=played.late), policy
         )
-        return cls(played, tuple(one for one in found if one.rule in rules))
+        return cls(played, tuple(judgement for judgement in found if judgement.rule in rules))
 
     @property
     def wrong(self) -> tuple[Finding, ...]:
@@ -177,7 +179,7 @@ class Judged:
 
     def differs(self, again: Judged) -> bool:
         """Whether other rules were broken the second time."""
-        return {one.rule for one in self.wrong} != {one.rule for one in again.wrong}
+        return {finding.rule for finding in self.wrong} != {finding.rule for finding in again.wrong}
 
     def confirmed(self, second: Judged, third: Judged | None) -> Judged:
         """What most times say. The log is that of the last time with all mistakes that count."""
@@ -197,7 +199,9 @@ class Judged:
             found.rule: found for time in times for found in time.wrong if found.rule not in certain
         }
         judged = {found.rule for found in kept}
-        kept += [replace(one, verdict="right") for one in once.values() if one.rule not in judged]
+        kept += [
+            replace(wrong, verdict="right") for wrong in once.values() if wrong.rule not in judged
+        ]
         return Judged(shown.played, tuple(kept), tuple(once.values()))
 
 
@@ -216,7 +220,7 @@ def _rows(judged: Judged, setting: Setting | None) -> Iterator[CaseResult]:
     """The lines of a results file for a case, one for each rule."""
     case = judged.played.case
     reproduce = () if setting is None else (check_command(setting, case.name),)
-    once = {one.rule: one.text for one in judged.unconfirmed}
+    once = {found.rule: found.text for found in judged.unconfirmed}
     for finding in judged.findings:
         wrong = finding.verdict == "wrong"
         yield rule_line(

@@ -62,7 +62,7 @@ def measured(
     setting: Setting,
     cases: Iterable[Case] = (),
 ) -> Results:
-    """The results of a client, without the smallest streams (`smallest.with_smallest`).
+    """The results of a client, without the smallest streams (`with_smallest`).
 
     Args:
         run: the results but for the cases.
@@ -275,7 +275,7 @@ class AdapterFrames:
     """
 
     def __init__(self, adapter: str, command: Sequence[str]) -> None:
-        words = adapter.split() if adapter else [one for one in command if Path(one).is_file()]
+        words = adapter.split() if adapter else [name for name in command if Path(name).is_file()]
         self._files = {_base_name(word) for word in words}
 
     def of(self, answer: Answer, judgement: Judgement) -> str:

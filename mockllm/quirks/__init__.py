@@ -67,7 +67,9 @@ class _Quirks(MutableMapping[str, Quirk]):
     def over(self, api: str) -> Iterator[Quirk]:
         """The quirks that occur in an API; the modules of other APIs are not imported."""
         modules = dict.fromkeys(_GROUPS.values())
-        groups = [self._group(one) for one in modules if one == api or one not in PROTOCOLS]
+        groups = [
+            self._group(module) for module in modules if module == api or module not in PROTOCOLS
+        ]
         for quirk in chain(*(group.values() for group in (*groups, self._others))):
             if quirk.applies_to(api):
                 yield quirk

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from mockllm.checking import Case, CaseSpec, Outcome, Payload, Policy, case_specs, differences
+from mockllm.checking.cases.case import Level
 from mockllm.checking.judging.compare import Difference
-from mockllm.checking.judging.running import Level, drive, run_case
+from mockllm.checking.judging.running import drive, run_case
 from mockllm.checking.reports.stream_text import format_stream
 from mockllm.conformance.attachments.http_sessions import requests_usage
 from mockllm.errors import UsageError

@@ -11,8 +11,7 @@ from typing import Any, ClassVar
 import pytest
 
 from mockllm.checking import ByteProbe, Probe
-from mockllm.checking.cases.case import Case
-from mockllm.checking.judging.running import Level
+from mockllm.checking.cases.case import Case, Level
 from mockllm.checking.policy import ResiliencePolicy
 from mockllm.checking.resilience.cases import fault_cases
 from mockllm.checking.rules import CUT_RULES, RESILIENCE, Verdict, promise

@@ -23,7 +23,7 @@ from mockllm.checking import (
     examine_client,
     report_text,
 )
-from mockllm.checking.judging.running import Level
+from mockllm.checking.cases.case import Level
 from mockllm.checking.reports.check import shrunk, summary
 from mockllm.checking.reports.shrinking import TRIES
 from mockllm.checking.rules import promise

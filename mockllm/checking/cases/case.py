@@ -46,6 +46,9 @@ class Events:
         return copy
 
 
+Level = Literal["payloads", "bytes"]
+"""What a client gets of a stream: decoded events, or its bytes."""
+
 MODEL = "mock-model"
 """The model that clients request."""
 

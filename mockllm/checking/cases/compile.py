@@ -10,10 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import count as count_from
 from itertools import islice
-from typing import Literal
 
 from mockllm.checking.cases.build import case, case_name, changes, compiled
-from mockllm.checking.cases.case import Case
+from mockllm.checking.cases.case import Case, Level
 from mockllm.checking.cases.scenarios import PLAIN, Variation, answer_size, draws, single, vary
 from mockllm.checking.material import kit_scenarios
 from mockllm.errors import UsageError
@@ -31,8 +30,6 @@ from mockllm.quirks.samples import (
 from mockllm.scenario.model import AnyPart, Api, InterleavedPart, ParallelPart, Scenario, ToolPart
 
 __all__ = ["CaseSpec", "case", "case_specs", "cases", "plain_cases", "single"]
-
-Level = Literal["payloads", "bytes"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,8 +79,12 @@ class Verification:
                 for name, value in values.items()
             },
             "violations": [
-                {"invariant": one.invariant, "exchange": one.exchange, "message": one.message}
-                for one in self.violations
+                {
+                    "invariant": violation.invariant,
+                    "exchange": violation.exchange,
+                    "message": violation.message,
+                }
+                for violation in self.violations
             ],
             "unplayed": [{"scenario": name, "turn": index} for name, index in self.unplayed],
         }

@@ -154,7 +154,7 @@ class _Seen:
             size=size,
             place=place,
             events=len(dispatched),
-            content_complete=any(one.finishes for one in received),
+            content_complete=any(event.finishes for event in received),
             begun=begun,
             ended=ended,
             last_event=last.data if last else "",

@@ -89,7 +89,7 @@ def attribute(
         quirks += _of_quirk(case, of_quirk, plain_right=not known)
         variations += _of_variation(case, of_variation, forms)
     plain = fewest_names(plain)
-    names = {one.invariant for one in plain}
+    names = {item.invariant for item in plain}
     quirks = [as_known(quirk, names) for quirk in quirks]
     names |= {quirk.invariant for quirk in quirks if not quirk.secondary}
     quirks = beside_exceptions([as_known_exception(quirk, names) for quirk in quirks])
@@ -103,15 +103,15 @@ def _grouped(
 ) -> Iterator[Failure]:
     """One failure for each case and invariant; the difference that decided comes first."""
     groups: dict[tuple[int, str], list[AttributedDifference]] = {}
-    for one in items:
-        groups.setdefault((id(one.case), one.invariant), []).append(one)
+    for item in items:
+        groups.setdefault((id(item.case), item.invariant), []).append(item)
     for (key, invariant), group in groups.items():
-        raised = any(one.difference.field in EXCEPTIONS for one in group)
+        raised = any(item.difference.field in EXCEPTIONS for item in group)
         yield Failure(
             invariant,
             group[0].case,
-            tuple(dict.fromkeys(one.difference.description for one in group)),
-            secondary=all(one.secondary for one in group),
+            tuple(dict.fromkeys(item.difference.description for item in group)),
+            secondary=all(item.secondary for item in group),
             exception=judgements[key].exception if raised else "",
             at=judgements[key].at if raised else None,
         )
@@ -149,9 +149,13 @@ def _split_by_cause(
         return [], new
     if case.variation == PLAIN:
         return new, []
-    unvaried = {one.subject for one in forms.unvaried(case)}
-    of_quirk = [one for one in new if one.subject in unvaried or one.field == "chunk"]
-    return of_quirk, [one for one in new if one not in of_quirk]
+    unvaried = {difference.subject for difference in forms.unvaried(case)}
+    of_quirk = [
+        difference
+        for difference in new
+        if difference.subject in unvaried or difference.field == "chunk"
+    ]
+    return of_quirk, [difference for difference in new if difference not in of_quirk]
 
 
 def _of_plain(case: Case, difference: Difference) -> AttributedDifference:
@@ -169,18 +173,24 @@ def _of_quirk(
     """Where the plain form is right, the quirk is why the case is not."""
     same_events = plain_right and _same_events(case)
     unrelated = _UNRELATED.get(case.invariant, frozenset())
-    any_related = any(one.subject not in unrelated and one.field != "chunk" for one in new)
-    for one in new:
-        if same_events and one.field != "chunk":
-            yield AttributedDifference(case, one, case.invariant, certain=True)
-        elif one.conclusive:
-            yield AttributedDifference(case, one, one.invariant, certain=True)
-        elif one.field in EXCEPTIONS and one.recognised and case.invariant not in SPECIFIC:
-            yield AttributedDifference(case, one, one.invariant)
-        elif any_related and one.field != "chunk":
-            yield AttributedDifference(case, one, case.invariant)
+    any_related = any(
+        difference.subject not in unrelated and difference.field != "chunk" for difference in new
+    )
+    for difference in new:
+        if same_events and difference.field != "chunk":
+            yield AttributedDifference(case, difference, case.invariant, certain=True)
+        elif difference.conclusive:
+            yield AttributedDifference(case, difference, difference.invariant, certain=True)
+        elif (
+            difference.field in EXCEPTIONS
+            and difference.recognised
+            and case.invariant not in SPECIFIC
+        ):
+            yield AttributedDifference(case, difference, difference.invariant)
+        elif any_related and difference.field != "chunk":
+            yield AttributedDifference(case, difference, case.invariant)
         else:
-            yield AttributedDifference(case, one, one.invariant)
+            yield AttributedDifference(case, difference, difference.invariant)
 
 
 def _same_events(case: Case) -> bool:
@@ -196,14 +206,16 @@ def _of_variation(
     if not new:
         return
     in_payloads = forms.payloads(case)
-    for one in new:
-        shows = in_payloads is None or any(one.subject == other.subject for other in in_payloads)
-        if shows or one.field == "chunk":
-            item = _decided(case, one, "chunking-free")
+    for difference in new:
+        shows = in_payloads is None or any(
+            difference.subject == other.subject for other in in_payloads
+        )
+        if shows or difference.field == "chunk":
+            item = _decided(case, difference, "chunking-free")
             yield replace(item, certain=False) if case.quirk else item
         else:
             yield AttributedDifference(
-                case, one, "chunking-free", certain=not case.variation.comments
+                case, difference, "chunking-free", certain=not case.variation.comments
             )
 
 
@@ -274,14 +286,14 @@ def as_known_exception(one: AttributedDifference, names: set[str]) -> Attributed
 def beside_exceptions(items: list[AttributedDifference]) -> list[AttributedDifference]:
     """Gives what is wrong beside an exception, and not certain, the name of the exception."""
     decides: dict[int, AttributedDifference] = {}
-    for one in items:
-        if one.difference.field in EXCEPTIONS:
-            decides.setdefault(id(one.case), one)
+    for item in items:
+        if item.difference.field in EXCEPTIONS:
+            decides.setdefault(id(item.case), item)
     return [
-        one
-        if one.certain or one.difference.field == "chunk" or id(one.case) not in decides
-        else replace(one, invariant=decides[id(one.case)].invariant)
-        for one in items
+        item
+        if item.certain or item.difference.field == "chunk" or id(item.case) not in decides
+        else replace(item, invariant=decides[id(item.case)].invariant)
+        for item in items
     ]
 
 
@@ -294,12 +306,12 @@ def fewest_names(plain: list[AttributedDifference]) -> list[AttributedDifference
     common = _common_candidate(plain)
     if common is not None:
         return [
-            one if one.invariant == common else replace(one, invariant=common, secondary=True)
-            for one in plain
+            item if item.invariant == common else replace(item, invariant=common, secondary=True)
+            for item in plain
         ]
     counts: dict[str, int] = {}
-    for one in plain:
-        counts[one.invariant] = counts.get(one.invariant, 0) + 1
+    for item in plain:
+        counts[item.invariant] = counts.get(item.invariant, 0) + 1
     for name in sorted(counts, key=lambda name: counts[name]):
         others = _no_rarer(plain, name)
         better = {
@@ -335,8 +347,8 @@ def _common_candidate(plain: Sequence[AttributedDifference]) -> str | None:
     if len(set(names)) < 2:
         return None
     common = set(plain[0].candidates)
-    for one in plain:
-        common &= {one.invariant} if one.certain else set(one.candidates)
+    for item in plain:
+        common &= {item.invariant} if item.certain else set(item.candidates)
     return max(sorted(common), key=names.count, default=None)
 
 

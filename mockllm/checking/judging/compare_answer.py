@@ -257,16 +257,16 @@ def opaque_differences(
     """
     if not (is_kept(expected.opaque) and is_kept(got.opaque)) or "opaque" in policy.ignore:
         return
-    want, have = (Counter(list(one.opaque or ())) for one in (expected, got))  # type: ignore[arg-type]  # both are kept
+    want, have = (Counter(list(outcome.opaque or ())) for outcome in (expected, got))  # type: ignore[arg-type]  # both are kept
     lost, added = list((want - have).elements()), list((have - want).elements())
     if lost or added:
         changes = [f"lost {format_value(lost)}"] if lost else []
         changes += [f"got {format_value(added)}, which was not sent"] if added else []
         description = f"opaque values: {', '.join(changes)}"
         lost_with = [
-            one.invariant
-            for one in beside
-            if not added and one.subject in ("text", "reasoning", "tool_calls")
+            difference.invariant
+            for difference in beside
+            if not added and difference.subject in ("text", "reasoning", "tool_calls")
         ]
         yield Difference(
             "opaque",

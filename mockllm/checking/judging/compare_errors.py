@@ -161,7 +161,7 @@ def _texts_before_error(case: Case, got: Outcome, policy: Policy) -> Iterator[Di
         have: Any = getattr(got, name)
         if name in policy.ignore or not isinstance(have, str):
             continue
-        whole = [getattr(one.expected, name) for one in (case, case.plain) if one is not None]
+        whole = [getattr(form.expected, name) for form in (case, case.plain) if form is not None]
         if all(Counter(have) - Counter(text) for text in whole):
             description = (
                 f"{name} is {format_value(have)}, and only {format_value(whole[-1])} was sent"

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from mockllm.checking.cases.case import Case
+from mockllm.checking.cases.case import Case, Level
 from mockllm.checking.cases.compile import case as compile_case
 from mockllm.checking.cases.compile import plain_forms, simple_form
 from mockllm.checking.cases.scenarios import PLAIN, Variation
@@ -24,7 +24,6 @@ from mockllm.checking.judging.report import (
 )
 from mockllm.checking.judging.running import (
     Factory,
-    Level,
     checked_outcome,
     exception_outcome,
     run_case,
@@ -209,7 +208,7 @@ def _shared_state(
         for difference in run_together(factory, passed[-1], case, policy, level)[:1]:
             return Failure("stage-empties", case, (difference.description,))
         return None
-    with_calls = [one for one in passed if one.expected.tool_calls]
+    with_calls = [other for other in passed if other.expected.tool_calls]
     for before in (*with_calls[-1:], passed[-1]):
         found = run_case(factory, before, policy, level).differences
         if found:

@@ -72,7 +72,7 @@ def unexpected_errors(
 ) -> Iterator[Difference]:
     """Errors that neither the stream nor the policy explains."""
     choices = {"malformed-contained": policy.malformed, "unknown-tool": policy.unknown_tool}
-    required = [one for one in excluded if choices[one[2]] == "error"]
+    required = [exclusion for exclusion in excluded if choices[exclusion[2]] == "error"]
     for trouble in got.errors:
         if (
             trouble.crash

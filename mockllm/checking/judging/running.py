@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from itertools import zip_longest
-from typing import Any, Literal, cast
+from typing import Any, cast
 
-from mockllm.checking.cases.case import Case
+from mockllm.checking.cases.case import Case, Level
 from mockllm.checking.judging.compare import Difference, Judgement, differences, judge
 from mockllm.checking.judging.watch import Watch
 from mockllm.checking.outcome import Outcome
@@ -20,7 +20,6 @@ from mockllm.checking.policy import Policy
 from mockllm.checking.probes import ByteProbe, Probe, Tool
 from mockllm.errors import ProbeError
 
-Level = Literal["payloads", "bytes"]
 Factory = Callable[[], Probe | ByteProbe]
 """Makes a new probe for each stream."""
 

@@ -80,7 +80,7 @@ class Watch:
         calls = calls_of(outcome)
         ids = {call.id for call in calls}
         for call in self._surfaced:
-            names = [one.name for one in calls]
+            names = [other.name for other in calls]
             if call.id is not None and call.id not in ids and call.name in names:
                 final = calls[names.index(call.name)].id
                 description = f"{call.name} is passed on as {call.id}, and is {final} in the end"
@@ -154,7 +154,10 @@ def _is_declared(delta: Any) -> bool:
         and isinstance(delta.tool_calls, tuple | list)
         and all(isinstance(call, Call) for call in delta.tool_calls)
         and isinstance(delta.tool, tuple | list)
-        and all(isinstance(one, Fragment) and isinstance(one.arguments, str) for one in delta.tool)
+        and all(
+            isinstance(fragment, Fragment) and isinstance(fragment.arguments, str)
+            for fragment in delta.tool
+        )
     )
 
 
@@ -247,5 +250,5 @@ def _belongs(case: Case, fragment: Fragment, index: int, call: Call) -> bool:
         return fragment.id == call.id
     if fragment.index is not None:
         return fragment.index == index
-    names = [one.name for one in case.expected.tool_calls]
+    names = [expected.name for expected in case.expected.tool_calls]
     return len(names) == 1 or (fragment.name == call.name and names.count(call.name) == 1)

@@ -13,10 +13,10 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from mockllm.checking.cases.case import Case
+from mockllm.checking.cases.case import Case, Level
 from mockllm.checking.cases.compile import cases
 from mockllm.checking.judging.examine import Failure, Report, examine
-from mockllm.checking.judging.running import Factory, Level
+from mockllm.checking.judging.running import Factory
 from mockllm.checking.policy import Policy
 from mockllm.checking.reports.shrinking import TRIES, shrink
 from mockllm.checking.reports.stream_text import format_reads, format_stream
@@ -155,8 +155,8 @@ def scenarios_of(given: Scenarios | None) -> tuple[Scenario, ...]:
         return load([shipped_scenarios()])
     several = [given] if isinstance(given, str | PathLike | Scenario) else list(given)
     found: list[Scenario] = []
-    for one in several:
-        found += [one] if isinstance(one, Scenario) else load([Path(one)])
+    for source in several:
+        found += [source] if isinstance(source, Scenario) else load([Path(source)])
     return tuple(found)
 
 
@@ -202,7 +202,7 @@ def report_text(
         return "\n".join([f"{report.runs} cases, none is wrong", *summary(report)])
     are = "invariants are" if len(broken) > 1 else "invariant is"
     lines = [f"{report.runs} cases; {len(broken)} {are} broken: {', '.join(broken)}"]
-    first = next((one[0].exception for one in broken.values() if one[0].exception), "")
+    first = next((some[0].exception for some in broken.values() if some[0].exception), "")
     if first:
         lines.insert(0, first)
     lines += summary(report)

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from mockllm.checking.cases.case import Case
-from mockllm.checking.judging.running import Level
+from mockllm.checking.cases.case import Case, Level
 from mockllm.core.text import shorten
 from mockllm.framing.sse import decode
 from mockllm.protocols.base import dumps

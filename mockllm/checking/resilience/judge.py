@@ -68,7 +68,7 @@ def _not_played(case: Case, exchanges: Sequence[Exchange]) -> str:
     """Why the case did not happen to the client; "" where it did."""
     if not exchanges:
         return "the client sent no request to the base URL of the case"
-    answered = [one for one in exchanges if one.outcome in ("played", "error")]
+    answered = [entry for entry in exchanges if entry.outcome in ("played", "error")]
     if not answered:
         first = exchanges[0]
         problem = f": {first.problems[0]}" if first.problems else ""
@@ -158,10 +158,10 @@ def _backoff(play: _Play) -> Ruling:
     each = [
         waits(play.exchanges[begin : begin + size]) for begin in range(0, len(play.exchanges), size)
     ]
-    shown = "; ".join(", ".join(f"{wait:.3f}" for wait in one) for one in each)
-    if all(wait < _AT_ONCE for one in each for wait in one):
+    shown = "; ".join(", ".join(f"{wait:.3f}" for wait in series) for series in each)
+    if all(wait < _AT_ONCE for series in each for wait in series):
         return ruling("at-once", shown=shown)
-    if size > 2 and all(one[-1] <= one[0] * _GROWS for one in each):
+    if size > 2 and all(series[-1] <= series[0] * _GROWS for series in each):
         return ruling("waits-stay", shown=shown)
     if size == 2:  # and two random waits may be the same
         return ruling("one-wait")

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self, get_args, get_type_hints
 
+from mockllm.checking.cases.case import Level
+from mockllm.checking.cuts.prefixes import CutLevel
 from mockllm.checking.outcome import FIELDS, LABELS
 from mockllm.checking.policy import Policy
 from mockllm.conformance.case_names import Setting
@@ -25,7 +27,7 @@ class CheckOptions:
     seed: str = "0"
     no_quirks: bool = False
     choices: tuple[str, ...] = ()
-    level: str = "bytes"
+    level: Level = "bytes"
     http: bool = False
     per_case: bool = False
     jobs: int = 1
@@ -98,7 +100,7 @@ class CheckOptions:
         return f"--faults does not go with --{_OPTIONS.get(given[0], given[0]).replace('_', '-')}"
 
     @property
-    def measured_level(self) -> str:
+    def measured_level(self) -> CutLevel:
         """`bytes`, `payloads` or `http`."""
         return "http" if self.http else self.level
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
 from types import FrameType
-from typing import Any, Self, TypeVar, cast
+from typing import Any, Self, TypeVar
 
 import click
 
@@ -19,7 +19,7 @@ from mockllm.cli.check.options import CheckOptions
 from mockllm.cli.terminal.progress import ProgressLine
 from mockllm.conformance.attachments.http_clients import HTTP_LIMIT, http_runner
 from mockllm.conformance.attachments.messages import Hello
-from mockllm.conformance.attachments.runner import LIMIT, Level, Runner, pipe_runner
+from mockllm.conformance.attachments.runner import LIMIT, Runner, pipe_runner
 from mockllm.conformance.measured import json_value
 from mockllm.conformance.results import Results
 from mockllm.core.text import did_you_mean
@@ -79,7 +79,7 @@ def attached(options: CheckOptions) -> Runner:
     if options.http:
         limit, per_case = options.limit or HTTP_LIMIT, options.per_case
         return http_runner(options.command, options.api, per_case=per_case, limit=limit, **settings)
-    level, limit = cast("Level", options.level), options.limit or LIMIT
+    level, limit = options.level, options.limit or LIMIT
     return pipe_runner(options.command, options.api, level, limit=limit, **settings)
 
 

@@ -14,7 +14,6 @@ import click
 from mockllm.checking.cases.case import Case
 from mockllm.checking.cases.compile import cases, plain_forms
 from mockllm.checking.cuts.judging import CutAnswer
-from mockllm.checking.cuts.prefixes import CutLevel
 from mockllm.checking.resilience.cases import fault_cases
 from mockllm.checking.rules import RESILIENCE
 from mockllm.cli.check.options import CheckOptions
@@ -29,7 +28,7 @@ from mockllm.cli.options.parameters import read_scenarios
 from mockllm.cli.terminal.progress import ProgressLine
 from mockllm.conformance.attachments.http_clients import HttpClients, fault_limit
 from mockllm.conformance.attachments.process import Program
-from mockllm.conformance.attachments.runner import AnswerFile, Level, Runner, write_cases
+from mockllm.conformance.attachments.runner import AnswerFile, Runner, write_cases
 from mockllm.conformance.case_names import name_of
 from mockllm.conformance.cuts import cut_answers, cut_results, line_names, planned_cuts
 from mockllm.conformance.fault_check import check_faults
@@ -47,7 +46,7 @@ def plan_streams(options: CheckOptions) -> Plan:
 
     def attach() -> Runner:
         if options.judge is not None:
-            return Runner(AnswerFile(options.judge, run, cast("Level", options.level)))
+            return Runner(AnswerFile(options.judge, run, options.level))
         return attached(options)
 
     names = map(name_of, (*listed, *plain_forms(listed)))
@@ -59,7 +58,7 @@ def emit(options: CheckOptions, path: Path) -> None:
     run = chosen_cases(_all_cases(options), options.only)
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as stream:
-        level = cast("Level", options.level)
+        level = options.level
         count, unseen = write_cases(run, options.api, level, stream)
     click.echo(f"{count} cases in {path}; judge the answers with --judge and the same arguments")
     if unseen:
@@ -75,7 +74,7 @@ def _all_cases(options: CheckOptions) -> list[Case]:
             variations=options.variations,
             quirks=not options.no_quirks,
             seed=options.seed,
-            level=cast("Level", options.level),
+            level=options.level,
         )
     )
 
@@ -140,7 +139,7 @@ def _unanswered(runner: Runner) -> str:
 
 def plan_cuts(options: CheckOptions) -> Plan:
     """The plan of a run with `--cuts`."""
-    level = cast("CutLevel", options.measured_level)
+    level = options.measured_level
     scenarios = read_scenarios(options.paths) if options.paths else ()
     listed = list(planned_cuts(options.api, level, scenarios))
     prefixes = [case for case in listed if case.rules]
@@ -167,7 +166,7 @@ def plan_cuts(options: CheckOptions) -> Plan:
 
 def _is_named(line: str, patterns: Sequence[str]) -> bool:
     return not patterns or any(
-        fnmatchcase(form, one) for form in _forms_of(line) for one in patterns
+        fnmatchcase(form, pattern) for form in _forms_of(line) for pattern in patterns
     )
 
 

@@ -1,5 +1,4 @@
 """How a client is attached: over pipes, over HTTP, by a file with its answers, or as a function.
 
-`runner` runs cases through any of them; `messages` and `outcome_json` are the protocol of runner
-programs.
+`runner` runs cases through any of them; `messages` is the protocol of runner programs.
 """

@@ -15,9 +15,9 @@ from concurrent.futures import Future
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, Literal, Protocol, Self
+from typing import IO, Any, Protocol, Self
 
-from mockllm.checking.cases.case import Case
+from mockllm.checking.cases.case import Case, Level
 from mockllm.checking.cases.compile import check_api, plain_forms
 from mockllm.checking.judging.examine import examine_outcomes
 from mockllm.checking.judging.report import Report, Result
@@ -48,7 +48,6 @@ from mockllm.conformance.case_names import name_of
 from mockllm.errors import ProbeError, UsageError
 from mockllm.scenario.model import ToolSpec
 
-Level = Literal["bytes", "payloads"]
 Progress = Callable[[Result], None]
 
 LIMIT = 5.0

@@ -89,7 +89,7 @@ def self_test(
         runner = _Runner(process)
         try:
             found = islice(_problems(runner, question(api, level), messages, limit), _MOST)
-            return list({one.problem: one for one in reversed([*found])}.values())[::-1]
+            return list({wrong.problem: wrong for wrong in reversed([*found])}.values())[::-1]
         finally:
             runner.end(at_once=True)
 

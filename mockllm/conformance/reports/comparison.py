@@ -210,11 +210,11 @@ def diff_json(found: Diff) -> dict[str, Any]:
         "old": {"version": found.old.client.version, "date": found.old.date},
         "new": {"version": found.new.client.version, "date": found.new.date},
         "notes": list(found.notes),
-        "worse": [change(one) for one in found.of("worse")],
-        "better": [change(one) for one in found.of("better")],
-        "other": [change(one) for one in found.of("other")],
+        "worse": [change(changed) for changed in found.of("worse")],
+        "better": [change(changed) for changed in found.of("better")],
+        "other": [change(changed) for changed in found.of("other")],
         "added": [
-            {"case": one.case, "verdict": one.verdict, "cost": one.cost} for one in found.added
+            {"case": case.case, "verdict": case.verdict, "cost": case.cost} for case in found.added
         ],
-        "removed": [one.case for one in found.removed],
+        "removed": [case.case for case in found.removed],
     }

@@ -93,10 +93,10 @@ def _worst(new: Sequence[CaseResult], results: Results) -> Iterator[str]:
     """The worst mistakes, each once: variants and samples of a quirk are one mistake, and so are
     the cases in which a rule of resilience is broken."""
     found: dict[tuple[str, str, str], list[CaseResult]] = {}
-    for one in worst_first(new):
-        topic = one.group if one.group == "cuts" or one.group in RESILIENCE else one.case
-        about = one.quirk.partition(":")[0] or topic
-        found.setdefault((one.cost or "", about, one.invariant), []).append(one)
+    for case in worst_first(new):
+        topic = case.group if case.group == "cuts" or case.group in RESILIENCE else case.case
+        about = case.quirk.partition(":")[0] or topic
+        found.setdefault((case.cost or "", about, case.invariant), []).append(case)
     if not found:
         return
     shown = list(found.values())[:_WORST]
@@ -111,7 +111,7 @@ def _worst(new: Sequence[CaseResult], results: Results) -> Iterator[str]:
             cost = first.cost
             yield f"{cost}: {COST_MEANINGS[cost or 'loud failure']}"
         yield from mistake_lines(first, cases[1:], results.plays)
-    plain = next((one.case for one in new if one.group not in RESILIENCE), "")
+    plain = next((case.case for case in new if case.group not in RESILIENCE), "")
     if plain:
         yield f"To see the bytes: {show_command(Setting((), ()), plain)}"
 
@@ -177,7 +177,7 @@ def _play_lines(case: CaseResult, plays: Mapping[str, Play]) -> Iterator[str]:
 def _others(more: Sequence[CaseResult]) -> Iterator[str]:
     """The names of further cases in which a rule is broken."""
     if more:
-        names = ", ".join(one.played for one in more[:_MOST_NAMES])
+        names = ", ".join(other.played for other in more[:_MOST_NAMES])
         rest = len(more) - _MOST_NAMES
         yield f"    also in {names}" + (f" and {rest} more" if rest > 0 else "")
 
@@ -195,8 +195,8 @@ def _listed(standing: Standing) -> Iterator[str]:
     if standing.passing:
         yield ""
         yield "PASSING, and on the list of failing cases; take them off the list, or use --update:"
-        for one in standing.passing:
-            yield f"  {one.case}"
+        for case in standing.passing:
+            yield f"  {case.case}"
 
 
 def _not_judged(results: Results) -> Iterator[str]:
@@ -238,4 +238,4 @@ def _unconfirmed(results: Results) -> Iterator[str]:
     if once:
         yield ""
         yield "SEEN ONCE in three times, so not counted"
-        yield from (f"  {one.case}: {_short(one.unconfirmed)}" for one in once)
+        yield from (f"  {case.case}: {_short(case.unconfirmed)}" for case in once)

@@ -320,7 +320,7 @@ class Results:
 
     def worst(self, group: str) -> Cost | None:
         """The worst cost of a mistake in a group; None if the client makes none there."""
-        costs = {one.cost for one in self.groups.get(group, ()) if one.failed}
+        costs = {case.cost for case in self.groups.get(group, ()) if case.failed}
         return next((cost for cost in COSTS if cost in costs), None)
 
     @property

@@ -194,7 +194,7 @@ def _built(kind: Any, value: Any, path: str) -> Any:
         return kind(**fields)
     origin, arguments = get_origin(kind), get_args(kind)
     if origin in (UnionType, Union):
-        return _built(next(one for one in arguments if one is not NoneType), value, path)
+        return _built(next(option for option in arguments if option is not NoneType), value, path)
     if origin is tuple and not isinstance(value, tuple):
         return tuple(_built(arguments[0], one, f"{path}[{n}]") for n, one in enumerate(value))
     if origin is Mapping:

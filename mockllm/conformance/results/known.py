@@ -157,15 +157,15 @@ def updated(failing: KnownList, standing: Standing, cases: Sequence[str]) -> str
     Args:
         cases: the names of all cases that there are.
     """
-    passing = {one.case for one in standing.passing}
+    passing = {case.case for case in standing.passing}
     lines: list[str] = []
-    for one in failing.lines:
-        matched = [name for name in cases if one.matches(name)]
-        if not one.pattern or (matched and not passing.intersection(matched)):
-            lines.append(one.text)
+    for known in failing.lines:
+        matched = [name for name in cases if known.matches(name)]
+        if not known.pattern or (matched and not passing.intersection(matched)):
+            lines.append(known.text)
         else:
-            lines += (_written(name, one.reason) for name in matched if name not in passing)
-    lines += (_written(one.case, _reason(one)) for one in standing.new)
+            lines += (_written(name, known.reason) for name in matched if name not in passing)
+    lines += (_written(case.case, _reason(case)) for case in standing.new)
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -226,7 +226,7 @@ def _text(value: Any) -> str | None:
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, list):
-        return "\n".join(_text(one) or "" for one in value)
+        return "\n".join(_text(item) or "" for item in value)
     if isinstance(value, Mapping):
         if "message" in value:
             raised = f" ({value['raised']})" if value.get("raised") else ""

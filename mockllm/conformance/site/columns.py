@@ -45,7 +45,7 @@ _ALL = (
     Mark("right", "✓", "right", 11, "the expected outcome"),
 )
 
-MARKS: dict[str, Mark] = {one.key: one for one in _ALL}
+MARKS: dict[str, Mark] = {each.key: each for each in _ALL}
 """By key, the worst first."""
 
 
@@ -209,7 +209,7 @@ def _columns(pairs: Iterable[tuple[Results, str]]) -> list[Column]:
     """The columns, the fewest severe mistakes first; those with nothing judged come last."""
     found = [_column(one, key) for one, key in pairs]
     found.sort(key=lambda one: (_order(one), one.results.client.name.lower(), one.key))
-    orders = [_order(one) for one in found]
+    orders = [_order(column) for column in found]
     return [
         replace(one, place=0 if order[0] else orders.index(order) + 1)
         for one, order in zip(found, orders, strict=True)
@@ -258,8 +258,8 @@ def cell_of(cases: Iterable[CaseResult]) -> Cell:
     mark = worst(rows)
     if mark is None:
         return Cell(None, 0, "no case")
-    wrong = len({_unit(one) for one in rows if one.failed})
-    several = len({_unit(one) for one in rows})
+    wrong = len({_unit(case) for case in rows if case.failed})
+    several = len({_unit(case) for case in rows})
     counts = dict.fromkeys(MARKS.values(), 0)
     for row in rows:
         counts[mark_of(row)] += 1
@@ -383,6 +383,7 @@ def overview_details(columns: Sequence[Column], most: int) -> Iterator[dict[str,
         failed = [case for case in column.results.cases if case.failed]
         failed.sort(key=lambda one: mark_of(one).rank)
         rows = [
-            {"case": one, "mark": mark_of(one), "sentence": sentence(one)} for one in failed[:most]
+            {"case": case, "mark": mark_of(case), "sentence": sentence(case)}
+            for case in failed[:most]
         ]
         yield {"column": column, "rows": rows, "more": len(failed) - len(rows)}

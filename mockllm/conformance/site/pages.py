@@ -136,7 +136,8 @@ class Pages:
                     "counts": [(mark, marks[mark]) for mark in present],
                     "kinds": [(mark.key, mark.word) for mark in present],
                     "groups": [
-                        (slug(one), GROUP_WORDS.get(one, one)) for one in groups_of([column])
+                        (slug(group), GROUP_WORDS.get(group, group))
+                        for group in groups_of([column])
                     ],
                     "baseline": _alike(baseline),
                     "summary": _summary(column),
@@ -162,7 +163,7 @@ class Pages:
                 "info": quirk.info if len(forms) == 1 else replace(quirk.info, description=""),
                 "forms": forms,
                 "lines": sorted(self._lines(cases[name], forms), key=_worst_rank),
-                "cases": [(one, f"../cases/{self._keys[one]}.html") for one in names],
+                "cases": [(case, f"../cases/{self._keys[case]}.html") for case in names],
             }
             yield f"quirks/{quirk.key}.html", values
 
@@ -231,7 +232,7 @@ class Pages:
             "info": row.column.results.quirks.get(case.quirk),
             "invariant": promise(case.invariant),
             "play": play,
-            "log": [(one, log_line(one)) for one in play.log] if play else [],
+            "log": [(request, log_line(request)) for request in play.log] if play else [],
             "case_href": f"../../cases/{key}.html",
             "baseline_href": f"../{baseline.href}" if baseline else "",
         }

@@ -17,8 +17,8 @@ from examples.accumulators import REFERENCES
 from examples.accumulators.chat import ChatAccumulator
 from examples.accumulators.lines import ReferenceBytes
 from mockllm.checking import Case, Delta, Outcome, Policy, Tool, Usage, cases, examine
+from mockllm.checking.cases.case import Level
 from mockllm.checking.cases.compile import case
-from mockllm.checking.judging.running import Level
 from mockllm.quirks.samples import CALL, TEXT, TEXT_AND_CALL, TWO_CALLS, ZERO
 from tests.checking.naive import Naive
 

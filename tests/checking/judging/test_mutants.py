@@ -9,7 +9,7 @@ from functools import cache
 import pytest
 
 from mockllm.checking import INVARIANTS, CaseSpec, Report, case_specs, examine
-from mockllm.checking.judging.running import Level
+from mockllm.checking.cases.case import Level
 from mockllm.protocols import PROTOCOLS
 from mockllm.quirks.samples import TWO_CALLS
 from mockllm.replay.loading import load, shipped_scenarios

@@ -12,7 +12,7 @@ import yaml
 
 from examples.accumulators import REFERENCES
 from mockllm.checking import Policy
-from mockllm.checking.judging.running import Level
+from mockllm.checking.cases.case import Level
 from mockllm.checking.probes import ByteProbe, Probe
 from mockllm.scenario.model import Api
 from tests.checking.mutants import (
