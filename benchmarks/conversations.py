@@ -117,7 +117,7 @@ def answered(answer: bytes) -> str:
         raise SystemExit(f"not 200: {answer[:300]!r}")
     lines = [line[6:] for line in chunks.split(b"\n") if line.startswith(b'data: {"')]
     choices = [json.loads(line)["choices"] for line in lines]
-    return "".join(one[0]["delta"].get("content", "") for one in choices if one)
+    return "".join(choice[0]["delta"].get("content", "") for choice in choices if choice)
 
 
 async def driven(load: Load, connections: int) -> float:

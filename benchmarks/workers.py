@@ -91,7 +91,7 @@ def measure(
 ) -> tuple[float, float]:
     """Requests a second of some servers, and requests for a second of their CPU time."""
     with contextlib.ExitStack() as stack:
-        served = [stack.enter_context(_load.server(one, pinned=pinned)) for one in commands]
+        served = [stack.enter_context(_load.server(command, pinned=pinned)) for command in commands]
         sizes = [len(fetch(port, request)) for port, _ in served]
         for (port, _), size in zip(served, sizes, strict=True):
             _load.drive(port, [(request, size)], seconds=1.0, connections=options.connections)

@@ -79,10 +79,10 @@ connections.
 
 
 def _lines(results: Sequence[Results]) -> Iterator[str]:
-    dates = sorted(one.date for one in results)
+    dates = sorted(result.date for result in results)
     yield _HEAD.format(clients=len(results), first=dates[0], last=dates[-1])
     for api in PROTOCOLS:
-        own = [one for one in results if one.api == api]
+        own = [result for result in results if result.api == api]
         if own:
             own.sort(key=lambda one: (_broken(one), one.client.name.lower()))
             yield f"### {PROTOCOLS.addresses[api].title}"
@@ -102,7 +102,7 @@ def _matrix(results: Sequence[Results]) -> Iterator[str]:
     yield f"| rule | {numbers} |"
     yield "|---" * (len(results) + 1) + "|"
     for rule in RESILIENCE:
-        marks = [_mark(one.rules[rule]) for one in results]
+        marks = [_mark(result.rules[rule]) for result in results]
         yield f"| `{rule}` | {' | '.join(marks)} |"
     yield ""
     for number, one in enumerate(results, 1):
@@ -111,10 +111,10 @@ def _matrix(results: Sequence[Results]) -> Iterator[str]:
 
 
 def _mark(cases: Sequence[CaseResult]) -> str:
-    if any(one.reason == WITHHELD for one in cases):
+    if any(case.reason == WITHHELD for case in cases):
         return "?"
     shown = {"right": "✓", "not judged": "–", "not applicable": "·"}
-    wrong = sum(one.failed for one in cases)
+    wrong = sum(case.failed for case in cases)
     judged = wrong + sum(map(passes, cases))
     return shown.get(rule_verdict(cases)) or f"✖ {wrong} of {judged}"
 
@@ -124,14 +124,14 @@ def _mistakes(results: Results) -> Iterator[str]:
     broken = {
         rule: failed
         for rule, cases in results.rules.items()
-        if (failed := [one for one in cases if one.failed])
+        if (failed := [case for case in cases if case.failed])
     }
     if not broken:
         return
     yield f"**{results.client.name}** ({results.client.language})"
     yield ""
     for rule, cases in broken.items():
-        first, *others = (one.played.partition("/")[2] for one in cases)
+        first, *others = (case.played.partition("/")[2] for case in cases)
         more = f" Also in {', '.join(others)}." if others else ""
         yield f"- `{rule}`, in {first}: `{_plain(cases[0].differences[0])}`.{more}"
     yield ""

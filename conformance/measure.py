@@ -50,7 +50,7 @@ def played(api: str) -> list[Case]:
     """The plain samples, then each form of each quirk on the sample that shows it best."""
     plain = [sample for sample in SAMPLES.values() if sample not in _LIKE_QUIRKS]
     samples = list(plain_cases(plain, api))
-    return samples + [one for one in cases(api, variations=0) if _is_shown_best(one)]
+    return samples + [case_ for case_ in cases(api, variations=0) if _is_shown_best(case_)]
 
 
 _LIKE_QUIRKS = (CALL_AT_LIMIT, INTERLEAVED)
@@ -74,7 +74,7 @@ def measure(entry: Entry, cases: Sequence[Case] | None = None) -> Results:
         ProbeError: its adapter cannot be run, or does not send the one request that is answered.
     """
     cases = played(entry.api) if cases is None else cases
-    judged = [one for one in cases if not _why_left_out(entry, one)]
+    judged = [case_ for case_ in cases if not _why_left_out(entry, case_)]
     policy = Policy(**{"malformed": "keep", **entry.policy})
     with http_runner(entry.argv, entry.api, cwd=ROOT) as runner:
         report = runner.examine(judged, policy)
@@ -93,7 +93,9 @@ def measure(entry: Entry, cases: Sequence[Case] | None = None) -> Results:
         )
         setting = Setting(tuple(entry.argv), ("--api", entry.api, "--http"))
         results = measured(report, runner, run, policy, setting)
-    left_out = [_left_out(one, reason) for one in cases if (reason := _why_left_out(entry, one))]
+    left_out = [
+        _left_out(case_, reason) for case_ in cases if (reason := _why_left_out(entry, case_))
+    ]
     return replace(
         results,
         client=_client(entry, results.client),

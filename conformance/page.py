@@ -77,9 +77,9 @@ fault. It is what its users get.
 
 def _lines(results: Sequence[Results]) -> Iterator[str]:
     columns, _ = sections_of(results)
-    dates = sorted(one.date for one in results)
+    dates = sorted(result.date for result in results)
     # The first words of a version are those of the package itself.
-    packages = {(one.client.name.split()[0], one.client.language) for one in results}
+    packages = {(result.client.name.split()[0], result.client.language) for result in results}
     yield _HEAD.format(clients=len(results), packages=len(packages), first=dates[0], last=dates[-1])
     yield from _ranking(columns)
     yield ""
@@ -91,7 +91,7 @@ def _ranking(columns: Sequence[Column]) -> Iterator[str]:
     yield ""
     yield "For each API, the client with the fewest severe mistakes first."
     for api in PROTOCOLS:
-        own = [one for one in columns if one.results.api == api]
+        own = [column for column in columns if column.results.api == api]
         if not own:
             continue
         yield ""

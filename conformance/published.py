@@ -35,9 +35,9 @@ def published(results: Results) -> Results:
     A rule with another mistake is judged in no case: that it is kept in the others says nothing.
     """
     known = _reproduced().get(results.client.name, frozenset())
-    broken = {one.group for one in results.cases if one.failed}
-    cases = tuple(_line(one, broken - known) for one in results.cases)
-    shown = {one.played for one in cases if one.failed}
+    broken = {case_.group for case_ in results.cases if case_.failed}
+    cases = tuple(_line(case_, broken - known) for case_ in results.cases)
+    shown = {case_.played for case_ in cases if case_.failed}
     plays = {
         name: play if name in shown else Play(play.title) for name, play in results.plays.items()
     }

@@ -57,7 +57,11 @@ def for_all(
             if len(skipped) == len(tried):
                 pytest.skip("; ".join(sorted(set(skipped))) or "there is no such case")
 
-        fixtures = [one for one in signature.parameters.values() if one.name not in arguments]
+        fixtures = [
+            parameter
+            for parameter in signature.parameters.values()
+            if parameter.name not in arguments
+        ]
         test.__signature__ = signature.replace(parameters=fixtures)
         for name in functools.WRAPPER_ASSIGNMENTS:
             if hasattr(check, name):

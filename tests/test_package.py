@@ -59,9 +59,9 @@ def test_the_wheel_holds_code_schema_types_and_scenarios(wheel):
     assert len(shipped) == len(list((ROOT / "scenarios").glob("*.yaml")))
     runners = {name for name in names if name.startswith("mockllm/conformance/runners/")}
     source = ROOT / "examples" / "runners"
-    files = (one for one in source.rglob("*") if one.is_file() and one.suffix != ".pyc")
-    assert {f"mockllm/conformance/runners/{one.relative_to(source)}" for one in files} == runners
-    pages = {one.name for one in (ROOT / "mockllm" / "ui" / "site").iterdir()}
+    files = (path for path in source.rglob("*") if path.is_file() and path.suffix != ".pyc")
+    assert {f"mockllm/conformance/runners/{file.relative_to(source)}" for file in files} == runners
+    pages = {path.name for path in (ROOT / "mockllm" / "ui" / "site").iterdir()}
     assert {f"mockllm/ui/site/{name}" for name in pages} <= names
     assert not any(name.startswith(("tests/", "benchmarks/", "tools/", "docs/")) for name in names)
     metadata = next(name for name in names if name.endswith("entry_points.txt"))

@@ -211,12 +211,12 @@ def totals(examinations: Iterable[Examination]) -> Totals:
     streams = list(examinations)
     return Totals(
         streams=len(streams),
-        decoded=sum(one.decoded for one in streams),
-        sdk_equal=sum(one.sdk == "equal" for one in streams),
-        sdk_excused=sum(one.sdk == "excused" for one in streams),
-        sdk_compared=sum(one.sdk != "n.a." for one in streams),
-        reencoded=sum(one.decoded and one.reencoded is None for one in streams),
-        as_frames=sum(one.as_frames for one in streams),
+        decoded=sum(stream.decoded for stream in streams),
+        sdk_equal=sum(stream.sdk == "equal" for stream in streams),
+        sdk_excused=sum(stream.sdk == "excused" for stream in streams),
+        sdk_compared=sum(stream.sdk != "n.a." for stream in streams),
+        reencoded=sum(stream.decoded and stream.reencoded is None for stream in streams),
+        as_frames=sum(stream.as_frames for stream in streams),
     )
 
 
@@ -249,20 +249,30 @@ def summary(name: str, numbers: Totals) -> str:
 
 
 def _report(examinations: Sequence[Examination]) -> list[str]:
-    apis = sorted({one.api for one in examinations})
-    by_api = [summary(api, totals(one for one in examinations if one.api == api)) for api in apis]
+    apis = sorted({examination.api for examination in examinations})
+    by_api = [
+        summary(api, totals(examination for examination in examinations if examination.api == api))
+        for api in apis
+    ]
     return [*map(line, examinations), "", *by_api, summary("all", totals(examinations))]
 
 
 def _as_json(examinations: Sequence[Examination]) -> str:
-    apis = sorted({one.api for one in examinations})
+    apis = sorted({examination.api for examination in examinations})
     value = {
         "streams": [
-            {**asdict(one), "decoded": one.decoded, "kept_as_frames": one.as_frames}
-            for one in examinations
+            {
+                **asdict(examination),
+                "decoded": examination.decoded,
+                "kept_as_frames": examination.as_frames,
+            }
+            for examination in examinations
         ],
         "totals": {
-            api: asdict(totals(one for one in examinations if one.api == api)) for api in apis
+            api: asdict(
+                totals(examination for examination in examinations if examination.api == api)
+            )
+            for api in apis
         },
         "all": asdict(totals(examinations)),
     }
@@ -277,12 +287,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--no-sdk", action="store_true", help="do not run the official clients")
     given = parser.parse_args(arguments)
     try:
-        examinations = [examine(one, sdk=not given.no_sdk) for one in recordings(given.directory)]
+        examinations = [
+            examine(recording, sdk=not given.no_sdk) for recording in recordings(given.directory)
+        ]
     except UsageError as error:
         print(error, file=sys.stderr)
         return 2
     print(_as_json(examinations) if given.json else "\n".join(_report(examinations)))
-    return 0 if all(one.passed for one in examinations) else 1
+    return 0 if all(examination.passed for examination in examinations) else 1
 
 
 if __name__ == "__main__":

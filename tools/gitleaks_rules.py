@@ -143,7 +143,7 @@ def _entry(rule: dict[str, Any]) -> dict[str, Any]:
 def _triggers(keywords: list[str], regex: str) -> list[str]:
     """The keywords as the expression has them: gitleaks compares without case."""
     plain = re.sub(r"\\([-.])", r"\1", regex)
-    found = (re.search(re.escape(one), plain, re.IGNORECASE) for one in keywords)
+    found = (re.search(re.escape(keyword), plain, re.IGNORECASE) for keyword in keywords)
     return [one[0] for one in found if one is not None] or keywords
 
 

@@ -84,12 +84,12 @@ def report(results: Sequence[Result], total: int) -> str:
     kinds = ("killed", "timed out", "survived", "not reached")
     lines = [f"{'module':28}" + "".join(f"{kind:>12}" for kind in kinds)]
     by_module: dict[str, Counter[str]] = {}
-    for one in results:
-        by_module.setdefault(one.module, Counter())[one.outcome] += 1
+    for result in results:
+        by_module.setdefault(result.module, Counter())[result.outcome] += 1
     for module, counts in sorted(by_module.items()):
         lines.append(f"{module:28}" + "".join(f"{counts[kind] or '':>12}" for kind in kinds))
         lines += [f"  {counts[kind]} with {kind}" for kind in sorted(counts.keys() - set(kinds))]
-    noticed = sum(one.noticed for one in results)
+    noticed = sum(result.noticed for result in results)
     lines.append(
         f"{noticed} of {len(results)} mutants killed ({noticed / len(results):.1%}), drawn from "
         f"{total:,}"
@@ -110,7 +110,7 @@ def _copy(folder: Path) -> None:
         if (_CHECKOUT / name).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy2(_CHECKOUT / name, folder / name)
-    beside = sorted(one.name for one in folder.iterdir() if one.name != "mockllm")
+    beside = sorted(path.name for path in folder.iterdir() if path.name != "mockllm")
     settings = {
         "source_paths": ["mockllm"],
         "only_mutate": [f"mockllm/{room}/*" for room in ROOMS],
@@ -200,13 +200,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if made.returncode:
             raise SystemExit(f"mutmut failed to make mutants:\n{made.stdout[-4000:]}")
         prefix = f"mockllm.{options.room}." if options.room else "mockllm."
-        every = [one for one in _outcomes(folder) if one.startswith(prefix)]
+        every = [outcome for outcome in _outcomes(folder) if outcome.startswith(prefix)]
         results = _run(folder, draw(every, options.count, options.seed), options.children)
-        for one in results:
-            if not one.noticed:
-                print(f"{one.name}: {one.outcome}\n{_change(folder, one.name)}")
+        for result in results:
+            if not result.noticed:
+                print(f"{result.name}: {result.outcome}\n{_change(folder, result.name)}")
     print(report(results, len(every)))
-    return int(sum(one.noticed for one in results) < options.least / 100 * len(results))
+    return int(sum(result.noticed for result in results) < options.least / 100 * len(results))
 
 
 if __name__ == "__main__":

@@ -63,7 +63,7 @@ class FaultCase:
         can_close = close is not None
         del client, close
         gc.collect()
-        left = {"connections": sum(one.fileno() >= 0 for one in self.sockets)}
+        left = {"connections": sum(socket.fileno() >= 0 for socket in self.sockets)}
         if self._loop is not None:
             left["tasks"] = self.wait(_tasks())
             self._loop.call_soon_threadsafe(self._loop.stop)

@@ -44,5 +44,5 @@ def test_every_option_of_serve_is_documented():
     """The page names every option of `serve`."""
     command = main.get_command(click.Context(main), "serve")
     assert command is not None
-    options = [name for one in command.params for name in one.opts if name.startswith("--")]
+    options = [name for param in command.params for name in param.opts if name.startswith("--")]
     assert [name for name in options if f"`{name}" not in TEXT] == []

@@ -83,7 +83,7 @@ def test_the_report_as_json(mockllm, recorded, tmp_path):
         "words": "",
         "not_found": "",
     }
-    outcomes = [one["outcome"] for one in report["exchanges"]]
+    outcomes = [exchange["outcome"] for exchange in report["exchanges"]]
     assert outcomes == ["neutral", "partial", "neutral", "skipped"]
     assert report["exchanges"][3]["scenario"] is None
     assert report["totals"]["scenarios"] == 3
@@ -152,7 +152,7 @@ def test_configured_secrets(mockllm, tmp_path, monkeypatch):
 def test_match(mockllm, recorded, tmp_path):
     """`--match` names the conditions of the imported scenarios."""
     mockllm("import", recorded, "-o", tmp_path / "out", "--match", "user,model")
-    found = {one.name: one.match for one in load([tmp_path / "out"])}["cassette"]
+    found = {scenario.name: scenario.match for scenario in load([tmp_path / "out"])}["cassette"]
     assert (found.model, found.user.value) == ("gpt-4o", "Say hello")
     result = mockllm("import", recorded, "-o", tmp_path / "out", "--match", "colour")
     assert result.exit_code == 2
@@ -172,9 +172,9 @@ def test_join(mockllm, tmp_path):
         (tmp_path / f"{name}.yaml").write_text(yaml.dump({"interactions": [entry], "version": 1}))
     files = (tmp_path / "a.yaml", tmp_path / "b.yaml")
     mockllm("import", *files, "-o", tmp_path / "apart")
-    assert [len(one.turns) for one in load([tmp_path / "apart"])] == [1, 1]
+    assert [len(scenario.turns) for scenario in load([tmp_path / "apart"])] == [1, 1]
     mockllm("import", *files, "-o", tmp_path / "joined", "--join")
-    assert [len(one.turns) for one in load([tmp_path / "joined"])] == [2]
+    assert [len(scenario.turns) for scenario in load([tmp_path / "joined"])] == [2]
 
 
 def test_flows_of_mitmproxy(mockllm, tmp_path):
@@ -186,7 +186,9 @@ def test_flows_of_mitmproxy(mockllm, tmp_path):
         result.output
     )
     assert "/v1/realtime -> skipped: it is a WebSocket, which is not played" in result.output
-    users = {one.match.user.value for one in load([tmp_path / "out"]) if one.route is None}
+    users = {
+        scenario.match.user.value for scenario in load([tmp_path / "out"]) if scenario.route is None
+    }
     assert users == {"Weather now?", "Weather tomorrow?", "Packed?"}
     assert result.stderr == ""
 

@@ -31,7 +31,7 @@ def test_nothing_is_overwritten(mockllm, tmp_path):
     result = mockllm("init", tmp_path)
     assert result.exit_code == 2
     assert f"{file} is there already" in result.stderr
-    assert [one.read_text() for one in tmp_path.iterdir()] == ["mine"]
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["mine"]
 
 
 def test_a_folder_that_cannot_be_created(mockllm, tmp_path):

@@ -7,7 +7,7 @@ from mockllm.cli.init import LANGUAGES, runners_folder, steps
 
 def test_every_folder_is_a_language():
     """The languages of the option are the folders in examples/runners."""
-    assert tuple(sorted(one.name for one in runners_folder().iterdir())) == LANGUAGES
+    assert tuple(sorted(path.name for path in runners_folder().iterdir())) == LANGUAGES
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -16,12 +16,12 @@ def test_a_runner_is_written(mockllm, tmp_path, language):
     folder = tmp_path / "new" / "my runner"
     result = mockllm("init", "--runner", language, folder)
     assert result.exit_code == 0, result.stderr
-    files = [one for one in folder.rglob("*") if one.is_file()]
-    for one in files:
-        assert f"wrote {one}" in result.stdout
-        source = runners_folder() / language / one.relative_to(folder)
-        assert one.read_bytes() == source.read_bytes()
-    names = {one.stem.lower() for one in files}
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    for file in files:
+        assert f"wrote {file}" in result.stdout
+        source = runners_folder() / language / file.relative_to(folder)
+        assert file.read_bytes() == source.read_bytes()
+    names = {file.stem.lower() for file in files}
     assert {"readme", "client", "chat"} <= names
     assert f"cd '{folder}'\n" in result.stdout
     for line in steps(language):
@@ -35,7 +35,7 @@ def test_nothing_is_overwritten(mockllm, tmp_path):
     result = mockllm("init", "--runner", "python", tmp_path)
     assert result.exit_code == 2
     assert f"{tmp_path / 'runner.py'} is there already" in result.stderr
-    assert [one.read_text() for one in tmp_path.iterdir()] == ["mine"]
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["mine"]
 
 
 def test_an_unknown_language(mockllm, tmp_path):

@@ -47,7 +47,7 @@ def test_a_recording(program, upstream, tmp_path):
     code, output, errors = recorder.end()
     assert (code, errors) == (0, "")
     assert output.splitlines()[-1] == "1 recorded"
-    assert [one.name for one in load([folder])] == ["hello"]
+    assert [scenario.name for scenario in load([folder])] == ["hello"]
 
 
 @pytest.mark.slow
@@ -141,7 +141,7 @@ def test_serving_and_recording(program, upstream, folder):
     assert len(upstream.requests) == 1
     served.signal()
     served.end()
-    assert sorted(one.name for one in load([folder])) == ["hello", "something-new"]
+    assert sorted(scenario.name for scenario in load([folder])) == ["hello", "something-new"]
 
 
 @pytest.mark.slow
@@ -153,7 +153,7 @@ def test_serve_creates_a_missing_folder(program, upstream, tmp_path):
     assert chat(served.url, "hello")[0] == 200
     served.signal()
     assert served.end()[0] == 0
-    assert [one.name for one in load([tmp_path / "new"])] == ["hello"]
+    assert [scenario.name for scenario in load([tmp_path / "new"])] == ["hello"]
 
 
 @pytest.mark.parametrize(
@@ -226,7 +226,7 @@ def test_a_second_signal_ends_at_once(program, upstream, tmp_path):
         recorder.line_with("stopping")
         recorder.signal()
         assert recorder.end()[0] == 130
-    assert [one.name for one in load([tmp_path])] == ["first"]
+    assert [scenario.name for scenario in load([tmp_path])] == ["first"]
     recorder = program("record", *options).listening()
     assert "its recorder was killed before it was written" in recorder.line_with("not recorded:")
     recorder.signal()

@@ -47,7 +47,7 @@ def workers_of(served):
     """The process ids of the workers."""
     pid = served.process.pid
     children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
-    return [int(one) for one in children if b"spawn_main" in _command(one)]
+    return [int(child) for child in children if b"spawn_main" in _command(child)]
 
 
 def _command(pid):
@@ -69,7 +69,14 @@ def listen(served, count):
     """Waits until so many workers listen."""
     port = f":{int(served.url.rpartition(':')[2]):04X} "
     lines = Path("/proc/net/tcp").read_text
-    until(lambda: sum(port in one[:24] and " 0A " in one for one in lines().splitlines()) == count)
+    until(
+        lambda: (
+            sum(
+                port in splitline[:24] and " 0A " in splitline for splitline in lines().splitlines()
+            )
+            == count
+        )
+    )
 
 
 def until(condition):
@@ -94,8 +101,8 @@ def test_one_server(program, folder):
     answers = [chat(served.url, "flaky") for _ in range(9)]
     assert [status for status, _ in answers] == [429, 503, 200] * 3, answers
     journal = get(served.url, "/_mockllm/journal")
-    assert [one["status"] for one in journal["exchanges"]] == [429, 503, 200] * 3
-    assert len({one["connection"] for one in journal["exchanges"]}) == 9
+    assert [entry["status"] for entry in journal["exchanges"]] == [429, 503, 200] * 3
+    assert len({entry["connection"] for entry in journal["exchanges"]}) == 9
     assert get(served.url, "/_mockllm/verify")["verdict"] == "good"
     served.signal()
     code, rest, errors = served.end()

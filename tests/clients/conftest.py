@@ -66,7 +66,9 @@ class Run:
         session = self._server.server.sessions.find(self.name)
         assert session is not None
         found = verify(session, SCENARIOS)
-        assert [one for one in found.violations if one.exchange not in found.invalid] == []
+        assert [
+            violation for violation in found.violations if violation.exchange not in found.invalid
+        ] == []
 
 
 @pytest.fixture(scope="session")

@@ -153,7 +153,7 @@ def test_google_embeddings(url: str) -> None:
         config=types.EmbedContentConfig(output_dimensionality=6),
     )
     assert made.embeddings is not None
-    assert [len(one.values or ()) for one in made.embeddings] == [6, 6]
+    assert [len(embedding.values or ()) for embedding in made.embeddings] == [6, 6]
     assert made.embeddings[0].values != made.embeddings[1].values
     assert client.models.count_tokens(model="gemini-x", contents="one two").total_tokens == 2
 
@@ -174,4 +174,4 @@ def test_google_embeddings_on_vertex(url: str, model: str) -> None:
         model=model, contents="one", config=types.EmbedContentConfig(output_dimensionality=6)
     )
     assert made.embeddings is not None
-    assert [len(one.values or ()) for one in made.embeddings] == [6]
+    assert [len(embedding.values or ()) for embedding in made.embeddings] == [6]

@@ -168,7 +168,10 @@ def run_jobs(jobs: Iterable[Json]) -> dict[str, list[Step]]:
     assert done.returncode == 0, done.stderr.decode()
     # Lines of bytes: `str.splitlines` also splits at characters that JSON does not escape.
     conversations = map(json.loads, done.stdout.splitlines())
-    return {one["id"]: [_seen(step) for step in one["steps"]] for one in conversations}
+    return {
+        conversation["id"]: [_seen(step) for step in conversation["steps"]]
+        for conversation in conversations
+    }
 
 
 def _seen(step: Json) -> Step:

@@ -56,6 +56,8 @@ def test_llm_comply_finds_no_fault(
     assert report["summary"]["passed"] > 5
     assert report["summary"]["skipped"] == 0
     faults = {
-        one["id"]: one.get("errors") for one in report["results"] if one["status"] != "passed"
+        result["id"]: result.get("errors")
+        for result in report["results"]
+        if result["status"] != "passed"
     }
     assert faults == {}

@@ -25,22 +25,22 @@ def test_a_part_is_as_published(entry: Entry) -> None:
     if entry.missing:
         pytest.skip(entry.missing)
     known = read_results(entry.results)
-    verdicts = {one.case: (one.verdict, one.cost) for one in known.cases}
+    verdicts = {case_.case: (case_.verdict, case_.cost) for case_ in known.cases}
     again = measure(entry, _chosen(entry))
     if again.client.version != known.client.version:
         pytest.skip(
             f"{known.client.version} is published, {again.client.version} is installed: "
             f"`python -m conformance.measure {entry.slug}` measures it"
         )
-    assert {one.case: (one.verdict, one.cost) for one in again.cases} == {
-        one.case: verdicts[one.case] for one in again.cases
+    assert {case_.case: (case_.verdict, case_.cost) for case_ in again.cases} == {
+        case_.case: verdicts[case_.case] for case_ in again.cases
     }
 
 
 def _chosen(entry: Entry) -> list:
     cases = [one for one in played(entry.api) if "huge" not in one.quirk]
-    plain = next(one for one in cases if not one.quirk)
-    quirks = [one for one in cases if one.quirk]
+    plain = next(case_ for case_ in cases if not case_.quirk)
+    quirks = [case_ for case_ in cases if case_.quirk]
 
     def order(case) -> str:
         return hashlib.sha256(f"{entry.slug} {name_of(case)}".encode()).hexdigest()

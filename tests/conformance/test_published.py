@@ -51,7 +51,7 @@ def test_a_file_says_what_was_measured_and_when(slug: str) -> None:
 @for_all("slug", SLUGS)
 def test_no_mistake_is_one_of_the_adapter(slug: str) -> None:
     """An exception that the adapter raised says nothing about the client."""
-    adapter = [one.case for one in measured()[slug].cases if one.verdict == "adapter"]
+    adapter = [case.case for case in measured()[slug].cases if case.verdict == "adapter"]
     assert adapter == []
 
 
@@ -61,24 +61,24 @@ def test_each_form_of_each_quirk_was_played(slug: str) -> None:
     """Every quirk of the API is there, or is left out with a reason."""
     results = measured()[slug]
     names = {name for name, quirk in QUIRKS.items() if quirk.applies_to(results.api)}
-    played = {one.quirk.partition(":")[0] for one in results.cases} - {""}
+    played = {case.quirk.partition(":")[0] for case in results.cases} - {""}
     unplayable = {n for n in names if not any(v.changes(results.api) for v in QUIRKS[n].variants)}
     assert played == names - unplayable
-    left_out = [one for one in results.cases if one.verdict == "not judged"]
+    left_out = [case for case in results.cases if case.verdict == "not judged"]
     assert [one.case for one in left_out if not one.reason] == []
-    for one in results.cases:
-        assert not one.quirk or find(one.quirk)
+    for case in results.cases:
+        assert not case.quirk or find(case.quirk)
 
 
 @for_all("slug", SLUGS)
 def test_a_mistake_has_its_evidence(slug: str) -> None:
     """A mistake has its cost, what differs, what came out, and a command that shows it again."""
-    for one in measured()[slug].cases:
-        if one.failed:
-            assert one.cost, one.case
-            assert one.differences, one.case
-            assert one.expected, one.case
-            assert any(one.case in line for line in one.reproduce), one.case
+    for case in measured()[slug].cases:
+        if case.failed:
+            assert case.cost, case.case
+            assert case.differences, case.case
+            assert case.expected, case.case
+            assert any(case.case in line for line in case.reproduce), case.case
 
 
 @for_all("path", FILES, ids=lambda path: path.stem)

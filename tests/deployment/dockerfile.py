@@ -25,7 +25,7 @@ def instructions() -> list[tuple[str, str]]:
 
 def argv(keyword: str) -> list[str]:
     """The list of an instruction in the exec form, such as CMD ["serve"]."""
-    (text,) = (rest for one, rest in instructions() if one == keyword)
+    (text,) = (rest for instruction, rest in instructions() if instruction == keyword)
     words: list[str] = json.loads(text[text.index("[") :])
     return words
 

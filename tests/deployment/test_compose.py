@@ -46,10 +46,10 @@ def test_the_names_fit():
     names = set(services())
     upstreams = re.findall(r"^\s*server (\S+):8080", nginx_conf(), re.MULTILINE)
     assert set(upstreams) == {name for name in names if name.startswith("replica-")}
-    for one in services().values():
-        assert set(one.get("depends_on", {})) <= names
-        if one["image"] == "mockllm":
-            assert set(parsed(one["command"])["allowed_hosts"]) <= names
+    for service in services().values():
+        assert set(service.get("depends_on", {})) <= names
+        if service["image"] == "mockllm":
+            assert set(parsed(service["command"])["allowed_hosts"]) <= names
 
 
 def nginx_conf() -> str:
@@ -61,7 +61,7 @@ def nginx_conf() -> str:
 
 def test_the_ports_are_for_this_machine():
     """The journal shows what clients sent: nothing is published to other machines by itself."""
-    published = [port for one in services().values() for port in one.get("ports", ())]
+    published = [port for service in services().values() for port in service.get("ports", ())]
     assert all(port.startswith("127.0.0.1:") for port in published)
     assert len({port.rsplit(":", 1)[0] for port in published}) == len(published) == 2
 

@@ -81,8 +81,8 @@ def test_the_server_is_started_rightly(name, state):
     server = container(name, "Deployment", "mockllm")
     values = parsed(server["args"])
     assert (values["host"], values["state"]) == ("0.0.0.0", state)
-    assert [one["containerPort"] for one in server["ports"]] == [values["port"]]
-    mounts = {one["mountPath"]: one for one in server["volumeMounts"]}
+    assert [port["containerPort"] for port in server["ports"]] == [values["port"]]
+    mounts = {volumeMount["mountPath"]: volumeMount for volumeMount in server["volumeMounts"]}
     assert [str(path) for path in values["paths"]] == ["/scenarios"]
     assert mounts["/scenarios"]["readOnly"]
     pause = float(server["lifecycle"]["preStop"]["exec"]["command"][-1])

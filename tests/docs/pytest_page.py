@@ -198,7 +198,7 @@ def _signature(name: str, function: Callable[..., Any], *, returns: bool) -> str
     line = f"{name}({', '.join(parameters)}){result}"
     if len(line) <= _WIDTH:
         return line
-    return "\n".join([f"{name}(", *(f"    {one}," for one in parameters), f"){result}"])
+    return "\n".join([f"{name}(", *(f"    {parameter}," for parameter in parameters), f"){result}"])
 
 
 def _parameters(given: inspect.Signature, *, marker: bool) -> Iterator[str]:
@@ -206,7 +206,9 @@ def _parameters(given: inspect.Signature, *, marker: bool) -> Iterator[str]:
     if marker and names[:2] == ["names", "given"]:  # how the plugin passes on `*names`
         names = names[2:]
         yield "*names: str"
-    star = any(one.kind is one.VAR_POSITIONAL for one in given.parameters.values())
+    star = any(
+        parameter.kind is parameter.VAR_POSITIONAL for parameter in given.parameters.values()
+    )
     for name in names:
         one = given.parameters[name]
         if one.kind is one.KEYWORD_ONLY and not star and not marker:

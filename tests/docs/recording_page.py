@@ -37,7 +37,7 @@ def page() -> str:
         for one in read(path)
         if not isinstance(one, Unread) and (found := detected(one).protocol) is not None
     }
-    by_file = {path: [one for one in results if _is_of(one, path)] for path in paths}
+    by_file = {path: [result for result in results if _is_of(result, path)] for path in paths}
     rows = [_row(path, found, apis) for path, found in by_file.items()]
     return "\n".join([*_suite(), "", *_totals(results, apis), "", *_head(), *rows])
 
@@ -47,7 +47,7 @@ def _suite() -> list[str]:
     paths = suite_files()
     with tempfile.TemporaryDirectory() as folder:
         results = import_files(paths, Folder(Path(folder)))
-    written = [one.line for one in results if one.line.outcome != "skipped"]
+    written = [result.line for result in results if result.line.outcome != "skipped"]
     found = sum(not line.not_found for line in written)
     neutral = sum(line.outcome == "neutral" for line in written)
     named = sum("plays only when it is named" in line.description for line in written)
@@ -69,7 +69,7 @@ def _is_of(one: ImportResult, path: Path) -> bool:
 
 
 def _totals(results: Iterable[ImportResult], apis: dict[str, str]) -> list[str]:
-    counts = Counter((_api(one, apis), one.line.outcome) for one in results)
+    counts = Counter((_api(result, apis), result.line.outcome) for result in results)
     lines = [
         "| API | exchanges | neutral | in part | skipped |",
         "|---|---|---|---|---|",
@@ -78,9 +78,11 @@ def _totals(results: Iterable[ImportResult], apis: dict[str, str]) -> list[str]:
     for name in (*(name for name in (*PROTOCOLS, _ROUTES) if name in names), "all"):
         sums = [
             sum(
-                n for (api, outcome), n in counts.items() if outcome == one and name in (api, "all")
+                n
+                for (api, outcome), n in counts.items()
+                if outcome == result and name in (api, "all")
             )
-            for one in _RESULTS
+            for result in _RESULTS
         ]
         lines.append(f"| {name} | {sum(sums)} | {' | '.join(map(str, sums))} |")
     return lines

@@ -56,7 +56,10 @@ def _found_by(name: str) -> str:
     if name in _BY_PLACE:
         return _BY_PLACE[name]
     triggers = (
-        trigger for one in PATTERNS if kind_name(one.kind) == name for trigger in one.triggers
+        trigger
+        for pattern in PATTERNS
+        if kind_name(pattern.kind) == name
+        for trigger in pattern.triggers
     )
     return ", ".join(f"`{trigger}`" for trigger in dict.fromkeys(triggers))
 

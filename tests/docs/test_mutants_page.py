@@ -33,7 +33,7 @@ def test_the_numbers_are_those_of_the_mutants() -> None:
     """Every cell counts the mutants of its family and API as they are now."""
     head, *rows = _rows()
     for family, *cells in rows:
-        own = [one for one in MUTANTS if family in (one.family, "all")]
+        own = [mutant for mutant in MUTANTS if family in (mutant.family, "all")]
         for api, cell in zip(head[1:], cells, strict=True):
             known = [one for one in own if api in (one.api, "all")]
             assert _count(cell) == len(known), (family, api, AGAIN)

@@ -61,7 +61,7 @@ def request_bytes(api: str, *, stream: bool = True, path: str = "", **headers: A
     """A first request, as its client writes it."""
     protocol = PROTOCOLS[api]
     body: dict[str, Any] = dict(protocol.client.first_request("mock-model", "Hello"))
-    body |= dict(protocol.client.tools([one.offered() for one in SCENARIO.tools]))
+    body |= dict(protocol.client.tools([tool.offered() for tool in SCENARIO.tools]))
     target = protocol.client.path_of("mock-model", stream=stream)
     if not stream and body.get("stream"):
         del body["stream"]

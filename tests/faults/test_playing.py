@@ -81,7 +81,7 @@ def test_a_cut_in_arguments(server: ServerThread, api: str) -> None:
 def test_a_cut_before_the_end(server: ServerThread, api: str) -> None:
     """All content has arrived, and not what ends the answer."""
     plain = ask(server, api)
-    ends = [one.is_end for one in seen_events(PROTOCOLS[api], plain.body)]
+    ends = [event.is_end for event in seen_events(PROTOCOLS[api], plain.body)]
     done = ask(server, api, "cut:before=done,end=orderly")
     assert events(api, done) == ends.index(True)
     finish = ask(server, api, "cut:before=finish")
@@ -198,7 +198,7 @@ def test_events_that_move(server: ServerThread, api: str) -> None:
     """One comes twice, or after the next one; all others stay."""
 
     def data(fault: str = "") -> list[str]:
-        return [one.data for one in seen_events(PROTOCOLS[api], ask(server, api, fault).body)]
+        return [event.data for event in seen_events(PROTOCOLS[api], ask(server, api, fault).body)]
 
     plain = data()
     assert data("duplicate:event=2") == [plain[0], plain[1], *plain[1:]]
@@ -319,8 +319,8 @@ def test_tries_with_answers_of_their_own(api: str) -> None:
         assert (third.status, third.ended, len(third.body)) == (429, "closed", 10)
         assert (last.ended, b"works" in last.body) == ("complete", True)
         entries = journal(server)
-        assert [one.outcome for one in entries] == ["error", "error", "error", "played"]
-        assert [one.played.attempt for one in entries] == [1, 2, 3, 4]
+        assert [entry.outcome for entry in entries] == ["error", "error", "error", "played"]
+        assert [entry.played.attempt for entry in entries] == [1, 2, 3, 4]
 
 
 def test_a_try_of_a_turn_that_is_an_error() -> None:
@@ -330,7 +330,7 @@ def test_a_try_of_a_turn_that_is_an_error() -> None:
     with served(text) as server:
         first, second = ask(server, "chat"), ask(server, "chat")
         assert (first.status, second.status) == (400, 400)
-        assert [bool(one.fault) for one in journal(server)] == [True, False]
+        assert [bool(entry.fault) for entry in journal(server)] == [True, False]
 
 
 def test_a_rate_repeats() -> None:
@@ -341,7 +341,7 @@ def test_a_rate_repeats() -> None:
         with served(faults=read_plan(texts, rate=0.4, seed=seed)) as server:
             for _ in range(20):
                 ask(server, "chat")
-            return [one.fault for one in journal(server)]
+            return [entry.fault for entry in journal(server)]
 
     first = run("7")
     assert first == run("7") != run("8")

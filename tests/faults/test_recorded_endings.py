@@ -169,7 +169,7 @@ def test_a_service_that_breaks_off_under_a_fault(tmp_path: Path, fault: str, end
         assert got.ended == ("reset" if end == "reset" else "closed")
         assert in_chunk(got.wire) == (end == "chunk")
         (entry,) = journal(recorder)
-        assert any("before the end of its answer" in one for one in entry.problems)
+        assert any("before the end of its answer" in problem for problem in entry.problems)
     assert the_tape(tmp_path).cut == ("upstream" if end == "closed" else end)
 
 

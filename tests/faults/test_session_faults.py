@@ -70,7 +70,7 @@ def test_the_stream_dies_and_the_retry_succeeds(mockllm_session: Any, end: str) 
         with pytest.raises(openai.APIConnectionError):
             answer(sdk)
         assert answer(sdk) == "It works now."
-    assert [one.played.attempt for one in mockllm_session.journal] == [1, 2]
+    assert [entry.played.attempt for entry in mockllm_session.journal] == [1, 2]
 
 
 @pytest.mark.slow
@@ -84,7 +84,7 @@ def test_langchain_tries_again(mockllm_session: Any) -> None:
     assert (
         model.with_retry(wait_exponential_jitter=False).invoke("Hello").content == "It works now."
     )
-    assert [one.played.attempt for one in mockllm_session.journal] == [1, 2]
+    assert [entry.played.attempt for entry in mockllm_session.journal] == [1, 2]
 
 
 @pytest.mark.slow
@@ -115,7 +115,7 @@ def test_the_example_client_tries_again(
     finally:
         for name in ("client", "apis", "failures"):
             sys.modules.pop(name, None)
-    assert [one.played.attempt for one in mockllm_session.journal] == [1, 2]
+    assert [entry.played.attempt for entry in mockllm_session.journal] == [1, 2]
 
 
 @pytest.mark.mockllm(unplayed=True)

@@ -95,8 +95,8 @@ def play(count: int, seed: int, *, apis: Collection[str] = (), state: str = "") 
         with ExitStack() as stack:
             options: Sequence[dict[str, Any]] = _OPTIONS
             if state:
-                options = [{**one, "state": state} for one in options]
-            ports = [stack.enter_context(_server(one, figures)) for one in options]
+                options = [{**option, "state": state} for option in options]
+            ports = [stack.enter_context(_server(option, figures)) for option in options]
             batch = min(_BATCH, -(-count // len(ports)))
             for first in range(0, count, batch):
                 size = min(batch, count - first)

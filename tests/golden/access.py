@@ -271,7 +271,7 @@ def address(api: str) -> tuple[str, dict[str, str]]:
 
 def environments(urls: Mapping[str, str]) -> dict[str, Any]:
     """The environment variables that set clients' base URLs and keys."""
-    bases = [[one.variable, one.url, list(one.apis)] for one in client_base_urls(urls)]
+    bases = [[url.variable, url.url, list(url.apis)] for url in client_base_urls(urls)]
     own = {"OPENAI_API_KEY": "mine", "ANTHROPIC_AUTH_TOKEN": "mine", "HTTP_PROXY": "http://p"}
     return {
         "bases": bases,
@@ -299,7 +299,9 @@ def outcome_json(outcome: Outcome) -> dict[str, Any]:
         "calls": [[call.id, call.name, call.arguments] for call in outcome.tool_calls],
         "finish": outcome.finish,
         "usage": usage and [usage.input, usage.output, usage.reasoning, usage.cached],
-        "errors": [[one.kind, one.tool, one.crash, one.message] for one in outcome.errors],
+        "errors": [
+            [error.kind, error.tool, error.crash, error.message] for error in outcome.errors
+        ],
     }
 
 
@@ -332,20 +334,20 @@ def case_json(one: Case) -> dict[str, Any]:
 
 def kit_cases(api: str, level: str) -> Iterator[tuple[Case, bytes]]:
     """The cases that are run with mutants, and the bytes of each."""
-    for one in mutant_cases(api, level):
-        yield one, as_bytes(one.answer)
+    for case_ in mutant_cases(api, level):
+        yield case_, as_bytes(case_.answer)
 
 
 def by_reference(api: str, level: str) -> Iterator[tuple[str, Any]]:
     """The reference accumulator's outcome of every case, by the name of the case."""
-    for one in mutant_cases(api, "payloads"):
+    for case_ in mutant_cases(api, "payloads"):
         if level == "bytes":
-            outcome = drive(ReferenceBytes(api), [(chunk,) for chunk in one.chunks])
-        elif one.events is not None:
-            outcome = drive(REFERENCES[api](), feed_arguments(one, "payloads"))
+            outcome = drive(ReferenceBytes(api), [(chunk,) for chunk in case_.chunks])
+        elif case_.events is not None:
+            outcome = drive(REFERENCES[api](), feed_arguments(case_, "payloads"))
         else:
             continue
-        yield one.name, outcome_json(outcome)
+        yield case_.name, outcome_json(outcome)
 
 
 def report_of(mutant: Any) -> tuple[Any, str]:
@@ -362,7 +364,10 @@ def _report_json(report: Any) -> dict[str, Any]:
         "runs": report.runs,
         "skipped": list(report.skipped),
         "broken": {
-            name: [[one.case.name, one.secondary, *one.descriptions] for one in failures]
+            name: [
+                [failure.case.name, failure.secondary, *failure.descriptions]
+                for failure in failures
+            ]
             for name, failures in report.broken().items()
         },
     }
@@ -408,8 +413,8 @@ def _verdict(session: Any) -> dict[str, Any]:
     return {
         "depth 4": session.verify(depth=4).as_json(),
         "usual": session.verify().as_json(),
-        "lines": [str(one) for one in session.verify(depth=4).violations],
-        "journal": [one.as_json() for one in session.session.journal],
+        "lines": [str(violation) for violation in session.verify(depth=4).violations],
+        "journal": [entry.as_json() for entry in session.session.journal],
     }
 
 
@@ -428,13 +433,13 @@ def shipped_conversations(api: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 def streams(root: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Every recorded stream in all its readings, by API and name."""
-    for one in recordings(root):
-        frames = decode(one.stream)
-        protocol = PROTOCOLS[one.api]
+    for recording in recordings(root):
+        frames = decode(recording.stream)
+        protocol = PROTOCOLS[recording.api]
         turn, model = decoded(protocol, frames)
-        found = examine_recording(one, sdk=False)
+        found = examine_recording(recording, sdk=False)
         yield (
-            f"{one.api}/{one.name}",
+            f"{recording.api}/{recording.name}",
             {
                 "masked": normalized(protocol, frames),
                 "turn": [turn.text, model, turn.finish, _tool_calls(turn)],
@@ -445,14 +450,16 @@ def streams(root: Path) -> Iterator[tuple[str, dict[str, Any]]]:
                     found.reencoded,
                     found.as_frames,
                 ],
-                "reference": outcome_json(drive(ReferenceBytes(one.api), [(one.stream,)])),
+                "reference": outcome_json(
+                    drive(ReferenceBytes(recording.api), [(recording.stream,)])
+                ),
                 "guessed": {
-                    "alone": _api_of(None, one.stream),
-                    "with request": _api_of(dict(one.request), one.stream),
-                    "model": model_of(None, one.stream),
-                    "asked model": model_of(dict(one.request), one.stream),
+                    "alone": _api_of(None, recording.stream),
+                    "with request": _api_of(dict(recording.request), recording.stream),
+                    "model": model_of(None, recording.stream),
+                    "asked model": model_of(dict(recording.request), recording.stream),
                     "url": [_usual_url(protocol, model, stream=flag) for flag in (True, False)],
-                    "request": _minimal(protocol, model, one.name, stream=True),
+                    "request": _minimal(protocol, model, recording.name, stream=True),
                 },
             },
         )
@@ -473,7 +480,7 @@ def exchanges(path: Path, source: str) -> list[Any]:
     Args:
         source: the name that replaces the path of the file.
     """
-    return [_exchange(one, str(path), source) for one in read_exchanges(path)]
+    return [_exchange(exchange, str(path), source) for exchange in read_exchanges(path)]
 
 
 def _exchange(one: Any, path: str, source: str) -> list[Any]:

@@ -59,7 +59,7 @@ def _run(*arguments: object, stdin: str | None = None, scenarios: str | None = N
     Args:
         scenarios: a shipped file, to be read instead of all of them; the text does not name it.
     """
-    given = [str(one) for one in arguments]
+    given = [str(argument) for argument in arguments]
     read = [] if scenarios is None else ["--scenarios", scenarios]
     runner = CliRunner()
     result = runner.invoke(
@@ -389,10 +389,10 @@ def _write_secrets(folder: Path) -> None:
     document = {"a": secrets, "b": {"place-1": secrets[0]}}
     (folder / "a.json").write_text(json.dumps(document, indent=1))
     (folder / "b.txt").write_text("\n\n".join(secrets))
-    lines = "".join(f"  - reply: {{text: {json.dumps(one)}}}\n" for one in secrets)
+    lines = "".join(f"  - reply: {{text: {json.dumps(secret)}}}\n" for secret in secrets)
     (folder / "c.yaml").write_text(f"scenario: c # eve@corp.io\nturns:\n{lines}")
-    (folder / "d.jsonl").write_text("".join(json.dumps({"x": one}) + "\n" for one in secrets))
-    (folder / "e.sse").write_text("".join(f"data: {json.dumps(one)}\n\n" for one in secrets))
+    (folder / "d.jsonl").write_text("".join(json.dumps({"x": secret}) + "\n" for secret in secrets))
+    (folder / "e.sse").write_text("".join(f"data: {json.dumps(secret)}\n\n" for secret in secrets))
     (folder / "broken.1.jsonl").write_text('{"mockllm-tape": 1}\n')
 
 
@@ -406,7 +406,7 @@ MUTANTS = access.MUTANTS[::8]
 def _kit() -> Texts:
     yield "invariants", _json(access.invariants())
     for api, level in access.levels():
-        found = [(one, data) for one, data in access.kit_cases(api, level)]
+        found = [(case, data) for case, data in access.kit_cases(api, level)]
         facts = [(one.name, _json(access.case_json(one)) + b"\n" + data) for one, data in found]
         yield f"cases/{api}/{level}", _joined(facts)
         outcomes = [(name, _json(value)) for name, value in access.by_reference(api, level)]

@@ -184,7 +184,7 @@ def test_a_second_import_adds_nothing(tmp_path: Path, out: Path) -> None:
     assert files_in(out) == before
     grown = imported(out, cassette(file, failure(HELLO), answer(HELLO, "hi"), get, more))
     assert not lost(grown)
-    assert texts(next(one for one in load(out) if one.name == "a")) == ["hi", "yes"]
+    assert texts(next(scenario for scenario in load(out) if scenario.name == "a")) == ["hi", "yes"]
 
 
 def test_a_recording_that_an_authored_scenario_hides_is_reported(tmp_path: Path, out: Path) -> None:
@@ -281,7 +281,11 @@ def test_routes_are_imported(tmp_path: Path, out: Path) -> None:
         ),
     )
     assert not lost(results)
-    found = {one.route.path: len(one.turns) for one in load(out) if one.route is not None}
+    found = {
+        scenario.route.path: len(scenario.turns)
+        for scenario in load(out)
+        if scenario.route is not None
+    }
     assert found == {"/v1/audio/transcriptions": 1, "/v1/files/f/content": 1, "/v1/batches/b": 2}
     assert (out / "a-2.1.png").read_bytes() == png
 

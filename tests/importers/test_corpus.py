@@ -24,8 +24,8 @@ from tools.sdks import playing
 pytestmark = [needs_corpus, pytest.mark.slow]
 
 FILES = [(path, one) for path in recorded_files() for one in read(path)]
-EXCHANGES = {one.source: one for _, one in FILES}
-IDS = {one.source: title(path) + one.source.removeprefix(str(path)) for path, one in FILES}
+EXCHANGES = {file.source: file for _, file in FILES}
+IDS = {file.source: title(path) + file.source.removeprefix(str(path)) for path, file in FILES}
 
 
 def is_stream(one):
@@ -46,8 +46,8 @@ def imported(tmp_path_factory):
     """The report of each exchange by its source, and the scenarios by name."""
     folder = Folder(tmp_path_factory.mktemp("imported"))
     results = import_files(recorded_files(), folder)
-    scenarios = {one.name: one for one in folder.scenarios()}
-    return {one.line.source: one.line for one in results}, scenarios
+    scenarios = {scenario.name: scenario for scenario in folder.scenarios()}
+    return {result.line.source: result.line for result in results}, scenarios
 
 
 def test_everything_is_imported(imported):

@@ -81,10 +81,16 @@ def test_a_cassette_reads_back(tmp_path_factory, exchanges):
 def test_vcrpy_reads_it_too(exchanges):
     """vcrpy reads the same requests and bodies from the cassette."""
     requests, responses = deserialize(export.cassette(exchanges), yamlserializer)
-    assert [one.uri for one in requests] == [one.url for one in exchanges]
-    assert [one.body or b"" for one in requests] == [one.request_body for one in exchanges]
-    assert [one["body"]["string"] for one in responses] == [one.body for one in exchanges]
-    assert [one["status"]["code"] for one in responses] == [one.status for one in exchanges]
+    assert [request.uri for request in requests] == [exchange.url for exchange in exchanges]
+    assert [request.body or b"" for request in requests] == [
+        exchange.request_body for exchange in exchanges
+    ]
+    assert [response["body"]["string"] for response in responses] == [
+        exchange.body for exchange in exchanges
+    ]
+    assert [response["status"]["code"] for response in responses] == [
+        exchange.status for exchange in exchanges
+    ]
 
 
 def test_compressed_and_repeated(tmp_path):
@@ -188,8 +194,8 @@ def test_every_shipped_scenario_exports(api, shipped):
     """The result of every shipped scenario can be read as exchanges of its API."""
     for scenario in shipped:
         if scenario.plays_over(api):
-            for one in export.exchanges(scenario, api):
-                assert detected(one).protocol is PROTOCOLS[api]
+            for exchange in export.exchanges(scenario, api):
+                assert detected(exchange).protocol is PROTOCOLS[api]
 
 
 @pytest.fixture(scope="module")
@@ -232,7 +238,7 @@ def test_an_imported_cassette_exports_all_that_it_had(tmp_path):
     redactor = Redactor()
     for number, file in enumerate(sorted((CORPUS / "suite").rglob("*.yaml"))):
         results = import_files([file], Folder(tmp_path / str(number)))
-        skipped = {one.line.source for one in results if one.line.outcome == "skipped"}
+        skipped = {result.line.source for result in results if result.line.outcome == "skipped"}
         expected = [
             _facts(redactor.captured(one))
             for one in vcr.read(file)
@@ -240,7 +246,7 @@ def test_an_imported_cassette_exports_all_that_it_had(tmp_path):
         ]
         exported = []
         for scenario in load([tmp_path / str(number)]) if expected else ():
-            own = [_facts(one) for one in export.exchanges(scenario)]
+            own = [_facts(exchange) for exchange in export.exchanges(scenario)]
             positions = [expected.index(one) for one in own]
             assert positions == sorted(positions), (file, scenario.name)
             exported += own

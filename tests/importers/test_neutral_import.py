@@ -80,7 +80,7 @@ def test_an_import_calls_neutral_what_the_yaml_plays(imported):
     """A client reads the same of each exchange that is reported as neutral, errors and routes
     included, from the written YAML alone; none is left out."""
     scenarios, lines = imported
-    by_name = {one.name: one for one in scenarios}
+    by_name = {scenario.name: scenario for scenario in scenarios}
     neutral = [
         (by_name[name], index)
         for (name, index), found in lines.items()

@@ -102,7 +102,9 @@ def check_match(*args: Any, **options: Any) -> list[str | None]:
 
 def check_expect(*args: Any) -> list[str]:
     """All messages for the conditions of a turn's `request`."""
-    return [problem for one in judged_expectations(*args) for problem in one.problems]
+    return [
+        problem for expectation in judged_expectations(*args) for problem in expectation.problems
+    ]
 
 
 def match_of(text: str) -> Match:

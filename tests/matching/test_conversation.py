@@ -124,7 +124,10 @@ def test_the_turns_of_a_history() -> None:
     """Consecutive messages of the model are a turn, system messages among them or not."""
     read = messages("s1", "u1", "u2", "a1", "s2", "a2", "t1", "u3", "a3", "t2", "u4", "s3")
     history = read_history(read)
-    assert [[one.text for one in turn.messages] for turn in history.turns] == [["a1", "a2"], ["a3"]]
+    assert [[message.text for message in turn.messages] for turn in history.turns] == [
+        ["a1", "a2"],
+        ["a3"],
+    ]
     assert [[one.text for one in turn.before] for turn in history.turns] == [
         ["u1", "u2"],
         ["t1", "u3"],

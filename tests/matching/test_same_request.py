@@ -36,9 +36,9 @@ def recording(
     turns = [
         TurnSpec(
             reply=(TextPart(name),),
-            recorded=Recorded(f"{name}.{n}.jsonl", request=request_digest(one), order=order),
+            recorded=Recorded(f"{name}.{n}.jsonl", request=request_digest(request), order=order),
         )
-        for n, one in enumerate(requests)
+        for n, request in enumerate(requests)
     ]
     return Scenario(name, tuple(turns), match=match)
 

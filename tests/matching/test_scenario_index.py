@@ -22,7 +22,9 @@ def with_match(name: str, match: Match) -> Scenario:
 
 def contains(needles: Iterable[str]) -> ScenarioIndex:
     conditions = [TextCondition("contains", needle) for needle in needles]
-    return ScenarioIndex(with_match(f"s{n}", Match(user=one)) for n, one in enumerate(conditions))
+    return ScenarioIndex(
+        with_match(f"s{n}", Match(user=condition)) for n, condition in enumerate(conditions)
+    )
 
 
 def found(index: ScenarioIndex, text: str) -> list[str]:
@@ -158,7 +160,7 @@ def test_scenarios_by_model() -> None:
     """Without `match.user`, those with this very model come first; globs are tried later."""
     assert [one.name for one in MODELS.by_model("house")] == ["exact", "glob", "any"]
     assert [one.name for one in MODELS.by_model("other")] == ["glob", "any"]
-    assert [one.name for one in MODELS.fallbacks] == ["fallback"]
+    assert [fallback.name for fallback in MODELS.fallbacks] == ["fallback"]
 
 
 @pytest.mark.parametrize("glob", ["a*", "a?", "[ab]"])
@@ -172,7 +174,7 @@ def test_a_glob_is_no_name_of_a_model(glob: str) -> None:
 def test_the_names_of_models() -> None:
     """Every scenario is one, every model that a scenario names is, and any other may do."""
     names, any_other = MODELS.models()
-    own = [f"mock/{one.name}" for one in MODELS.scenarios]
+    own = [f"mock/{scenario.name}" for scenario in MODELS.scenarios]
     assert names == tuple(sorted([*own, "house", "private"]))
     assert any_other
     index = ScenarioIndex([with_match("s", Match(model="house")), Scenario("unlisted", TURNS)])

@@ -79,7 +79,7 @@ def message(text):
         },
         {"type": "message_stop"},
     )
-    return [f"event: {one['type']}\ndata: {json.dumps(one)}\n\n" for one in events]
+    return [f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events]
 
 
 def completion(text):
@@ -154,7 +154,10 @@ def test_official_clients_are_recorded_once_and_replayed(project, run):
                 "  POST /v1/messages: turn 1 of hello-2*",
             ]
         )
-        sent = [one.header("authorization") + one.header("x-api-key") for one in service.requests]
+        sent = [
+            request.header("authorization") + request.header("x-api-key")
+            for request in service.requests
+        ]
         assert [keys[-1].removeprefix("Bearer ") for keys in sent] == [KEY, KEY]
     assert files(project) == [
         f"test_it/test_it/hello{end}" for end in ("-2.1.jsonl", "-2.yaml", ".1.jsonl", ".yaml")
@@ -480,8 +483,8 @@ def test_a_half_read_answer_is_recorded_and_replayed(project, run):
 
     async def endless(request, wire):
         await wire.head(EVENTS, "Transfer-Encoding: chunked")
-        for one in text_events("one", "two")[:1]:
-            await wire.chunk(one)
+        for event in text_events("one", "two")[:1]:
+            await wire.chunk(event)
         await wire.closed_by_peer()
 
     text = """

@@ -62,7 +62,7 @@ def test_folder_names_are_safe_and_unique_on_every_file_system(project):
     """Special characters are replaced. A checksum separates names that are then equal, or that
     differ in upper and lower case alone."""
     names = ["x/y", "x-y", "x\\\\y", "X-y", "..", "a" * 200, "a" * 201, "a b", "a:b", "ü", "x-y."]
-    found = [one.name for one in folders(project, names)]
+    found = [folder.name for folder in folders(project, names)]
     assert len({name.lower() for name in found}) == len(names)
     assert found[1] == "test_it-x-y"
     for name in found:

@@ -81,7 +81,7 @@ def found(
 
 def test_the_places_are_those_of_the_language() -> None:
     """What a protocol names can be written, and what can be written belongs to a protocol."""
-    named = {place for one in PROTOCOLS.values() for place in one.normalize.places}
+    named = {place for name in PROTOCOLS.values() for place in name.normalize.places}
     assert named == set(TABLES["extra"].readers)
 
 

@@ -188,8 +188,10 @@ def test_a_call_in_both_forms_counts_once() -> None:
     parts = [{"name": "f", "arguments": '{"x"'}, {"name": None, "arguments": ":1}"}]
     got = turn(
         *(
-            chunk({"function_call": one, "tool_calls": [{"index": 0, "id": "c", "function": one}]})
-            for one in parts
+            chunk(
+                {"function_call": part, "tool_calls": [{"index": 0, "id": "c", "function": part}]}
+            )
+            for part in parts
         ),
         chunk({}, "tool_calls"),
     )

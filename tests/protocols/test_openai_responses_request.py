@@ -216,7 +216,7 @@ def test_calls_of_custom_tools_continue() -> None:
         "custom_tool_call_output",
     ]
     results = PROTOCOL.parse(body, NO_TARGET, True).messages
-    assert [(one.role, one.call_id, one.text) for one in results] == [
+    assert [(result.role, result.call_id, result.text) for result in results] == [
         ("tool", "c1", "1"),
         ("tool", "c2", "a.txt"),
     ]

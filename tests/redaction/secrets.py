@@ -117,8 +117,8 @@ def escaped(rng, text):
 
 
 def _chat(rng, text):
-    for one in fragments(rng, text):
-        yield None, {"id": "chatcmpl-1", "choices": [{"index": 0, "delta": {"content": one}}]}
+    for fragment in fragments(rng, text):
+        yield None, {"id": "chatcmpl-1", "choices": [{"index": 0, "delta": {"content": fragment}}]}
 
 
 def _chat_tools(rng, text):
@@ -131,8 +131,8 @@ def _chat_tools(rng, text):
 
 def _responses(rng, text):
     kind = "response.output_text.delta"
-    for one in fragments(rng, text):
-        yield kind, {"type": kind, "item_id": "msg_1", "content_index": 0, "delta": one}
+    for fragment in fragments(rng, text):
+        yield kind, {"type": kind, "item_id": "msg_1", "content_index": 0, "delta": fragment}
     done = {"type": "response.output_text.done", "item_id": "msg_1", "text": text}
     yield done["type"], done
     output = [{"type": "message", "content": [{"type": "output_text", "text": text}]}]
@@ -140,20 +140,20 @@ def _responses(rng, text):
 
 
 def _anthropic(rng, text):
-    for one in fragments(rng, json.dumps({"note": text})):
-        delta = {"type": "input_json_delta", "partial_json": one}
+    for fragment in fragments(rng, json.dumps({"note": text})):
+        delta = {"type": "input_json_delta", "partial_json": fragment}
         yield "content_block_delta", {"type": "content_block_delta", "index": 1, "delta": delta}
 
 
 def _gemini(rng, text):
-    for one in fragments(rng, text):
-        yield None, {"candidates": [{"content": {"parts": [{"text": one}], "role": "model"}}]}
+    for fragment in fragments(rng, text):
+        yield None, {"candidates": [{"content": {"parts": [{"text": fragment}], "role": "model"}}]}
 
 
 def _agui(rng, text):
-    for number, one in enumerate(fragments(rng, text)):
+    for number, fragment in enumerate(fragments(rng, text)):
         id = {"toolCallId": "call_1"} if number == 0 else {}
-        yield None, {"type": "TOOL_CALL_CHUNK", **id, "delta": one}
+        yield None, {"type": "TOOL_CALL_CHUNK", **id, "delta": fragment}
 
 
 STREAMS = (_chat, _chat_tools, _responses, _anthropic, _gemini, _agui)

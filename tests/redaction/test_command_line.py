@@ -89,7 +89,7 @@ def test_an_import_with_a_pattern_that_takes_too_long(tmp_path, monkeypatch):
     options = ["-o", str(tmp_path / "out"), "--redact", "(x+x+)+y"]
     result = CliRunner().invoke(main, ["import", str(tmp_path / "a.har"), *options])
     assert "-> skipped: it is not known which secrets it has" in result.stdout
-    assert not [one for one in tmp_path.rglob("out/**/*") if "x" * 3000 in one.read_text()]
+    assert not [path for path in tmp_path.rglob("out/**/*") if "x" * 3000 in path.read_text()]
 
 
 @pytest.mark.parametrize("command", ["import", "scrub"])

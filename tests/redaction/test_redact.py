@@ -101,7 +101,7 @@ def test_same_secret_same_placeholder():
     clean = Redactor().captured(exchange(body, reply))
     content = json.loads(clean.request_body)["messages"][0]["content"]
     events = [json.loads(line[6:]) for line in clean.body.decode().split("\n\n")[:-1]]
-    assert content == "".join(one["choices"][0]["delta"]["content"] for one in events)
+    assert content == "".join(event["choices"][0]["delta"]["content"] for event in events)
     assert "hidden-1@mail.example and hidden-2@mail.example" in content
 
 

@@ -35,7 +35,7 @@ def cut(text, positions):
 
 def chat(fragments):
     """A stream of chat chunks, one for each fragment."""
-    frames = [{"choices": [{"index": 0, "delta": {"content": one}}]} for one in fragments]
+    frames = [{"choices": [{"index": 0, "delta": {"content": fragment}}]} for fragment in fragments]
     return "".join(f"data: {json.dumps(frame)}\n\n" for frame in frames) + "data: [DONE]\n\n"
 
 

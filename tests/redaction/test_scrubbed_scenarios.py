@@ -90,7 +90,7 @@ def folder(tmp_path: Path) -> Path:
     cassette = tmp_path / "cassette.json"
     cassette.write_text(json.dumps({"version": 1, "interactions": interactions}))
     results = import_files([cassette], Folder(tmp_path / "out"), redactor=Redactor(KEPT))
-    assert not [str(one) for one in results if one.line.outcome == "skipped"]
+    assert not [str(result) for result in results if result.line.outcome == "skipped"]
     return tmp_path / "out"
 
 

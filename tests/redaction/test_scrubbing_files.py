@@ -160,7 +160,8 @@ URL = "https://odd.test/v1/chat?alt=sse"
 def frames(*texts: str) -> tuple[TimedBytes, ...]:
     events = [{"choices": [{"index": 0, "delta": {"content": one}}]} for one in texts]
     return tuple(
-        TimedBytes(n * 10, f"data: {json.dumps(one)}\n\n".encode()) for n, one in enumerate(events)
+        TimedBytes(n * 10, f"data: {json.dumps(event)}\n\n".encode())
+        for n, event in enumerate(events)
     )
 
 
@@ -238,7 +239,7 @@ def test_a_tape_with_several_secrets() -> None:
         "plain", " a hidden-2@mail.example ", "hidden-1@mail.example"
     )
     assert dict(found[1].exchange.headers)["content-length"] == str(
-        sum(len(one.data) for one in found[1].exchange.chunks)
+        sum(len(chunk.data) for chunk in found[1].exchange.chunks)
     )
 
 
@@ -252,14 +253,14 @@ def test_a_tape_without_a_request() -> None:
 
 def test_a_tape_that_was_compressed() -> None:
     """It is written without compression, and its lines are no longer the same."""
-    data = b"".join(one.data for one in frames("eve@corp.io"))
+    data = b"".join(frame.data for frame in frames("eve@corp.io"))
     packed = gzip.compress(data)
     answer = (("content-type", "text/event-stream"), ("content-encoding", "gzip"))
     chunks = (TimedBytes(0, packed[:10]), TimedBytes(1, packed[10:]), TimedBytes(2, b""))
     found = of_tape(changed(tape(answer=answer), chunks=chunks))
     assert found is not None
     assert found[0] == [(2, 1, "body of the answer, which was compressed")]
-    assert b"hidden-1@mail.example" in b"".join(one.data for one in found[1].exchange.chunks)
+    assert b"hidden-1@mail.example" in b"".join(chunk.data for chunk in found[1].exchange.chunks)
     assert "content-encoding" not in dict(found[1].exchange.headers)
 
 

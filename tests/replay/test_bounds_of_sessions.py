@@ -41,7 +41,7 @@ def test_a_journal_may_have_just_its_bound() -> None:
     session.record(exchange(6))
     assert (len(session.journal), session.size) == (2, 2 * 1024 + 10)
     session.record(exchange(7))
-    assert [len(one.body) for one in session.journal] == [7]
+    assert [len(entry.body) for entry in session.journal] == [7]
     assert session.size == 1024 + 7
     session.record(exchange(0))
     session.record(exchange(0))

@@ -217,8 +217,8 @@ def test_the_fallback() -> None:
     assert client.text("hello") == "Hi there."
     own = Client("scenario: own\nmatch: any\nturns: [{reply: {text: Mine.}}]", fallback=True)
     assert own.text("what else") == "Mine."
-    assert [one.name for one in own.player.served.scenarios] == ["own"]
-    assert [one.name for one in Client().player.served.scenarios][-1] == "named"
+    assert [scenario.name for scenario in own.player.served.scenarios] == ["own"]
+    assert [scenario.name for scenario in Client().player.served.scenarios][-1] == "named"
 
 
 BROKEN = {
@@ -388,7 +388,7 @@ def test_the_list_of_models() -> None:
     """Scenarios are models; a body is read for `count_tokens` alone."""
     client = Client()
     listed = json.loads(look_up(client, "models", "", api="chat").data[0])
-    names = [f"mock/{one.name}" for one in client.player.served.scenarios]
+    names = [f"mock/{scenario.name}" for scenario in client.player.served.scenarios]
     assert sorted(one["id"] for one in listed["data"]) == sorted(names)
     counted = {"model": "m", "messages": [{"role": "user", "content": "12345678"}]}
     answer = look_up(client, "count_tokens", "", body=json.dumps(counted).encode(), api="anthropic")

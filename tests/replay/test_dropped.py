@@ -21,10 +21,10 @@ def test_a_dropped_entry_keeps_its_body():
     """Small and large bodies come back as they were; the entry itself gives up what is large."""
     bodies = [b"", b"{}", b"x" * 5000, os.urandom(5000)]
     dropped, entries = Dropped(10**6), [exchange(body) for body in bodies]
-    for one in entries:
-        dropped.add(one)
+    for entry in entries:
+        dropped.add(entry)
     assert [one.body for one in dropped.exchanges()] == bodies
-    assert all((one.body, one.headers) == (b"", {}) for one in entries)
+    assert all((entry.body, entry.headers) == (b"", {}) for entry in entries)
 
 
 @given(st.lists(st.binary(max_size=200) | st.binary(min_size=2048, max_size=2100), max_size=8))
@@ -74,7 +74,7 @@ def test_a_session_covers_what_its_journal_dropped():
     session = Session("s", max_exchanges=2)
     for number in range(4):
         session.record(exchange(b"%d" % number, outcome="played"))
-    assert [one.number for one in session.journal] == [3, 4]
+    assert [entry.number for entry in session.journal] == [3, 4]
     assert [(one.number, one.body) for one in session.exchanges()] == [
         (1, b"0"),
         (2, b"1"),

@@ -26,7 +26,7 @@ turns:
 
 def recorded(*names: str) -> tuple[Scenario, ...]:
     """Recordings with an equal `match`, which were not loaded from files."""
-    return tuple(one for name in names for one in loads(RECORDED.format(name=name)))
+    return tuple(load for name in names for load in loads(RECORDED.format(name=name)))
 
 
 class Client:

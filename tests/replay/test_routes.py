@@ -75,7 +75,7 @@ def test_turns_that_were_not_played_are_counted() -> None:
     scenarios = loads(BUSY)
     client = Client(*scenarios)
     client.send("POST /v1/embeddings")
-    by_name = {one.name: one for one in scenarios}
+    by_name = {scenario.name: scenario for scenario in scenarios}
     assert list(client.session.unplayed(by_name)) == [("busy", 1)]
     client.send("POST /v1/embeddings")
     assert list(client.session.unplayed(by_name)) == []

@@ -63,7 +63,7 @@ def test_definitions_are_all_used() -> None:
     definition is used."""
     mappings = {name: one for name, one in DEFINITIONS.items() if "properties" in one}
     assert mappings.keys() == TABLES.keys()
-    assert all(one["additionalProperties"] is False for one in mappings.values())
+    assert all(mapping["additionalProperties"] is False for mapping in mappings.values())
     referred = {one["$ref"].removeprefix("#/$defs/") for one in objects(SCHEMA) if "$ref" in one}
     assert referred == set(SCHEMA["$defs"])
 

@@ -94,7 +94,7 @@ def test_a_client_that_takes_no_page_gets_an_error(serve):
     answer = served.http.get("/", headers={"accept": "application/json"})
     assert answer.status_code == 404
     assert served.http.post("/").status_code == 404
-    assert [one["outcome"] for one in served.journal()] == ["unknown route"] * 2
+    assert [entry["outcome"] for entry in served.journal()] == ["unknown route"] * 2
 
 
 # Probes

@@ -90,7 +90,7 @@ def test_a_latin_1_header_is_readable_in_the_journal(server: Served) -> None:
     """Node's fetch sends `X-Title: Café` as Latin-1."""
     assert server.send(chat("X-Title: Café".encode("latin-1")))[0] == 200
     assert server.send(chat("X-Title: Käse".encode()))[0] == 200
-    titles = [one["headers"].get("x-title") for one in journal(server)]
+    titles = [entry["headers"].get("x-title") for entry in journal(server)]
     assert titles[-2:] == ["Café", "Käse"]
 
 
@@ -106,7 +106,7 @@ def test_a_name_of_a_session_is_checked(server: Served, name: bytes) -> None:
     assert status == 400
     assert "is no name of a session" in json.loads(body)["error"]["message"]
     assert journal(server)[-1]["outcome"] == "invalid"
-    sessions = {one["session"] for one in server.control("sessions")["sessions"]}
+    sessions = {session["session"] for session in server.control("sessions")["sessions"]}
     assert sessions <= {"default", "mistake"}
 
 

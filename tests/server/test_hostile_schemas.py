@@ -70,7 +70,7 @@ def client() -> Any:
 def _last(client: httpx.Client, scenario: str | None) -> dict[str, Any]:
     """The last entry of the journal with this scenario."""
     entries = client.get("/_mockllm/journal").json()["exchanges"]
-    return next(one for one in reversed(entries) if one["scenario"] == scenario)
+    return next(entry for entry in reversed(entries) if entry["scenario"] == scenario)
 
 
 @pytest.mark.parametrize("name", ["minLength", "minItems", "depth", "many steps"])

@@ -28,7 +28,7 @@ def served(serve: Callable[..., Served], caplog: pytest.LogCaptureFixture) -> An
     found = serve(ECHO, grace=0)
     yield found
     assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
-    assert all(one["outcome"] != "failed" for one in found.journal())
+    assert all(entry["outcome"] != "failed" for entry in found.journal())
     found.http.get("/_mockllm/verify").raise_for_status()
 
 
@@ -158,7 +158,7 @@ def test_what_python_cannot_walk_through(
         flat = send(served, "anthropic")
     assert (deep.status_code, flat.status_code) == (400, 500)
     assert "nested too deeply" in error_of("anthropic", deep)
-    assert [one["outcome"] for one in served.journal()] == ["invalid", "failed"]
+    assert [entry["outcome"] for entry in served.journal()] == ["invalid", "failed"]
 
 
 def test_a_control_route_that_fails(
@@ -175,7 +175,7 @@ def test_a_control_route_that_fails(
         answer = served.http.get("/_mockllm/sessions")
     assert answer.status_code == 500
     assert "KeyError at mockllm/server/control/routes.py" in answer.json()["error"]["message"]
-    assert [one["outcome"] for one in served.journal()] == ["failed"]
+    assert [entry["outcome"] for entry in served.journal()] == ["failed"]
     assert served.http.get("/_mockllm/verify").json()["failed"] == [1]
 
 
@@ -221,5 +221,5 @@ def test_an_error_outside_of_an_answer(
         answer = send(served, "anthropic")
     assert answer.status_code == 500
     assert "KeyError at mockllm/server/handler.py" in error_of("anthropic", answer)
-    assert [one["outcome"] for one in served.journal()] == ["failed"]
+    assert [entry["outcome"] for entry in served.journal()] == ["failed"]
     assert caplog.records == []

@@ -114,7 +114,7 @@ def test_sessions_do_not_see_the_scenarios_of_others(serve):
     assert say(served, "hello", second, **{"x-mockllm-scenario": "greeting"}) == 404
     assert say(served, "something else") == 404
     listed = served.http.get("/_mockllm/scenarios", params={"session": first}).json()
-    assert [one["name"] for one in listed["scenarios"]] == ["own"]
+    assert [scenario["name"] for scenario in listed["scenarios"]] == ["own"]
 
 
 @pytest.mark.parametrize(
@@ -220,7 +220,10 @@ def test_every_problem_has_its_place(serve):
     text = "scenario: a\nturns:\n  - reply: {txt: A}\n  - {}\n"
     wrong = {**OWN, "turns": [{"reply": {"text": 5}}]}
     error = refused(serve(SERVED), {"scenarios": [text, wrong], "quirk": 1, "quirks": ["no"]})
-    placed = [(one["field"], one.get("line"), one.get("path")) for one in error["problems"]]
+    placed = [
+        (problem["field"], problem.get("line"), problem.get("path"))
+        for problem in error["problems"]
+    ]
     assert placed == [
         ("quirk", None, None),
         ("scenarios[0]", 3, "turns[0].reply"),
@@ -347,7 +350,7 @@ def test_the_prefix_of_a_session_holds_for_control_routes(serve):
     assert (judged["session"], judged["unmatched"]) == (session, [1])
     assert served.http.get("/_mockllm/verify").json()["good"]
     journal = served.http.get(f"/s/{session}/_mockllm/journal").json()["exchanges"]
-    assert [one["session"] for one in journal] == [session]
+    assert [entry["session"] for entry in journal] == [session]
     assert len(served.http.get("/_mockllm/journal").json()["exchanges"]) == 2
     header = {"x-mockllm-session": session}
     named = served.http.get("/_mockllm/scenarios", headers=header).json()["scenarios"]

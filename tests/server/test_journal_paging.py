@@ -34,7 +34,7 @@ def page(served, **query):
 
 
 def numbers(found):
-    return [one["number"] for one in found["exchanges"]]
+    return [exchange["number"] for exchange in found["exchanges"]]
 
 
 def session_with(count, **bounds):
@@ -58,7 +58,7 @@ def test_the_whole_journal_has_its_shape(serve):
     send(served, "c", session="other")
     found = page(served)
     assert list(found) == ["exchanges", "dropped"]
-    assert [(one["session"], one["number"]) for one in found["exchanges"]] == [
+    assert [(exchange["session"], exchange["number"]) for exchange in found["exchanges"]] == [
         ("default", 1),
         ("default", 2),
         ("other", 1),

@@ -137,7 +137,7 @@ def test_names_are_escaped():
         for family in text_string_to_metric_families(render(metrics).decode())
         if family.name == "mockllm_requests"
     ]
-    assert [(one.labels["scenario"], one.value) for one in family.samples] == [(name, 2)]
+    assert [(sample.labels["scenario"], sample.value) for sample in family.samples] == [(name, 2)]
 
 
 def test_the_number_of_series_is_bounded():

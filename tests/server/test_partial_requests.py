@@ -75,7 +75,7 @@ def test_half_a_head_closes_the_connection(serve, sent):
     status, outcome, problem = journal_entry(logged)
     assert (status, outcome) == (0, "invalid")
     assert problem.startswith("The head of the request did not arrive whole: nothing more came")
-    assert [one["problems"] for one in served.journal()] == [[problem]]
+    assert [entry["problems"] for entry in served.journal()] == [[problem]]
     assert served.http.get("/_mockllm/verify").json()["invalid"] == [1]
 
 

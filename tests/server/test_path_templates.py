@@ -47,7 +47,7 @@ def test_a_run_is_created_and_streamed(serve):
         assert streamed.status_code == 200, streamed.text
         started = events(streamed)[0]
         assert (started["threadId"], started["runId"]) == (thread["thread_id"], id)
-    outcomes = [(one["api"], one["outcome"]) for one in served.journal()]
+    outcomes = [(entry["api"], entry["outcome"]) for entry in served.journal()]
     assert outcomes == [("agui", "played")] * 4
     assert served.http.get("/_mockllm/verify").json()["good"]
 
@@ -58,7 +58,7 @@ def test_ids_are_the_same_in_every_run_of_a_test(serve):
     for _ in range(2):
         served = serve(SCENARIOS, paths=(("agui", ROOMS),))
         posts = [served.http.post("/s/a/api/v1/rooms/r/agui").json() for _ in range(3)]
-        made.append([one["thread_id"] for one in posts])
+        made.append([post["thread_id"] for post in posts])
     assert made[0] == made[1]
     assert len(set(made[0])) == 3
 
@@ -160,7 +160,7 @@ def test_templates_that_clash_with_each_other_are_refused():
     with pytest.raises(UsageError, match=r"clashes with /x/\{a\}/z of --path chat=/x/\{a\}/z"):
         path_routes(PROTOCOLS.addresses, [("chat", "/x/{a}/z"), ("agui", "/x/{b}/{c}")])
     routes = path_routes(PROTOCOLS.addresses, [("chat", "/x/{a}"), ("agui", "/y/{b}")])
-    assert [one.path for one in routes["chat"]] == ["/x/{a}"]
+    assert [route.path for route in routes["chat"]] == ["/x/{a}"]
 
 
 @pytest.mark.parametrize("command", ["serve", "record", "run"])

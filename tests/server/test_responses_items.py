@@ -37,9 +37,9 @@ def shown(item: Any) -> tuple[Any, ...]:
     """The type of an item, and its content."""
     match item.type:
         case "web_search_call":
-            return (item.type, item.action.query, [one.url for one in item.action.sources])
+            return (item.type, item.action.query, [source.url for source in item.action.sources])
         case "code_interpreter_call":
-            return (item.type, item.code, [one.logs for one in item.outputs])
+            return (item.type, item.code, [output.logs for output in item.outputs])
         case "mcp_call":
             return (item.type, item.name, item.arguments, item.output)
     return (item.type, item.name, item.input)

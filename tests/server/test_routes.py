@@ -88,7 +88,7 @@ def test_every_method_works(serve):
     )
     head = served.http.head("/v1/files/f1/content")
     assert (head.content, head.headers["content-length"]) == (b"", "3")
-    assert [one["outcome"] for one in served.journal()] == ["played"] * 5
+    assert [entry["outcome"] for entry in served.journal()] == ["played"] * 5
 
 
 @pytest.mark.parametrize("path", ["/v1/files/f1/content", "/v1/nowhere", "/v1/models"])
@@ -265,7 +265,7 @@ def test_the_end_of_a_path_names_the_api(serve, path, api):
         answer = served.http.post(path, json=bodies[api])
         assert answer.status_code == 200, answer.text
         assert "Hello!" in answer.text
-    assert {one["api"] for one in served.journal()} == {api}
+    assert {entry["api"] for entry in served.journal()} == {api}
 
 
 def test_the_model_in_the_path_counts(serve):
@@ -310,14 +310,14 @@ def test_embeddings_of_the_fallback(serve):
     body = {"model": "text-embedding-3-small", "input": ["one", "two"], "dimensions": 8}
     numbers = served.http.post("/v1/embeddings", json=body).json()
     packed = served.http.post("/v1/embeddings", json={**body, "encoding_format": "base64"}).json()
-    vectors = [one["embedding"] for one in numbers["data"]]
+    vectors = [number["embedding"] for number in numbers["data"]]
     unpacked = [struct.unpack("<8f", base64.b64decode(one["embedding"])) for one in packed["data"]]
     for vector, other in zip(vectors, unpacked, strict=True):
         assert isclose(sum(value**2 for value in vector), 1, abs_tol=1e-5)
         assert all(isclose(a, b, abs_tol=1e-6) for a, b in zip(vector, other, strict=True))
     assert vectors[0] != vectors[1]
     assert numbers["usage"] == {"prompt_tokens": 2, "total_tokens": 2}
-    assert {one["outcome"] for one in served.journal()} == {"played"}
+    assert {entry["outcome"] for entry in served.journal()} == {"played"}
 
 
 @pytest.mark.parametrize(
@@ -402,7 +402,7 @@ def test_moderations_of_the_fallback(serve):
     def results(given):
         return served.http.post("/v1/moderations", json={"input": given}).json()["results"]
 
-    assert [one["flagged"] for one in results(["a", "b"])] == [False, False]
+    assert [result["flagged"] for result in results(["a", "b"])] == [False, False]
     image = {"type": "image_url", "image_url": {"url": "data:,"}}
     (one,) = results([{"type": "text", "text": "a"}, image])
     assert one["category_applied_input_types"]["violence"] == ["text", "image"]
@@ -430,7 +430,10 @@ def _sent(url):
             http.delete("/v1/files/f1"),
             http.get("/v1/models?limit=2"),
         ]
-    return [(one.status_code, one.content, one.headers.get("content-length")) for one in answers]
+    return [
+        (answer.status_code, answer.content, answer.headers.get("content-length"))
+        for answer in answers
+    ]
 
 
 @pytest.mark.slow
@@ -445,4 +448,4 @@ def test_what_was_recorded_is_played_again(serve, tmp_path):
     with ServerThread(load(folder), ServerOptions()) as thread:
         assert _sent(thread.url) == recorded
         session = thread.server.sessions.get("default")
-        assert {one.played.recorded for one in session.journal} == {"exact"}
+        assert {entry.played.recorded for entry in session.journal} == {"exact"}

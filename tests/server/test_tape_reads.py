@@ -192,7 +192,7 @@ def run(piped, test):
 
 async def begun(*coroutines):
     """Tasks that have run until they wait."""
-    tasks = [asyncio.create_task(one) for one in coroutines]
+    tasks = [asyncio.create_task(coroutine) for coroutine in coroutines]
     await asyncio.sleep(0)
     return tasks
 

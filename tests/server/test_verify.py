@@ -91,7 +91,7 @@ def verified(served, **query) -> dict:
 
 
 def violated(served, **query) -> set[str]:
-    return {one["invariant"] for one in verified(served, **query)["violations"]}
+    return {violation["invariant"] for violation in verified(served, **query)["violations"]}
 
 
 @pytest.mark.slow
@@ -240,7 +240,7 @@ def test_a_verdict_after_the_journal_dropped_entries(serve):
     for _ in range(1000):
         conversation.request("hello")
     found = verified(served)
-    assert [one["exchange"] for one in found["violations"]] == [2]
+    assert [violation["exchange"] for violation in found["violations"]] == [2]
     assert (found["dropped"], found["forgotten"]) == (2, 0)
     summary = served.http.get("/_mockllm/sessions/default").json()
     assert summary["outcomes"] == {"played": 1002}

@@ -131,7 +131,7 @@ def mockllm() -> Callable[..., Result]:
     """Runs a command in this process; what came of it."""
 
     def invoke(*arguments: Any) -> Result:
-        return CliRunner().invoke(main, [str(one) for one in arguments])
+        return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
     return invoke
 

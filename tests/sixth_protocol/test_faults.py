@@ -43,12 +43,12 @@ def test_a_client_of_a_new_protocol_is_judged(monkeypatch):
         probe.close()
         return probe.outcome()
 
-    cases = [one for one in fault_cases("echo") if set(one.rules) & set(RULES)]
-    assert {rule for one in cases for rule in one.rules} >= set(RULES)
+    cases = [case_ for case_ in fault_cases("echo") if set(case_.rules) & set(RULES)]
+    assert {rule for case_ in cases for rule in case_.rules} >= set(RULES)
     with ServerThread([], ServerOptions(grace=0)) as thread:
         check = check_faults(FunctionPlayer(thread, run), cases, ResiliencePolicy(), RUN, RULES)
-    assert [(one.case, one.differences) for one in check.cases if one.failed] == []
-    of_rule = {rule: [one for one in check.cases if one.group == rule] for rule in RULES}
+    assert [(case_.case, case_.differences) for case_ in check.cases if case_.failed] == []
+    of_rule = {rule: [case_ for case_ in check.cases if case_.group == rule] for rule in RULES}
     assert {rule: rule_verdict(cases) for rule, cases in of_rule.items()} == dict.fromkeys(
         RULES, "right"
     )

@@ -104,7 +104,10 @@ def test_the_command_prints_json(tmp_path: Path, capsys) -> None:
         write(tmp_path, one)
     assert main([str(tmp_path), "--no-sdk", "--json"]) == 1
     report = json.loads(capsys.readouterr().out)
-    assert [(one["name"], one["decoded"], one["kept_as_frames"]) for one in report["streams"]] == [
+    assert [
+        (stream["name"], stream["decoded"], stream["kept_as_frames"])
+        for stream in report["streams"]
+    ] == [
         ("bad", False, True),
         ("text", True, False),
     ]

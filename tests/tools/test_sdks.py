@@ -126,12 +126,14 @@ def test_the_command_compares_with_the_client(tmp_path: Path, capsys) -> None:
 
 def recorded() -> list:
     recorded_streams = (
-        [one for one in recordings(CORPUS) if one.api in PROTOCOLS] if CORPUS.exists() else []
+        [recording for recording in recordings(CORPUS) if recording.api in PROTOCOLS]
+        if CORPUS.exists()
+        else []
     )
     skip = pytest.mark.skip(reason="no corpus of recorded streams beside this checkout")
-    return [pytest.param(one, id=f"{one.api}-{one.name}") for one in recorded_streams] or [
-        pytest.param(None, marks=skip)
-    ]
+    return [
+        pytest.param(stream, id=f"{stream.api}-{stream.name}") for stream in recorded_streams
+    ] or [pytest.param(None, marks=skip)]
 
 
 @for_all("one", recorded())

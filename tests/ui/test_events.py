@@ -61,7 +61,7 @@ def test_the_first_events(serve: Callable[..., Served]) -> None:
         assert (hello["scenarios"], hello["problems"], hello["recording"]) == (1, [], None)
         name, rows = events.next()
         assert name == "requests"
-        assert [(one["number"], one["outcome"], one["open"]) for one in rows] == [
+        assert [(row["number"], row["outcome"], row["open"]) for row in rows] == [
             (1, "played", False),
             (2, "unmatched", False),
         ]
@@ -111,7 +111,7 @@ def test_requests_of_pages_stand_in_no_journal(serve: Callable[..., Served]) -> 
         assert served.http.get("/_mockllm/ui").status_code == 200
         assert served.http.get("/_mockllm/ui/scenarios").status_code == 200
         ask(served, "hello")
-        assert [one["path"] for one in served.journal()] == ["/v1/chat/completions"]
+        assert [entry["path"] for entry in served.journal()] == ["/v1/chat/completions"]
 
 
 def test_hostile_texts_arrive_as_they_are(serve: Callable[..., Served]) -> None:
@@ -157,7 +157,7 @@ def test_requests_that_come_too_fast_are_counted() -> None:
 
     events = asyncio.run(run()).decode().split("\n\n")
     rows = json.loads(events[0].partition("data: ")[2])
-    assert [one["number"] for one in rows] == list(range(301, 501))
+    assert [row["number"] for row in rows] == list(range(301, 501))
     assert events[1] == 'event: skipped\ndata: {"count":300}'
 
 

@@ -73,7 +73,7 @@ def test_the_parts_are_the_bytes_that_were_sent(serve: Callable[..., Served], ap
     assert b"".join(map(bytes_of, found["parts"])) == received
     assert found["size"] == len(received)
     assert found["sum"]["text"] == "one two three"
-    assert [one["name"] for one in found["sum"]["calls"]] == ["get_secret"]
+    assert [call["name"] for call in found["sum"]["calls"]] == ["get_secret"]
     assert json.loads(found["sum"]["calls"][0]["arguments"]) == {"name": "ada"}
     kinds = [event["kind"] for part in found["parts"] for event in part["events"]]
     assert kinds.count("TextDelta") >= 3
@@ -236,7 +236,7 @@ def test_the_kept_answers_are_bounded() -> None:
     kept = SentAnswers()
     answer = bytes_answer(200, (), [], streamed=True)
     exchanges = [journal_entry("POST", "/", {}, b"", duration=n / 8) for n in range(KEEPS + 10)]
-    for one in exchanges:
-        kept.add(one, answer)
+    for exchange in exchanges:
+        kept.add(exchange, answer)
     assert kept.find(exchanges[9]) is None
     assert kept.find(exchanges[10]) is not None

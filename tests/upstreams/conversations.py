@@ -168,7 +168,7 @@ class Chat(_OpenAI):
     def gist(self) -> tuple[str, list[tuple[str, Json]]]:
         message = self.answer["choices"][0]["message"]
         functions = [call["function"] for call in message["tool_calls"] or ()]
-        calls = [(one["name"], json.loads(one["arguments"])) for one in functions]
+        calls = [(function["name"], json.loads(function["arguments"])) for function in functions]
         return message["content"] or "", calls
 
     def go_on(self) -> bool:

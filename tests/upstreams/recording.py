@@ -61,7 +61,7 @@ class Runs:
             recorded = run(url)
         with self.replaying() as url:
             replayed = run(url)
-        assert {one.played.recorded for one in self.exchanges} == {"exact"}
+        assert {exchange.played.recorded for exchange in self.exchanges} == {"exact"}
         return recorded, replayed
 
     @property

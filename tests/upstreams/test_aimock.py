@@ -54,7 +54,7 @@ def test_conversations(aimock, runs, api, stream):
     for prompt, recorded_transcript in recorded.items():
         assert replayed[prompt] == recorded_transcript
         assert len(recorded_transcript) == TURNS.get(prompt, 1)
-    turns = sorted(len(one.turns) for one in runs.scenarios.values())
+    turns = sorted(len(scenario.turns) for scenario in runs.scenarios.values())
     assert turns == sorted(TURNS.get(prompt, 1) for prompt in recorded)
     ((failure,),) = recorded[REFUSED]
     assert (failure["status"], failure["retry-after"]) == (429, "7")
@@ -73,7 +73,7 @@ def test_bytes(aimock, runs, api, stream):
 
     direct = run(aimock.url)
     passed, replayed = runs.both(aimock.url, run)
-    taped = {tuple(chunk.data for chunk in one.chunks) for one in runs.tapes()}
+    taped = {tuple(chunk.data for chunk in tape.chunks) for tape in runs.tapes()}
     for prompt, answer in passed.items():
         assert without_ids_and_times(answer.chunks) == without_ids_and_times(direct[prompt].chunks)
         assert head(answer) == head(direct[prompt])
@@ -114,7 +114,7 @@ def test_streams_that_break_off(aimock, runs, api):
         assert events
         assert last["raised"]
     assert all(cut for _, _, cut in raw)
-    assert {one.cut for one in runs.tapes()} == {"upstream"}
+    assert {tape.cut for tape in runs.tapes()} == {"upstream"}
 
 
 @every_api
@@ -135,11 +135,17 @@ def test_a_failed_attempt_and_its_retry(aimock, runs, api):
     assert failed["status"] == 503
     assert "Not now." in failed["message"]
     assert "raised" not in answered
-    assert [(one.status, one.played.attempt) for one in runs.exchanges] == [(503, 1), (200, 2)]
+    assert [(exchange.status, exchange.played.attempt) for exchange in runs.exchanges] == [
+        (503, 1),
+        (200, 2),
+    ]
     (scenario,) = runs.scenarios.values()
     (turn,) = scenario.turns
     assert [attempt.http.status for attempt in turn.attempts] == [503]
-    assert [one.file for one in turn.recordings()] == ["once-more.1.jsonl", "once-more.1-2.jsonl"]
+    assert [recording.file for recording in turn.recordings()] == [
+        "once-more.1.jsonl",
+        "once-more.1-2.jsonl",
+    ]
 
 
 @every_api

@@ -38,11 +38,11 @@ def played(api: str, tree: Tree) -> Played:
     """The items of an API that the kit's cases play: its scenarios, then its quirks."""
     found: dict[str, str] = {}
     count = 0
-    for one in _cases(api):
+    for case_ in _cases(api):
         count += 1
-        for event in _events(one):
+        for event in _events(case_):
             for item in tree.played(event):
-                found.setdefault(item, one.name)
+                found.setdefault(item, case_.name)
     unlisted = {item.removeprefix("+"): name for item, name in found.items() if item[0] == "+"}
     return Played({k: v for k, v in found.items() if k[0] != "+"}, unlisted, count)
 

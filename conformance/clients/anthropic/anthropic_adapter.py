@@ -14,11 +14,11 @@ def messages(job: Job) -> dict[str, Any]:
     """`messages.stream()`, read to its end, then `get_final_message()`."""
     tools = [
         {
-            "name": one["name"],
-            "description": one["description"],
-            "input_schema": one["parameters"],
+            "name": function["name"],
+            "description": function["description"],
+            "input_schema": function["parameters"],
         }
-        for one in job.functions
+        for function in job.functions
     ]
     options = {"tools": tools} if tools else {}
     with (

@@ -46,12 +46,15 @@ def _tools(job: Job) -> types.Tool:
 
 
 def _outcome(responses: list[Any]) -> dict[str, Any]:
-    parts = [part for one in responses if one.content for part in one.content.parts or ()]
+    parts = [
+        part for response in responses if response.content for part in response.content.parts or ()
+    ]
     # Its `error_code` is the finish reason again, unless that is STOP, or the reason of a block.
     finishes = [
-        one.finish_reason.value if one.finish_reason else one.error_code for one in responses
+        response.finish_reason.value if response.finish_reason else response.error_code
+        for response in responses
     ]
-    usages = [one.usage_metadata for one in responses if one.usage_metadata]
+    usages = [response.usage_metadata for response in responses if response.usage_metadata]
     return {
         "text": joined(part.text for part in parts if not part.thought),
         "reasoning": joined(part.text for part in parts if part.thought),
@@ -60,7 +63,7 @@ def _outcome(responses: list[Any]) -> dict[str, Any]:
             for part in parts
             if (call := part.function_call)
         ],
-        "finish": next((one for one in reversed(finishes) if one), None),
+        "finish": next((finishe for finishe in reversed(finishes) if finishe), None),
         "usage": _usage(usages[-1]) if usages else None,
         "opaque": [
             base64.b64encode(part.thought_signature).decode()

@@ -56,7 +56,7 @@ def _run(make: Any, job: Job) -> dict[str, Any]:
     blocks = last.message.blocks
     return {
         "text": as_text(last.message.content),
-        "reasoning": joined(one.content for one in blocks if one.block_type == "thinking"),
+        "reasoning": joined(block.content for block in blocks if block.block_type == "thinking"),
         "tool_calls": [
             {"id": call.tool_id, "name": call.tool_name, "arguments": call.tool_kwargs}
             for call in calls
@@ -67,11 +67,11 @@ def _run(make: Any, job: Job) -> dict[str, Any]:
 
 def _usage(responses: list[Any]) -> dict[str, Any] | None:
     """The last token counts: beside a response, or in what it calls raw."""
-    for one in reversed(responses):
-        if "prompt_tokens" in one.additional_kwargs:
-            counts = one.additional_kwargs
+    for response in reversed(responses):
+        if "prompt_tokens" in response.additional_kwargs:
+            counts = response.additional_kwargs
             return {"input": counts["prompt_tokens"], "output": counts["completion_tokens"]}
-        counts = one.raw.get("usage") if isinstance(one.raw, dict) else None
+        counts = response.raw.get("usage") if isinstance(response.raw, dict) else None
         if counts:
             counts = counts if isinstance(counts, dict) else counts.model_dump()
             return {"input": counts["input_tokens"], "output": counts["output_tokens"]}

@@ -60,11 +60,11 @@ def _options(job: Job, kind: Any) -> dict[str, Any]:
 async def _run(of_client: Any, make: Any, job: Job) -> dict[str, Any]:
     tools = [
         ToolDefinition(
-            name=one["name"],
-            description=one["description"],
-            parameters_json_schema=one["parameters"],
+            name=function["name"],
+            description=function["description"],
+            parameters_json_schema=function["parameters"],
         )
-        for one in job.functions
+        for function in job.functions
     ]
     async with (
         job.ausing(make) as client,

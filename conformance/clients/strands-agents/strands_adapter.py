@@ -104,11 +104,11 @@ def _replaced(blocks: Any) -> bool:
 
 def _content(blocks: Any) -> dict[str, Any]:
     thoughts = [block["reasoningContent"] for block in blocks if "reasoningContent" in block]
-    texts = [one["reasoningText"] for one in thoughts if "reasoningText" in one]
-    signatures = [one["signature"] for one in texts if one.get("signature")]
+    texts = [thought["reasoningText"] for thought in thoughts if "reasoningText" in thought]
+    signatures = [text["signature"] for text in texts if text.get("signature")]
     answer = {
         "text": joined(block["text"] for block in blocks if "text" in block),
-        "reasoning": joined(one["text"] for one in texts),
+        "reasoning": joined(text["text"] for text in texts),
         "tool_calls": [
             {
                 "id": block["toolUse"]["toolUseId"],

@@ -77,7 +77,7 @@ def test_an_unknown_api_is_an_error() -> None:
 @every_api
 def test_the_kit_plays_its_own_scenarios_along(api) -> None:
     """Its scenarios come plain and in up to four variations, if quirks are wanted."""
-    wanted = [single(one, 0).name for one in (NOT_OFFERED, *kit_scenarios(api))]
+    wanted = [single(scenario, 0).name for scenario in (NOT_OFFERED, *kit_scenarios(api))]
     names = _names(api, variations=25)
     for name in wanted:
         assert f"{api}/{name}" in names
@@ -95,8 +95,8 @@ def test_a_scenario_of_the_user_keeps_its_name(level) -> None:
     users = [_with_text(one, "Mine") for one in (TWO_SAME, single(first, 0), NOT_OFFERED)]
     compiled = {case.name: case for case in cases("chat", users, variations=1, level=level)}
     assert len(compiled) == len(_names("chat", users, variations=1, level=level))
-    for one in users:
-        assert compiled[f"chat/{one.name}"].expected.text == "Mine"
+    for user in users:
+        assert compiled[f"chat/{user.name}"].expected.text == "Mine"
     kits = compiled[f"chat/{first.name}-2"]
     assert kits.expected.text != "Mine"
     quirked = compiled["chat/sample-two-same-2 + chat-index-all-zero"]

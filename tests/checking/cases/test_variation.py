@@ -101,7 +101,9 @@ def test_a_long_stream_is_cut_into_a_bounded_number_of_chunks(cut, size: int) ->
 @pytest.mark.parametrize("api", APIS)
 def test_a_bounded_cut_plays_the_same_bytes(api) -> None:
     """A hundred calls, cut at every byte, come in few chunks, some of them of one byte."""
-    (hundred,) = (one for one in load([shipped_scenarios()]) if one.name == "hundred-tools")
+    (hundred,) = (
+        scenario for scenario in load([shipped_scenarios()]) if scenario.name == "hundred-tools"
+    )
     whole = case(single(hundred, 0), api)
     cut = case(single(hundred, 0), api, Variation(cut=(1,)))
     assert b"".join(cut.chunks) == b"".join(whole.chunks)

@@ -185,10 +185,12 @@ _WRITE: dict[str, Callable[[Sequence[Item]], Json]] = {
 }
 _OFFER: dict[str, Callable[[Sequence[str]], Json]] = {
     "chat": lambda names: {
-        "tools": [{"type": "function", "function": one} for one in _tool_definitions(names)]
+        "tools": [
+            {"type": "function", "function": definition} for definition in _tool_definitions(names)
+        ]
     },
     "responses": lambda names: {
-        "tools": [{"type": "function", **one} for one in _tool_definitions(names)]
+        "tools": [{"type": "function", **definition} for definition in _tool_definitions(names)]
     },
     "anthropic": lambda names: {"tools": _tool_definitions(names, "input_schema")},
     "gemini": lambda names: {"tools": [{"functionDeclarations": _tool_definitions(names)}]},

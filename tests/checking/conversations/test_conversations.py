@@ -119,7 +119,7 @@ def test_depth_counts_stored_turns():
     answer = conversation.request("search")
     for position in range(5):
         turn = resolve(conversation.player.served.by_name["endless"], position, "responses")
-        results = [result(one, "nothing") for one in turn.tool_calls]
+        results = [result(call, "nothing") for call in turn.tool_calls]
         answer = conversation.send(responses(answer, *results))
     assert conversation.verify(depth=6).good
     (violation,) = conversation.verify(depth=5).violations
@@ -364,7 +364,7 @@ def test_a_verdict_covers_dropped_entries(api):
     assert len(conversation.session.journal) == 3
     found = conversation.verify(once=True)
     assert found.violations[0] == before[0]
-    assert [one.exchange for one in found.violations[1:]] == [5, 6, 7, 8]
+    assert [violation.exchange for violation in found.violations[1:]] == [5, 6, 7, 8]
     assert (found.dropped, found.forgotten, found.verdict) == (5, 0, "bad")
 
 
@@ -397,7 +397,7 @@ def test_large_bodies_are_judged(api, strict):
             exchange.settle()
             assert len(exchange.body) < 200_000
         found = conversation.verify()
-        assert {one.invariant for one in found.violations} == (
+        assert {violation.invariant for violation in found.violations} == (
             {"history-faithful"} if mistake else set()
         )
         assert (found.not_judged, found.good) == ((), not mistake)

@@ -182,7 +182,7 @@ def test_interleaved_correct_clients_break_no_invariant(api, interleaving):
             conversation.request(*latest[number])
     found = conversation.verify()
     assert (found.unmatched, found.invalid) == ((), ())
-    assert [one for one in found.violations if one.invariant != "multi-hop"] == []
+    assert [violation for violation in found.violations if violation.invariant != "multi-hop"] == []
     for client in clients:
         for items in client:
             conversation.request(*items)

@@ -31,7 +31,7 @@ class Client:
     def close(self) -> None:
         self.open = self.reference._answer.open_calls()
         self.reference.close()
-        self.cut = any(one.kind == "truncated" for one in self.reference.outcome().errors)
+        self.cut = any(error.kind == "truncated" for error in self.reference.outcome().errors)
 
     def outcome(self) -> Outcome:
         outcome = self.reference.outcome()
@@ -111,10 +111,14 @@ class Early(Client):
     def feed(self, payload: Any, event: str | None = None) -> Delta | None:
         delta = super().feed(payload, event)
         calls = []
-        for one in self.reference._answer.open_calls():
-            if one.arguments and one.id not in self.handed_on and parsed(one.arguments) is not None:
-                self.handed_on.add(one.id)
-                calls.append(Call(one.name, parsed(one.arguments), one.id))
+        for call in self.reference._answer.open_calls():
+            if (
+                call.arguments
+                and call.id not in self.handed_on
+                and parsed(call.arguments) is not None
+            ):
+                self.handed_on.add(call.id)
+                calls.append(Call(call.name, parsed(call.arguments), call.id))
         return Delta(tool_calls=tuple(calls)) if calls else delta
 
 
@@ -146,7 +150,7 @@ class KeepsText(Client):
 
     def after_cut(self, outcome: Outcome) -> Outcome:
         calls = [Call(one.name, one.arguments, one.id) for one in self.open]
-        return with_calls(outcome, [one for one in calls if parsed(one.arguments) is None])
+        return with_calls(outcome, [call for call in calls if parsed(call.arguments) is None])
 
 
 class NoCalls(Client):

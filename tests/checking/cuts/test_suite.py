@@ -191,7 +191,7 @@ def test_the_example_runner_is_right(folder, level):
     assert done.exit_code == 0, done.output
     assert re.search(r"^cut-call-not-executed +(\d+) +\1$", done.output, re.MULTILINE)
     results = read_results("mockllm-results/example-python-agui.json")
-    assert {one.verdict for one in results.cases} == {"right"}
+    assert {case.verdict for case in results.cases} == {"right"}
     assert results.arguments["cuts"] is True
 
 
@@ -202,7 +202,7 @@ def test_a_silent_client_is_found(folder):
     assert "prefixes fool the client; the shortest ends after" in done.output
     assert "bytes after it: " in done.output
     results = read_results("mockllm-results/cut-client-chat.json")
-    lines = {one.case: one for one in results.cases}
+    lines = {case.case: case for case in results.cases}
     wrong = lines["chat/cut-text@inside-character:cut-reported"]
     assert (wrong.verdict, wrong.cost) == ("silent", "data lost")
     last = wrong.stream.writes[-1]
@@ -218,7 +218,7 @@ def test_one_line_again(folder):
     done = run("--api", "chat", "--cuts", "--only", name, *client)
     assert done.exit_code == 1, done.output
     results = read_results("mockllm-results/cut-client-chat.json")
-    assert [one.case for one in results.cases] == [name]
+    assert [case.case for case in results.cases] == [name]
     done = run("--api", "chat", "--cuts", "--only", "cut-txt", *client)
     assert done.exit_code == 2
     assert "there is no such sample, place or rule" in done.output
@@ -241,7 +241,7 @@ def test_not_judged_has_an_exit_code(folder):
     assert done.exit_code == 2, done.output
     assert "NOT JUDGED" in done.output
     results = read_results("mockllm-results/cut-client-chat.json")
-    assert {one.verdict for one in results.cases} == {"not judged"}
+    assert {case.verdict for case in results.cases} == {"not judged"}
 
 
 def test_a_client_that_marks_what_it_has_as_partial(folder):
@@ -274,12 +274,12 @@ def test_whole_clients_over_http(folder):
     done = run("--api", "chat", "--cuts", "--http", *choice, "--", *HTTP)
     assert done.exit_code == 0, done.output
     results = read_results("mockllm-results/urllib-chat.json")
-    names = {one.case for one in results.cases}
+    names = {case.case for case in results.cases}
     assert {
         "chat/cut-call@inside-event:cut-call-not-executed",
         "chat/cut-call@inside-event+close:cut-call-not-executed",
     } <= names
-    assert {one.verdict for one in results.cases} == {"right"}
+    assert {case.verdict for case in results.cases} == {"right"}
 
 
 def test_options_that_do_not_go_together(folder):
@@ -297,4 +297,4 @@ def test_scenarios_of_the_user(folder):
     done = run("--api", "chat", "--cuts", *choice, "--", *EXAMPLE)
     assert done.exit_code == 0, done.output
     results = read_results("mockllm-results/example-python-chat.json")
-    assert {one.case.partition("@")[0] for one in results.cases} == {"chat/mine"}
+    assert {case.case.partition("@")[0] for case in results.cases} == {"chat/mine"}

@@ -81,7 +81,7 @@ def test_a_variant_of_a_quirk_is_excused_alone() -> None:
     plain = case(TEXT, "chat")
     found = [case(TEXT, "chat", quirk=f"sse-crlf:{name}", plain=plain) for name in ("cr", "mixed")]
     report = examine(SplitsAtLineFeeds, [plain, *found], _allow("sse-crlf:cr"), level="bytes")
-    assert [one.case.quirk for one in report.failures] == ["sse-crlf:mixed"]
+    assert [failure.case.quirk for failure in report.failures] == ["sse-crlf:mixed"]
     assert examine(SplitsAtLineFeeds, [plain, *found], _allow("sse-crlf"), level="bytes").good
 
 
@@ -90,14 +90,14 @@ def test_a_case_is_excused_by_its_name() -> None:
     varied = case(CALL, "chat", Variation(split=(1,)), "chat-name-split", plain=PLAIN)
     found = [PLAIN, SPLIT_NAME, varied]
     report = examine(KeepsTheLastName, found, _allow(varied.name))
-    assert [one.case.name for one in report.failures] == [SPLIT_NAME.name]
+    assert [failure.case.name for failure in report.failures] == [SPLIT_NAME.name]
 
 
 def test_an_excuse_covers_no_other_case() -> None:
     """What the client also gets wrong elsewhere is a failure."""
     report = examine(KeepsTheLastNameAndNoId, CASES, _allow("chat-name-split"))
-    assert {one.invariant for one in report.failures} == {"id-kept"}
-    assert all(one.case.quirk != "chat-name-split" for one in report.failures)
+    assert {failure.invariant for failure in report.failures} == {"id-kept"}
+    assert all(failure.case.quirk != "chat-name-split" for failure in report.failures)
 
 
 def test_an_excuse_that_is_not_needed_is_shown() -> None:

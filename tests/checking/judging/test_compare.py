@@ -48,7 +48,9 @@ ERROR = case(TEXT, "chat", quirk="err-in-stream")
 
 
 def _invariants(found: Case, got: Outcome, policy: Policy | None = None) -> list[str]:
-    return [one.invariant for one in judge(found, got, policy or Policy()).differences]
+    return [
+        difference.invariant for difference in judge(found, got, policy or Policy()).differences
+    ]
 
 
 def _with_call(found: Case, **changes: Any) -> Outcome:
@@ -67,7 +69,7 @@ def test_every_difference_is_reported() -> None:
         finish="length",
         usage=Usage(1, 1),
     )
-    assert {one.subject for one in differences(CALL_CASE, got, Policy())} == {
+    assert {difference.subject for difference in differences(CALL_CASE, got, Policy())} == {
         "text",
         "tool_calls",
         "finish",
@@ -286,7 +288,7 @@ def test_a_client_deals_with_malformed_arguments_as_its_policy_says(
         assert report.good
     else:
         assert set(report.broken()) == {"malformed-contained"}
-        assert [one.case.name for one in report.failures] == [MALFORMED.name]
+        assert [failure.case.name for failure in report.failures] == [MALFORMED.name]
 
 
 def test_a_failed_answer_is_only_right_where_arguments_are_broken() -> None:

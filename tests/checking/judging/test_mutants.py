@@ -74,7 +74,7 @@ def test_mutants_break_the_declared_invariants(api: Api) -> None:
 @pytest.mark.heavy
 def test_the_excused_mutants_are_not_caught() -> None:
     """A mutant that a case catches has no excuse in its row."""
-    assert [str(one) for one in MUTANTS if one.excuse and not _report(one).good] == []
+    assert [str(mutant) for mutant in MUTANTS if mutant.excuse and not _report(mutant).good] == []
 
 
 def test_a_mutant_is_found_by_a_case_or_excused() -> None:

@@ -122,9 +122,9 @@ POLICIES = [
 def _is_judged(got: Outcome) -> None:
     """Judges an outcome under several policies, and checks that each difference can be printed."""
     for policy in POLICIES:
-        for one in judge(CASE, got, policy).differences:
-            assert one.invariant in INVARIANTS
-            assert len(one.description.encode()) < 20_000
+        for difference in judge(CASE, got, policy).differences:
+            assert difference.invariant in INVARIANTS
+            assert len(difference.description.encode()) < 20_000
 
 
 @pytest.mark.slow
@@ -152,7 +152,7 @@ def test_any_number_of_tokens_is_judged(name: str, value: Any) -> None:
 
 @pytest.mark.slow
 @for_all("value", ODD, ids=_type_name)
-@for_all("name", [one.name for one in fields(Trouble)])
+@for_all("name", [field.name for field in fields(Trouble)])
 def test_any_value_in_an_error_is_judged(name: str, value: Any) -> None:
     """No message, kind or index of an error makes the kit raise."""
     _is_judged(replace(RIGHT, errors=(replace(Trouble("an error"), **{name: value}),)))
@@ -211,7 +211,9 @@ def test_a_value_of_a_wrong_type_is_a_named_difference(
 def test_a_name_of_a_wrong_type_is_not_kept(name: Any) -> None:
     """A call whose name is no text breaks `name-kept`, and nothing else."""
     got = replace(RIGHT, tool_calls=(replace(CALL, name=name),))
-    assert {one.invariant for one in judge(CASE, got, Policy()).differences} == {"name-kept"}
+    assert {difference.invariant for difference in judge(CASE, got, Policy()).differences} == {
+        "name-kept"
+    }
 
 
 @pytest.mark.parametrize("value", [float("nan"), object(), _cycle(), 5, True, ["Paris"], "Paris"])
@@ -239,7 +241,7 @@ def test_a_wrong_type_hides_no_other_difference() -> None:
         tool_calls=(replace(CALL, id="call_other"),),
         usage=Usage(1, 1),
     )
-    found = {one.subject for one in judge(CASE, got, Policy()).differences}
+    found = {difference.subject for difference in judge(CASE, got, Policy()).differences}
     assert found == {"text", "tool_calls", "usage"}
 
 

@@ -248,7 +248,7 @@ def test_shared_state_stops_the_judgement() -> None:
     report = examine(fresh, [first, other, quirk])
     assert set(report.broken()) == {"stage-empties"}
     assert report.stopped
-    assert quirk.name not in {one.case.name for one in report.results}
+    assert quirk.name not in {result.case.name for result in report.results}
     assert "not judged: the other cases, since streams share state" in report_text(report)
 
 

@@ -39,9 +39,11 @@ class HandsOnSums(Altered):
         self.sums: dict[int | None, str] = {}
 
     def altered(self, fragments: tuple[Fragment, ...]) -> tuple[Fragment, ...]:
-        for one in fragments:
-            self.sums[one.index] = self.sums.get(one.index, "") + one.arguments
-        return tuple(replace(one, arguments=self.sums[one.index]) for one in fragments)
+        for fragment in fragments:
+            self.sums[fragment.index] = self.sums.get(fragment.index, "") + fragment.arguments
+        return tuple(
+            replace(fragment, arguments=self.sums[fragment.index]) for fragment in fragments
+        )
 
 
 class HandsOnTwice(Altered):
@@ -65,7 +67,7 @@ class HandsOnToTheFirstCall(Altered):
     """Hands on all fragments as those of the first call."""
 
     def altered(self, fragments: tuple[Fragment, ...]) -> tuple[Fragment, ...]:
-        return tuple(replace(one, index=0, id=None) for one in fragments)
+        return tuple(replace(fragment, index=0, id=None) for fragment in fragments)
 
 
 @pytest.mark.parametrize("client", [HandsOnSums, HandsOnTwice, LosesTheFirst])
@@ -110,8 +112,8 @@ def test_a_client_names_the_call_of_a_fragment_as_it_can(keys: tuple[str, ...]) 
 
     class Names(Altered):
         def altered(self, fragments: tuple[Fragment, ...]) -> tuple[Fragment, ...]:
-            kept = ({key: getattr(one, key) for key in keys} for one in fragments)
-            texts = (one.arguments for one in fragments)
+            kept = ({key: getattr(fragment, key) for key in keys} for fragment in fragments)
+            texts = (fragment.arguments for fragment in fragments)
             return tuple(Fragment(text, **key) for text, key in zip(texts, kept, strict=True))
 
     found = CASES if keys else CASES[:1]

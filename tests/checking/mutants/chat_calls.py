@@ -336,7 +336,7 @@ class NextCallEndsTheLast(ChatAccumulator):
 
 class TableOfCalls(ChatAccumulator):
     def _delta(self, delta: Object) -> None:
-        fitting = [one for one in entries(delta) if (one.get("index") or 0) < _MOST_CALLS]
+        fitting = [entry for entry in entries(delta) if (entry.get("index") or 0) < _MOST_CALLS]
         super()._delta({**delta, "tool_calls": fitting})
 
 

@@ -436,7 +436,7 @@ class NullDeltaEndsTheAnswer(ChatAccumulator):
 
 class TypeOfEveryFragment(ChatAccumulator):
     def _delta(self, delta: Object) -> None:
-        known = [one for one in entries(delta) if one.get("type", "function") == "function"]
+        known = [entry for entry in entries(delta) if entry.get("type", "function") == "function"]
         super()._delta({**delta, "tool_calls": known})
 
 

@@ -27,7 +27,7 @@ DIFFERENCES = {
 def recorded() -> dict[str, Recording]:
     if not CORPUS.is_dir():
         return {}
-    return {f"{one.api}/{one.name}": one for one in recordings(CORPUS)}
+    return {f"{recording.api}/{recording.name}": recording for recording in recordings(CORPUS)}
 
 
 every_recording = for_all("name", sorted(recorded()))

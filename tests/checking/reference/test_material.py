@@ -42,7 +42,7 @@ def as_judged(got: Outcome, expected: Outcome, finish_values: frozenset[str]) ->
     if got.finish in finish_values:
         values["finish"] = expected.finish
     calls = zip(got.tool_calls, expected.tool_calls, strict=True)
-    values["tool_calls"] = tuple(_call(one, other) for one, other in calls)
+    values["tool_calls"] = tuple(_call(call, other) for call, other in calls)
     values["errors"] = expected.errors  # compared by their kinds
     return replace(got, **values)
 

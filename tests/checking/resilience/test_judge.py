@@ -42,7 +42,7 @@ def requests(*waits: float, status: int = 200, **fields: Any) -> list[Exchange]:
 def outcome(text: str = "", *calls: str, error: str | None = None, **fields: Any) -> Outcome:
     """What a client hands on; `error` is the kind of its error."""
     errors = () if error is None else (Trouble("it broke", type="BrokenError", cause=error),)
-    handed = tuple(Call("get_weather", json.loads(one)) for one in calls)
+    handed = tuple(Call("get_weather", json.loads(call)) for call in calls)
     settings = {"open_at_end": CLOSED, "errors": errors, **fields}
     return Outcome(text=text, tool_calls=handed, **settings)
 
@@ -317,6 +317,6 @@ def test_cases_are_valid_and_judge_every_rule(api: str) -> None:
     for case in cases:
         assert not check(case.scenario)
         turn = case.scenario.turns[0]
-        faults = tuple(one for text in case.fault.texts for one in parse_faults(text))
+        faults = tuple(fault for text in case.fault.texts for fault in parse_faults(text))
         broken = replace(case.scenario, turns=(replace(turn, fault=faults),))
         assert not list(fault_mistakes(broken)), case.name

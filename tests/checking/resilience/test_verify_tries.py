@@ -37,7 +37,7 @@ def sent(thread: ServerThread, *requests: bytes) -> Verification:
 
 
 def rules(found: Verification) -> set[str]:
-    return {one.invariant for one in found.violations}
+    return {violation.invariant for violation in found.violations}
 
 
 SAME = request_bytes("chat")

@@ -35,17 +35,17 @@ class Mutant:
 
 def _declared() -> tuple[Mutant, ...]:
     files = sorted(Path(__file__).parent.glob("*.toml"))
-    entries = [one for file in files for one in tomllib.loads(file.read_text())["mutant"]]
+    entries = [load for file in files for load in tomllib.loads(file.read_text())["mutant"]]
     return tuple(
         Mutant(
-            one["name"],
-            one["rule"],
-            one["bug"],
-            tuple((change["old"], change["new"]) for change in one["change"]),
-            frozenset(one.get("also", ())),
-            one.get("sampled", True),
+            entry["name"],
+            entry["rule"],
+            entry["bug"],
+            tuple((change["old"], change["new"]) for change in entry["change"]),
+            frozenset(entry.get("also", ())),
+            entry.get("sampled", True),
         )
-        for one in entries
+        for entry in entries
     )
 
 

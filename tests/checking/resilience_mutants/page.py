@@ -40,8 +40,10 @@ def page(found: Mapping[str, Found], correct: Mapping[str, Found]) -> str:
         found: of each mutant, by its name.
         correct: of the client without a bug, by API.
     """
-    caught = [one for one in MUTANTS if one.rule in found[one.name].wrong]
-    falsely = [one for one in MUTANTS if set(found[one.name].wrong) - {one.rule, *one.also}]
+    caught = [mutant for mutant in MUTANTS if mutant.rule in found[mutant.name].wrong]
+    falsely = [
+        mutant for mutant in MUTANTS if set(found[mutant.name].wrong) - {mutant.rule, *mutant.also}
+    ]
     judged = sum(len(names) for one in correct.values() for names in one.right.values())
     accused = sum(len(names) for one in correct.values() for names in one.wrong.values())
     summary = (
@@ -50,10 +52,11 @@ def page(found: Mapping[str, Found], correct: Mapping[str, Found]) -> str:
         f"{len(correct)} APIs, and is accused {accused} times."
     )
     rows = [
-        f"| `{one.rule}` | {one.bug} | {_case(found[one.name], one.rule)} | {_list(one.also)} |"
+        f"| `{mutant.rule}` | {mutant.bug} | {_case(found[mutant.name], mutant.rule)} "
+        f"| {_list(mutant.also)} |"
         for rule in RESILIENCE
-        for one in MUTANTS
-        if one.rule == rule
+        for mutant in MUTANTS
+        if mutant.rule == rule
     ]
     return _HEAD.format(summary=summary) + "\n".join(rows) + "\n"
 

@@ -40,14 +40,14 @@ class Found:
 
     def add(self, case: Case, findings: Iterable[Finding]) -> None:
         """Adds the findings of a case."""
-        for one in findings:
-            if one.verdict == "wrong":
-                self.wrong.setdefault(one.rule, []).append(case.name)
-                self.texts[one.rule, case.name] = one.text
-            elif one.verdict == "right":
-                self.right.setdefault(one.rule, []).append(case.name)
+        for finding in findings:
+            if finding.verdict == "wrong":
+                self.wrong.setdefault(finding.rule, []).append(case.name)
+                self.texts[finding.rule, case.name] = finding.text
+            elif finding.verdict == "right":
+                self.right.setdefault(finding.rule, []).append(case.name)
             else:
-                self.open.append(f"{case.name}: {one.rule}: {one.text}")
+                self.open.append(f"{case.name}: {finding.rule}: {finding.text}")
 
 
 API = "chat"
@@ -56,7 +56,7 @@ API = "chat"
 
 def cases_of(mutant: Mutant) -> list[Case]:
     """The cases that can show the bug."""
-    return [one for one in fault_cases(API) if mutant.rule in one.rules]
+    return [case_ for case_ in fault_cases(API) if mutant.rule in case_.rules]
 
 
 class Client:
@@ -104,7 +104,7 @@ class Client:
 
     def _expected(self, findings: Iterable[Finding]) -> bool:
         rules = {self._mutant.rule, *self._mutant.also} if self._mutant else set()
-        return {one.rule for one in findings if one.verdict == "wrong"} <= rules
+        return {finding.rule for finding in findings if finding.verdict == "wrong"} <= rules
 
 
 def _collected(found: Iterable[tuple[Case, list[Finding]]]) -> Found:

@@ -70,9 +70,9 @@ def test_mutants_break_their_rule_and_the_client_none(
 
 def test_there_are_mutants_of_every_rule() -> None:
     """Each rule has a mutant that can be sampled, and there are more than forty in all."""
-    assert len({one.name for one in MUTANTS}) == len(MUTANTS) > 40
-    assert Counter(one.rule for one in MUTANTS if one.sampled).keys() == RESILIENCE.keys()
-    assert {rule for one in MUTANTS for rule in one.also} <= RESILIENCE.keys()
+    assert len({mutant.name for mutant in MUTANTS}) == len(MUTANTS) > 40
+    assert Counter(mutant.rule for mutant in MUTANTS if mutant.sampled).keys() == RESILIENCE.keys()
+    assert {rule for mutant in MUTANTS for rule in mutant.also} <= RESILIENCE.keys()
 
 
 def test_every_mutant_is_a_program() -> None:
@@ -95,4 +95,4 @@ def test_the_page_lists_all_mutants() -> None:
     assert counted is not None, AGAIN
     assert int(counted[1]) == int(counted[2]) == len(MUTANTS), AGAIN
     rows = [line.split(" | ")[:2] for line in text.splitlines() if line.startswith("| `")]
-    assert sorted(rows) == sorted([f"| `{one.rule}`", one.bug] for one in MUTANTS), AGAIN
+    assert sorted(rows) == sorted([f"| `{mutant.rule}`", mutant.bug] for mutant in MUTANTS), AGAIN

@@ -61,7 +61,7 @@ def built(language: str, folder: Path) -> list[str]:
 
 def run(command: list[str], folder: Path) -> None:
     """Runs a command that must succeed; its words may be patterns of files."""
-    words = [one for word in command for one in (_files(word, folder) if "*" in word else [word])]
+    words = [file for word in command for file in (_files(word, folder) if "*" in word else [word])]
     environment = {"CARGO_NET_OFFLINE": "true", **os.environ}
     environment.pop("CARGO_TARGET_DIR", None)
     done = subprocess.run(
@@ -78,4 +78,4 @@ def run(command: list[str], folder: Path) -> None:
 
 
 def _files(pattern: str, folder: Path) -> list[str]:
-    return sorted(one.name for one in folder.glob(pattern))
+    return sorted(path.name for path in folder.glob(pattern))

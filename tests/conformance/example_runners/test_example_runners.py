@@ -35,7 +35,7 @@ NUMBERS = "gemini/kit-arguments-large-integers"
 
 def plain_cuts() -> tuple[Case, ...]:
     """The cases without a variation: cuts of bytes do not show in payloads."""
-    return tuple(one for one in all_cases() if one.variation == PLAIN)
+    return tuple(case for case in all_cases() if case.variation == PLAIN)
 
 
 INSTALLED = ("javascript", "python")
@@ -64,9 +64,9 @@ def test_the_client_gets_every_case_right(language, tmp_path):
             assert runner.hello.client.language == language
             assert runner.attachment.processes.restarts == 0
         assert report.good, f"{level}: {report}"
-        verdicts = {one.judgement.verdict for one in report.results}
+        verdicts = {result.judgement.verdict for result in report.results}
         assert verdicts <= {"right", "tolerated"}
-        assert not any(one.judgement.not_judged for one in report.results)
+        assert not any(result.judgement.not_judged for result in report.results)
         assert len(report.results) + len(report.skipped) == len(played)
         in_bytes_only = {one.name for one in played if one.events is None}
         assert set(report.skipped) == (in_bytes_only if level == "payloads" else set())
@@ -86,7 +86,7 @@ def test_the_clients_of_other_apis(language, api, tmp_path):
     command = built(language, tmp_path)
     with pipe_runner(command, api, limit=GIVE_UP, cwd=tmp_path) as runner:
         report = runner.examine(cases(api, variations=0), Policy())
-    found = {one.case.name: one.judgement for one in report.results}
+    found = {result.case.name: result.judgement for result in report.results}
     assert not any(one.not_judged for one in found.values())
     wrong = {n for n, one in found.items() if one.verdict not in ("right", "tolerated")}
     assert wrong == ({NUMBERS} if (language, api) == ("javascript", "gemini") else set())
@@ -99,7 +99,7 @@ BUGS = {
 }
 
 
-@pytest.mark.parametrize("language", [_language(one) for one in BUGS])
+@pytest.mark.parametrize("language", [_language(bug) for bug in BUGS])
 def test_a_client_that_raises_is_a_crash(language, tmp_path):
     """The place that raised is reported, and the next case is judged by the same process."""
     folder = tmp_path / language
@@ -113,10 +113,10 @@ def test_a_client_that_raises_is_a_crash(language, tmp_path):
     with pipe_runner(command, "chat", limit=GIVE_UP, cwd=folder) as runner:
         report = runner.examine(all_cases()[:3], Policy())
         assert runner.attachment.processes.restarts == 0
-    assert [one.judgement.verdict for one in report.results] == ["crash"] * 3
-    for one in report.results:
-        assert f"{file}:" in one.judgement.exception
-        assert "feed" in one.judgement.exception
+    assert [result.judgement.verdict for result in report.results] == ["crash"] * 3
+    for result in report.results:
+        assert f"{file}:" in result.judgement.exception
+        assert "feed" in result.judgement.exception
 
 
 def test_a_build_that_is_missing_is_an_error(tmp_path):

@@ -36,7 +36,7 @@ def outcome(client, case):
     text, calls, finish, errors = "", {}, None, []
     arguments = {"model": case["model"], "messages": [{"role": "user", "content": case["prompt"]}]}
     if case["tools"]:
-        arguments["tools"] = [{"type": "function", "function": one} for one in case["tools"]]
+        arguments["tools"] = [{"type": "function", "function": tool} for tool in case["tools"]]
     try:
         with client.chat.completions.create(stream=True, **arguments) as stream:
             for piece in stream:

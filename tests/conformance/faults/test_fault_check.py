@@ -27,7 +27,7 @@ from tests.entries import journal_entry
 from tests.timeouts import GIVE_UP
 
 HERE = Path(__file__).parent
-CASES = {one.name.partition("/")[2]: one for one in fault_cases("chat")}
+CASES = {case_.name.partition("/")[2]: case_ for case_ in fault_cases("chat")}
 POLICY = ResiliencePolicy()
 RUN = Results(Client("client"), "chat", "http", "", "")
 
@@ -48,8 +48,8 @@ def ask(url, case, timeout=GIVE_UP):
 
 def verdicts(check):
     groups = {}
-    for one in check.cases:
-        groups.setdefault(one.group, []).append(one)
+    for case_ in check.cases:
+        groups.setdefault(case_.group, []).append(case_)
     return {rule: rule_verdict(cases) for rule, cases in groups.items()}
 
 
@@ -62,7 +62,7 @@ def test_what_a_function_raises_is_the_error_of_its_client(server):
     cases = [CASES["cut-in-text-reset"], CASES["cut-in-text-orderly"]]
     check = check_faults(FunctionPlayer(server, run), cases, POLICY, RUN, ["cut-reported"])
     assert verdicts(check) == {"cut-reported": "wrong"}
-    (wrong,) = [one for one in check.cases if one.failed]
+    (wrong,) = [case_ for case_ in check.cases if case_.failed]
     assert wrong.case == "chat/cut-in-text-orderly:cut-reported"
     play = check.plays[wrong.played]
     (request,) = play.log
@@ -112,7 +112,7 @@ def test_a_case_without_a_request_is_not_judged(server):
 
     cases = [CASES["cut-in-text-orderly"], CASES["status-400"]]
     check = check_faults(FunctionPlayer(server, run), cases, POLICY, RUN)
-    silent = [one for one in check.cases if one.played == "chat/status-400"]
+    silent = [case_ for case_ in check.cases if case_.played == "chat/status-400"]
     assert {one.verdict for one in silent} == {"not judged"}
     assert verdicts(check)["no-retry-where-useless"] == "not judged"
     assert "recovers" not in verdicts(check)  # no case was played for it
@@ -167,7 +167,7 @@ def judged(*wrong):
     ],
 )
 def test_a_mistake_counts_that_most_times_have(times, certain, once):
-    first, second, *third = (judged(*one) for one in times)
+    first, second, *third = (judged(*time) for time in times)
     found = first.confirmed(second, third[0] if third else None)
     assert {one.rule for one in found.wrong} == certain
     assert {one.rule for one in found.unconfirmed} == once
@@ -216,7 +216,7 @@ def test_the_command_judges_a_real_client(tmp_path):
     assert "each stream ends early" in result.output
     found = read_results(file)
     assert verdicts(found) == {"cut-reported": "wrong", "leaves-nothing": "right"}
-    (wrong,) = [one for one in found.cases if one.failed]
+    (wrong,) = [case_ for case_ in found.cases if case_.failed]
     assert wrong.played == "chat/cut-in-text-orderly"
     assert "--faults --only chat/cut-in-text-orderly" in wrong.reproduce[0]
     assert "Which clients survive faults?" in (tmp_path / "index.html").read_text()

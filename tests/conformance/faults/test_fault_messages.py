@@ -48,7 +48,7 @@ def test_an_answer_says_what_the_client_did_with_a_fault():
     assert first.text == "before"
     assert (first.partial, first.handed_on, first.open_at_end) == (None, None, None)
     assert (last.partial, last.handed_on, last.open_at_end["connections"]) == (True, "Once", 1)
-    assert [(one.type, one.cause) for one in last.errors] == [
+    assert [(error.type, error.cause) for error in last.errors] == [
         ("TimeoutError", "timeout"),
         ("", NOT_KEPT),
     ]

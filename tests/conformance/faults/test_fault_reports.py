@@ -74,7 +74,7 @@ ROWS = {one.verdict: one for one in (RIGHT, WRONG, NOT_JUDGED, NOT_APPLICABLE)}
     ],
 )
 def test_the_exit_code_says_whether_everything_was_judged(verdicts, stopped, code):
-    found = fault_results(cases=tuple(ROWS[one] for one in verdicts), stopped=stopped)
+    found = fault_results(cases=tuple(ROWS[verdict] for verdict in verdicts), stopped=stopped)
     assert exit_code(found, standing(found)) == code
 
 
@@ -98,7 +98,7 @@ def test_what_was_seen_once_in_three_times_is_shown_and_does_not_count():
     ],
 )
 def test_a_rule_is_kept_where_it_was_judged_in_half_of_the_cases(verdicts, whole):
-    assert rule_verdict([ROWS[one] for one in verdicts]) == whole
+    assert rule_verdict([ROWS[verdict] for verdict in verdicts]) == whole
 
 
 def test_the_report_has_a_second_matrix(tmp_path):
@@ -163,6 +163,6 @@ def test_a_rule_that_is_known_to_be_broken_does_not_fail_the_run(tmp_path):
     assert "known: a proxy" in text
     text = junit_xml(found, standing(found))
     assert 'type="data lost"' in text
-    names = [one.case for one in found.cases]
+    names = [case.case for case in found.cases]
     written = updated(KnownList(), standing(found), names)
     assert written.startswith(f"{WRONG.case}  # data lost: ends without an error")

@@ -72,7 +72,7 @@ def _answers(folder: Path, function: str, prompts: tuple[str, ...], api: str) ->
     )
     lines = [{"mockllm": 1, "api": api, "level": "http"}]
     job = {"case": "c", "api": "chat", "base_url": "u", "model": "m", "tools": [], "deadline": 20}
-    lines += [{"id": number, "prompt": one, **job} for number, one in enumerate(prompts)]
+    lines += [{"id": number, "prompt": prompt, **job} for number, prompt in enumerate(prompts)]
     run = subprocess.run(
         ["node", str(CLIENTS / "runner.mjs"), str(adapter.relative_to(ROOT)), function],
         cwd=ROOT,

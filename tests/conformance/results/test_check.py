@@ -50,7 +50,7 @@ def written(path: str = "mockllm-results/faulty-chat.json") -> Results:
 
 
 def by_name(results: Results) -> dict[str, CaseResult]:
-    return {one.case: one for one in results.cases}
+    return {case_.case: case_ for case_ in results.cases}
 
 
 SOME = ("--only", "chat/sample-*", "--only", "chat-index-missing", "--only", "usage-*")
@@ -66,7 +66,7 @@ def test_a_right_client(check: Check) -> None:
     assert len(results.cases) > 800
     assert results.level == "bytes"
     assert results.arguments == {"variations": 0, "seed": "0"}
-    assert all(one.stream and one.stream.headers for one in results.cases)
+    assert all(case_.stream and case_.stream.headers for case_ in results.cases)
     assert "WORST MISTAKE" in found.output
     assert "RESULTS: mockllm-results/example-python-chat.json" in found.output
 
@@ -88,8 +88,8 @@ def test_a_wrong_client(check: Check, tmp_path: Path) -> None:
     assert set(case.actual) == {"errors", "crash"}
     assert case.not_judged == ()
     assert results.quirks["chat-index-missing"].title
-    smallest = [one for one in results.cases if one.smallest is not None]
-    assert len(smallest) == len({one.invariant for one in results.cases if one.failed}) == 1
+    smallest = [case_ for case_ in results.cases if case_.smallest is not None]
+    assert len(smallest) == len({case_.invariant for case_ in results.cases if case_.failed}) == 1
     assert 'failures="' in (tmp_path / "j" / "u.xml").read_text()
     assert "0/1 groups" in (tmp_path / "b.svg").read_text()
 
@@ -139,7 +139,7 @@ def test_a_field_that_the_client_has_no_place_for(check: Check) -> None:
     """A quirk of reasoning is not judged for a client without reasoning, and never right."""
     found = check("--only", "chat-reasoning-fields:*", runner=faulty("unsupported"))
     assert found.exit_code == 2, found.output
-    assert {one.verdict for one in written().cases} == {"not judged"}
+    assert {case_.verdict for case_ in written().cases} == {"not judged"}
     assert written().unsupported == ("reasoning",)
     assert "reasoning cannot be compared: the client has no place for it" in found.output
 
@@ -153,7 +153,7 @@ def test_an_exception_of_the_runner_is_not_the_clients(check: Check) -> None:
     assert verdicts["adapter"]
     assert "faulty_runner.py:" in found.output
     assert "which is in the adapter and not in the client" in found.output
-    assert all(one.cost is None for one in written().cases if one.verdict == "adapter")
+    assert all(case_.cost is None for case_ in written().cases if case_.verdict == "adapter")
 
 
 @pytest.mark.slow
@@ -173,8 +173,8 @@ def test_streams_that_share_state(check: Check) -> None:
     assert found.exit_code == 1
     results = written()
     assert "share state" in results.stopped
-    assert [one.invariant for one in results.cases if one.failed] == ["stage-empties"]
-    assert {one.verdict for one in results.cases if not one.failed} == {"not judged"}
+    assert [case_.invariant for case_ in results.cases if case_.failed] == ["stage-empties"]
+    assert {case_.verdict for case_ in results.cases if not case_.failed} == {"not judged"}
 
 
 @pytest.mark.slow
@@ -264,7 +264,7 @@ def test_whole_clients(check: Check) -> None:
     (path,) = Path("mockllm-results").iterdir()
     results = read_results(path)
     assert results.level == "http"
-    assert all("--http" in one.reproduce[0] for one in results.cases)
+    assert all("--http" in case_.reproduce[0] for case_ in results.cases)
 
 
 @for_all(

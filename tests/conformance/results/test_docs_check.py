@@ -38,7 +38,7 @@ def test_every_option_is_documented() -> None:
     """The table names every option."""
     command = main.get_command(click.Context(main), "check")
     assert command is not None
-    options = {name for one in command.params for name in one.opts if name.startswith("--")}
+    options = {name for param in command.params for name in param.opts if name.startswith("--")}
     assert {name for name in options if f"`{name}" not in TEXT} == set()
 
 

@@ -25,7 +25,7 @@ def listed(tmp_path: Path, text: str) -> KnownList:
 
 
 def names(cases: tuple[CaseResult, ...]) -> list[str]:
-    return [one.case for one in cases]
+    return [case.case for case in cases]
 
 
 def test_standing(tmp_path: Path) -> None:
@@ -99,7 +99,7 @@ def test_update_keeps_comments_and_reasons(tmp_path: Path) -> None:
     ]
     known = listed(tmp_path, text)
     standing = Standing.of(cases, known, KnownList())
-    every = [*(one.case for one in cases), "echo/unrun"]
+    every = [*(case.case for case in cases), "echo/unrun"]
     assert updated(known, standing, every) == (
         "# Known since 1.2\n"
         "\n"

@@ -23,7 +23,10 @@ from tests.conformance.results.made import results, row
 
 def standing(of: Results, failing: Iterable[str] = (), flaky: Iterable[str] = ()) -> Standing:
     lists = [
-        KnownList("known.txt", tuple(Known(one, f"issue of {one}", one) for one in patterns))
+        KnownList(
+            "known.txt",
+            tuple(Known(pattern, f"issue of {pattern}", pattern) for pattern in patterns),
+        )
         for patterns in (failing, flaky)
     ]
     return Standing.of(of.cases, *lists)
@@ -82,9 +85,9 @@ def test_junit_is_valid_for_any_results(of: Results) -> None:
     assert len(cases) == len(of.cases) == int(suite.get("tests", ""))
     for tag, name in (("failure", "failures"), ("error", "errors"), ("skipped", "skipped")):
         assert int(suite.get(name, "")) == len(list(suite.iter(tag)))
-    for one in cases:
-        assert set(one.keys()) == {"classname", "name", "time"}
-        assert len(one) <= 1
+    for case_ in cases:
+        assert set(case_.keys()) == {"classname", "name", "time"}
+        assert len(case_) <= 1
 
 
 def test_characters_that_xml_forbids() -> None:
@@ -122,7 +125,7 @@ def test_what_is_printed_is_what_makes_a_run_red(of: Results, known: bool) -> No
     red = ET.fromstring(junit_xml(of, stands))[0].get("failures")
     assert printed == len(stands.new) == int(red or 0) - len(stands.passing)
     assert (exit_code(of, stands) == 1) == bool(stands.new or stands.passing)
-    unknown = [one for one in of.cases if one.verdict in ("not judged", "not applicable")]
+    unknown = [case_ for case_ in of.cases if case_.verdict in ("not judged", "not applicable")]
     assert not any(map(passes, unknown))
     assert not any(one in unknown for one in stands.passing)
 

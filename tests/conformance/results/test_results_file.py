@@ -41,7 +41,7 @@ def test_the_schema_has_each_field() -> None:
     pairs = [(Client, defs["client"]), (CaseResult, defs["case"]), (QuirkInfo, defs["quirk"])]
     pairs += [(Smallest, defs["smallest"]), (Results, SCHEMA.schema), (Stream, defs["stream"])]
     for kind, schema in pairs:
-        names = {one.name for one in fields(kind)}
+        names = {field.name for field in fields(kind)}
         assert set(schema["properties"]) - {"gzip", "sizes", "mockllm_results"} == names
 
 

@@ -68,8 +68,8 @@ def main():
             threads[-1].start()
         else:
             work(json.loads(line))
-    for one in threads:
-        one.join()
+    for thread in threads:
+        thread.join()
 
 
 if __name__ == "__main__":

@@ -78,7 +78,7 @@ def main():
     question = json.loads(sys.stdin.readline())
     if "no-hello" in FAULTS:
         return
-    once = next((Path(one[5:]) for one in FAULTS if one.startswith("once=")), None)
+    once = next((Path(fault[5:]) for fault in FAULTS if fault.startswith("once=")), None)
     if once is not None:
         try:
             once.touch(exist_ok=False)

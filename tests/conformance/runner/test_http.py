@@ -31,11 +31,13 @@ def samples():
 @pytest.mark.parametrize("jobs", [1, 3])
 def test_quirks_over_http(jobs):
     """What shows in bytes and in HTTP itself arrives: content types, cuts, resets."""
-    found = [one for one in quirk_cases("chat") if one.quirk.startswith(("sse-", "chat-index"))]
+    found = [
+        case_ for case_ in quirk_cases("chat") if case_.quirk.startswith(("sse-", "chat-index"))
+    ]
     with http_runner(RUNNER, "chat", jobs=jobs, limit=GIVE_UP) as runner:
         report = runner.examine(found, Policy())
-        assert not [one.invalid for one in runner.answers.values() if one.invalid]
-    wrong = [one.case.name for one in report.results if one.judgement.differences]
+        assert not [answer.invalid for answer in runner.answers.values() if answer.invalid]
+    wrong = [result.case.name for result in report.results if result.judgement.differences]
     assert wrong == []
     assert report.runs == len(found) > 20
 
@@ -68,11 +70,11 @@ def test_a_client_that_dies_while_others_are_served(samples):
     with http_runner([*RUNNER, "threads", "die"], "chat", limit=GIVE_UP) as runner:
         report = runner.examine(samples, Policy())
         assert runner.attachment.processes.restarts >= 1
-        assert not [one.invalid for one in runner.answers.values() if one.invalid]
+        assert not [answer.invalid for answer in runner.answers.values() if answer.invalid]
         ended = {name: one.ended for name, one in runner.answers.items() if one.ended}
-    culprits = [one.name for one in samples if "two-same" in one.name]
+    culprits = [sample.name for sample in samples if "two-same" in sample.name]
     assert ended == dict.fromkeys(culprits, "the runner ended with exit code 3")
-    wrong = [one.case.name for one in report.results if one.judgement.differences]
+    wrong = [result.case.name for result in report.results if result.judgement.differences]
     assert wrong == culprits
 
 
@@ -125,7 +127,7 @@ def test_a_program_that_hangs_ends_with_what_it_started(samples):
 def test_programs_end_with_the_runner(samples):
     """The user stops: what runs is ended, what waits is not started."""
     runner = http_runner([*PER_CASE, "hang"], "chat", per_case=True, limit=GIVE_UP)
-    waiting = [runner.attachment.submit(one) for one in samples[:3]]
+    waiting = [runner.attachment.submit(sample) for sample in samples[:3]]
     runner.close()
     assert all(one.done() for one in waiting)
 

@@ -27,7 +27,7 @@ def samples():
 
 @pytest.fixture(scope="module")
 def quirks():
-    return [one for one in quirk_cases("chat") if "huge" not in one.name]
+    return [case_ for case_ in quirk_cases("chat") if "huge" not in case_.name]
 
 
 def pipe(*faults, level="bytes", limit=GIVE_UP, **settings):
@@ -41,7 +41,7 @@ def varied():
 
 
 def verdicts(report):
-    return {one.case.name: one.judgement.verdict for one in report.results}
+    return {result.case.name: result.judgement.verdict for result in report.results}
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_a_runner_is_judged_like_the_same_probe(quirks, settings):
     with pipe(**settings) as runner:
         found = runner.examine(quirks, Policy())
         assert runner.hello.client.name == "reference"
-        assert set(runner.answers) >= {one.name for one in quirks}
+        assert set(runner.answers) >= {quirk.name for quirk in quirks}
         assert runner.attachment.processes.restarts == 0
     assert verdicts(found) == verdicts(own)
     assert found.good
@@ -64,7 +64,7 @@ def test_a_runner_is_judged_like_the_same_probe(quirks, settings):
 def test_payloads_and_the_cases_that_have_none(quirks):
     with pipe(level="payloads") as runner:
         found = runner.examine(quirks, Policy())
-    in_bytes_only = [one.name for one in quirks if one.events is None]
+    in_bytes_only = [quirk.name for quirk in quirks if quirk.events is None]
     assert in_bytes_only
     assert list(found.skipped) == in_bytes_only
     assert found.good
@@ -84,7 +84,9 @@ def test_one_case_ends_the_runner_and_it_alone_is_a_crash(samples, fault):
         assert runner.attachment.processes.restarts >= 1
         reasons = {name: one.ended for name, one in runner.answers.items() if one.ended}
     crashed = [name for name, verdict in verdicts(found).items() if verdict == "crash"]
-    assert crashed == [one.name for one in samples if "two-same" in one.name] == list(reasons)
+    assert (
+        crashed == [sample.name for sample in samples if "two-same" in sample.name] == list(reasons)
+    )
     expected = {"die": "the runner ended with exit code 3", "hang": "no answer within 2 s"}
     assert set(reasons.values()) == {expected[fault]}
     others = {name: one for name, one in verdicts(found).items() if name not in crashed}
@@ -98,7 +100,7 @@ def test_a_case_that_follows_one_that_ends_the_runner_is_not_blamed(samples, win
         found = runner.examine(samples, Policy())
         assert runner.attachment.processes.restarts >= 1
         assert runner.attachment.processes.unexplained >= 1
-        assert not [one for one in runner.answers.values() if one.ended]
+        assert not [answer for answer in runner.answers.values() if answer.ended]
     assert found.good
 
 
@@ -121,7 +123,7 @@ def test_a_runner_that_never_answers_is_given_up():
 def test_few_cases_that_all_end_the_runner_are_crashes(samples):
     with pipe("mute-death") as runner:
         found = runner.examine(samples[:2], Policy())
-        assert {one.ended for one in runner.answers.values()} == {
+        assert {answer.ended for answer in runner.answers.values()} == {
             "the runner ended with exit code 6"
         }
     assert set(verdicts(found).values()) == {"crash"}
@@ -185,7 +187,7 @@ def test_an_answer_of_another_type_is_no_mistake_of_the_client(samples):
     """The answer is kept as not valid, with the field and its value."""
     with pipe("wrong-type") as runner:
         runner.examine(samples[:2], Policy())
-        reasons = {one.invalid for one in runner.answers.values()}
+        reasons = {answer.invalid for answer in runner.answers.values()}
     assert reasons == {"tool_calls: must be a list or null, not 'none'"}
 
 
@@ -193,7 +195,7 @@ def test_absent_fields_are_not_judged(samples):
     with pipe("no-usage") as runner:
         found = runner.examine(samples, Policy())
     assert found.good
-    assert found.not_judged["usage"] == len([one for one in samples if one.expected.usage])
+    assert found.not_judged["usage"] == len([sample for sample in samples if sample.expected.usage])
 
 
 def test_a_runner_as_a_probe_of_the_kit():
@@ -240,10 +242,10 @@ def test_the_suite_of_the_documentation(pytester):
 
 def test_many_processes_end_with_the_runner(samples):
     runner = pipe(jobs=2)
-    processes = [one._process for one in runner.attachment.processes._processes]
+    processes = [process._process for process in runner.attachment.processes._processes]
     runner.examine(samples[:2], Policy())
     runner.close()
-    assert [one.poll() for one in processes] == [0, 0]
+    assert [process.poll() for process in processes] == [0, 0]
 
 
 def test_cases_with_variations_go_through(samples):

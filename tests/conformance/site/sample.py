@@ -33,7 +33,7 @@ class InProcess:
         if hasattr(probe, "offer"):
             probe.offer(tuple(Tool(t.name, t.description, t.parameters) for t in case.tools))
         outcome = drive(probe, feed_arguments(case, self._level))
-        first = next((one for one in outcome.errors if one.raised), None)
+        first = next((error for error in outcome.errors if error.raised), None)
         self.answers[case.name] = Answer(outcome, raised=first.raised if first else "")
         return self.answers[case.name]
 

@@ -27,7 +27,7 @@ def test_a_wrong_call_weighs_more_than_any_number_of_others():
             results("nothing", UNJUDGED),
         ]
     )
-    names = [(one.place, one.results.client.name) for one in columns]
+    names = [(column.place, column.results.client.name) for column in columns]
     assert names == [(1, "right"), (2, "loud"), (3, "much lost"), (4, "wrong call"), (0, "nothing")]
     assert columns[3].counts == (1, 0, 0, 0, 0)
     assert columns[3].right == 1

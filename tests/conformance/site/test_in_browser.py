@@ -30,7 +30,9 @@ CELL = "cells/by-hand-chat/chat-sample-two-calls-chat-index-all-zero.html"
 
 def sample() -> list[Results]:
     """Accumulators with mistakes, run through real cases, and a client made by hand."""
-    mutants = [one for one in MUTANTS if one.make.__name__ in REAL and one.level == "payloads"]
+    mutants = [
+        mutant for mutant in MUTANTS if mutant.make.__name__ in REAL and mutant.level == "payloads"
+    ]
     return [
         *map(mutant_results, mutants),
         results(

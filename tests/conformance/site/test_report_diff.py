@@ -40,7 +40,7 @@ def test_each_change_has_a_direction_and_an_exit_code(
 ):
     """A case that is not judged any more did not get better."""
     found = diff(results("one", old), results("one", new))
-    assert [one.direction for one in found.changes] == [direction]
+    assert [change.direction for change in found.changes] == [direction]
     write_results(results("one", old), tmp_path / "old.json")
     write_results(results("one", new), tmp_path / "new.json")
     files = [str(tmp_path / "old.json"), str(tmp_path / "new.json")]

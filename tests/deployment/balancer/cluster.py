@@ -135,8 +135,8 @@ class Cluster:
     def close(self) -> None:
         """Ends all processes; each has to end well."""
         self.http.close()
-        codes = [one.stop() for one in (self.balancer, *self.replicas, self.store)]
-        problems = [one.output for one in self.replicas if "Traceback" in one.output]
+        codes = [replica.stop() for replica in (self.balancer, *self.replicas, self.store)]
+        problems = [replica.output for replica in self.replicas if "Traceback" in replica.output]
         assert not problems, problems[0][-4000:]
         assert codes == [0] * len(codes), codes
 

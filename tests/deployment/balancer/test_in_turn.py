@@ -51,10 +51,10 @@ def test_attempts_are_counted_once(cluster, api):
     assert [set(answered_by[:3]), set(answered_by[3:])] == [{0, 1, 2}] * 2
     journal, verdict = seen_by_all(cluster, made["session"])
     entries = journal["exchanges"]
-    assert [one["status"] for one in entries] == [429, 503, 200] * 2
-    assert [one["attempt"] for one in entries] == [1, 2, 3] * 2
-    assert [one["number"] for one in entries] == [1, 2, 3, 4, 5, 6]
-    assert {one["api"] for one in entries} == {api}
+    assert [entry["status"] for entry in entries] == [429, 503, 200] * 2
+    assert [entry["attempt"] for entry in entries] == [1, 2, 3] * 2
+    assert [entry["number"] for entry in entries] == [1, 2, 3, 4, 5, 6]
+    assert {entry["api"] for entry in entries} == {api}
     assert (verdict["verdict"], verdict["gaps"]) == ("good", [])
 
 
@@ -87,7 +87,7 @@ def test_a_conversation_goes_on_elsewhere(cluster, way):
     assert answer.output_text == "Oslo has snow and Rome has rain."
     assert {cluster.index_of(one) for one in http.answers} == {0, 1, 2}
     journal, verdict = seen_by_all(cluster, made["session"])
-    assert [one["turn"] for one in journal["exchanges"]] == [0, 1, 2]
+    assert [entry["turn"] for entry in journal["exchanges"]] == [0, 1, 2]
     assert verdict["verdict"] == "good"
 
 
@@ -106,7 +106,7 @@ def test_the_verdict_sees_what_others_answered(cluster):
         ]
         client.chat.completions.create(model=MODEL, messages=messages)
     _, verdict = seen_by_all(cluster, made["session"])
-    assert [one["invariant"] for one in verdict["violations"]] == ["history-faithful"]
+    assert [violation["invariant"] for violation in verdict["violations"]] == ["history-faithful"]
     assert verdict["unplayed"] == [{"scenario": "cities", "turn": 2}]
 
 
@@ -140,8 +140,8 @@ def test_nothing_is_lost_under_load(cluster):
     assert seen == [["Hello!"] * 8] * len(ASK)
     journal, verdict = seen_by_all(cluster, made["session"])
     entries = journal["exchanges"]
-    assert sorted(one["number"] for one in entries) == list(range(1, 8 * len(ASK) + 1))
-    assert {one["outcome"] for one in entries} == {"played"}
+    assert sorted(entry["number"] for entry in entries) == list(range(1, 8 * len(ASK) + 1))
+    assert {entry["outcome"] for entry in entries} == {"played"}
     assert verdict["verdict"] == "good"
 
 
@@ -174,4 +174,4 @@ def test_nginx_never_sends_a_request_twice(cluster):
             ask("chat", made["url"], http)
         assert ask("chat", made["url"], http) == "It works now."
     journal, _ = seen_by_all(cluster, made["session"])
-    assert [one["attempt"] for one in journal["exchanges"]] == [1, 2, 3]
+    assert [entry["attempt"] for entry in journal["exchanges"]] == [1, 2, 3]

@@ -106,8 +106,10 @@ def test_a_replica_is_killed(whole):
         assert [ask("chat", made["url"], http, "paced") for _ in range(3)] == [PACED] * 3
 
         exchanges = whole.read(survivor, journal)["exchanges"]
-        attempts = [one["attempt"] for one in exchanges if one["scenario"] == "pending"]
-        played = [one["scenario"] for one in exchanges]
+        attempts = [
+            exchange["attempt"] for exchange in exchanges if exchange["scenario"] == "pending"
+        ]
+        played = [exchange["scenario"] for exchange in exchanges]
         # The last one that the victim began may be missing: `gaps` reports that.
         assert (played.count("stuck"), attempts) == (3, [1, 2])
         assert played.count("paced") in (5, 6)

@@ -57,7 +57,7 @@ def test_the_sdks_see_one_server(tmp_path):
             journal = httpx.get(
                 f"{url}/_mockllm/journal?session=chat", timeout=GIVE_UP, trust_env=False
             ).json()
-            assert [one["status"] for one in journal["exchanges"]] == [429, 503, 200]
+            assert [entry["status"] for entry in journal["exchanges"]] == [429, 503, 200]
     finally:
         code = server.stop()
     assert code == 0, server.output

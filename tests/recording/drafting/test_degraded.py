@@ -46,12 +46,12 @@ def body(text, *calls, finish="tool_calls", reasoning="Hm"):
 def stream(fragments, *calls, finish="tool_calls", reasoning="Hm"):
     """A streamed answer of Chat Completions."""
     deltas = [{"role": "assistant", "content": None, "reasoning_content": reasoning}]
-    deltas += [{"content": one} for one in fragments]
+    deltas += [{"content": fragment} for fragment in fragments]
     deltas += [{"tool_calls": [one]} for one in calls]
     chunk = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}
-    choices = [{"index": 0, "delta": one, "finish_reason": None} for one in deltas]
+    choices = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
     choices.append({"index": 0, "delta": {}, "finish_reason": finish})
-    values = [{**chunk, "choices": [one]} for one in choices]
+    values = [{**chunk, "choices": [choice]} for choice in choices]
     values.append({**chunk, "choices": [], "usage": USAGE})
     events = [f"data: {json.dumps(one)}\n\n".encode() for one in values]
     asked = asks(user("hi"), stream_options={"include_usage": True})

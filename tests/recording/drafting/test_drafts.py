@@ -233,7 +233,7 @@ def test_retries_become_attempts():
     ).values()
     (turn,) = scenario.turns
     assert texts(scenario) == ["hi"]
-    assert [(one.http.status, one.http.retry_after) for one in turn.attempts] == [
+    assert [(attempt.http.status, attempt.http.retry_after) for attempt in turn.attempts] == [
         (429, 2_000_000),
         (500, None),
     ]

@@ -407,13 +407,13 @@ def test_every_turn_is_what_its_tape_decodes_to(kind):
     """The drafted YAML of each recorded answer loads, is unedited, and has no times."""
     paths = recorded_files() if kind == "recordings" else list(files([SUITE]))
     count = 0
-    for one, protocol, draft in answers(paths):
+    for answer, protocol, draft in answers(paths):
         scenario = written(draft.spec)
-        assert is_unedited(scenario, 0, draft.tape), one.source
-        assert draft.spec.timing is None, one.source
+        assert is_unedited(scenario, 0, draft.tape), answer.source
+        assert draft.spec.timing is None, answer.source
         assert not any(isinstance(p, PausePart) and p.duration for p in draft.spec.reply)
         resolved = resolve(scenario, 0, protocol.name)
-        taped = recorded_turn(one.plain(), protocol, streamed=draft.tape.streamed).turn
-        assert content(resolved) == content(taped), one.source
+        taped = recorded_turn(answer.plain(), protocol, streamed=draft.tape.streamed).turn
+        assert content(resolved) == content(taped), answer.source
         count += 1
     assert count > 80

@@ -35,7 +35,7 @@ def texts(scenario):
 
 
 def all_texts(path):
-    return {one.name: texts(one) for one in load([path])}
+    return {scenario.name: texts(scenario) for scenario in load([path])}
 
 
 def files(path):
@@ -158,7 +158,10 @@ def test_the_tape_of_an_earlier_try_is_kept(path):
     write(Folder(path), failure(HELLO), answer(HELLO, "hi"))
     assert files(path) == ["hello.1-2.jsonl", "hello.1.jsonl", "hello.yaml"]
     (turn,) = load([path])[0].turns
-    assert [one.file for one in turn.recordings()] == ["hello.1.jsonl", "hello.1-2.jsonl"]
+    assert [recording.file for recording in turn.recordings()] == [
+        "hello.1.jsonl",
+        "hello.1-2.jsonl",
+    ]
     assert [attempt.recorded.request for attempt in turn.attempts] == [""]
 
 

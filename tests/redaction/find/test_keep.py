@@ -28,7 +28,7 @@ def event(**fields: Any) -> str:
 
 def chat(parts: Iterable[str]) -> str:
     calls = ([{"index": 0, "function": {"arguments": part}}] for part in parts)
-    return "".join(event(choices=[{"index": 0, "delta": {"tool_calls": one}}]) for one in calls)
+    return "".join(event(choices=[{"index": 0, "delta": {"tool_calls": call}}]) for call in calls)
 
 
 def responses(parts: Iterable[str]) -> str:

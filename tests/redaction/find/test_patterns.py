@@ -39,11 +39,11 @@ def test_the_candidates_of_a_text() -> None:
     """Each pattern whose trigger is there, once, in the order of the table; those of keys only
     beside a run of 16 letters, digits, `_` and `-`."""
     assert candidates("plain text") == []
-    assert [one.kind for one in candidates("AKIA ASIA sk- earer")] == ["token"]
-    assert [one.kind for one in candidates("sk- " + "a" * 15)] == []
+    assert [candidate.kind for candidate in candidates("AKIA ASIA sk- earer")] == ["token"]
+    assert [candidate.kind for candidate in candidates("sk- " + "a" * 15)] == []
     found = candidates("AKIA ASIA whsec_ earer " + "a" * 16)
     assert [one.kind for one in found] == ["AWS access key", "Stripe key", "token"]
-    assert found == [one for one in PATTERNS if one in found]
+    assert found == [pattern for pattern in PATTERNS if pattern in found]
 
 
 @for_all(
@@ -88,8 +88,10 @@ def test_a_value_that_is_no_secret(text: str) -> None:
 def test_several_values_after_their_names() -> None:
     """Each with its own name; a long text before does not belong to the name."""
     text = "password=abcdefg1 api_key=hijklmn2"
-    assert [one for _, one in credentials(text)] == ["abcdefg1", "hijklmn2"]
-    assert [one for _, one in credentials("x" * 40 + "_password=abcdefg1")] == ["abcdefg1"]
+    assert [credential for _, credential in credentials(text)] == ["abcdefg1", "hijklmn2"]
+    assert [credential for _, credential in credentials("x" * 40 + "_password=abcdefg1")] == [
+        "abcdefg1"
+    ]
 
 
 @for_all(

@@ -89,7 +89,7 @@ def test_a_rule_of_gitleaks_finds_what_it_describes(rule: tuple[str, str, float,
     @given(st.from_regex(re.compile(regex, re.ASCII), fullmatch=True))
     def finds(key: str) -> None:
         text = f"key: {key} {ALNUM}"
-        assert kind in [one.kind for one in candidates(text)]
+        assert kind in [candidate.kind for candidate in candidates(text)]
         if entropy(key) >= least:
             assert any(
                 text[slice(*span)].startswith(key[:-3])
@@ -118,7 +118,7 @@ def test_a_word_that_is_no_key() -> None:
 def _near_misses() -> dict[str, str]:
     """Texts of 50 kB in which patterns nearly match, again and again."""
     size = 50_000
-    starts = {trigger for one in PATTERNS for trigger in one.triggers}
+    starts = {trigger for pattern in PATTERNS for trigger in pattern.triggers}
     texts = {f"{start!r} alone": start * (size // len(start)) for start in sorted(starts)}
     for start in sorted(starts):
         unit = f"{start}{ALNUM[:15]}-"

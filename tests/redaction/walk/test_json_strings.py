@@ -78,7 +78,7 @@ def test_escapes(every: bool) -> None:
     found = read(source, every=every)
     assert found is not None
     strings = [one for one in found if one.field.kind == "string"]
-    assert [one.text for one in strings] == ["aA\n😀z", "\\"]
+    assert [string.text for string in strings] == ["aA\n😀z", "\\"]
     assert strings[0].field == Field(('k"',), 'k"')
     assert [source[slice(*strings[0].span(n, n + 1))] for n in range(5)] == [
         "a",

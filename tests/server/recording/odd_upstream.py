@@ -134,8 +134,8 @@ class Wire:
     async def events(self, *chunks, headers=()):
         """Writes a whole event stream, an HTTP chunk for each argument."""
         await self.head(EVENTS, CHUNKED, *headers)
-        for one in chunks:
-            await self.chunk(one)
+        for chunk in chunks:
+            await self.chunk(chunk)
         await self.end()
 
     def reset(self):

@@ -78,7 +78,7 @@ class Recording:
         return self.http.post(PATH, json=body, headers=headers)
 
     def scenarios(self):
-        return {one.name: one for one in load([self.folder])}
+        return {scenario.name: scenario for scenario in load([self.folder])}
 
     def tape(self, name, turn=1):
         file = self.folder / f"{name}.{turn}.jsonl"

@@ -38,7 +38,7 @@ def post(served, session, text="hello"):
 
 
 def names(folder):
-    return sorted(one.name for one in load([folder]))
+    return sorted(scenario.name for scenario in load([folder]))
 
 
 def test_each_session_has_its_own_recorder(served, tmp_path):

@@ -158,7 +158,7 @@ def record_and_kill(folder, upstream, number, moments, answers):
 
 def texts_in(folder):
     scenarios = load([folder])
-    return {text_of(turn.reply) for one in scenarios for turn in one.turns}
+    return {text_of(turn.reply) for scenario in scenarios for turn in scenario.turns}
 
 
 def test_killed_many_times(tmp_path):

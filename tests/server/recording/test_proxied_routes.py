@@ -159,8 +159,8 @@ def test_the_service_of_the_clients_headers(recorder):
             recorder.http.get("/v1/files", headers={"authorization": "Bearer k"})
             recorder.http.get("/v1/batches", headers={"anthropic-version": "1", "x-api-key": "k"})
             refused = recorder.http.get("/v1/other")
-    assert [one.target for one in recorder.upstream.requests] == ["/v1/files"]
-    assert [one.target for one in other.requests] == ["/v1/batches"]
+    assert [request.target for request in recorder.upstream.requests] == ["/v1/files"]
+    assert [request.target for request in other.requests] == ["/v1/batches"]
     assert refused.status_code == 502
     assert f"which of the services gets it: {', '.join(sorted(upstreams.values()))}" in refused.text
 

@@ -201,7 +201,7 @@ def test_only_readable_compressions_are_requested(recorder):
     with recorder.recording():
         recorder.post(chat(), **{"accept-encoding": "gzip, deflate, compress;q=0.9"})
         recorder.post(chat("again"), **{"accept-encoding": "compress"})
-    assert [one.header("accept-encoding") for one in recorder.upstream.requests] == [
+    assert [request.header("accept-encoding") for request in recorder.upstream.requests] == [
         ["gzip, deflate"],
         ["identity"],
     ]
@@ -534,7 +534,7 @@ def test_a_base_url_with_its_version(recorder):
         assert recorder.post(chat()).status_code == 200
     with recorder.recording(upstreams={"chat": recorder.upstream.url + "/openai"}):
         assert recorder.post(chat()).status_code == 200
-    assert [one.target for one in recorder.upstream.requests] == [
+    assert [request.target for request in recorder.upstream.requests] == [
         "/api/v1/chat/completions",
         "/openai/v1/chat/completions",
     ]

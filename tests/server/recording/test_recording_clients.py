@@ -53,7 +53,7 @@ class Runs:
                 replayed = converse(client)
             played = thread.ask(
                 lambda: [
-                    one.played.recorded for one in thread.server.sessions.get("default").journal
+                    entry.played.recorded for entry in thread.server.sessions.get("default").journal
                 ]
             )
         assert set(played) == {"exact"}

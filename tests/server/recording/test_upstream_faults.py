@@ -253,6 +253,6 @@ def test_faults_before_the_head_are_not_recorded(recorder, fault):
         journal = exchanges(recorder.http)
     assert [answer.status_code, route.status_code] == [502, 502]
     assert f"does not answer at {url}" in answer.json()["error"]["message"]
-    assert [one["outcome"] for one in journal] == ["error", "error"]
+    assert [entry["outcome"] for entry in journal] == ["error", "error"]
     assert recorder.lines == []
     assert not list(recorder.folder.glob("*.yaml"))

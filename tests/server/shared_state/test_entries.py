@@ -69,7 +69,7 @@ def test_every_field_is_kept_or_made_again() -> None:
     """A new field of the parts of an entry is packed."""
     odd = journal_entry("POST", "/", {}, b"x", in_use=True)
     for part in (odd.played, odd.sent):
-        flags = [one.name for one in fields(part) if one.type in ("bool", bool)]
+        flags = [field.name for field in fields(part) if field.type in ("bool", bool)]
         amend(odd, **{name: not getattr(part, name) for name in flags})
     ((_, again),) = unpack(pack([(1, odd)], "p"))
     assert parts(again) == parts(odd)

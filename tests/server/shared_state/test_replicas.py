@@ -41,7 +41,9 @@ def test_attempts_are_counted_once(state: str) -> None:
     with replicas(SCENARIOS, state) as servers:
         assert [servers.chat("hello").status for _ in range(7)] == [429, 503, 200] * 2 + [429]
         journal = servers.everywhere("/_mockllm/journal?session=default")
-        tried = [(one["number"], one["status"], one["attempt"]) for one in journal["exchanges"]]
+        tried = [
+            (entry["number"], entry["status"], entry["attempt"]) for entry in journal["exchanges"]
+        ]
         expected = [(429, 1), (503, 2), (200, 3)] * 2 + [(429, 1)]
         assert tried == [(at + 1, *one) for at, one in enumerate(expected)]
         found = servers.everywhere("/_mockllm/verify?session=default")

@@ -33,8 +33,8 @@ def test_a_store_that_comes_back(tmp_path: Path) -> None:
         while servers.chat("hello").status != 200:  # each server finds it again by itself
             pass
         journal = servers.everywhere("/_mockllm/journal")
-        entries = [one for one in journal["exchanges"] if one["scenario"] == "plain"]
-        assert [one["status"] for one in entries] == [200] * 7
+        entries = [entry for entry in journal["exchanges"] if entry["scenario"] == "plain"]
+        assert [entry["status"] for entry in entries] == [200] * 7
         assert journal["dropped"] == 0
         assert _away(servers) == (True, True)
 

@@ -111,4 +111,4 @@ def request_of(protocol: WireProtocol, model: str, body: Mapping[str, Any]) -> R
 
 def names(conditions: Sequence[Mapping[str, Any]]) -> list[str]:
     """The paths of conditions."""
-    return [one["path"] for one in conditions]
+    return [condition["path"] for condition in conditions]

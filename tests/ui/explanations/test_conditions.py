@@ -115,7 +115,7 @@ def test_each_condition_has_what_is_expected_and_what_was_sent():
         assert found["kind"] == "unmatched"
         nearest = found["nearest"][0]
         assert (nearest["scenario"], nearest["turn"]) == ("weather", None)
-        assert {one["path"]: one["met"] for one in nearest["conditions"]} == {
+        assert {condition["path"]: condition["met"] for condition in nearest["conditions"]} == {
             "match.user": False,
             "match.model": True,
             "match.tools": False,
@@ -125,7 +125,7 @@ def test_each_condition_has_what_is_expected_and_what_was_sent():
             "match.body.top_p": False,
             "match.stream": True,
         }
-        by_path = {one["path"]: one for one in nearest["conditions"]}
+        by_path = {condition["path"]: condition for condition in nearest["conditions"]}
         user = by_path["match.user"]
         assert (user["expected"], user["actual"]) == ("weather", "What is the wether?")
         assert by_path["match.tools"]["actual"] == "none"
@@ -154,11 +154,15 @@ def test_a_turn_that_refuses_shows_each_condition_of_its_request():
             "request.body.model",
             "request.schema",
         ]
-        assert [one["met"] for one in turn["conditions"]] == [False] * 4 + [True, False, False]
+        assert [condition["met"] for condition in turn["conditions"]] == [False] * 4 + [
+            True,
+            False,
+            False,
+        ]
         result = turn["conditions"][0]
         assert (result["expected"], result["actual"]) == ("42", "41")
-        for one in turn["conditions"]:
-            assert one["met"] or one["note"] in found["message"], one
+        for condition in turn["conditions"]:
+            assert condition["met"] or condition["note"] in found["message"], condition
 
 
 def test_what_was_answered_has_no_explanation_and_other_refusals_have_their_message():

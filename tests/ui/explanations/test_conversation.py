@@ -35,7 +35,7 @@ def conversation(protocol, model, body):
 
 
 def parts(found, kind):
-    return [one for m in found["messages"] for one in m["parts"] if one["kind"] == kind]
+    return [part for m in found["messages"] for part in m["parts"] if part["kind"] == kind]
 
 
 @pytest.mark.parametrize("api", APIS)
@@ -50,13 +50,13 @@ def test_messages_calls_results_and_tools_are_shown(api):
                 body, "", [ToolCall("get", "call_1", ('{"a": 1}',))], ["The result."]
             )
         found = conversation(protocol, "some-model", body)
-        assert [one["text"] for one in parts(found, "text")] == ["The first text."]
-        assert [one["name"] for one in parts(found, "call")] == ["get"] * history
-        assert [json.loads(one["arguments"]) for one in parts(found, "call")] == [
+        assert [part["text"] for part in parts(found, "text")] == ["The first text."]
+        assert [part["name"] for part in parts(found, "call")] == ["get"] * history
+        assert [json.loads(part["arguments"]) for part in parts(found, "call")] == [
             {"a": 1}
         ] * history
         assert len(parts(found, "result")) == history
-        assert all("The result." in one["text"] for one in parts(found, "result"))
+        assert all("The result." in part["text"] for part in parts(found, "result"))
         assert found["tools"] == [{"name": "get", "description": "About it."}]
         assert not parts(found, "other")
 
@@ -68,7 +68,7 @@ def test_every_text_of_any_request_is_shown(api, data):
     with known(api) as protocol:
         model, body = data.draw(bodies(protocol))
         found = conversation(protocol, model, body)
-        assert all(one["size"] >= len(one["text"]) for one in parts(found, "text"))
+        assert all(part["size"] >= len(part["text"]) for part in parts(found, "text"))
         assert all(message["parts"] for message in found["messages"])
 
 
@@ -77,7 +77,7 @@ def test_hostile_texts_are_shown_as_they_are(api):
     with known(api) as protocol:
         for text in filter(str.strip, HOSTILE):
             found = conversation(protocol, "m", protocol.client.first_request("m", text))
-            assert [one["text"] for one in parts(found, "text")] == [text]
+            assert [part["text"] for part in parts(found, "text")] == [text]
 
 
 def test_long_texts_are_shortened_with_their_size():

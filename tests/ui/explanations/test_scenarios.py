@@ -60,7 +60,7 @@ def shown(scenario, problems=()):
 
 
 def test_entries_say_what_scenarios_do(file):
-    first, second, files, broken = (scenario_entry(one, {0: 2}) for one in load(file))
+    first, second, files, broken = (scenario_entry(scenario, {0: 2}) for scenario in load(file))
     assert (first["name"], first["description"], first["line"]) == ("first", "One.", 2)
     assert first["apis"] == list(PROTOCOLS)
     assert first["played"] == {"0": 2}
@@ -77,12 +77,12 @@ def test_entries_say_what_scenarios_do(file):
 
 def test_the_text_is_that_of_its_document_with_its_lines(file):
     lines = TWO.split("\n")
-    for one in load(file):
-        found = shown(one)
+    for scenario in load(file):
+        found = shown(scenario)
         assert found["text_why"] == ""
         text = found["text"].rstrip("\n").split("\n")
         assert text == lines[found["first_line"] - 1 :][: len(text)]
-        assert loads(found["text"]) == (one,)
+        assert loads(found["text"]) == (scenario,)
     assert shown(load(file)[1])["text"].startswith("# its comment\n")
 
 

@@ -110,7 +110,7 @@ def test_a_conversation_past_its_end_gets_a_further_turn(api):
         assert (again.outcome, again.turn, len(scenario.turns)) == ("played", 1, 2)
         assert "In place of the scenario short" in found["skeleton"]
         (nearest,) = found["nearest"]
-        assert [(one["path"], one["met"]) for one in nearest["conditions"]] == [
+        assert [(condition["path"], condition["met"]) for condition in nearest["conditions"]] == [
             ("scenario", True),
             ("turns", False),
         ]
