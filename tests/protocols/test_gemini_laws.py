@@ -107,6 +107,16 @@ def test_projection_is_final(turn: Turn) -> None:
     assert PROTOCOL.project(once) == once
 
 
+def test_a_frame_without_a_part_does_not_hasten_a_signature() -> None:
+    """A frame that the decoder drops, between a text and its signature, changes no time."""
+    done = Opaque("gemini", Frame("[DONE]"))
+    signed = Text(("Hi", ""), signature="MA==")
+    tool = ServerTool("code_interpreter", "", "", ('{"code":"1+1"}',), None)
+    turn = Turn((signed, done, tool), "stop", gaps=(0, 0, 0, 1, 0, 0))
+    once = PROTOCOL.project(turn)
+    assert PROTOCOL.project(once) == once
+
+
 @given(any_turns, st.integers(1, 3))
 def test_ids_are_the_only_gain(turn: Turn, candidates: int) -> None:
     """With ids the turn is the same, with the ids of its calls."""

@@ -83,9 +83,11 @@ class Encoder:
             case ev.Cite():
                 self._cites.append(event)
             case ev.Raw(api="gemini", frame=frame):
+                if not fields.has_part(frame):
+                    # The decoder may drop such a frame, so nothing may depend on its time.
+                    return self._raw(frame)
                 late = self._late()
-                if fields.has_part(frame):
-                    self._signatures.sent(None)
+                self._signatures.sent(None)
                 return [*late, *self._raw(frame)]
             case ev.Finish() if self._ended:
                 return [Frame(raw="\r\n]")] if self._options.array else []
