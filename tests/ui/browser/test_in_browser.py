@@ -187,15 +187,14 @@ def test_a_scenario_is_shown_and_played(page: Page):
     """Its text with line numbers, its stream over an API, a command and a test that call it."""
     page.open("#/scenario/weather?api=anthropic&turn=1")
     assert page.wait(".src")[0].split() == ["1", "scenario:", "weather"]
-    assert "curl" in page.wait("#curl-text")[0]
-    assert "mockllm_session" in page.wait("#test-text")[0]
+    page.wait("#curl-text", "curl")
+    page.wait("#test-text", "mockllm_session")
     page.click(".play-once")
-    assert "play=once" in page.address
-    page.wait(".part")
-    assert "message_start" in page.browser.script(PARTS)
+    page.until(lambda: "play=once" in page.address)
+    page.until(lambda: "message_start" in page.browser.script(PARTS))
     page.click(".play-time")
     page.wait(".playing", "played")
-    assert "It rains in Oslo." in page.wait(".sum")[0]
+    page.wait(".sum", "It rains in Oslo.")
 
 
 def send(url: str, count: int, sessions: int = 1, **fields: object) -> None:
