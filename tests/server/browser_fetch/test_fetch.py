@@ -158,23 +158,36 @@ def test_a_page_reads_errors_of_each_api(serve, call, api):
 
 
 def test_a_page_reads_look_ups_and_routes(serve, call):
-    """Models, counts of tokens, stored answers, routes and unknown paths."""
+    """Models, counts of tokens, routes and unknown paths."""
     served = serve(SCENARIOS, fallback=True)
     key = {"authorization": "Bearer k", "x-stainless-os": "x"}
     models = call(f"{served.url}/v1/models", headers=key)
     assert (models["status"], "some" in models["text"] or "data" in models["text"]) == (200, True)
-    path, init = request("responses", "hello", stream=False)
-    stored = json.loads(call(served.url + path, **init)["text"])["id"]
-    again = call(f"{served.url}/v1/responses/{stored}", headers=key)
-    assert json.loads(again["text"])["id"] == stored
-    deleted = call(f"{served.url}/v1/responses/{stored}", method="DELETE", headers=key)
-    assert deleted["status"] == 200
-    path, init = request("anthropic", "hello", stream=False)
+    _, init = request("anthropic", "hello", stream=False)
     counted = call(f"{served.url}/v1/messages/count_tokens", **init)
     assert json.loads(counted["text"])["input_tokens"] > 0
     files = call(f"{served.url}/v1/files")
     assert (files["text"], files["headers"]["x-own"]) == ('{"data":[]}', "1")
     assert call(f"{served.url}/v1/nothing")["status"] == 404
+
+
+@pytest.mark.parametrize("is_named", [False, True])
+def test_a_page_reads_stored_answers_where_it_is_named(serve, call, origin, is_named):
+    """They show what another client sent, and their ids are the same on every server."""
+    served = serve(SCENARIOS, allowed_origins=(origin,) if is_named else ())
+    path, init = request("responses", "hello", stream=False)
+    agent = httpx.post(
+        served.url + path, content=init["body"], headers=init["headers"], timeout=GIVE_UP
+    )
+    stored = f"{served.url}/v1/responses/{agent.json()['id']}"
+    for url in (f"{stored}/input_items", stored):
+        seen = call(url)
+        assert (seen["status"], "hello" in seen["text"].lower()) == (
+            (200, True) if is_named else (403, False)
+        )
+    deleted = call(stored, method="DELETE", headers={"authorization": "Bearer k"})
+    assert deleted["status"] == (200 if is_named else 403)
+    assert served.http.get(stored).status_code == (404 if is_named else 200)
 
 
 def test_a_page_creates_a_run_and_streams_it(serve, call):
