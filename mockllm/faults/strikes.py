@@ -9,8 +9,7 @@ from mockllm.core.http import Ending
 from mockllm.core.timeline import expand, fold
 from mockllm.core.turn import Turn
 from mockllm.errors import MockLLMError, RequestError
-from mockllm.faults.events import seen_events
-from mockllm.faults.places import HEADERS
+from mockllm.faults.places import HEADERS, seen_events
 from mockllm.faults.transmission import Circumstances
 from mockllm.framing.sse import encode
 from mockllm.protocols.base import WireProtocol

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mockllm.protocols import Protocols
     from mockllm.replay.player import Player
     from mockllm.replay.sessions.session import Sessions
-    from mockllm.server.parts import ServerParts
+    from mockllm.server.handler import ServerParts
 
 _CLEAN_UP = 0.05
 """How long aiohttp may wait for connections, in seconds, when the grace is over."""
@@ -55,7 +55,7 @@ class MockServer:
 
     @cached_property
     def _parts(self) -> ServerParts:
-        from mockllm.server.parts import make_parts
+        from mockllm.server.handler import make_parts
 
         return make_parts(self._scenarios, self.options, self.sessions)
 

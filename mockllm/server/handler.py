@@ -1,4 +1,5 @@
-"""What becomes of a request: its session, its answer, and how that is sent and noted.
+"""What becomes of a request: its session, its answer, and how that is sent and noted. And what a
+server is made of: each part is given what it works with.
 
 Nothing here knows a protocol. Imported when the server listens already, for it needs nearly
 everything. Where mockllm itself fails, that is seen: in answer, log and verdict.
@@ -8,14 +9,17 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Iterable
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aiohttp import web
 
+from mockllm.core.record import record
 from mockllm.errors import RequestError
+from mockllm.protocols import PROTOCOLS
 from mockllm.redaction.credentials import masked_messages, masked_url
 from mockllm.replay.compilation.http_answer import HttpAnswer, json_answer, without_body
 from mockllm.replay.sessions.exchange import (
@@ -27,9 +31,12 @@ from mockllm.replay.sessions.exchange import (
 )
 from mockllm.replay.sessions.session import Session, Sessions
 from mockllm.replay.sessions.shared_session import SharedSession
+from mockllm.scenario.model import Scenario
 from mockllm.server.answers import Answers, Chosen, Forward
+from mockllm.server.control.access import ControlAccess
 from mockllm.server.control.metrics import Figures
-from mockllm.server.control.server_requests import ServerRequests
+from mockllm.server.control.routes import Control
+from mockllm.server.control.server_requests import Readiness, ServerRequests
 from mockllm.server.control.server_view import ServerView
 from mockllm.server.http.delivery import CLOSE, deliver, write_at_once
 from mockllm.server.http.pacing import Pacer
@@ -46,7 +53,6 @@ from mockllm.server.options import ServerOptions
 
 if TYPE_CHECKING:
     from mockllm.server.state.shared_state import SharedState
-from pathlib import Path
 
 DEFAULT = "default"
 """The session of requests that name none, or none that can be."""
@@ -309,3 +315,53 @@ def _described(error: BaseException) -> str:
         at = at.tb_next
     text = " ".join(str(error).split())
     return f"{type(error).__name__}{where}: {text[:200]}"
+
+
+@record
+class ServerParts:
+    """The parts of one server.
+
+    Args:
+        state: what other processes share; None: nothing is shared.
+    """
+
+    handler: Handler
+    answers: Answers
+    readiness: Readiness
+    view: ServerView
+    streaming: set[asyncio.Task[object]]
+    state: SharedState | None
+
+
+def make_parts(
+    scenarios: Iterable[Scenario], options: ServerOptions, sessions: Sessions
+) -> ServerParts:
+    """The parts of a server."""
+    streaming: set[asyncio.Task[object]] = set()
+    metrics = Figures()
+
+    def own_figures() -> Figures:
+        return metrics.copy(len(streaming), sessions.dropped)
+
+    async def figures() -> Figures:
+        return own_figures() if state is None else await state.all_figures()
+
+    access = ControlAccess(options.host, options.allowed_hosts, options.allowed_origins)
+    answers = Answers(scenarios, options, access, streaming)
+    sessions.on_evicted = answers.assigned.evict
+    state = None
+    control = Control(sessions, answers.assigned, PROTOCOLS, answers.player_of, options.paths)
+    readiness = Readiness()
+    if options.state:
+        from mockllm.server.state.shared_sessions import SharedSessions
+        from mockllm.server.state.shared_state import SharedState, store_of
+
+        notice = options.notice or (lambda _: None)
+        state = SharedState(store_of(options.state), notice, own_figures, metrics.note_store_error)
+        control.sessions = SharedSessions(state, answers.assigned, lambda: answers.player)
+        answers.share(control.sessions)
+        readiness.checks.append(state.problem)
+    view = ServerView(answers, control.sessions, options.page)
+    requests = ServerRequests(answers, control, access, view, readiness, figures)
+    handler = Handler(options, answers, sessions, state, requests, view, metrics, streaming)
+    return ServerParts(handler, answers, readiness, view, streaming, state)

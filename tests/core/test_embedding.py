@@ -7,7 +7,7 @@ from math import isclose, sqrt
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockllm.core.embedding import unit_vector
+from mockllm.core.seeded import unit_vector
 
 texts = st.text(max_size=40) | st.sampled_from(["", "\ud800", "hello world"])
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mockllm.core.http import TimedBytes
 from mockllm.faults.breaking import break_answer
-from mockllm.faults.events import EventReader, SeenEvent, seen_events
+from mockllm.faults.places import EventReader, SeenEvent, seen_events
 from mockllm.faults.transmission import Transmission
 from mockllm.framing.json_array import ElementScanner
 from mockllm.matching.select import Selection

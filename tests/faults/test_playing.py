@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mockllm.checking.conversations.judge import verify
-from mockllm.faults.events import seen_events
+from mockllm.faults.places import seen_events
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.fault_plan import read_plan
 from mockllm.server.thread import ServerThread

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from mockllm.replay.sessions.session import Session
-from mockllm.server.control.journal_pages import JournalPage, journal_parts
+from mockllm.server.control.routes import JournalPage, journal_parts
 from tests.entries import journal_entry
 from tests.timeouts import GIVE_UP
 

@@ -25,7 +25,7 @@ from mockllm.checking.judging.difference import call_key, comparable
 from mockllm.checking.outcome import Call
 from mockllm.checking.rules import CUT_RULES
 from mockllm.core.events import PartEnd, ToolArgs, ToolStart
-from mockllm.faults.events import SeenEvent, seen_events
+from mockllm.faults.places import SeenEvent, seen_events
 from mockllm.protocols import PROTOCOLS
 from mockllm.quirks.base import Right
 from mockllm.replay.loading import loads

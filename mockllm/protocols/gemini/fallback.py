@@ -10,9 +10,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from mockllm.core.embedding import unit_vector
 from mockllm.core.http import Target
-from mockllm.core.seeded import tokens
+from mockllm.core.seeded import tokens, unit_vector
 from mockllm.errors import RequestError
 from mockllm.protocols.gemini.contents import text_of
 from mockllm.protocols.gemini.schema import get
@@ -31,7 +30,7 @@ _MOST_REQUESTS = 2048
 
 
 def _embed_content(body: Mapping[str, Any], target: Target) -> dict[str, Any]:
-    """The vector of one content (`mockllm.core.embedding`)."""
+    """The vector of one content (`mockllm.core.seeded`)."""
     return {"embedding": _embedding(body, target)}
 
 

@@ -13,9 +13,8 @@ import struct
 from collections.abc import Mapping
 from typing import Any
 
-from mockllm.core.embedding import unit_vector
 from mockllm.core.http import Target
-from mockllm.core.seeded import derive, tokens
+from mockllm.core.seeded import derive, tokens, unit_vector
 from mockllm.errors import RequestError
 from mockllm.protocols.base import dumps
 from mockllm.protocols.openai_refusals import bad_value, invalid_type, missing
@@ -54,7 +53,7 @@ _SCORE = 0.00001
 
 
 def _embeddings(body: Mapping[str, Any], target: Target) -> dict[str, Any]:
-    """A unit vector for each input (`mockllm.core.embedding`)."""
+    """A unit vector for each input (`mockllm.core.seeded`)."""
     texts = _inputs(body)
     model = string(body.get("model")) or target.segments.get("deployment", "")
     if not model:
