@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
 
@@ -21,7 +20,6 @@ from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Reply, dumps
 from mockllm.protocols.openai_chat.request import Options
-from mockllm.quirks import QUIRKS
 from mockllm.quirks.base import Context, Quirk, Variant, change_frames
 from mockllm.replay.compilation.compiler import stream
 from mockllm.replay.compilation.http_answer import HttpAnswer
@@ -30,15 +28,6 @@ from tests.quirks.playing import frames, plain, play
 
 CHAT = PROTOCOLS["chat"]
 _ENVELOPE = re.compile(r'"id":"chatcmpl-\w+","object".*?"system_fingerprint":"fp_\w+"')
-
-
-@contextmanager
-def known(quirks: Iterable[Quirk]) -> Iterator[None]:
-    """Adds these quirks to the table."""
-    with pytest.MonkeyPatch.context() as patch:
-        for quirk in quirks:
-            patch.setitem(QUIRKS, quirk.name, quirk)
-        yield
 
 
 def each_variant(quirks: Iterable[Quirk]) -> list[Any]:

@@ -8,19 +8,12 @@ from typing import Any
 
 import pytest
 
-import mockllm.quirks as table
 from mockllm.quirks.agui import QUIRKS
 from tests.quirks.playing import frames, play
 
 BY_NAME = {quirk.name: quirk for quirk in QUIRKS}
 _MESSAGE_ID = re.compile(r"msg_[0-9A-Za-z]{24}_")
 _RUN = {"threadId": "thread_1", "runId": "run_1"}
-
-
-@pytest.fixture(autouse=True)
-def _in_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    for quirk in QUIRKS:
-        monkeypatch.setitem(table.QUIRKS, quirk.name, quirk)
 
 
 def bytes_of(name: str, variant: str = "") -> bytes:

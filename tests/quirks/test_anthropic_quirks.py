@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -38,14 +37,6 @@ ERROR: Json = {
     "error": {"type": "overloaded_error", "message": "Overloaded"},
     "request_id": "req_",
 }
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _in_table() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        for quirk in QUIRKS:
-            patch.setitem(table.QUIRKS, quirk.name, quirk)
-        yield
 
 
 def sent(name: str, scenario: Scenario | None = None) -> list[Frame]:

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-import pytest
-
 from mockllm.core.turn import ToolCall, Turn
 from mockllm.protocols.openai_chat.request import Options
 from mockllm.quirks.chat.envelope import QUIRKS
@@ -136,12 +132,6 @@ SAMPLES = [
         [OPENING, HEL, LO, STOP.replace('"delta":{},', ""), USAGE, DONE],
     ),
 ]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _table() -> Iterator[None]:
-    with laws.known(QUIRKS):
-        yield
 
 
 @for_all(("name", "expected"), SAMPLES, ids=[name for name, _ in SAMPLES])

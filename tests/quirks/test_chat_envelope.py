@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
-from hypothesis import given
 
 from mockllm.core.turn import Text, ToolCall, Turn
 from mockllm.protocols.openai_chat.request import Options
-from mockllm.quirks.base import Quirk, Variant
 from mockllm.quirks.chat.envelope import QUIRKS
 from mockllm.quirks.samples import (
     CALL,
@@ -40,7 +36,6 @@ from tests.quirks.chat_laws import (
     usage_chunk,
 )
 from tests.quirks.playing import plain, play
-from tests.strategies import opaques, parts, turns
 
 BY_NAME = {quirk.name: quirk for quirk in QUIRKS}
 EACH = for_all(("quirk", "variant"), laws.each_variant(QUIRKS))
@@ -176,12 +171,6 @@ SAMPLES = [
 ]
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _table() -> Iterator[None]:
-    with laws.known(QUIRKS):
-        yield
-
-
 @for_all(("name", "expected"), SAMPLES, ids=[name for name, _ in SAMPLES])
 def test_sample_has_the_bytes_that_servers_send(name: str, expected: list[str]) -> None:
     """Each variant turns its sample into exactly these events."""
@@ -242,37 +231,6 @@ def test_requested_choices_are_unchanged() -> None:
     turn = Turn((Text(("Hel", "lo")), ToolCall("f", "call_1")), "tool_calls")
     for name in ("chat-n-choices", "chat-n-choices:one-first"):
         assert laws.streamed(turn, Options(n=2), name) == laws.streamed(turn, Options(n=2))
-
-
-@EACH
-def test_every_variant_changes_its_sample(quirk: Quirk, variant: Variant) -> None:
-    """No variant leaves its own sample unchanged."""
-    assert play(quirk, variant, "chat").data != plain(quirk.sample, "chat").data
-
-
-@given(turn=turns(parts | opaques))
-def test_every_turn_plays(turn: Turn) -> None:
-    """Whatever the turn and the request, the stream stays in order and well-formed."""
-    laws.plays(QUIRKS, turn, Options(stream_usage=True))
-    laws.plays(QUIRKS, turn, Options(n=2, obfuscation=True))
-
-
-@given(turn=turns())
-def test_our_decoder_reads_it(turn: Turn) -> None:
-    """Our decoder, which is lenient, reads the turn that the variant declares."""
-    laws.reads_back(QUIRKS, turn)
-
-
-@given(data=laws.odd_streams)
-def test_odd_chunks_do_no_harm(data: list[str]) -> None:
-    """Raw frames of a scenario may have any shape."""
-    laws.survives_odd_chunks(QUIRKS, data)
-
-
-@EACH
-def test_unknown_frames_stay(quirk: Quirk, variant: Variant) -> None:
-    """Frames that a quirk does not understand keep their bytes."""
-    laws.leaves_the_unknown(variant)
 
 
 @for_all(

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import mockllm.quirks as table
 from mockllm.core.events import StreamError
 from mockllm.core.turn import Text, ToolCall, Turn
 from mockllm.protocols import PROTOCOLS
@@ -91,14 +88,6 @@ read_forms = for_all(
     ("api", "quirk", "variant"), READ, ids=[named(quirk, variant) for _, quirk, variant in READ]
 )
 few = settings(max_examples=12)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _in_table() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        for _, quirk, _ in FORMS:
-            patch.setitem(table.QUIRKS, quirk.name, quirk)
-        yield
 
 
 def _expected(turn: Turn, api: str, variant: Variant) -> dict[str, object]:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any
-
-import pytest
 
 import mockllm.quirks as table
 from mockllm.core.turn import Text, TokenUsage, ToolCall, Turn
@@ -29,14 +26,6 @@ from mockllm.scenario.model import Scenario, Wire
 from tests.quirks.playing import decoded_turn, events, frames, plain, play
 
 Json = dict[str, Any]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _in_table() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        for quirk in QUIRKS:
-            patch.setitem(table.QUIRKS, quirk.name, quirk)
-        yield
 
 
 def sent(name: str, scenario: Scenario | None = None) -> HttpAnswer:

@@ -6,9 +6,6 @@ import json
 import re
 from typing import Any
 
-import pytest
-
-import mockllm.quirks as table
 from mockllm.quirks.responses import QUIRKS
 from tests.quirks.playing import frames, play
 
@@ -16,12 +13,6 @@ ARGS, B_ARGS = '{"city":"Paris"}', '{"tz":"CET"}'
 BY_NAME = {quirk.name: quirk for quirk in QUIRKS}
 _OWN_ID = re.compile(r"(msg|fc|rs)_[0-9a-f]{40}000([0-9a-f])")
 _BEGUN = {"status": "in_progress", "output": []}
-
-
-@pytest.fixture(autouse=True)
-def _in_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    for quirk in QUIRKS:
-        monkeypatch.setitem(table.QUIRKS, quirk.name, quirk)
 
 
 def _short(value: Any) -> Any:

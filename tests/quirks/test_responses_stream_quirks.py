@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-import mockllm.quirks as table
-from mockllm.quirks.responses import QUIRKS
 from tests.quirks.test_responses_quirks import (
     OPENERS,
     added,
@@ -25,12 +23,6 @@ _MESSAGE = "The server had an error."
 _FAILED = {"status": "failed", "output": []}
 _BROKEN = {"code": "server_error", "message": _MESSAGE}
 TEXT_STREAM = [*OPENERS, *hello_opened(2), end(9, message(part()))]
-
-
-@pytest.fixture(autouse=True)
-def _in_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    for quirk in QUIRKS:
-        monkeypatch.setitem(table.QUIRKS, quirk.name, quirk)
 
 
 @pytest.mark.parametrize(("variant", "output"), [("empty", []), ("null", None)])

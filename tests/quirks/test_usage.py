@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
-from hypothesis import given
 
 from mockllm.core.events import StreamError
 from mockllm.core.turn import Text, TokenUsage, Turn
 from mockllm.protocols.openai_chat.request import Options
 from mockllm.quirks.base import Quirk, Variant
 from mockllm.quirks.chat.finish import USAGE as QUIRKS
-from mockllm.quirks.samples import TEXT
 from tests.cases import for_all
 from tests.quirks import chat_laws as laws
 from tests.quirks.chat_laws import DONE, HEL, LO, OPENING, STOP, USAGE, sent, usage
-from tests.quirks.playing import plain, play
-from tests.strategies import opaques, parts, turns
 
 BY_NAME = {quirk.name: quirk for quirk in QUIRKS}
 EACH = for_all(("quirk", "variant"), laws.each_variant(QUIRKS))
@@ -46,12 +40,6 @@ SAMPLES = [
         [*BEGIN, USAGE, '{<E>,"choices":[],"usage":null}', DONE],
     ),
 ]
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _table() -> Iterator[None]:
-    with laws.known(QUIRKS):
-        yield
 
 
 @pytest.mark.parametrize(("name", "expected"), SAMPLES, ids=[name for name, _ in SAMPLES])
@@ -100,34 +88,3 @@ def test_cumulative_usage_never_shrinks() -> None:
     assert (counts[0], counts[-1]) == (0, 7)
     assert b'"reasoning_tokens":5' in found[-2].data
     assert b'"reasoning_tokens":0' in found[0].data
-
-
-@EACH
-def test_every_variant_changes_its_sample(quirk: Quirk, variant: Variant) -> None:
-    """No variant leaves its own sample unchanged."""
-    assert play(quirk, variant, "chat").data != plain(TEXT, "chat").data
-
-
-@given(turn=turns(parts | opaques))
-def test_every_turn_plays(turn: Turn) -> None:
-    """Whatever the turn and the request, the stream stays in order and well-formed."""
-    laws.plays(QUIRKS, turn, Options(stream_usage=True))
-    laws.plays(QUIRKS, turn, Options(n=2, obfuscation=True))
-
-
-@given(turn=turns())
-def test_our_decoder_reads_it(turn: Turn) -> None:
-    """Our decoder, which is lenient, reads the turn that the variant declares."""
-    laws.reads_back(QUIRKS, turn)
-
-
-@given(data=laws.odd_streams)
-def test_odd_chunks_do_no_harm(data: list[str]) -> None:
-    """Raw frames of a scenario may have any shape."""
-    laws.survives_odd_chunks(QUIRKS, data)
-
-
-@EACH
-def test_unknown_frames_stay(quirk: Quirk, variant: Variant) -> None:
-    """Frames that a quirk does not understand keep their bytes."""
-    laws.leaves_the_unknown(variant)
