@@ -1,7 +1,5 @@
 """Laws of every quirk of protocols that stream typed events: it plays on any turn, and decodes to
 the turn that it declares.
-
-A test module adds its group to the table first.
 """
 
 from __future__ import annotations
