@@ -5,6 +5,8 @@ Each protocol is a package in this folder, with the same modules: `request`, `en
 has the `Address`, which is all that a server needs before the first request. All knowledge of an
 API is in its package. A package imports nothing from its siblings, from scenarios or from the
 server. It reads no clock and no randomness: every generated value is derived from `Reply.seed`.
+
+The functions at the end are what services have in common around their answers.
 """
 
 from __future__ import annotations
@@ -20,9 +22,9 @@ from mockllm.core.events import Event, Frame, LineEnd, StreamError
 from mockllm.core.http import NO_TARGET, Target
 from mockllm.core.record import record
 from mockllm.core.request import Request
-from mockllm.core.seeded import derive, derive_int
+from mockllm.core.seeded import derive, derive_int, tokens
 from mockllm.core.turn import TokenUsage, Turn
-from mockllm.errors import RequestError
+from mockllm.errors import RequestError, WireError
 from mockllm.protocols.records import (
     ClientRequests,
     Detection,
@@ -282,3 +284,46 @@ class WireProtocol:
     def name(self) -> str:
         """Its name in scenarios."""
         return self.address.name
+
+
+def no_body(title: str, needs: str, body: Mapping[str, Any]) -> WireError:
+    """The error for a value that is no body of an API, and what such a body has."""
+    return WireError(
+        f"{title} needs {needs}, this one has {', '.join(map(repr, body)) or 'no fields'}; is it a "
+        "body of this API?"
+    )
+
+
+def content_headers(stream: bool) -> dict[str, str]:
+    """The headers about the content of an answer, streamed as events or not."""
+    if not stream:
+        return {"content-type": "application/json"}
+    return {"content-type": "text/event-stream; charset=utf-8", "cache-control": "no-cache"}
+
+
+def retry_headers(seconds: float | None) -> dict[str, str]:
+    """When to try again: `retry-after` in whole seconds, rounded up, and `retry-after-ms` exactly,
+    which SDKs prefer."""
+    if seconds is None:
+        return {}
+    milliseconds = round(seconds * 1000)
+    whole = -(-milliseconds // 1000)
+    return {"retry-after": str(whole), "retry-after-ms": str(milliseconds)}
+
+
+def looked_up_model(lookup: Lookup) -> tuple[str, bool]:
+    """The model in a path, with its owner where the path has one, and whether it is served."""
+    segments = lookup.target.segments
+    owner = segments.get("owner")
+    name = segments["model"] if owner is None else f"{owner}/{segments['model']}"
+    return name, lookup.any_model or name in lookup.models
+
+
+def counted_tokens(request: Request) -> int:
+    """The tokens of a request: of its messages, calls, results and tools."""
+    texts = [message.text for message in request.messages]
+    for message in request.messages:
+        texts += [text for call in message.calls for text in (call.name, call.arguments)]
+    for tool in request.tools:
+        texts += [tool.name, tool.description, dumps(tool.parameters)]
+    return sum(map(tokens, texts))

@@ -1,5 +1,5 @@
 """What Chat Completions and Responses share: errors, headers, texts of messages, checks of
-tools.
+tools. An error for an invalid field has the service's message, `param` and `code`.
 
 https://platform.openai.com/docs/api-reference and https://platform.openai.com/docs/guides/error-codes
 """
@@ -12,10 +12,9 @@ from typing import Any
 
 from mockllm.core.events import StreamError
 from mockllm.errors import RequestError
-from mockllm.protocols.base import Reply, derive, derive_int
-from mockllm.protocols.openai_refusals import OBJECT, TEXT, invalid_type, kind, missing
+from mockllm.protocols.base import Reply, content_headers, derive, derive_int, retry_headers
+from mockllm.protocols.checks import Checks
 from mockllm.protocols.records import ServiceError
-from mockllm.protocols.service import content_headers, retry_headers
 from mockllm.protocols.values import string
 
 SERVICE_ERRORS: Mapping[str, ServiceError] = {
@@ -278,3 +277,91 @@ def _bad_schema(name: str, problem: str, where: str) -> RequestError:
         param=where,
         code="invalid_function_parameters",
     )
+
+
+def kind(value: object) -> str:
+    """The kind of a JSON value, in the terms of the messages: `a string`, `an object`, ..."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "a boolean"
+        case int():
+            return "an integer"
+        case float():
+            return "a decimal"
+        case str():
+            return "a string"
+        case Mapping():
+            return "an object"
+        case list():
+            return "an array"
+    return type(value).__name__
+
+
+def invalid_type(where: str, expected: str, got: object) -> RequestError:
+    """A field of the wrong kind, e.g. `invalid_type("n", "an integer", "2")`."""
+    return RequestError(
+        f"Invalid type for '{where}': expected {expected}, but got {kind(got)} instead.",
+        param=where,
+        code="invalid_type",
+    )
+
+
+def missing(where: str) -> RequestError:
+    """A required field that is missing."""
+    return RequestError(
+        f"Missing required parameter: '{where}'.", param=where, code="missing_required_parameter"
+    )
+
+
+def empty_array(where: str) -> RequestError:
+    """An empty array that must have an item."""
+    return RequestError(
+        f"Invalid '{where}': empty array. Expected an array with minimum length 1, but got an "
+        "empty array instead.",
+        param=where,
+        code="empty_array",
+    )
+
+
+def bad_value(where: str, got: str, known: tuple[str, ...]) -> RequestError:
+    """A value that is not one of the known ones."""
+    quoted = [f"'{value}'" for value in known]
+    values = (
+        f"{', '.join(quoted[:-1])}, and {quoted[-1]}" if len(quoted) > 2 else " and ".join(quoted)
+    )
+    return RequestError(
+        f"Invalid value: '{got}'. Supported values are: {values}.",
+        param=where,
+        code="invalid_value",
+    )
+
+
+def _outside(where: str, got: float, low: float, high: float | None, whole: bool) -> RequestError:
+    noun = "integer" if whole else "decimal"
+    side, bound, relation = "above", "maximum", f"<= {high:g}" if high is not None else ""
+    if got < low:
+        side, bound, relation = "below", "minimum", f">= {low:g}"
+    return RequestError(
+        f"Invalid '{where}': {noun} {side} {bound} value. Expected a value {relation}, but got "
+        f"{got} instead.",
+        param=where,
+        code=f"{noun}_{side}_{bound[:3]}_value",
+    )
+
+
+CHECKS = Checks(
+    invalid_type,
+    a_string="a string",
+    an_object="an object",
+    an_array="an array of objects",
+    an_integer="an integer",
+    a_decimal="a decimal",
+    missing=missing,
+    unknown=bad_value,
+    outside=_outside,
+)
+BOOLEAN = CHECKS.of_kind(bool, "a boolean")
+TEXT = CHECKS.text
+OBJECT = CHECKS.mapping

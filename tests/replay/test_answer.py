@@ -108,12 +108,12 @@ def test_what_takes_time() -> None:
 
 
 def test_a_json_answer() -> None:
-    """Compact JSON with its type, at its time; headers may add to it or replace the type."""
-    answer = json_answer(201, {"a": ["é"]}, {"x-b": "c"}, at=7)
+    """Compact JSON with its type; headers may add to it or replace the type."""
+    answer = json_answer(201, {"a": ["é"]}, {"x-b": "c"})
     assert answer.status == 201
     assert answer.headers == (("content-type", "application/json"), ("x-b", "c"))
-    assert answer.chunks == (TimedBytes(7, '{"a":["é"]}'.encode()),)
-    assert (answer.streamed, answer.timed) == (False, True)
+    assert answer.chunks == (TimedBytes(0, '{"a":["é"]}'.encode()),)
+    assert (answer.streamed, answer.timed) == (False, False)
     plain = json_answer(200, {}, {"content-type": "text/plain"})
     assert (plain.headers, plain.times) == ((("content-type", "text/plain"),), (0,))
 
@@ -147,10 +147,10 @@ def test_an_error_answer() -> None:
 
 def test_an_error_in_a_list() -> None:
     """The same answer, its body in brackets."""
-    answer = json_answer(429, {"error": 1}, {"x-a": "b"}, at=3)
+    answer = json_answer(429, {"error": 1}, {"x-a": "b"})
     wrapped = in_list(answer)
     assert (wrapped.status, wrapped.headers) == (429, answer.headers)
-    assert wrapped.chunks == (TimedBytes(3, b'[{"error":1}]'),)
+    assert wrapped.chunks == (TimedBytes(0, b'[{"error":1}]'),)
     assert b"content-length: 13\r\n" in wrapped.encoded
 
 

@@ -23,8 +23,7 @@ from mockllm.core.timeline import fold
 from mockllm.core.turn import Turn
 from mockllm.protocols.ag_ui import API
 from mockllm.protocols.ag_ui.objects import event_in, read_usage
-from mockllm.protocols.base import dumps
-from mockllm.protocols.service import no_body
+from mockllm.protocols.base import dumps, no_body
 from mockllm.protocols.values import string
 
 Kind = Literal["text", "reasoning", "call"]

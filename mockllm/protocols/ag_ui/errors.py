@@ -12,9 +12,8 @@ from __future__ import annotations
 from typing import Any
 
 from mockllm.errors import RequestError
-from mockllm.protocols.base import Reply
+from mockllm.protocols.base import Reply, content_headers
 from mockllm.protocols.checks import Checks
-from mockllm.protocols.service import content_headers
 
 _CODES = {
     401: "unauthorized",

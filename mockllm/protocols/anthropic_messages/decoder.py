@@ -18,8 +18,7 @@ from mockllm.core.timeline import fold
 from mockllm.core.turn import Turn
 from mockllm.protocols.anthropic_messages.assembly import Assembly, is_placeholder
 from mockllm.protocols.anthropic_messages.blocks import DEFAULT_ERROR, read_stop, read_usage
-from mockllm.protocols.base import dumps
-from mockllm.protocols.service import no_body
+from mockllm.protocols.base import dumps, no_body
 from mockllm.protocols.values import mapping, string, typed_event
 
 _Value = Mapping[str, Any]

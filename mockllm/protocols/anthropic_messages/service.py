@@ -15,14 +15,17 @@ from mockllm.errors import RequestError
 from mockllm.protocols.anthropic_messages import VERSION_HEADER
 from mockllm.protocols.anthropic_messages.blocks import DEFAULT_ERROR, UNTHREADED, request_id
 from mockllm.protocols.anthropic_messages.request import parse
-from mockllm.protocols.base import EPOCH, Lookup, Reply, derive_int
-from mockllm.protocols.records import ServiceError
-from mockllm.protocols.service import (
+from mockllm.protocols.base import (
+    EPOCH,
+    Lookup,
+    Reply,
     content_headers,
     counted_tokens,
+    derive_int,
     looked_up_model,
     retry_headers,
 )
+from mockllm.protocols.records import ServiceError
 
 SERVICE_ERRORS: Mapping[str, ServiceError] = {
     "overloaded": ServiceError(529, StreamError("Overloaded", "overloaded_error")),

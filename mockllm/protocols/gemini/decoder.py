@@ -19,6 +19,7 @@ from mockllm.core import events as ev
 from mockllm.core.events import Frame
 from mockllm.core.timeline import fold
 from mockllm.core.turn import Opaque, Part, Text, Turn
+from mockllm.protocols.base import no_body
 from mockllm.protocols.gemini import API, fields
 from mockllm.protocols.gemini.errors import error_of
 from mockllm.protocols.gemini.grounding import cites_of, merged
@@ -32,7 +33,6 @@ from mockllm.protocols.gemini.server_tools import (
     read_call,
     read_result,
 )
-from mockllm.protocols.service import no_body
 from mockllm.protocols.values import mapping, string
 
 _Value = Mapping[str, Any]

@@ -4,7 +4,7 @@ https://platform.openai.com/docs/api-reference/chat
 
 `request` (with `messages`) parses requests; `encoder` writes answers, `decoder` (with `calls`)
 reads them; `fields` has what both sides share; `protocol` is the whole.
-`openai_common` and `openai_refusals` are shared with Responses.
+`openai_common` is shared with Responses.
 """
 
 from __future__ import annotations

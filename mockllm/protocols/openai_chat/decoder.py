@@ -21,7 +21,7 @@ from mockllm.core.turn import Turn
 from mockllm.errors import WireError
 from mockllm.protocols.openai_chat import fields
 from mockllm.protocols.openai_chat.calls import Calls
-from mockllm.protocols.openai_refusals import kind
+from mockllm.protocols.openai_common import kind
 from mockllm.protocols.values import string
 
 _STANDARD = frozenset({"role", "content", "refusal", "tool_calls", "function_call", "annotations"})

@@ -17,7 +17,7 @@ from mockllm.core.http import Target
 from mockllm.core.seeded import derive, tokens, unit_vector
 from mockllm.errors import RequestError
 from mockllm.protocols.base import dumps
-from mockllm.protocols.openai_refusals import bad_value, invalid_type, missing
+from mockllm.protocols.openai_common import bad_value, invalid_type, missing
 from mockllm.protocols.records import FallbackRoute
 from mockllm.protocols.values import mapping, string
 

@@ -11,14 +11,17 @@ from typing import Any, Literal
 from mockllm.core.request import CallEcho, Message
 from mockllm.errors import RequestError
 from mockllm.protocols.base import dumps
-from mockllm.protocols.openai_common import check_name, check_parts, is_tool_name, text_of
-from mockllm.protocols.openai_refusals import (
+from mockllm.protocols.openai_common import (
     CHECKS,
     TEXT,
     bad_value,
+    check_name,
+    check_parts,
     empty_array,
     invalid_type,
+    is_tool_name,
     missing,
+    text_of,
 )
 from mockllm.protocols.values import mapping, string
 

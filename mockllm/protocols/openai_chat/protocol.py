@@ -7,7 +7,7 @@ from typing import Any
 
 from mockllm.errors import RequestError
 from mockllm.protocols import openai_common, records
-from mockllm.protocols.base import EPOCH, Lookup, WireProtocol
+from mockllm.protocols.base import EPOCH, Lookup, WireProtocol, looked_up_model
 from mockllm.protocols.decoding import projection
 from mockllm.protocols.openai_chat import ADDRESS
 from mockllm.protocols.openai_chat.client import CLIENT
@@ -17,7 +17,6 @@ from mockllm.protocols.openai_chat.fallback import FALLBACK_ROUTES
 from mockllm.protocols.openai_chat.fields import answer_id
 from mockllm.protocols.openai_chat.joining import join
 from mockllm.protocols.openai_chat.request import Options, options, parse
-from mockllm.protocols.service import looked_up_model
 from mockllm.protocols.values import mapped_text, mapping
 
 

@@ -16,14 +16,16 @@ from mockllm.core.request import OfferedTool, Request
 from mockllm.errors import RequestError
 from mockllm.protocols.checks import Check
 from mockllm.protocols.openai_chat.messages import parse_messages
-from mockllm.protocols.openai_common import check_name, check_tool, grammar_of
-from mockllm.protocols.openai_refusals import (
+from mockllm.protocols.openai_common import (
     BOOLEAN,
     CHECKS,
     OBJECT,
     TEXT,
     bad_value,
+    check_name,
+    check_tool,
     empty_array,
+    grammar_of,
     invalid_type,
     missing,
 )

@@ -18,6 +18,7 @@ from mockllm.core import events as ev
 from mockllm.core.events import Frame
 from mockllm.core.timeline import fold
 from mockllm.core.turn import Turn
+from mockllm.protocols.base import no_body
 from mockllm.protocols.openai_responses.assembly import Assembly
 from mockllm.protocols.openai_responses.citations import ANNOTATIONS
 from mockllm.protocols.openai_responses.items import (
@@ -35,7 +36,6 @@ from mockllm.protocols.openai_responses.parts import (
     PartType,
 )
 from mockllm.protocols.openai_responses.server_tools import PROGRESS, SERVER_TOOLS
-from mockllm.protocols.service import no_body
 from mockllm.protocols.values import mapping, string, typed_event
 
 _REASONS = {value: reason for reason, value in INCOMPLETE.items()}

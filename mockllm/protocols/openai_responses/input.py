@@ -9,8 +9,15 @@ from mockllm.core.request import CallEcho, Message
 from mockllm.errors import RequestError
 from mockllm.protocols.base import dumps
 from mockllm.protocols.checks import Check
-from mockllm.protocols.openai_common import check_parts, text_of
-from mockllm.protocols.openai_refusals import CHECKS, OBJECT, TEXT, bad_value, missing
+from mockllm.protocols.openai_common import (
+    CHECKS,
+    OBJECT,
+    TEXT,
+    bad_value,
+    check_parts,
+    missing,
+    text_of,
+)
 from mockllm.protocols.openai_responses.objects import item_of
 from mockllm.protocols.values import mapping, string
 

@@ -15,7 +15,7 @@ from mockllm.core.request import Message, Request
 from mockllm.errors import RequestError
 from mockllm.protocols.base import dumps
 from mockllm.protocols.checks import Check
-from mockllm.protocols.openai_refusals import BOOLEAN, CHECKS, OBJECT, TEXT, missing
+from mockllm.protocols.openai_common import BOOLEAN, CHECKS, OBJECT, TEXT, missing
 from mockllm.protocols.openai_responses import API
 from mockllm.protocols.openai_responses.input import check_pairs, messages
 from mockllm.protocols.openai_responses.objects import Options, token_of

@@ -16,13 +16,12 @@ from mockllm.core.http import Target
 from mockllm.core.seeded import derive, tokens
 from mockllm.core.turn import TokenUsage
 from mockllm.errors import RequestError
-from mockllm.protocols.base import Lookup, Reply, dumps
+from mockllm.protocols.base import Lookup, Reply, counted_tokens, dumps
 from mockllm.protocols.openai_responses.input import CALLS, RESULTS, item_kind
 from mockllm.protocols.openai_responses.objects import response_id, token_of, usage_object
 from mockllm.protocols.openai_responses.request import parse
 from mockllm.protocols.openai_responses.server_tools import SERVER_TOOLS
 from mockllm.protocols.records import FallbackRoute, StoredAnswers
-from mockllm.protocols.service import counted_tokens
 from mockllm.protocols.values import mapping, string
 
 # Answers that are kept

@@ -7,8 +7,16 @@ from typing import Any
 
 from mockllm.core.request import OfferedTool
 from mockllm.errors import RequestError
-from mockllm.protocols.openai_common import check_tool, grammar_of
-from mockllm.protocols.openai_refusals import CHECKS, OBJECT, TEXT, bad_value, invalid_type, missing
+from mockllm.protocols.openai_common import (
+    CHECKS,
+    OBJECT,
+    TEXT,
+    bad_value,
+    check_tool,
+    grammar_of,
+    invalid_type,
+    missing,
+)
 from mockllm.protocols.values import mapping, string
 
 _MODES = ("none", "auto", "required")

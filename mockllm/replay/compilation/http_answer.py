@@ -199,13 +199,11 @@ def bytes_answer(
     )
 
 
-def json_answer(
-    status: int, body: Any, headers: dict[str, str] | None = None, *, at: int = 0
-) -> HttpAnswer:
+def json_answer(status: int, body: Any, headers: dict[str, str] | None = None) -> HttpAnswer:
     """An answer with a JSON body, sent whole."""
     data = json_bytes(dumps(body))
     headers = {"content-type": "application/json", **(headers or {})}
-    return bytes_answer(status, headers.items(), [TimedBytes(at, data)], streamed=False)
+    return bytes_answer(status, headers.items(), [TimedBytes(0, data)], streamed=False)
 
 
 def error_answer(
