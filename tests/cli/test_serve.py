@@ -1,9 +1,11 @@
 """`mockllm serve` as a program: its output, signals, reload and errors."""
 
+import contextlib
 import json
 import re
 import signal
 import socket
+import sys
 
 import pytest
 
@@ -48,6 +50,43 @@ def test_a_line_for_each_request(program, folder):
     line = served.line()
     assert re.search(r"chat       -      -        unmatched  404 ", line)
     assert "POST /v1/chat/completions  No scenario answers this request" in line
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit of another process is Linux's")
+def test_too_many_connections_are_one_line(program, folder):
+    """Others wait until there is room; nothing is written a thousand times."""
+    import resource
+
+    served = program("serve", folder, "--port", "0", "--loop", "asyncio", "--quiet").listening()
+    resource.prlimit(served.process.pid, resource.RLIMIT_NOFILE, (100, 100))
+    where = ("127.0.0.1", int(served.url.rpartition(":")[2]))
+    idle = [socket.create_connection(where) for _ in range(150)]
+    assert "no connection can be accepted: Too many open files" in served.line()
+    for connection in idle:
+        connection.close()
+    assert chat(served.url, "hello")[0] == 200
+    served.signal()
+    assert served.end() == (0, "", "")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the system has no such limit")
+def test_as_many_connections_as_the_system_allows(program, folder):
+    """The limit of a shell is often low, and that of the system high."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < 400:
+        pytest.skip("the system allows no more")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
+    try:
+        served = program("serve", folder, "--port", "0", "--loop", "asyncio").listening()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    with contextlib.ExitStack() as opened:
+        where = ("127.0.0.1", int(served.url.rpartition(":")[2]))
+        for _ in range(350):
+            opened.enter_context(socket.create_connection(where))
+        assert chat(served.url, "hello")[0] == 200
 
 
 def test_json_lines(program, folder):

@@ -11,7 +11,7 @@ import gc
 import os
 import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -110,6 +110,7 @@ async def follow(
 _TURN = 0.0002  # seconds for which a thread may keep the others waiting
 _SLACK = 0.25  # seconds for what is left to do after the grace
 _CANCEL_PERIOD = 0.05  # seconds after which a task that goes on is cancelled again
+_EXHAUSTED = 10.0  # seconds between two lines about too many connections
 _COLLECT = (10_000, 10, 2)
 """How many new objects the garbage collector waits for. Thousands of open streams are no garbage;
 with Python's own numbers, looking at them again and again takes a seventh of the start of each."""
@@ -219,6 +220,7 @@ def run_server(
     if record is not None:
         # Scenarios are worked out beside streams that pass: those must not wait for their turn.
         sys.setswitchinterval(_TURN)
+    _raise_open_files()
     before = gc.get_threshold()
     gc.set_threshold(*_COLLECT)
     try:
@@ -263,10 +265,43 @@ def _loop_factory(loop: Loop, server: MockServer) -> Callable[[], asyncio.Abstra
     return uvloop.new_event_loop
 
 
+def _raise_open_files() -> None:
+    """Lets the process have as many open files as the system allows: a connection is one."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(OSError, ValueError):  # macOS says that there is no limit, and has one
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+class _LoopErrors:
+    """What the event loop reports: that there are too many connections in a line of the log now and
+    then, as the loop says it thousands of times; all else as usual."""
+
+    def __init__(self, report: ServerLog) -> None:
+        self._report = report
+        self._next = 0.0
+
+    def __call__(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        error = context.get("exception")
+        if not isinstance(error, OSError) or error.errno not in (errno.EMFILE, errno.ENFILE):
+            loop.default_exception_handler(context)
+        elif loop.time() >= self._next:
+            self._next = loop.time() + _EXHAUSTED
+            self._report.notice(
+                f"no connection can be accepted: {error.strerror}; those that are open go on, and "
+                "others wait. Raise the limit (ulimit -n) if the clients need so many."
+            )
+
+
 async def _serve(
     server: MockServer, report: ServerLog, watched: tuple[Path, ...], started: Started
 ) -> None:
-    signals = StopSignals(asyncio.get_running_loop())
+    loop = asyncio.get_running_loop()
+    loop.set_exception_handler(_LoopErrors(report))
+    signals = StopSignals(loop)
     stop, cut = signals.stop, signals.cut
     try:
         await server.start()
