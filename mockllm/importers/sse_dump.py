@@ -18,8 +18,8 @@ from mockllm.errors import UsageError
 from mockllm.importers.files import contents, json_value
 from mockllm.importers.reading import Entry, body_bytes, untimed_exchange
 from mockllm.protocols.base import WireProtocol
-from mockllm.protocols.detection import detect, detect_by_body, model_of
 from mockllm.protocols.records import Json
+from mockllm.protocols.routes import detect, detect_by_body, model_of
 
 ENDINGS = (".sse", ".txt", ".http")
 """The endings of the names of dumps."""

@@ -1,14 +1,133 @@
-"""Matching of paths with the routes of protocols. Pure."""
+"""Matching of paths with the routes of protocols, and detection of the API of a recorded exchange:
+by its path, or else by its body.
+
+Compatible services put prefixes before the paths of an API (`/api/v1/chat/completions`,
+`/openai/deployments/NAME/chat/completions`, `/projects/...`), so only the ends of paths are
+compared. Pure.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import lru_cache
-from urllib.parse import parse_qsl, unquote
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
 
-from mockllm.core.http import Target
+from mockllm.core.http import NO_TARGET, Target
+from mockllm.core.record import record
+from mockllm.errors import StreamFormatError
+from mockllm.framing.sse import decode
+from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Address, Operation, WireProtocol
+from mockllm.protocols.records import identity
+from mockllm.protocols.values import json_object
+
+_MOST_VALUES = 16
+"""How many events of a stream are searched."""
+
+
+@record
+class Detected:
+    """The API of an exchange that generates an answer, or the reason why there is none.
+
+    Args:
+        protocol: None if there is none; then `reason` explains it.
+        target: the path and the query, for `WireProtocol.parse`.
+    """
+
+    protocol: WireProtocol | None
+    target: Target = NO_TARGET
+    reason: str = ""
+
+
+_NOT_PLAYED: tuple[tuple[re.Pattern[str], str], ...] = (
+    (
+        re.compile(
+            r"/model/[^/]+/(?:converse|converse-stream|invoke|invoke-with-response-stream)$"
+        ),
+        "it is Amazon Bedrock's own API, which is played only as it was recorded",
+    ),
+    (re.compile(r"/(?:batchE|e)mbed[A-Za-z]*$|:(?:batchE|e)mbed\w+$"), "it makes embeddings"),
+    (re.compile(r"(?::countTokens|/count_tokens|/input_tokens)$"), "it counts tokens"),
+    (
+        re.compile(r"/(?:v1|openai)/completions$"),
+        "the old completions API is played only as it was recorded",
+    ),
+    (re.compile(r"/images/|/audio/|/videos?(?:/|$)|:predict"), "it generates no text"),
+    (
+        re.compile(r"/api/(?:chat|generate)$"),
+        "Ollama's own API is played only as it was recorded; its /v1 is played",
+    ),
+    (re.compile(r"/v2/chat$"), "Cohere's own API is played only as it was recorded"),
+    (
+        re.compile(r"/(?:files|batches|uploads|vector_stores|moderations|rerank)(?:/|$)"),
+        "it calls no model",
+    ),
+)
+
+
+def detect(method: str, url: str, body: bytes) -> Detected:
+    """The API of an exchange; never fails.
+
+    Args:
+        url: absolute, with the query.
+        body: of the request.
+    """
+    parts = urlsplit(url)
+    path = parts.path.rstrip("/")
+    if method != "POST":
+        return Detected(None, reason=f"a {method} request calls no model")
+    for name, address in PROTOCOLS.addresses.items():
+        target = detected_target(address, path)
+        if target is not None:
+            return Detected(PROTOCOLS[name], replace(target, query=dict(parse_qsl(parts.query))))
+    for pattern, reason in _NOT_PLAYED:
+        if pattern.search(path):
+            return Detected(None, reason=reason)
+    value = json_object(body)
+    for name, address in PROTOCOLS.addresses.items():
+        if address.any_path and value is not None and PROTOCOLS[name].detect.request(value):
+            return Detected(PROTOCOLS[name])
+    host = parts.hostname or "it"
+    return Detected(None, reason=f"{host} has no known API at {parts.path or '/'}")
+
+
+def detect_by_body(request: Mapping[str, Any] | None, body: bytes) -> WireProtocol | None:
+    """The API of a request and its answer, by their fields; None where neither decides.
+
+    Args:
+        request: the body of the request, if it is known.
+        body: of the answer, streamed or not.
+    """
+    sent = request or {}
+    for protocol in PROTOCOLS.values():
+        if protocol.detect.request(sent):
+            return protocol
+    for value in _values(body):
+        for protocol in PROTOCOLS.values():
+            if protocol.detect.answer(value):
+                return protocol
+    likely = (protocol for protocol in PROTOCOLS.values() if protocol.detect.likely_request(sent))
+    return next(likely, None)
+
+
+def _values(body: bytes) -> Iterator[dict[str, Any]]:
+    try:
+        texts = [frame.data or "" for frame in decode(body)[:_MOST_VALUES]]
+    except StreamFormatError:
+        texts = []
+    objects = map(json_object, texts or [body.decode("utf-8", "replace")])
+    yield from (value for value in objects if value is not None)
+
+
+def model_of(request: Mapping[str, Any] | None, body: bytes) -> str:
+    """The model in a request or in its answer; "" where neither has one."""
+    protocol = detect_by_body(request, body)
+    identify = identity if protocol is None else protocol.detect.identity
+    named = (identify(value).model for value in (request or {}, *_values(body)))
+    return next(filter(None, named), "")
 
 
 @lru_cache(maxsize=1024)

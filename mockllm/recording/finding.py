@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from mockllm.errors import MockLLMError
 from mockllm.matching.index import SCENARIO_HEADER
 from mockllm.matching.routes import RouteRequest
-from mockllm.protocols.detection import Detected
+from mockllm.protocols.routes import Detected
 from mockllm.recording.drafting.draft import Draft
 from mockllm.replay.call import Answered, ApiCall
 from mockllm.replay.player import Player

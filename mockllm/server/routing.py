@@ -24,8 +24,7 @@ from mockllm.errors import NoMatchError, RequestError, UsageError
 from mockllm.matching.routes import RouteRequest
 from mockllm.protocols import Protocols
 from mockllm.protocols.base import Address, Operation, Route, WireProtocol
-from mockllm.protocols.detection import detect
-from mockllm.protocols.routes import detected_target, path_target, route_pattern
+from mockllm.protocols.routes import detect, detected_target, path_target, route_pattern
 from mockllm.replay.call import Answered, refused
 from mockllm.replay.decision import FAULT_HEADER
 from mockllm.replay.lookups import find_fallback

@@ -13,7 +13,7 @@ from mockllm.core.record import record
 from mockllm.core.request import Request
 from mockllm.errors import RequestError
 from mockllm.framing.content_coding import decompressed
-from mockllm.protocols.detection import Detected, detect
+from mockllm.protocols.routes import Detected, detect
 from mockllm.protocols.values import json_object
 from mockllm.scenario.model import Api
 

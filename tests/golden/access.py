@@ -37,8 +37,8 @@ from mockllm.importers.reading import Unread
 from mockllm.importers.sse_dump import _minimal, _usual_url
 from mockllm.matching.select import Selection
 from mockllm.protocols import PROTOCOLS
-from mockllm.protocols.detection import detect_by_body, model_of
 from mockllm.protocols.environment import client_base_urls, client_environment, unproxied
+from mockllm.protocols.routes import detect_by_body, model_of
 from mockllm.protocols.values import json_object
 from mockllm.quirks import QUIRKS
 from mockllm.quirks.samples import NOT_OFFERED, SAMPLES

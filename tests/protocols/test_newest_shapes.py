@@ -24,7 +24,7 @@ from mockllm.importers import vcr
 from mockllm.importers.reading import Unread, untimed_exchange
 from mockllm.protocols.base import Reply, WireProtocol
 from mockllm.protocols.decoding import decoded
-from mockllm.protocols.detection import Detected, detect
+from mockllm.protocols.routes import Detected, detect
 from mockllm.protocols.values import json_object, mapping, string
 from mockllm.recording.drafting.turns import draft_turn
 from mockllm.tapes.captured import Captured

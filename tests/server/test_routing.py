@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from mockllm.protocols import PROTOCOLS
-from mockllm.protocols.detection import detect
+from mockllm.protocols.routes import detect
 from mockllm.server.routing import Routes
 from tests.cases import for_all
 

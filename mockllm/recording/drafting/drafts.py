@@ -13,7 +13,7 @@ from dataclasses import replace
 from mockllm.core.request import Request
 from mockllm.errors import MockLLMError, ScenarioError, WireError
 from mockllm.matching.conversation import History
-from mockllm.protocols.detection import Detected
+from mockllm.protocols.routes import Detected
 from mockllm.recording.drafting.conversations import (
     Conversation,
     KnownConversations,

@@ -33,8 +33,8 @@ from mockllm.core.turn import (
 from mockllm.errors import MockLLMError, Problem, RequestError, ScenarioError, WireError
 from mockllm.matching.conversation import ModelTurn, tool_parts
 from mockllm.protocols.base import Reply, WireProtocol
-from mockllm.protocols.detection import Detected
 from mockllm.protocols.extra import added_fields, added_to_error, in_envelope
+from mockllm.protocols.routes import Detected
 from mockllm.recording.drafting.draft import DraftedTurn
 from mockllm.replay.loading import loads
 from mockllm.scenario import model as m
