@@ -26,7 +26,7 @@ from mockllm.checking.cases.compile import cases, plain_cases
 from mockllm.checking.cases.scenarios import PLAIN
 from mockllm.cli.check.plan import source_commit
 from mockllm.conformance.attachments.http_clients import http_runner
-from mockllm.conformance.case_names import Setting, name_of
+from mockllm.conformance.case_names import Setting
 from mockllm.conformance.measured import measured
 from mockllm.conformance.results import CaseResult, Client, Results, rule_verdict
 from mockllm.conformance.results.file import write_results
@@ -111,14 +111,14 @@ def _client(entry: Entry, told: Client) -> Client:
 
 def _why_left_out(entry: Entry, case: Case) -> str:
     for pattern, reason in entry.left_out.items():
-        if fnmatchcase(case.quirk, pattern) or fnmatchcase(name_of(case), pattern):
+        if fnmatchcase(case.quirk, pattern) or fnmatchcase(case.name, pattern):
             return reason
     return ""
 
 
 def _left_out(case: Case, reason: str) -> CaseResult:
     group = find(case.quirk)[0].prose.topic if case.quirk else "plain"
-    return CaseResult(name_of(case), group, "not judged", quirk=case.quirk, reason=reason)
+    return CaseResult(case.name, group, "not judged", quirk=case.quirk, reason=reason)
 
 
 def _smaller(one: CaseResult) -> CaseResult:

@@ -1,8 +1,4 @@
-"""The names of cases in results files, the cases of names, and the commands for a case.
-
-A name is `API/SCENARIO`, then `+QUIRK` or `+QUIRK:VARIANT`, then `~VARIATION`, as in
-`API/sample-call+QUIRK~split3-1,cut12`. It has no blanks, so that it is one word of a command line.
-"""
+"""The cases of names (`cases.build.case_name` makes them), and the commands for a case."""
 
 from __future__ import annotations
 
@@ -12,40 +8,19 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mockllm.checking.cases.case import Case
 from mockllm.checking.cases.compile import CaseSpec, case_specs
-from mockllm.checking.cases.scenarios import PLAIN, Variation
+from mockllm.checking.cases.scenarios import Variation
 from mockllm.core.text import did_you_mean
 from mockllm.errors import UsageError
 from mockllm.protocols import PROTOCOLS
 from mockllm.quirks import find
 from mockllm.scenario.model import Scenario
 
-_Named = Case | CaseSpec
-
-
-def name_of(case: _Named) -> str:
-    """The name of a case, compiled or not."""
-    quirk = f"+{case.quirk}" if case.quirk else ""
-    variation = "" if case.variation == PLAIN else f"~{variation_name(case.variation)}"
-    return f"{case.api}/{case.scenario.name}{quirk}{variation}"
-
-
-def plain_name(case: _Named) -> str:
-    """The name of the same case without quirk and variation."""
-    return f"{case.api}/{case.scenario.name}"
-
-
-def variation_name(variation: Variation) -> str:
-    """A variation in one word: `split3-1,group2,crlf,cut12`."""
-    return str(variation).replace(", ", ",").replace(" ", "")
-
-
 _NUMBERS = re.compile(r"(split|cut|group|comments)(\d+(?:-\d+)*)")
 
 
 def parse_variation(word: str) -> Variation:
-    """The inverse of `variation_name`."""
+    """The inverse of `str`."""
     fields: dict[str, Any] = {}
     for item in word.split(",") if word else ():
         found = _NUMBERS.fullmatch(item)

@@ -23,7 +23,7 @@ from mockllm.checking.reports.shrinking import shrink
 from mockllm.checking.rules import RULE_COSTS, Cost, Verdict
 from mockllm.conformance.attachments.messages import Answer, answer_json, as_json
 from mockllm.conformance.attachments.runner import Runner
-from mockllm.conformance.case_names import Setting, check_command, name_of, plain_name, show_command
+from mockllm.conformance.case_names import Setting, check_command, show_command
 from mockllm.conformance.costs import cost_of, fields_about, group_of, unjudged
 from mockllm.conformance.results import CaseResult, QuirkInfo, Results, Smallest, Stream
 from mockllm.quirks import find
@@ -85,7 +85,7 @@ class _Judging:
         self._ignore, self._setting = policy.ignore, setting
         self._failures: dict[str, list[Failure]] = defaultdict(list)
         for failure in report.failures:
-            self._failures[name_of(failure.case)].append(failure)
+            self._failures[failure.case.name].append(failure)
         self._frames = AdapterFrames(runner.hello.client.adapter, setting.command)
 
     def _absent(self, case: Case) -> frozenset[str]:
@@ -103,7 +103,7 @@ class _Judging:
     def case(self, result: Result) -> CaseResult:
         """The line of a results file for one result."""
         case, judgement = result.case, result.judgement
-        name = name_of(case)
+        name = case.name
         answer = self._runner.answers[case.name]
         row = CaseResult(
             case=name,
@@ -142,7 +142,7 @@ class _Judging:
         failures = self._failures.get(row.case, [])
         counted = _counted(judgement.differences, failures)
         cost = cost_of(case, answer.outcome, judgement, counted or judgement.differences)
-        baseline = plain_name(case)
+        baseline = case.name if case.plain is None else case.plain.name
         # A scenario that cuts its own answer has no plain form among the cases.
         if not failures and case.plain is not None and baseline != row.case:
             reason = "the plain form of this stream gives the same mistakes"
@@ -226,7 +226,7 @@ def _not_run(
         if case.name not in skipped:
             reason = "the client gave no answer to it"
         if case.name in skipped or case.name not in answers:
-            yield CaseResult(name_of(case), group_of(case), "not judged", case.quirk, reason=reason)
+            yield CaseResult(case.name, group_of(case), "not judged", case.quirk, reason=reason)
 
 
 def stream_of(case: Case, level: str) -> Stream:
@@ -317,11 +317,11 @@ def with_smallest(
     failed = {case.case for case in results.cases if case.failed}
     found: dict[str, Smallest] = {}
     for invariant, failures in report.broken().items():
-        first = next((failure for failure in failures if name_of(failure.case) in failed), None)
-        if first is not None and name_of(first.case) not in found:
+        first = next((failure for failure in failures if failure.case.name in failed), None)
+        if first is not None and first.case.name not in found:
             progress(invariant)
             until = time.monotonic() + limit
-            found[name_of(first.case)] = _smallest(first, runner, policy, results.level, until)
+            found[first.case.name] = _smallest(first, runner, policy, results.level, until)
     cases = tuple(replace(case, smallest=found.get(case.case)) for case in results.cases)
     return replace(results, cases=cases)
 

@@ -8,7 +8,6 @@ import pytest
 
 from conformance.entries import Entry, entries
 from conformance.measure import measure, played
-from mockllm.conformance.case_names import name_of
 from mockllm.conformance.results.file import read_results
 from tests.cases import for_all
 
@@ -43,6 +42,6 @@ def _chosen(entry: Entry) -> list:
     quirks = [case_ for case_ in cases if case_.quirk]
 
     def order(case) -> str:
-        return hashlib.sha256(f"{entry.slug} {name_of(case)}".encode()).hexdigest()
+        return hashlib.sha256(f"{entry.slug} {case.name}".encode()).hexdigest()
 
     return [plain, *sorted(quirks, key=order)[: _CASES - 1]]

@@ -74,7 +74,7 @@ def test_ids_are_the_names_of_the_cases(run):
     )
     first = run(text, "--collect-only", "-q").outlines
     assert "test_it.py::test_it[chat/tick-tock-1]" in first
-    assert any("chat/sample-call + chat-index-missing]" in line for line in first)
+    assert any("chat/sample-call+chat-index-missing]" in line for line in first)
     assert first[:-1] == run(text, "--collect-only", "-q").outlines[:-1]
     other = run(text, "--collect-only", "-q", "--mockllm-seed=other").outlines
     assert other != first

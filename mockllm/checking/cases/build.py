@@ -75,8 +75,13 @@ def case(
 
 
 def case_name(scenario: Scenario, api: str, variation: Variation, quirk: str) -> str:
-    """The name of a case."""
-    return " + ".join(filter(None, (f"{api}/{scenario.name}", str(variation), quirk)))
+    """The name of a case: `API/SCENARIO`, with `+QUIRK` or `+QUIRK:VARIANT`, then `~VARIATION`.
+
+    It has no blanks, so that it is one word of a command line, as in
+    `chat/sample-call+chat-index-missing~split3-1,cut12`.
+    """
+    cut = "" if variation == PLAIN else f"~{variation}"
+    return f"{api}/{scenario.name}{f'+{quirk}' if quirk else ''}{cut}"
 
 
 def _varied(scenario: Scenario, api: Api, variation: Variation, plain: Case | None) -> Scenario:

@@ -62,7 +62,7 @@ class Case:
     """A stream as one client receives it.
 
     Args:
-        name: unique among the cases of an API: API, scenario, variation, quirk.
+        name: unique among the cases of an API; see `build.case_name`.
         scenario: has one turn, the answer; playing it gives exactly these bytes.
         events: its decoded events, without `[DONE]`; None where the case is special only in its
             bytes.

@@ -144,19 +144,20 @@ class Variation:
         return bool(self.split or self.group)
 
     def __str__(self) -> str:
+        """In one word, as in the names of cases: `split3-1,group2,crlf,cut12`."""
         items = []
         if self.split:
-            items.append("split " + "-".join(map(str, self.split)))
+            items.append("split" + "-".join(map(str, self.split)))
         if self.group:
-            items.append(f"group {self.group}")
+            items.append(f"group{self.group}")
         if self.line_end:
             items.append(self.line_end)
         items += [name for name in ("bom", "multiline") if getattr(self, name)]
         if self.comments:
-            items.append(f"comments {self.comments}")
+            items.append(f"comments{self.comments}")
         if self.cut:
-            items.append("cut " + "-".join(map(str, self.cut)))
-        return ", ".join(items)
+            items.append("cut" + "-".join(map(str, self.cut)))
+        return ",".join(items)
 
 
 PLAIN = Variation()

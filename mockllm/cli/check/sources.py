@@ -29,7 +29,6 @@ from mockllm.cli.terminal.progress import ProgressLine
 from mockllm.conformance.attachments.http_clients import HttpClients, fault_limit
 from mockllm.conformance.attachments.process import Program
 from mockllm.conformance.attachments.runner import AnswerFile, Runner, write_cases
-from mockllm.conformance.case_names import name_of
 from mockllm.conformance.cuts import cut_answers, cut_results, line_names, planned_cuts
 from mockllm.conformance.fault_check import check_faults
 from mockllm.conformance.measured import AdapterFrames, measured, with_smallest
@@ -49,7 +48,7 @@ def plan_streams(options: CheckOptions) -> Plan:
             return Runner(AnswerFile(options.judge, run, options.level))
         return attached(options)
 
-    names = map(name_of, (*listed, *plain_forms(listed)))
+    names = (case.name for case in (*listed, *plain_forms(listed)))
     return Plan(tuple(names), attach, partial(_judge, options, run))
 
 
@@ -86,10 +85,8 @@ def chosen_cases(listed: Sequence[Case], patterns: Sequence[str]) -> list[Case]:
 
 
 def _names(case: Case) -> Iterator[str]:
-    name = name_of(case)
-    yield from filter(
-        None, (name, name.partition("/")[2], case.quirk, case.quirk.partition(":")[0])
-    )
+    name, quirk = case.name, case.quirk
+    yield from filter(None, (name, name.partition("/")[2], quirk, quirk.partition(":")[0]))
 
 
 def _judge(

@@ -36,7 +36,6 @@ from mockllm.conformance.attachments.messages import (
 )
 from mockllm.conformance.attachments.process import Program, RunnerProcesses, Served, no_answer
 from mockllm.conformance.attachments.runner import Runner
-from mockllm.conformance.case_names import name_of
 from mockllm.conformance.results import Client
 from mockllm.core.text import counted
 from mockllm.protocols.environment import client_environment, unproxied
@@ -197,7 +196,7 @@ class HttpClients:
                 session.close()
                 self._requested[case.name] = requests_usage(case, exchanges)
                 if len(exchanges) > 1:
-                    self._repeated[name_of(case)] = len(exchanges)
+                    self._repeated[case.name] = len(exchanges)
                 url = session.urls[case.api]
                 done.set_result(with_requests(answered.result(), exchanges, url))
             except Exception as error:  # noqa: BLE001 - raised again where it is waited for

@@ -26,7 +26,6 @@ from mockllm.conformance.attachments.messages import (
     tools_json,
 )
 from mockllm.conformance.attachments.process import no_answer
-from mockllm.conformance.case_names import name_of
 from mockllm.core.jsontext import parse_object
 from mockllm.errors import ProbeError
 from mockllm.matching.conditions import check_partial
@@ -117,7 +116,7 @@ class CaseSession:
 def case_message(case: Case, urls: Urls, limit: float = 0.0) -> dict[str, Any]:
     """The message of a case for a client that gets base URLs, without its id."""
     message = {
-        "case": name_of(case),
+        "case": case.name,
         "api": case.api,
         "base_url": urls[case.api],
         "model": case.model,

@@ -27,7 +27,6 @@ from mockllm.checking.outcome import (
     is_kept,
 )
 from mockllm.checking.policy import ResiliencePolicy
-from mockllm.conformance.case_names import name_of
 from mockllm.conformance.forms import form_problem
 from mockllm.conformance.results import Client
 from mockllm.scenario.model import ToolSpec
@@ -218,7 +217,7 @@ def question(api: str, level: str) -> dict[str, Any]:
 def case_json(case: Case, level: str) -> dict[str, Any]:
     """The message of a case, without its id, at level `bytes` or `payloads`."""
     return {
-        "case": name_of(case),
+        "case": case.name,
         "tools": tools_json(case.tools),
         "feed": case_feed(case, level),
     }

@@ -44,7 +44,6 @@ from mockllm.conformance.attachments.process import (
     RunnerProcesses,
     no_answer,
 )
-from mockllm.conformance.case_names import name_of
 from mockllm.errors import ProbeError, UsageError
 from mockllm.scenario.model import ToolSpec
 
@@ -322,7 +321,6 @@ class AnswerFile:
         listed = list(cases)
         self._written = [*listed, *plain_forms(listed)]
         self._ids = {number: case.name for number, case in enumerate(self._written, 1)}
-        self._names = {name_of(case): case.name for case in self._written}
         self.answers: dict[str, Answer] = {}
         """By the name of the case."""
         self.hello = self._read_file(path)
@@ -368,10 +366,10 @@ class AnswerFile:
     def _add(self, line: bytes) -> None:
         value = parse(line)
         named, id = value.pop("case", None), sent_id(value)
-        name = self._ids.get(id) if named is None else self._names.get(str(named))
-        if name is None:
+        name = self._ids.get(id, "") if named is None else str(named)
+        if name not in self._ids.values():
             raise InvalidMessageError(
-                f"id: {value.get('id')!r:.80} is none of the {len(self._names)} cases; judge with "
+                f"id: {value.get('id')!r:.80} is none of the {len(self._ids)} cases; judge with "
                 "the arguments that the cases were written with"
             )
         if name in self.answers:

@@ -81,7 +81,7 @@ def test_the_kit_plays_its_own_scenarios_along(api) -> None:
     names = _names(api, variations=25)
     for name in wanted:
         assert f"{api}/{name}" in names
-        varied = [one for one in names if one.startswith(f"{api}/{name} + ")]
+        varied = [one for one in names if one.startswith(f"{api}/{name}~")]
         assert 1 <= len(varied) <= 4
     assert _names(api, variations=0)[: len(wanted)] == [f"{api}/{name}" for name in wanted]
     assert _names(api, quirks=False) == []
@@ -99,7 +99,7 @@ def test_a_scenario_of_the_user_keeps_its_name(level) -> None:
         assert compiled[f"chat/{user.name}"].expected.text == "Mine"
     kits = compiled[f"chat/{first.name}-2"]
     assert kits.expected.text != "Mine"
-    quirked = compiled["chat/sample-two-same-2 + chat-index-all-zero"]
+    quirked = compiled["chat/sample-two-same-2+chat-index-all-zero"]
     assert [call.id for call in quirked.expected.tool_calls] == ["call_A1", "call_C3"]
     assert quirked.plain is not None
     assert quirked.plain.expected.tool_calls == quirked.expected.tool_calls

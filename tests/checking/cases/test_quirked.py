@@ -24,7 +24,7 @@ def test_a_quirk_is_played_on_two_calls_of_one_tool() -> None:
     index and name."""
     names = _names("chat")
     for sample in ("two-calls", "two-same", "interleaved"):
-        assert f"chat/sample-{sample} + chat-index-all-zero" in names
+        assert f"chat/sample-{sample}+chat-index-all-zero" in names
 
 
 @pytest.mark.slow
@@ -40,9 +40,9 @@ def test_a_quirk_is_played_where_it_changes_something(api) -> None:
 def test_a_pair_that_no_client_can_read_is_left_out() -> None:
     """Without indexes and ids, a second call of one tool looks like a repeated name."""
     names = _names("chat", variations=0)
-    assert "chat/sample-call + chat-index-missing:empty-id" in names
-    assert "chat/sample-interleaved + chat-index-missing:empty-id" in names
-    assert "chat/sample-two-same + chat-index-missing:empty-id" not in names
+    assert "chat/sample-call+chat-index-missing:empty-id" in names
+    assert "chat/sample-interleaved+chat-index-missing:empty-id" in names
+    assert "chat/sample-two-same+chat-index-missing:empty-id" not in names
 
 
 @pytest.mark.slow
