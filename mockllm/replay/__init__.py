@@ -1,5 +1,6 @@
 """From a request and a scenario to the bytes of the answer.
 
-`player` decides which answer a request gets. `resolve` makes the neutral turn, `stream` and
-`compile` make the bytes, `tape_player` plays recordings, `session` is the state.
+`player` answers a request: it makes a `decision` and plays the turn. In `compilation`, `resolve`
+makes the neutral turn, `compiler` the bytes, and `tape_player` plays recordings; `sessions` are the
+state, and `lookups` and `routes` answer what calls no model.
 """

@@ -1,6 +1,6 @@
 """The rules between values of a scenario: calls fit their tools, fragments join to their value.
 
-A scenario is checked however it was made: problems come with paths, which `locate` finds in a
+A scenario is checked however it was made: problems come with paths, which `nodes` finds in a
 document. A call without a name stands for a part that could not be read.
 """
 

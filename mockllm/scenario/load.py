@@ -1,7 +1,8 @@
 """YAML to scenarios, or to the list of all problems.
 
-The steps are in `reading`: `files` reads the text, `nodes` parses it to bounded trees, `document`
-reads the trees, `locate` finds the line of a problem; `check` applies the rules between values.
+The steps are in `reading`: `files` reads the text, `nodes` parses it to bounded trees in
+which it finds the line of a problem, `document` reads the trees; `check` applies the rules between
+values.
 This module runs them and compares scenarios with each other.
 """
 

@@ -1,1 +1,2 @@
-"""The server: the only part of mockllm that does I/O."""
+"""The server: `app` listens, `answers` decides who answers a request, `handler` what becomes of it,
+`http` writes."""

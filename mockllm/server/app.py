@@ -1,6 +1,6 @@
 """The server's life: it binds, listens and stops.
 
-Only what listening needs is imported here; `parts`, with the protocols and all the rest, comes
+Only what listening needs is imported here; `handler`, with the protocols and all the rest, comes
 in when the server listens already, or when something asks for it.
 """
 
