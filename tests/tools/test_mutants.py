@@ -43,8 +43,8 @@ def test_the_report() -> None:
     ]
     assert report(results, 8743).splitlines() == [
         "module                            killed   timed out    survived not reached",
+        "core.jsontext                                                  1            ",
         "core.seeded                            1           1                        ",
         "  1 with exit code -9",
-        "replay.body                                                    1            ",
         "2 of 4 mutants killed (50.0%), drawn from 8,743",
     ]
