@@ -49,7 +49,8 @@ OLDEST := .venv-aiohttp/.installed
 # What is used is compiled once, and not in each of the hundreds of processes that the tests start.
 unexport PYTHONDONTWRITEBYTECODE
 
-PYTEST := -n 2 --dist worksteal
+# No test is timed by this: one that waits for ever fails by name, in place of the whole run.
+PYTEST := -n 2 --dist worksteal --timeout 900
 
 .PHONY: demo test test-all aiohttp-oldest aiohttp-oldest-all ready ready-all debian conformance-ready conformance site check bench mutants upstreams lint types lock clean
 

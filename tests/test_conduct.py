@@ -12,7 +12,6 @@ REPLACED = {
     "core/test_patterns.py": "A pattern that takes the whole time limit would take it here.",
     "faults/test_recorded_endings.py": "A stream counts as stalled after seconds.",
     "fuzz/test_fuzz.py": "The fuzzer has to see a bug, and there is no request that raises.",
-    "importers/test_tnetstring.py": "A million values are too many for a test.",
     "importers/test_vcr.py": "A file of 256 MiB is too large for a test.",
     "plugin/test_failures.py": "No request makes a player raise.",
     "recording/store/test_folder.py": "The process dies at each call of the system in turn.",
