@@ -29,7 +29,7 @@ def test_a_dropped_entry_keeps_its_body():
 
 @given(st.lists(st.binary(max_size=200) | st.binary(min_size=2048, max_size=2100), max_size=8))
 def test_any_bodies_come_back(bodies: list[bytes]) -> None:
-    """Packing and unpacking are inverse, whatever the bodies are."""
+    """Equal ones, too, and whatever they are."""
     dropped = Dropped(10**7)
     for body in bodies:
         dropped.add(exchange(body))

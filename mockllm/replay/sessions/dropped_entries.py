@@ -1,12 +1,11 @@
 """The journal entries that a session dropped, in the form that a verdict needs.
 
 A journal is bounded, and a verdict covers the whole session. So an entry that leaves the journal
-is kept without its headers and with a packed body, until a second bound is reached.
+is kept without its headers, until a second bound is reached.
 """
 
 from __future__ import annotations
 
-import zlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -20,9 +19,6 @@ from mockllm.replay.sessions.shortened_bodies import shortened_body
 _ENTRY = 768
 """An estimate of the memory of an entry besides its body, in bytes."""
 
-_SMALL = 2048
-"""Smaller bodies, in bytes, are not compressed: that takes longer than it saves."""
-
 _MOST_SHARED = 1024
 
 
@@ -32,23 +28,10 @@ _OWN = Struct("<dddQQII")
 
 @dataclass(slots=True)
 class _Body:
-    """A body, which entries may share that have more in common; `size` is that of the whole."""
+    """A body, which entries may share that have more in common."""
 
     data: bytes
-    size: int
     commons: int = 0
-    packed: bool = False
-
-    def pack(self) -> int:
-        """Compresses it; how many bytes that saved."""
-        if self.packed or self.size < _SMALL:
-            return 0
-        self.data, self.packed = zlib.compress(self.data, 1), True
-        return self.size - len(self.data)
-
-    def whole(self) -> bytes:
-        """The body as it was."""
-        return zlib.decompress(self.data) if self.packed else self.data
 
 
 @dataclass(slots=True)
@@ -83,8 +66,6 @@ class Dropped:
         self._latest: dict[int, _Common] = {}
         """By the identity of what was played: decisions are kept, and so are their `Played`."""
         self._keys = count()
-        self._packed = 0
-        """How many of the oldest entries were packed, where that saved something."""
         self._forgotten: Counter[str] = Counter()
         self.size = 0
         """The memory of all entries, in bytes, as an estimate."""
@@ -116,7 +97,7 @@ class Dropped:
         )
         self.size += _ENTRY
         while self.size > self._max_bytes and len(self) > 1:
-            self._make_room()
+            self.forget()
 
     def _common(self, exchange: Exchange) -> _Common:
         body, received, played = self._body(exchange), exchange.received, exchange.played
@@ -137,27 +118,9 @@ class Dropped:
         if body is None:
             if len(self._shared) >= _MOST_SHARED:
                 self._shared.clear()
-            body = self._shared[data] = _Body(data, len(data))
+            body = self._shared[data] = _Body(data)
             self.size += len(data)
         return body
-
-    def _make_room(self) -> None:
-        """Packs entries, or forgets the oldest. Packing takes longer than the rest of a request,
-        so it waits until there is no room; and it ends with the first entry that is forgotten,
-        from where on no verdict can be good."""
-        if self._forgotten or self._packed >= len(self):
-            self.forget()
-            return
-        key = _OWN.unpack_from(self._entries, self._packed * _OWN.size)[-1]
-        body = self._commons[key].body
-        self._packed += 1
-        self._share_no_more(body)
-        self.size -= body.pack()
-
-    def _share_no_more(self, body: _Body) -> None:
-        """Lets later entries keep an equal body themselves: this one is about to go."""
-        if not body.packed and self._shared.get(body.data) is body:
-            del self._shared[body.data]
 
     def add_forgotten(self, outcomes: Mapping[str, int]) -> None:
         """Counts entries of which only the outcome is known."""
@@ -171,7 +134,6 @@ class Dropped:
         other = self._not_plain.pop(self._first, None)
         del self._entries[: _OWN.size]
         self._first += 1
-        self._packed = max(0, self._packed - 1)
         self._forgotten[_outcome(common, other)] += 1
         self.size -= _ENTRY
         common.entries -= 1
@@ -185,13 +147,14 @@ class Dropped:
             del self._latest[id(common.played)]
         common.body.commons -= 1
         if not common.body.commons:
-            self._share_no_more(common.body)
+            if self._shared.get(common.body.data) is common.body:
+                del self._shared[common.body.data]
             self.size -= len(common.body.data)
 
     def exchanges(self) -> Iterator[Exchange]:
         """The entries, with their bodies."""
         for common, other, (at, clock, duration, sent, number, connection, _) in self._read():
-            body = common.body.whole()
+            body = common.body.data
             if other is not None:
                 yield other.copy(body)
                 continue
