@@ -146,7 +146,7 @@ def _burst(answer: Transmission, fault: Fault, around: Circumstances) -> Transmi
     pause = fault.number("pause", 0)
     body = answer.body
     parts = (TimedBytes(pause, body),) if body else ()
-    return replace(answer, parts=parts, struck=0)
+    return replace(answer, parts=parts, head_alone=True, struck=0)
 
 
 def _garble(answer: Transmission, fault: Fault, around: Circumstances) -> Transmission:

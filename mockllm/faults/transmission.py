@@ -21,6 +21,7 @@ class Transmission:
         ending: how it ends.
         length: the `content-length` where it is not the size of what is sent.
         head_at: when status and headers are sent, in microseconds after the request.
+        head_alone: whether they are sent then also where the body is not streamed and comes later.
         has_head: whether anything is sent at all.
         end_at: when the ending comes, if it is later than the last part; in microseconds.
         retry_at: the time that `retry-after` names as an HTTP date, in microseconds after the
@@ -38,6 +39,7 @@ class Transmission:
     ending: Ending = "complete"
     length: int | None = None
     head_at: int = 0
+    head_alone: bool = False
     has_head: bool = True
     end_at: int = 0
     retry_at: int | None = None

@@ -17,7 +17,11 @@ from aiohttp import web
 from mockllm.replay.fault_plan import read_plan
 from mockllm.scenario.model import AnyPart, PausePart, Scenario, Timing, TurnSpec, members
 from mockllm.server.http.addresses import further_urls, reachable, url_of
-from mockllm.server.http.aiohttp_internals import low_level_server, take_no_more_requests
+from mockllm.server.http.aiohttp_internals import (
+    close_after_last,
+    low_level_server,
+    take_no_more_requests,
+)
 from mockllm.server.options import RecordOptions, ServerOptions
 
 if TYPE_CHECKING:
@@ -247,10 +251,12 @@ class MockServer:
 
     async def _handle(self, request: web.BaseRequest) -> web.StreamResponse:
         try:
-            return await self._parts.handler.handle(request)
+            response = await self._parts.handler.handle(request)
         except ConnectionResetError:
             # A client that leaves is nothing to log as an error of the server, as aiohttp would.
             raise asyncio.CancelledError from None
+        close_after_last(request)
+        return response
 
 
 async def _stop_listening(listening: asyncio.Server) -> None:

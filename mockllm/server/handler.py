@@ -38,6 +38,7 @@ from mockllm.server.control.metrics import Figures
 from mockllm.server.control.routes import Control
 from mockllm.server.control.server_requests import Readiness, ServerRequests
 from mockllm.server.control.server_view import ServerView
+from mockllm.server.http.aiohttp_internals import leaves_at_end
 from mockllm.server.http.delivery import CLOSE, deliver, write_at_once
 from mockllm.server.http.pacing import Pacer
 from mockllm.server.http.request_reading import (
@@ -157,6 +158,7 @@ class Handler:
         self, arrival: Arrival, sent: Sent, shown: Awaitable[web.StreamResponse]
     ) -> web.StreamResponse:
         """The answer to a request about the server, which stands in no journal unless it fails."""
+        leaves_at_end(arrival.request, True)  # the live page closes its stream of events
         try:
             return await shown
         except ConnectionResetError:
@@ -171,6 +173,8 @@ class Handler:
                 return CLOSE
             answer = json_answer(refusal.status, {"error": {"message": refusal.message}})
             return await deliver(arrival.request, answer, sent, close=True)
+        finally:
+            leaves_at_end(arrival.request, False)
 
     def _failed(self, arrival: Arrival, error: Exception) -> Chosen:
         """What answers a request on which mockllm itself fails."""
@@ -213,6 +217,7 @@ class Handler:
         request, sent = arrival.request, exchange.sent
         if isinstance(answer, Forward) or answer.takes_time:
             self._streaming.add(task)
+            leaves_at_end(request, True)
         if self._view.sent is not None:
             sent.note_marks()
         if self._view.watch is not None:
@@ -246,6 +251,7 @@ class Handler:
             return CLOSE
         finally:
             self._streaming.discard(task)
+            leaves_at_end(request, False)
             self._end(exchange)
 
     def _end(self, exchange: Exchange) -> None:

@@ -245,6 +245,27 @@ def test_a_connection_that_is_closed_when_it_is_used(server: ServerThread) -> No
     assert journal(server)[-1].sent.struck is not None
 
 
+def test_a_pipelined_request_finds_the_connection_closed(server: ServerThread) -> None:
+    """A request that came before the answer was over gets no answer either."""
+    with connect(server) as sock:
+        idle_closed = request_bytes("chat", x_mockllm_fault="keepalive-closed")
+        sock.sendall(idle_closed + request_bytes("chat"))
+        assert receive(sock).whole
+        assert sock.recv(65536) == b""
+    assert journal(server)[-1].sent.struck is not None
+
+
+def test_a_burst_begins_with_the_headers(server: ServerThread) -> None:
+    """Also where the answer is not streamed; the body comes after the pause."""
+    for stream in (True, False):
+        with connect(server) as sock:
+            fault = "burst:pause=10m"
+            sock.sendall(request_bytes("chat", stream=stream, x_mockllm_fault=fault))
+            data = sock.recv(65536)
+            assert data.startswith(b"HTTP/1.1 200")
+            assert data.endswith(b"\r\n\r\n")
+
+
 @pytest.mark.parametrize("status", [307, 308])
 @pytest.mark.parametrize("prefix", ["", "/s/mine"])
 def test_a_redirect(server: ServerThread, status: int, prefix: str) -> None:

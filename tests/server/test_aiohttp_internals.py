@@ -22,10 +22,12 @@ import mockllm
 from mockllm.server.http.aiohttp_internals import (
     BodyError,
     ServiceConnection,
+    close_after_last,
     connection_of,
     drain,
     give_what_arrived,
     has_arrived,
+    leaves_at_end,
     low_level_server,
     observe_connections,
     take_no_more_requests,
@@ -37,7 +39,16 @@ ROOT = Path(__file__).resolve().parents[2]
 SOURCES = Path(mockllm.__file__).parent
 INTERNALS = SOURCES / "server" / "http" / "aiohttp_internals.py"
 
-PRIVATE = {"_buffer", "_eof", "_exception", "_factory", "_payload", "_protocol", "_waiter"}
+PRIVATE = {
+    "_buffer",
+    "_eof",
+    "_exception",
+    "_factory",
+    "_messages",
+    "_payload",
+    "_protocol",
+    "_waiter",
+}
 """The private attributes of aiohttp's objects that are used."""
 
 OWN = {
@@ -53,7 +64,7 @@ OWN = {
 }
 """The private attributes of our classes; aiohttp has no such names."""
 
-INHERITED = {"_kwargs", "_loop"}
+INHERITED = {"_kwargs", "_loop", "_messages"}
 """The private attributes of aiohttp's classes that ours read."""
 
 HOOKS = {"request_factory", "pre_shutdown", "writer"}
@@ -63,6 +74,7 @@ OVERRIDDEN = {
     "__call__",
     "connection_lost",
     "data_received",
+    "eof_received",
     "handle_error",
     "keep_alive",
     "prepare",
@@ -297,7 +309,8 @@ def test_a_client_that_leaves_cancels_its_handler():
     async def scenario():
         started, cancelled = asyncio.Event(), asyncio.Event()
 
-        async def handler(_):
+        async def handler(request):
+            leaves_at_end(request, True)
             started.set()
             try:
                 await asyncio.Event().wait()
@@ -309,6 +322,32 @@ def test_a_client_that_leaves_cancels_its_handler():
                 writer.write(GET)
                 await started.wait()
             await cancelled.wait()
+
+    run(scenario())
+
+
+def test_a_client_that_ends_its_side_is_answered():
+    """All its requests that arrived whole are, and then the connection ends; one that did not
+    arrive whole ends it at once."""
+
+    async def handler(request):
+        await request.read()
+        await asyncio.sleep(0)
+        request.transport.write(ANSWER)
+        close_after_last(request)
+        return written_response(keep_alive=True)
+
+    async def answers(*parts):
+        async with serving(handler) as (_, port), connected(port) as (reader, writer):
+            writer.write(b"".join(parts))
+            writer.write_eof()
+            return await reader.read()
+
+    async def scenario():
+        assert await answers(GET) == ANSWER
+        assert await answers(GET, GET, GET) == ANSWER * 3
+        assert await answers(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\nhalf") == b""
+        assert await answers(GET[:-2]) == b""
 
     run(scenario())
 

@@ -117,6 +117,17 @@ def test_a_client_that_leaves_ends_its_stream(serve: Callable[..., Served]) -> N
     assert not served.server._parts.streaming
 
 
+def test_a_client_that_ends_its_side_is_answered(serve: Callable[..., Served]) -> None:
+    """It has sent all that it has to send; the answer comes whole, and then the connection ends."""
+    served = serve(SCENARIOS)
+    with connect(served) as sock:
+        sock.sendall(streamed("ends"))
+        sock.shutdown(socket.SHUT_WR)
+        data, end = rest_of(sock)
+    assert data.endswith(b"0\r\n\r\n")
+    assert end == "closed"
+
+
 @pytest.mark.parametrize("ending", ["eof", "closed", "reset"])
 def test_a_stream_that_breaks_off(serve: Callable[..., Served], ending: str) -> None:
     """What was written arrives. Where the connection breaks, the last chunk of the body is missing,

@@ -57,7 +57,8 @@ def low_level_server(
 
     `web.Server` is documented, and so is `BaseRequest.client_max_size`; only `web.Application`
     has a documented option for the latter. `request_factory` and the constructor of `BaseRequest`
-    are what is left. A handler whose client leaves is cancelled.
+    are what is left. A handler whose client leaves is cancelled; where the client only ends its
+    side, `leaves_at_end` decides.
 
     Args:
         max_body: in bytes. `BaseRequest.read` raises `web.HTTPRequestEntityTooLarge` for a body
@@ -79,6 +80,8 @@ def low_level_server(
         writer: AbstractStreamWriter,
         task: asyncio.Task[None],
     ) -> web.BaseRequest:
+        if isinstance(protocol, _Connection):
+            protocol.answered = payload
         return web.BaseRequest(
             message, payload, protocol, writer, task, loop, client_max_size=max_body + 1
         )
@@ -118,13 +121,19 @@ class _Connection(web.RequestHandler):
     has arrived is known to its parser only; `_waiter` shows that no whole one has.
     """
 
-    __slots__ = ("_give_up_at_end", "_heads", "_last")
+    __slots__ = ("_give_up_at_end", "_heads", "_last", "answered", "half_closed", "leaves_at_end")
 
     def __init__(self, heads: _Heads, manager: web.Server, **options: Any) -> None:
         super().__init__(manager, **options)
         self._heads = heads
         self._give_up_at_end: asyncio.TimerHandle | None = None
         self._last = b""
+        self.answered: StreamReader | None = None
+        """The body of the request that is being answered; None where none is."""
+        self.half_closed = False
+        """Whether the client has ended its side, and awaits answers."""
+        self.leaves_at_end = False
+        """Whether it leaves if it ends its side now: while an answer takes its time."""
 
     def handle_error(
         self,
@@ -168,6 +177,16 @@ class _Connection(web.RequestHandler):
             loop = asyncio.get_running_loop()
             self._give_up_at_end = loop.call_later(self._heads.patience, self._give_up)
 
+    def eof_received(self) -> bool:  # type: ignore[override]  # as `asyncio.Protocol` has it
+        """Leaves the server's side open for answers to requests that have arrived whole: a client
+        may end its own side after them (RFC 9293, section 3.6). aiohttp closes the connection."""
+        bodies = [body for _, body in self._messages]
+        if self.answered is not None:
+            bodies.append(self.answered)
+        awaits_answers = bool(bodies) and all(body.is_eof() for body in bodies)
+        self.half_closed = awaits_answers and not self.leaves_at_end
+        return self.half_closed
+
     def connection_lost(self, exc: BaseException | None) -> None:
         if self._give_up_at_end is not None:
             self._give_up_at_end.cancel()
@@ -178,6 +197,31 @@ class _Connection(web.RequestHandler):
         if _awaits_request(self):
             self._heads.gave_up()
             self.force_close()
+
+
+def leaves_at_end(request: web.BaseRequest, leaves: bool) -> None:
+    """Says whether the client of a request leaves if it ends its side of the connection now.
+
+    A client that gives up a stream cannot be told from one that has only sent all it had to send.
+    """
+    if isinstance(request.protocol, _Connection):
+        request.protocol.leaves_at_end = leaves
+
+
+def close_after_last(request: web.BaseRequest) -> None:
+    """Closes the connection of a request that was answered, where its client has ended its side and
+    waits for no further answer. `RequestHandler.close` does so after what is being sent."""
+    connection = request.protocol
+    if not isinstance(connection, _Connection):
+        return
+    connection.answered = None
+    if connection.half_closed and not awaits_more(request):
+        connection.close()
+
+
+def awaits_more(request: web.BaseRequest) -> bool:
+    """Whether another request has arrived on the connection, and waits for this one's answer."""
+    return bool(request.protocol._messages)  # noqa: SLF001 - nothing else shows it
 
 
 class _Server(web.Server):

@@ -27,10 +27,10 @@ from mockllm.replay.compilation.http_answer import (
     stated_wait,
 )
 from mockllm.replay.sessions.exchange import Sent
-from mockllm.server.http.aiohttp_internals import written_response
+from mockllm.server.http.aiohttp_internals import awaits_more, written_response
 from mockllm.server.http.connection_faults import close_at_next_request
 from mockllm.server.http.pacing import Paced, Pacer
-from mockllm.server.http.sending import WATER, drained, end_early, send
+from mockllm.server.http.sending import WATER, break_off, drained, end_early, send
 from mockllm.server.options import ServerOptions
 
 KEEP_ALIVE = written_response(keep_alive=True)
@@ -198,7 +198,7 @@ class _Writer:
         head = self._head(more)
         first = answer.times[0] if timed and answer.times else 0
         is_alone = separate or pacer.waits(self._start, first, speed)
-        if answer.data and not (answer.streamed and is_alone):
+        if answer.data and not fault.head_alone and not (answer.streamed and is_alone):
             return head
         await send(self._request, head, self._sent)
         return b""
@@ -261,6 +261,10 @@ class _Writer:
             return CLOSE
         if self._last:
             await send(request, self._last, sent)
+        if self._fault.idle_closed and self.response is KEEP_ALIVE and awaits_more(request):
+            sent.strike(time.perf_counter())
+            await break_off(request, "closed")
+            return CLOSE
         if self._fault.idle_closed and self.response is KEEP_ALIVE:
             close_at_next_request(request, lambda: sent.strike(time.perf_counter()))
         elif self._fault.idle_closed:
