@@ -97,12 +97,35 @@ def _constant(name: str) -> float:
 _decode = json.JSONDecoder(parse_float=_float, parse_constant=_constant).decode
 
 
+MOST_VALUES = 300_000
+"""The most values that a body may have: a million take seconds to read, check and keep, for which
+no other request is answered. The largest requests of real clients, arrays of 300,000 tokens to
+embed (the limit of OpenAI), have no more."""
+
+
+def has_too_many_values(body: bytes) -> bool:
+    """Whether JSON text has more than `MOST_VALUES` values, by its commas outside of strings."""
+    if body.count(b",") <= MOST_VALUES:
+        return False
+    # Without escapes every second piece between quotes is a string. A pattern takes three times as
+    # long for many strings, and fifty times for a few long ones.
+    pieces = body.replace(rb"\\", b"").replace(rb"\"", b"").split(b'"')
+    return b"".join(pieces[::2]).count(b",") > MOST_VALUES
+
+
 def parse_object(body: bytes) -> dict[str, Any]:
     """The JSON object of a body.
 
     Raises:
-        RequestError: it is not JSON, with the location in the message; or it is not an object.
+        RequestError: it is not JSON, with the location in the message; it is not an object, or has
+            too many values.
     """
+    if has_too_many_values(body):
+        raise RequestError(
+            f"The JSON body of your request has more than {MOST_VALUES:,} values, which mockllm "
+            "does not read. Send fewer.",
+            code="too_many_values",
+        )
     value: Any = _read_fast(body)
     if type(value) is dict:
         return value

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mockllm.core.jsontext import parse_object
+from mockllm.core.jsontext import MOST_VALUES, has_too_many_values, parse_object
 from mockllm.errors import RequestError
 from tests.cases import for_all
 
@@ -82,3 +82,31 @@ def test_it_works_without_msgspec() -> None:
         "assert parse_object(b'{\"a\": [1, 2]}')['a'] == [1, 2]\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+@settings(max_examples=50)
+@given(VALUES)
+def test_values_are_counted_outside_of_strings(value: object) -> None:
+    """However many commas, quotes and backslashes strings have, they are no values."""
+    text = json.dumps(',"\\' * 40)
+    full = f'{{"value": {json.dumps(value)}, "many": [{text},'.encode()
+    most = MOST_VALUES - _commas({"value": value, "many": [0]})
+    few, many = b"0," * (most - 2), b"0," * (most + 1)
+    assert not has_too_many_values(full + few + b"0]}")
+    assert has_too_many_values(full + many + b"0]}")
+
+
+def _commas(value: object) -> int:
+    """The commas of a value's JSON text, outside of strings."""
+    if isinstance(value, dict | list):
+        inner = value.values() if isinstance(value, dict) else value
+        return max(0, len(value) - 1) + sum(map(_commas, inner))
+    return 0
+
+
+def test_too_many_values_are_refused() -> None:
+    """Reading them would take seconds in which no other request is answered."""
+    body = b'{"value": [' + b"0," * (MOST_VALUES + 1) + b"0]}"
+    with pytest.raises(RequestError, match="more than 300,000 values"):
+        parse_object(body)
+    assert len(parse_object(json.dumps({"text": ',"' * MOST_VALUES}).encode())["text"]) > 1

@@ -11,6 +11,8 @@ import json
 import re
 from typing import Any
 
+from mockllm.core.jsontext import has_too_many_values
+
 MAX_BODY = 1024 * 1024
 """The most bytes that a journal keeps of one body."""
 
@@ -24,11 +26,13 @@ _MARK = re.compile(r"\[cut: \d+ characters, sha256 [0-9a-f]{64}\]")
 def shortened_body(body: bytes) -> bytes:
     """At most `MAX_BODY` bytes of a body: the body itself, if it is no larger.
 
-    A larger JSON body is returned with its long strings cut. Where that is not enough, or the body
-    is no JSON, the first bytes are returned, which are no JSON any more.
+    A larger JSON body is returned with its long strings cut. Where that is not enough, the body has
+    too many values, or it is no JSON, the first bytes are returned, which are no JSON any more.
     """
     if len(body) <= MAX_BODY:
         return body
+    if has_too_many_values(body):
+        return body[:MAX_BODY]
     try:
         value = shortened_value(json.loads(body))
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
