@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mockllm.checking.conversations.histories import call_results, expected_failures, sent_back
+from mockllm.checking.conversations.remarks import calls_offered, kept_of_before
 from mockllm.checking.conversations.retries import RETRY_RULES, extra_requests
 from mockllm.checking.conversations.round_trips import RoundTrip, Step
 from mockllm.checking.conversations.session_history import (
@@ -315,12 +316,17 @@ JUDGES: tuple[Judge, ...] = (
     stream_abandoned,
     _continuation_error,
     extra_requests,
+    kept_of_before,
+    calls_offered,
     _request_valid,
 )
 """The judges of all invariants. `_request_valid` comes last: it judges only requests for which no
 other one has a violation."""
 
-ON_REQUEST = frozenset(("extra-request", "text-in-history", *RETRY_RULES))
+REMARKS = frozenset(("system-kept", "tools-kept", "call-offered"))
+"""The invariants that are remarks where they are not required."""
+
+ON_REQUEST = frozenset(("extra-request", "text-in-history", *RETRY_RULES, *REMARKS))
 """The invariants that correct clients may break, so that they are judged only where they are
 required: a session that several tests share has its answers requested several times, every service
 accepts a turn with calls and without its text, and good clients differ in what they try again."""

@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
-from mockllm.checking.conversations.invariants import JUDGES, ON_REQUEST
+from mockllm.checking.conversations.invariants import JUDGES, ON_REQUEST, REMARKS
 from mockllm.checking.conversations.retries import RETRY_RULES
 from mockllm.checking.conversations.session_history import JudgedSession, SessionHistory, Violation
 from mockllm.checking.rules import CONVERSATION_INVARIANTS
@@ -29,6 +29,7 @@ class Verification:
 
     Args:
         violations: in the order of the requests that show them.
+        remarks: what may be a mistake, and is none of the verdict (`REMARKS`).
         unplayed: the turns that were not played, of scenarios that were begun: name and index.
         unmatched: the numbers of the requests that no scenario matched, unknown routes included.
         invalid: the numbers of the requests that were rejected.
@@ -43,6 +44,7 @@ class Verification:
     """
 
     violations: tuple[Violation, ...] = ()
+    remarks: tuple[Violation, ...] = ()
     unplayed: tuple[tuple[str, int], ...] = ()
     unmatched: tuple[int, ...] = ()
     invalid: tuple[int, ...] = ()
@@ -78,14 +80,8 @@ class Verification:
                 name: list(value) if isinstance(value, tuple) else value
                 for name, value in values.items()
             },
-            "violations": [
-                {
-                    "invariant": violation.invariant,
-                    "exchange": violation.exchange,
-                    "message": violation.message,
-                }
-                for violation in self.violations
-            ],
+            "violations": [violation.as_json() for violation in self.violations],
+            "remarks": [remark.as_json() for remark in self.remarks],
             "unplayed": [{"scenario": name, "turn": index} for name, index in self.unplayed],
         }
 
@@ -131,21 +127,25 @@ def verify(
     violations: dict[Hashable, Violation] = {}
     for violation in (violation for judge in JUDGES for violation in judge(judged)):
         name, number = violation.invariant, violation.exchange
-        if name not in ON_REQUEST - required:
+        if name in ON_REQUEST - REMARKS - required:
+            continue
+        if name not in REMARKS - required:
             judged.reported.add(number)
-            key = (name, apis.get(number), violation.location, violation.message)
-            violations.setdefault(key, violation)
+        key = (name, apis.get(number), violation.location, violation.message)
+        violations.setdefault(key, violation)
     shown = [violation for violation in violations.values() if violation.invariant not in leave_out]
     shown.sort(key=lambda one: (one.exchange, _NAMES.index(one.invariant)))
+    remarks = tuple(one for one in shown if one.invariant in REMARKS - required)
 
     def numbers(*outcomes: str) -> tuple[int, ...]:
         return tuple(entry.number for entry in journal if entry.outcome in outcomes)
 
     return Verification(
-        tuple(shown),
-        () if allow_unplayed else tuple(session.unplayed(scenarios)),
+        tuple(violation for violation in shown if violation not in remarks),
+        unplayed=() if allow_unplayed else tuple(session.unplayed(scenarios)),
         unmatched=numbers("unmatched", "unknown route"),
         invalid=numbers("invalid"),
+        remarks=remarks,
         failed=numbers("failed"),
         not_judged=tuple(entry.number for entry in journal if _is_not_judged(entry)),
         missed_faults=tuple(entry.number for entry in journal if entry.fault_missed),

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from mockllm.checking.conversations.round_trips import (
     HistoryCall,
@@ -239,6 +240,10 @@ class Violation:
     exchange: int
     message: str
     location: int = field(default=0, compare=False, repr=False)
+
+    def as_json(self) -> dict[str, Any]:
+        """As the control route sends it."""
+        return {"invariant": self.invariant, "exchange": self.exchange, "message": self.message}
 
     def __str__(self) -> str:
         return f"{self.invariant}, request {self.exchange}: {self.message}"

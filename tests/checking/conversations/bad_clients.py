@@ -464,7 +464,45 @@ def reads_on(conversation):
     conversation.request("weather", AssistantMessage("It is"), "Stop. And the numbers?")
 
 
+_SYSTEM = {
+    "responses": {"instructions": "Be brief."},
+    "anthropic": {"system": "Be brief."},
+    "gemini": {"systemInstruction": {"parts": [{"text": "Be brief."}]}},
+}
+
+
+def with_system(given, api):
+    """A request with a system prompt."""
+    if api in _SYSTEM:
+        return {**given, **_SYSTEM[api]}
+    system = {"role": "system", "content": "Be brief."} | ({"id": "s"} if api == "agui" else {})
+    return {**given, "messages": [system, *given["messages"]]}
+
+
+_MORE = ("weather", AssistantMessage("It is going to snow for a long time."), "And then?")
+
+
+def loses_the_system_prompt(conversation):
+    """Sends the system prompt with the first request only."""
+    conversation.send(with_system(body(conversation.api, "weather", tools=TOOLS), conversation.api))
+    conversation.request(*_MORE)
+
+
+def loses_its_tools(conversation):
+    """Offers its tools with the first request only."""
+    conversation.request("weather")
+    conversation.send(body(conversation.api, *_MORE))
+
+
+def offers_another_tool(conversation):
+    """Offers a tool, but not the one that the scenario calls."""
+    conversation.send(body(conversation.api, "tidy", tools=["search"]))
+
+
 BAD = {
+    loses_the_system_prompt: (REPORT, "system-kept"),
+    loses_its_tools: (REPORT, "tools-kept"),
+    offers_another_tool: (TIDY, "call-offered"),
     results_one_by_one: (TWO, "tools-after-end"),
     results_too_early: (TWO, "tools-after-end"),
     results_while_open: (TWO, "tools-after-end"),

@@ -25,6 +25,7 @@ from tests.checking.conversations.bad_clients import (
     FIND,
     HOPS,
     OTHER,
+    REPORT,
     RESULTS,
     THINK,
     THOUGHT,
@@ -35,6 +36,7 @@ from tests.checking.conversations.bad_clients import (
     W,
     a_result_twice,
     another_id,
+    loses_its_tools,
     never_stops,
     other_arguments,
     renamed,
@@ -74,6 +76,36 @@ def test_a_bad_client_breaks_exactly_one_invariant(bad, api, strict):
 def test_every_invariant_has_a_bad_client():
     """Each invariant of conversations is broken by at least one of the bad clients."""
     assert {name for _, name in BAD.values()} == set(CONVERSATION_INVARIANTS)
+
+
+@every_api
+def test_what_a_request_lost_is_a_remark(api):
+    """The verdict is good; the remark names the request. Where it is required, it counts."""
+    conversation = Conversation(REPORT, api)
+    loses_its_tools(conversation)
+    found = conversation.verify()
+    assert found.verdict == "good"
+    ((remark,), shown) = found.remarks, found.as_json()["remarks"]
+    assert (remark.invariant, remark.exchange, len(shown)) == ("tools-kept", 2, 1)
+    assert "the tools of request 1" in remark.message
+    assert conversation.verify(require=frozenset({"tools-kept"})).verdict == "bad"
+
+
+def test_arguments_that_a_schema_refuses():
+    """A mistake in the mock would test the wrong thing; malformed arguments are meant so."""
+    text = "scenario: s\nmatch: {user: x}\nturns:\n  - reply: {tool: find, arguments: ARGUMENTS}"
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}}
+    tool = {"type": "function", "function": {"name": "find", "parameters": schema}}
+
+    def remarks(arguments, tools):
+        conversation = Conversation(text.replace("ARGUMENTS", arguments), "chat")
+        conversation.send({**body("chat", "x"), **({"tools": tools} if tools else {})})
+        return [remark.message for remark in conversation.verify().remarks]
+
+    (message,) = remarks("{n: one}", [tool])
+    assert "'one' is not of type 'integer'" in message
+    assert remarks("{n: 1}", [tool]) == remarks("{n: one}", []) == []
+    assert remarks("'{\"n\": ', malformed: true", [tool]) == []
 
 
 @pytest.mark.parametrize("bad", [results_one_by_one, a_result_twice, another_id])
