@@ -39,7 +39,7 @@ def run_check(options: CheckOptions) -> int:
     lists = _Lists.read(options, plan.names)
     with progress_line() as line, Interruptible() as interrupted, plan.attach() as runner:
         results = plan.judge(runner, line, interrupted)
-        for remark in runner.remarks:
+        for remark in runner.attachment.remarks:
             click.echo(f"mockllm: {remark}", err=True)
     return _report(options, results, lists)
 

@@ -12,7 +12,6 @@ from base64 import b64encode
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Protocol, Self
@@ -32,18 +31,12 @@ from mockllm.conformance.attachments.messages import (
     encode,
     parse,
     question,
-    read_answer,
     read_hello,
     sent_id,
     tools_json,
+    valid_answer,
 )
-from mockllm.conformance.attachments.process import (
-    Job,
-    Program,
-    RunnerProcess,
-    RunnerProcesses,
-    no_answer,
-)
+from mockllm.conformance.attachments.process import Job, Program, RunnerProcess, RunnerProcesses
 from mockllm.errors import ProbeError, UsageError
 from mockllm.scenario.model import ToolSpec
 
@@ -88,11 +81,6 @@ class Runner:
         self.answers: dict[str, Answer] = {}
         """The first answer to each case, by the name of the case."""
         self._submitted: dict[int, Future[Answer]] = {}
-
-    @property
-    def remarks(self) -> Sequence[str]:
-        """What happened besides the answers, a sentence each."""
-        return self.attachment.remarks
 
     def examine(
         self,
@@ -374,8 +362,4 @@ class AnswerFile:
             )
         if name in self.answers:
             raise InvalidMessageError(f"id: there are two answers to {name}")
-        try:
-            self.answers[name] = read_answer(value)
-        except InvalidMessageError as error:  # of one case, as over a pipe
-            broken = f"the answer of the runner is not valid: {error}"
-            self.answers[name] = replace(no_answer(broken), ended="", invalid=str(error))
+        self.answers[name] = valid_answer(value)
