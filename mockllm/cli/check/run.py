@@ -13,7 +13,7 @@ from mockllm.cli.check.plan import Interruptible, Plan
 from mockllm.cli.terminal.progress import progress_line
 from mockllm.conformance.reports.terminal import exit_code, terminal_lines
 from mockllm.conformance.results import Results
-from mockllm.conformance.results.file import write_results
+from mockllm.conformance.results.file import write_report, write_results
 from mockllm.conformance.results.known import (
     KnownList,
     Standing,
@@ -111,8 +111,7 @@ def _file_name(options: CheckOptions, results: Results) -> str:
 
 def _update(path: Path, standing: Standing, results: Results, lists: _Lists) -> Standing:
     """Writes the list of failing cases; the comparison with the new list."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(updated(lists.failing, standing, lists.names), encoding="utf-8")
+    write_report(path, updated(lists.failing, standing, lists.names))
     return Standing.of(results.cases, read_known(path), lists.flaky)
 
 
@@ -134,6 +133,5 @@ def _write_reports(options: CheckOptions, results: Results, standing: Standing) 
 
 def _write(path: Path, text: str, name: str) -> None:
     """Writes a report, and prints where it is."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
+    write_report(path, text)
     click.echo(f"{name}: {path}")
