@@ -92,9 +92,6 @@ _QUIET = frozenset({"address", "skipped", "broken", "notice"})
 _WORKER = frozenset({"request", "skipped", "notice"})
 """What the workers after the first one say: nothing about the server, which the first one does."""
 
-_LONG_FIELDS = ("headers", "body", "body_base64")
-"""The fields of a journal entry that the log leaves out."""
-
 _dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _COLOURS = {
     "played": "green",
@@ -223,13 +220,10 @@ class ServerLog:
         self._put("recording", lines, folder=folder, mode=mode, upstreams=upstreams)
 
     def exchange(self, exchange: Exchange) -> None:
-        if not self._json:
+        if self._json:
+            self._put("request", (), **exchange.facts())
+        else:
             self._put("request", [self._request(exchange)])
-            return
-        entry = exchange.as_json()
-        for name in _LONG_FIELDS:
-            entry.pop(name, None)
-        self._put("request", (), **entry)
 
     def _request(self, exchange: Exchange) -> str:
         turn = "-" if exchange.turn is None else f"turn {exchange.turn + 1}"

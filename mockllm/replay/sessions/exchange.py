@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 from array import array
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from operator import attrgetter
 from typing import Any, Literal, NamedTuple
@@ -22,12 +22,11 @@ ExchangeOutcome = Literal[
     "played", "unmatched", "invalid", "error", "forwarded", "unknown route", "failed"
 ]
 
-_SHOWN = {
+_FACTS = {
     "bytes_sent" if path == "sent.bytes" else path.rpartition(".")[2]: attrgetter(path)
     for path in (
         "received.method",
         "received.path",
-        "received.headers",
         "played.api",
         "session",
         "number",
@@ -56,7 +55,7 @@ _SHOWN = {
         "played.repeated",
     )
 }
-"""The fields of an entry in JSON, besides its body, and where it has them."""
+"""The fields of an entry in JSON, besides its headers and its body, and where it has them."""
 
 
 class Received(NamedTuple):
@@ -460,21 +459,19 @@ class Exchange:
             body_size=self.body_size,
         )
 
-    def shown(self, names: Iterable[str]) -> dict[str, Any]:
-        """The values of some fields of its JSON."""
-        return {name: _SHOWN[name](self) for name in names}
+    def facts(self) -> dict[str, Any]:
+        """Its JSON without headers and body; only one with a shortened body has `body_size`."""
+        facts = {name: value_of(self) for name, value_of in _FACTS.items()}
+        return facts if self.body_size is None else facts | {"body_size": self.body_size}
 
     def as_json(self) -> dict[str, Any]:
-        """As the control route shows it; a body that is not UTF-8 is in `body_base64`, and
-        only a shortened one has `body_size`."""
-        entry = self.shown(_SHOWN)
-        if self.body_size is not None:
-            entry["body_size"] = self.body_size
+        """As the control route shows it; a body that is not UTF-8 is in `body_base64`."""
+        first = {"method": self.received.method, "path": self.path, "headers": self.headers}
         try:
-            entry["body"] = self.body.decode()
+            body = {"body": self.body.decode()}
         except UnicodeDecodeError:
-            entry["body_base64"] = base64.b64encode(self.body).decode()
-        return entry
+            body = {"body_base64": base64.b64encode(self.body).decode()}
+        return {**first, **self.facts(), **body}
 
 
 def not_kept_whole(id: str, exchange: Exchange) -> RequestError:
