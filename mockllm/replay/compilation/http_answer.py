@@ -169,34 +169,30 @@ def bytes_answer(
     """
     data = tuple(part.data for part in parts)
     times = tuple(part.at for part in parts)
-    size = sum(map(len, data))
-    bare = HttpAnswer(
+    answer = HttpAnswer(
         status,
         tuple(headers),
         data,
         times,
         streamed,
         b"",
-        size=size,
+        timed=any(times),
+        segmented=segmented,
+        ending=ending,
+        id=id,
+        size=sum(map(len, data)),
         reason=reason,
         trailers=trailers,
         bodiless=bodiless,
         length=length,
     )
     frames = [*map(chunk, data)] if streamed else data
-    head, last = bare.head(), bare.last_chunk if streamed else b""
-    timed = any(times)
-    return replace(
-        bare,
-        encoded=b"".join([head, *frames, last]),
-        timed=timed,
-        ends=tuple(accumulate(map(len, [*frames[:-1], frames[-1] + last]), initial=len(head)))[1:]
-        if timed
-        else (),
-        segmented=segmented,
-        ending=ending,
-        id=id,
-    )
+    head, last = answer.head(), answer.last_chunk if streamed else b""
+    ends: Iterable[int] = ()
+    if answer.timed:
+        ends = accumulate(map(len, [*frames[:-1], frames[-1] + last]), initial=len(head))
+    encoded = b"".join([head, *frames, last])
+    return replace(answer, encoded=encoded, ends=tuple(ends)[1:])
 
 
 def json_answer(status: int, body: Any, headers: dict[str, str] | None = None) -> HttpAnswer:
