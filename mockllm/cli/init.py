@@ -9,8 +9,9 @@ from pathlib import Path
 
 import click
 
-from mockllm.errors import MockLLMError, UsageError
+from mockllm.errors import UsageError
 from mockllm.protocols.environment import MOCK_KEY
+from mockllm.replay.loading import shipped_folder
 
 FIRST_MODEL = "mock/weather"
 """The model that plays the first scenario."""
@@ -106,13 +107,7 @@ def _python() -> tuple[str, ...]:
 
 def runners_folder() -> Path:
     """The folder of the runners: in the installed package, or in a checkout."""
-    package = Path(__file__).parent.parent
-    for folder in (package / "conformance" / "runners", package.parent / "examples" / "runners"):
-        if folder.is_dir():
-            return folder
-    raise MockLLMError(
-        f"the runners are not at {package / 'conformance' / 'runners'}; reinstall mockllm-harness"
-    )
+    return shipped_folder("the runners", "conformance/runners", "examples/runners")
 
 
 def copy_runner(language: str, target: Path) -> list[Path]:

@@ -83,11 +83,19 @@ def shipped_scenarios() -> Path:
     Raises:
         MockLLMError: the folder is missing from the installation.
     """
+    advice = ", or name a folder of your own"
+    return shipped_folder("the shipped scenarios", "shipped", "scenarios", advice)
+
+
+def shipped_folder(what: str, installed: str, checkout: str, advice: str = "") -> Path:
+    """The folder of something that is shipped.
+
+    Args:
+        installed: its path in the package; `checkout` is that in a checkout.
+    """
     package = Path(__file__).parent.parent
-    for folder in (package / "shipped", package.parent / "scenarios"):
+    for folder in (package / installed, package.parent / checkout):
         if folder.is_dir():
             return folder
-    raise MockLLMError(
-        f"the shipped scenarios are not at {package / 'shipped'}; reinstall mockllm-harness, or "
-        "name a folder of your own"
-    )
+    message = f"{what} are not at {package / installed}; reinstall mockllm-harness{advice}"
+    raise MockLLMError(message)

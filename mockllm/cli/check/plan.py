@@ -41,10 +41,6 @@ class Interruptible:
                 return
             yield item
 
-    def stopped(self, done: int, count: int) -> str:
-        """Why the remaining cases were not judged."""
-        return f"interrupted after {done} of {count} cases" if self.happened else ""
-
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
         if self.happened:
             raise KeyboardInterrupt

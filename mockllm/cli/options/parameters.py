@@ -24,14 +24,27 @@ EXISTING = click.Path(exists=True, path_type=Path)
 """A file or folder that is there."""
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
-scenarios_option = click.option(
-    "--scenarios",
-    "paths",
-    multiple=True,
-    type=EXISTING,
-    metavar="PATH",
-    help="Where to look; default: the scenarios that come with mockllm.",
-)
+
+
+def scenarios_option(
+    text: str = "Where to look; default: the scenarios that come with mockllm.",
+) -> Callable[[_Command], _Command]:
+    """The option for scenarios, with its help."""
+    return click.option(
+        "--scenarios", "paths", multiple=True, type=EXISTING, metavar="PATH", help=text
+    )
+
+
+def quirk_option(gets: str) -> Callable[[_Command], _Command]:
+    """The option for quirks; `gets` says which stream gets them."""
+    return click.option(
+        "--quirk",
+        "quirks",
+        multiple=True,
+        type=_quirk,
+        metavar="NAME",
+        help=f"What {gets} gets wrong, as `mockllm quirks` lists it; may be repeated.",
+    )
 
 
 class _Api(click.Choice[str]):
@@ -74,9 +87,8 @@ def number(value: str | float) -> float:
     return given
 
 
-def quirk(value: str) -> str:
+def _quirk(value: str) -> str:
     """The name of a quirk, perhaps with a variant."""
-    from mockllm.errors import UsageError
     from mockllm.quirks import find
 
     try:
