@@ -95,7 +95,8 @@ def select(served: ScenarioIndex, request: Request, headers: Mapping[str, str]) 
         return _selection(named, position, start, continued=referenced is not None)
     if referenced is not None:
         scenario, position = referenced
-        if turn_index(scenario, position) is not None or not _has_user_message(request):
+        has_user = any(message.role == "user" for message in request.messages)
+        if turn_index(scenario, position) is not None or not has_user:
             return _selection(scenario, position, 0, continued=True)
     best = _best_candidates(search)
     if not best and referenced is not None:
@@ -118,10 +119,6 @@ def _is_overridden(search: Search, same: Sequence[tuple[Scenario, int]]) -> bool
         return conditions_of(scenario) > most and not is_recorded(scenario)
 
     return any(candidate.playable for candidate in search.candidates(may_override))
-
-
-def _has_user_message(request: Request) -> bool:
-    return any(message.role == "user" for message in request.messages)
 
 
 def _referenced_position(

@@ -69,7 +69,6 @@ def self_test(
     *,
     limit: float = 5.0,
     cwd: Path | None = None,
-    env: Mapping[str, str] | None = None,
 ) -> list[RunnerProblem]:
     """The problems of a runner, each once; empty if it speaks the protocol.
 
@@ -79,7 +78,7 @@ def self_test(
     with ExitStack() as stack:
         messages = _messages(api, level, limit, stack)
         try:
-            runner = _Runner(command, cwd, env)
+            runner = _Runner(command, cwd)
         except OSError as error:
             problem = f"the program cannot be started: {error.strerror or error}"
             advice = "The command after `--` must be a program that can be found."
@@ -109,11 +108,9 @@ def _messages(api: str, level: str, limit: float, stack: ExitStack) -> list[dict
 class _Runner:
     """A runner, line by line."""
 
-    def __init__(
-        self, command: Sequence[str], cwd: Path | None, env: Mapping[str, str] | None
-    ) -> None:
+    def __init__(self, command: Sequence[str], cwd: Path | None) -> None:
         self._lines: SimpleQueue[bytes | None] = SimpleQueue()
-        self._child = Child(command, lambda _, line: self._lines.put(line), cwd=cwd, env=env)
+        self._child = Child(command, lambda _, line: self._lines.put(line), cwd=cwd)
         self.write, self.end = self._child.write, self._child.end
 
     def first_line(self) -> bytes:

@@ -94,11 +94,8 @@ class SessionSetups:
     def __init__(
         self,
         make: Callable[[Iterable[Scenario] | ScenarioIndex, SessionRequest], Player],
-        *,
-        max_bytes: int = _MOST_BYTES,
     ) -> None:
-        self._make = make
-        self._max_bytes = max_bytes
+        self._make, self._max_bytes = make, _MOST_BYTES
         self._size = 0
         self._gone: OrderedDict[str, None] = OrderedDict()
         self._setups: dict[str, SessionSetup] = {}
@@ -217,11 +214,11 @@ class SessionRequestError(RequestError):
             and `path`.
     """
 
-    def __init__(self, problems: list[dict[str, Any]], status: int = 400) -> None:
+    def __init__(self, problems: list[dict[str, Any]]) -> None:
         self.problems = problems
         lines = [_line(problem) for problem in problems]
         count = "" if len(lines) == 1 else f" ({len(lines)} problems)"
-        super().__init__("\n".join([f"The session was not made{count}:", *lines]), status=status)
+        super().__init__("\n".join([f"The session was not made{count}:", *lines]))
 
 
 _Problem = dict[str, Any]
