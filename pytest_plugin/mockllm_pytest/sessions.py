@@ -357,7 +357,7 @@ class MockSession:
 
     def format_exchanges(self) -> str:
         """The exchanges so far as text, for reports."""
-        from mockllm_pytest.exchanges import format_exchanges
+        from mockllm_pytest.report import format_exchanges
 
         player = self._thread.server.player_of(self.session)
         return format_exchanges(self.session, self.journal, player.served.by_name)
