@@ -161,21 +161,18 @@ def _named(served: ScenarioIndex, name: str, request: Request) -> Scenario:
             param="model" if request.model.endswith(name) else None,
             code="no_scenario",
         )
+    if scenario.plays_over(request.api):
+        return scenario
+    message = (
+        f"Scenario {name!r} does not play over {request.api!r}: its `apis` are "
+        f"{', '.join(scenario.apis)}."
+    )
     if scenario.route is not None:
-        raise NoMatchError(
+        message = (
             f"Scenario {name!r} answers the route {scenario.route} and plays no conversation; "
-            "name another.",
-            status=404,
-            code="no_scenario",
+            "name another."
         )
-    if not scenario.plays_over(request.api):
-        raise NoMatchError(
-            f"Scenario {name!r} does not play over {request.api!r}: its `apis` are "
-            f"{', '.join(scenario.apis)}.",
-            status=404,
-            code="no_scenario",
-        )
-    return scenario
+    raise NoMatchError(message, status=404, code="no_scenario")
 
 
 def _selection(

@@ -23,7 +23,9 @@ def _apis() -> tuple[str, ...]:
     return tuple(PROTOCOLS)
 
 
-def _quirk_problem(name: str) -> str | None:
+def quirk_problem(name: str) -> str | None:
+    """Why there is no quirk of this name; None where there is one."""
+    # Imported here: some fifty modules, which most requests and scenarios never need.
     from mockllm.quirks import find
 
     try:
@@ -39,7 +41,7 @@ def _fault_mistakes(scenario: Scenario) -> Iterable[tuple[KeyPath, str]]:
     return fault_mistakes(scenario)
 
 
-VOCABULARY = Vocabulary(_apis, _quirk_problem, _fault_mistakes)
+VOCABULARY = Vocabulary(_apis, quirk_problem, _fault_mistakes)
 """The names in `PROTOCOLS` and `QUIRKS`, both imported when they are first needed."""
 
 

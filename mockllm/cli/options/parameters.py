@@ -89,12 +89,10 @@ def number(value: str | float) -> float:
 
 def _quirk(value: str) -> str:
     """The name of a quirk, perhaps with a variant."""
-    from mockllm.quirks import find
+    from mockllm.replay.loading import quirk_problem
 
-    try:
-        find(value)
-    except UsageError as error:
-        raise click.BadParameter(str(error)) from None
+    if problem := quirk_problem(value):
+        raise click.BadParameter(problem)
     return value
 
 
@@ -132,13 +130,9 @@ def server_options(
     return add
 
 
-def _answering(speed: float, fallback: str | None, strict: bool) -> dict[str, Any]:
-    return {"speed": speed, "fallback": fallback is not None, "strict": strict}
-
-
 answering_options = server_options(
     ("speed", "fallback", "strict"),
-    _answering,
+    lambda fallback, **fields: fields | {"fallback": fallback is not None},
     click.option(
         "--speed",
         type=number,
@@ -172,13 +166,9 @@ def _paths(context: click.Context, parameter: click.Parameter, values: tuple[str
     return tuple((name, template) for name, _, template in pairs)
 
 
-def _further(api_paths: _Paths, agui_paths: _Paths) -> dict[str, Any]:
-    return {"paths": api_paths + agui_paths}
-
-
 path_options = server_options(
     ("api_paths", "agui_paths"),
-    _further,
+    lambda api_paths, agui_paths: {"paths": api_paths + agui_paths},
     click.option(
         "--path",
         "api_paths",

@@ -138,8 +138,8 @@ class ServerLog:
     def _shows(self, event: str) -> bool:
         return self._only is None or event in self._only
 
-    def _put(self, event: str, lines: Iterable[str], **fields: Any) -> None:
-        if not self._shows(event):
+    def _put(self, event: str, lines: Iterable[str], shown_as: str = "", /, **fields: Any) -> None:
+        if not self._shows(shown_as or event):
             return
         if self._json:
             self._output.line(_dumps({"event": event, **fields}))
@@ -250,14 +250,10 @@ class ServerLog:
         self._counts["skipped" if skipped else "recorded"] += 1
         self._counts["not_found"] += bool(line.not_found)
         self._counts["lost"] += line.lost
-        if not self._shows("skipped" if skipped else "recorded"):
-            return
-        if self._json:
-            self._output.line(_dumps({"event": "recorded", **asdict(line)}))
-            return
         lost = f"; NOT FOUND AGAIN: {line.not_found}" if line.not_found else ""
-        what = "not recorded" if skipped else "recorded"
-        self._output.line(f"          {what}: {line.description}{lost}")
+        text = f"          {'not ' * skipped}recorded: {line.description}{lost}"
+        shown_as = "skipped" if skipped else "recorded"
+        self._put("recorded", [text], shown_as, **asdict(line))
 
     def waiting(self, count: int) -> None:
         text = f"          {count:,} exchanges wait to be written"

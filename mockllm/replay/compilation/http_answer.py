@@ -22,7 +22,7 @@ from mockllm.faults.transmission import Transmission
 from mockllm.matching.select import Selection
 from mockllm.protocols.base import WireProtocol, dumps
 from mockllm.protocols.extra import merge
-from mockllm.scenario.model import TurnSpec
+from mockllm.scenario.model import ErrorSpec, TurnSpec
 
 _Key = TypeVar("_Key", bound=Hashable)
 _Value = TypeVar("_Value")
@@ -290,14 +290,14 @@ def http_error_answer(
     scenario, http = selection.scenario, spec.http
     assert http is not None
     seed = derive(scenario.seeded, scenario.name, selection.position, attempt)
-    own = http.error
+    own = http.error or ErrorSpec()
     seconds = None if http.retry_after is None else http.retry_after / 1_000_000
     default = _HTTP_MESSAGES.get(http.status, reason_phrase(http.status))
     error = RequestError(
-        default if own is None or own.message is None else own.message,
+        default if own.message is None else own.message,
         status=http.status,
-        type=own.type if own else None,
-        code=own.code if own else None,
+        type=own.type,
+        code=own.code,
         retry_after=seconds,
     )
     extra = spec.extra_for(protocol.name)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from mockllm.core.record import record
 from mockllm.errors import RequestError
 from mockllm.replay.fault_plan import FaultPlan
+from mockllm.replay.loading import loads_sent, quirk_problem
 from mockllm.replay.player import Player
 from mockllm.scenario.model import Scenario
 from mockllm.scenario.precedence import scenario_key
@@ -337,19 +338,12 @@ def _check_known(name: str, known: Mapping[str, Scenario], problems: list[_Probl
 
 
 def _quirks(value: str | list[Any], problems: list[_Problem]) -> tuple[str, ...]:
-    from mockllm.quirks import find
-
     names = [value] if isinstance(value, str) else value
     for index, name in enumerate(names):
-        message = "must be the name of a quirk"
-        if isinstance(name, str):
-            try:
-                find(name)
-            except UsageError as error:
-                message = f"is not known: {error}"
-            else:
-                continue
-        problems.append(_problem(f"quirks[{index}]", message))
+        if not isinstance(name, str):
+            problems.append(_problem(f"quirks[{index}]", "must be the name of a quirk"))
+        elif problem := quirk_problem(name):
+            problems.append(_problem(f"quirks[{index}]", f"is not known: {problem}"))
     return tuple(names)
 
 
@@ -372,8 +366,6 @@ def _faults(fields: Mapping[str, Any], problems: list[_Problem]) -> FaultPlan | 
 
 
 def _scenarios(value: Any, problems: list[_Problem]) -> tuple[Scenario, ...]:
-    from mockllm.replay.loading import loads_sent
-
     if value is None:
         return ()
     if value == []:
