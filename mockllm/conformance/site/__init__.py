@@ -98,11 +98,11 @@ def _texts(pages: Pages) -> Iterator[tuple[str, str]]:
 
     values = first_page(pages.columns, alone=False) | rules_section(pages.rule_columns)
     yield "index.html", render("index.html", "", values)
-    for name, values in pages.clients():
-        yield name, render("client.html", "../", values)
-    for name, values in pages.quirks():
-        yield name, render("quirk.html", "../", values)
-    for name, values in pages.cases():
-        yield name, render("case.html", "../", values)
-    for name, values in pages.cells():
-        yield name, render("cell.html", "../../", values)
+    for template, root, listed in (
+        ("client.html", "../", pages.clients()),
+        ("quirk.html", "../", pages.quirks()),
+        ("case.html", "../", pages.cases()),
+        ("cell.html", "../../", pages.cells()),
+    ):
+        for name, values in listed:
+            yield name, render(template, root, values)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 from array import array
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from operator import attrgetter
 from typing import Any, Literal, NamedTuple
 
@@ -274,6 +274,7 @@ class PassedAnswer:
         self.chunks.append(chunk)
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Exchange:
     """One request to the server and its outcome: an entry of the journal.
 
@@ -288,42 +289,18 @@ class Exchange:
         passed: what a service answered; None where nothing was forwarded, or it is not kept.
     """
 
-    __slots__ = (
-        "_dropped",
-        "body_size",
-        "charged",
-        "in_use",
-        "number",
-        "passed",
-        "played",
-        "received",
-        "sent",
-        "session",
-    )
-
-    def __init__(
-        self,
-        received: Received,
-        played: Played = NOTHING,
-        sent: Sent | None = None,
-        *,
-        session: str = "",
-        number: int = 0,
-        in_use: bool = False,
-        body_size: int | None = None,
-        passed: PassedAnswer | None = None,
-    ) -> None:
-        self.received = received
-        self.played = played
-        self.sent = sent or Sent(received.clock)
-        self.session = session
-        self.number = number
-        self.in_use = in_use
-        self.body_size = body_size
-        self.passed = passed
-        self.charged = 0
-        """The memory that its journal counts for it, in bytes."""
-        self._dropped = False
+    received: Received
+    played: Played = NOTHING
+    sent: Sent = field(default_factory=Sent)
+    _: KW_ONLY
+    session: str = ""
+    number: int = 0
+    in_use: bool = False
+    body_size: int | None = None
+    passed: PassedAnswer | None = None
+    charged: int = field(default=0, init=False)
+    """The memory that its journal counts for it, in bytes."""
+    _dropped: bool = field(default=False, init=False)
 
     # What tests read (docs/pytest.md): the rest is in `received`, `played` and `sent`
 
