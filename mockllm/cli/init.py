@@ -22,6 +22,13 @@ LANGUAGES = ("c", "go", "java", "javascript", "python", "rust", "typescript")
 _FILE = "weather.yaml"
 _SAID = "What is the weather in Paris?"
 _URL = "http://127.0.0.1:8080"
+_PYTHON = (
+    "from openai import OpenAI  # pip install openai",
+    f'client = OpenAI(base_url="{_URL}/v1", api_key="{MOCK_KEY}")',
+    f'stream = client.responses.create(model="gpt-5", input="{_SAID}", stream=True)',
+    "for event in stream:",
+    "    print(event)",
+)
 
 
 @click.command()
@@ -75,7 +82,7 @@ def _first_scenario(folder: Path) -> None:
     click.echo("Serve it:\n")
     click.echo(f"  mockllm serve {quoted}\n")
     click.echo("Ask it, from another terminal:\n")
-    for line in (*curl(_URL, FIRST_MODEL), "", *_python()):
+    for line in (*curl(_URL, FIRST_MODEL), "", *_PYTHON):
         click.echo(f"  {line}".rstrip())
     click.echo("\nSee what a client gets, and check what you change:\n")
     click.echo(f"  mockllm show weather --scenarios {quoted} --api responses --timing")
@@ -92,16 +99,6 @@ def curl(url: str, model: str) -> tuple[str, ...]:
     return (
         f"curl -N {url}/v1/chat/completions -H 'content-type: application/json' \\",
         f"  -d {shlex.quote(json.dumps(body))}",
-    )
-
-
-def _python() -> tuple[str, ...]:
-    return (
-        "from openai import OpenAI  # pip install openai",
-        f'client = OpenAI(base_url="{_URL}/v1", api_key="{MOCK_KEY}")',
-        f'stream = client.responses.create(model="gpt-5", input="{_SAID}", stream=True)',
-        "for event in stream:",
-        "    print(event)",
     )
 
 

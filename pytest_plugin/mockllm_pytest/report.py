@@ -228,12 +228,8 @@ def _marker(mark: Mark, mistakes: Sequence[_Mistake]) -> str:
         if mistake.argument not in ("violations", "failed"):
             keywords[mistake.argument] = True
     arguments = [repr(name) for name in mark.names]
-    arguments += [f"{name}={_repr(value)}" for name, value in keywords.items()]
+    arguments += [f"{name}={value!r}" for name, value in keywords.items()]
     return f"@pytest.mark.mockllm({', '.join(arguments)})".replace("'", '"')
-
-
-def _repr(value: Any) -> str:
-    return str(value) if isinstance(value, float | int) else repr(value)
 
 
 # Exchanges

@@ -36,17 +36,9 @@ class InvalidMessageError(ValueError):
     """A line that is no message of the protocol; the text begins with the name of the field."""
 
 
-def check_message(value: Mapping[str, Any], kind: str) -> None:
-    """Checks the form of a message by `runner.schema.json`.
-
-    Args:
-        kind: its name among the `$defs` there.
-
-    Raises:
-        InvalidMessageError: it has another form.
-    """
-    problem = form_problem(value, "runner", kind)
-    if problem:
+def _check_form(value: Mapping[str, Any], kind: str) -> None:
+    """Checks the form of a message by `runner.schema.json`; `kind` is its name in `$defs` there."""
+    if problem := form_problem(value, "runner", kind):
         raise InvalidMessageError(problem)
 
 
@@ -271,7 +263,7 @@ def read_hello(value: Mapping[str, Any]) -> Hello:
             f"mockllm: this mockllm speaks version {VERSION} of the protocol, and the runner "
             f"answered {value.get('mockllm')!r}"
         )
-    check_message(value, "hello")
+    _check_form(value, "hello")
     known = [slot.name for slot in fields(Client)]
     return Hello(
         Client(**{name: text for name, text in value["client"].items() if name in known}),
@@ -282,7 +274,7 @@ def read_hello(value: Mapping[str, Any]) -> Hello:
 
 def read_answer(value: Mapping[str, Any]) -> Answer:
     """The answer to a case."""
-    check_message(value, "answer")
+    _check_form(value, "answer")
     outcome = read_outcome(value)
     return Answer(
         outcome,

@@ -143,7 +143,10 @@ class RunnerProcess:
     def _started(self) -> tuple[Child, Hello]:
         try:
             child = Child(
-                self._program.command, self._receive, cwd=self._program.cwd, env=self._program.env
+                self._program.command,
+                lambda child, line: self._inbox.put(_Line(child, line)),
+                cwd=self._program.cwd,
+                env=self._program.env,
             )
         except OSError as error:
             raise self._program.not_started(error) from None
@@ -170,9 +173,6 @@ class RunnerProcess:
             ) from None
         self._sent = 0
         return child, hello
-
-    def _receive(self, child: Child, line: bytes | None) -> None:
-        self._inbox.put(_Line(child, line))
 
     # The thread
 

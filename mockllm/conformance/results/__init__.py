@@ -343,13 +343,10 @@ def rule_verdict(cases: Sequence[CaseResult]) -> Verdict:
     One mistake breaks it. It is kept where it was judged in at least half of the cases: a few easy
     ones say little of the others.
     """
-    right, unknown = sum(map(passes, cases)), sum(_is_unknown(case) for case in cases)
+    right = sum(map(passes, cases))
+    unknown = sum(case.verdict in ("not judged", "adapter") for case in cases)
     if any(case.failed for case in cases):
         return "wrong"
     if right and right >= unknown:
         return "right"
     return "not judged" if right or unknown or not cases else "not applicable"
-
-
-def _is_unknown(case: CaseResult) -> bool:
-    return case.verdict in ("not judged", "adapter")

@@ -337,7 +337,7 @@ def first_page(columns: Sequence[Column], *, alone: bool) -> dict[str, Any]:
         "apis": list(dict.fromkeys((column.results.api, column.api) for column in columns)),
         "languages": sorted({(_language(column), _language(column)) for column in columns}),
         "empty": Cell(None, 0, "no case"),
-        "client_href": _anchor if alone else _page,
+        "client_href": _anchor if alone else (lambda column: f"clients/{column.key}.html"),
         "cell_href": (lambda column, _: _anchor(column)) if alone else _cell,
         "quirk_href": None if alone else (lambda row: f"quirks/{row.key}.html"),
     }
@@ -369,10 +369,6 @@ def _legend(columns: Sequence[Column]) -> list[Mark]:
 
 def _language(column: Column) -> str:
     return column.results.client.language or "unknown"
-
-
-def _page(column: Column) -> str:
-    return f"clients/{column.key}.html"
 
 
 def _cell(column: Column, group: str) -> str:

@@ -234,10 +234,6 @@ _outcome = record(
 )
 
 
-def _as_node(node: Node, findings: Findings) -> Node:
-    return node
-
-
 _TURN = table(
     "turn",
     request=expectation,
@@ -247,7 +243,7 @@ _TURN = table(
     expect=_outcome,
     extra=extra,
     recorded=_recorded,
-    when=_as_node,
+    when=lambda node, _: node,
     **_ANSWERED,
 )
 

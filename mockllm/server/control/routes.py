@@ -379,7 +379,9 @@ async def journal_parts(sessions: Iterable[Session], page: JournalPage) -> Async
     end: dict[str, Any] = {"dropped": dropped}
     if gaps:
         end["gaps"] = list(gaps)
-    yield b"]," + dumps(end if not page.paged else end | _next(last, missed, more)).encode()[1:]
+    if page.paged:
+        end |= {"missed": missed, "next": last, "more": more}
+    yield b"]," + dumps(end).encode()[1:]
 
 
 def _of_page(entries: tuple[Exchange, ...], page: JournalPage) -> Iterable[Exchange]:
@@ -388,7 +390,3 @@ def _of_page(entries: tuple[Exchange, ...], page: JournalPage) -> Iterable[Excha
     # The numbers of a journal have no gaps.
     start = max(0, page.after + 1 - entries[0].number)
     return entries[start:] if page.limit is None else entries[start : start + page.limit]
-
-
-def _next(last: int, missed: int, more: bool) -> dict[str, int | bool]:
-    return {"missed": missed, "next": last, "more": more}
