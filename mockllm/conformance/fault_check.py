@@ -170,10 +170,10 @@ class Judged:
         if broken:
             names = (rule for rule in played.case.rules if rule in rules)
             return cls(played, tuple(Finding(rule, "not judged", broken) for rule in names))
-        found = judge(
+        findings = judge(
             played.case, played.exchanges, played.answer.outcomes(late=played.late), policy
         )
-        return cls(played, tuple(judgement for judgement in found if judgement.rule in rules))
+        return cls(played, tuple(judgement for judgement in findings if judgement.rule in rules))
 
     @property
     def wrong(self) -> tuple[Finding, ...]:

@@ -63,9 +63,9 @@ class Deciding:
     selection: Selection | None = None
 
 
-def _known(found: Deciding | Decision, api: str) -> Played:
+def _known(decision: Deciding | Decision, api: str) -> Played:
     """What a journal has of a request that is refused."""
-    played, request, selection = Played(api=api), found.request, found.selection
+    played, request, selection = Played(api=api), decision.request, decision.selection
     if request is not None:
         played = replace(played, model=request.model, stream=request.stream)
     if selection is not None:
@@ -126,13 +126,13 @@ class Player:
             *call.target.key,
             *map(call.headers.get, self._headers),
         )
-        found = self._cache.decisions.get(key) or Deciding()
+        decision = self._cache.decisions.get(key) or Deciding()
         try:
-            if isinstance(found, Deciding):
-                found = self._decided(call, key, found)
-            answered = self._play(call, found)
+            if isinstance(decision, Deciding):
+                decision = self._decided(call, key, decision)
+            answered = self._play(call, decision)
         except RequestError as error:
-            answered = refused(call.protocol, error, _known(found, call.protocol.name))
+            answered = refused(call.protocol, error, _known(decision, call.protocol.name))
         return self._with_drawn_faults(call, answered) if self._faults.choices else answered
 
     def _with_drawn_faults(self, call: ApiCall, answered: Answered) -> Answered:

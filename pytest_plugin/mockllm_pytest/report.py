@@ -104,7 +104,7 @@ def judge(
     every = allowed.violations is True
     leave_out = frozenset(CONVERSATION_INVARIANTS) if every else allowed.violations
     assert not isinstance(leave_out, bool)
-    found = verify(
+    verification = verify(
         session,
         scenarios,
         depth=allowed.depth,
@@ -112,7 +112,7 @@ def judge(
         once=not allowed.extra_requests,
     )
     mistakes = sorted(
-        _mistakes(session, scenarios, required, found), key=lambda mistake: mistake.number
+        _mistakes(session, scenarios, required, verification), key=lambda mistake: mistake.number
     )
     kept = [wrong for wrong in mistakes if getattr(allowed, wrong.argument, False) is not True]
     if not kept:
@@ -140,34 +140,34 @@ def _mistakes(
     session: Session,
     scenarios: Mapping[str, Scenario],
     required: Sequence[str],
-    found: Verification,
+    verification: Verification,
 ) -> Iterator[_Mistake]:
     exchanges = {exchange.number: exchange for exchange in session.journal}
-    for violation in found.violations:
+    for violation in verification.violations:
         number = violation.exchange
         message = f"{violation.invariant} (request {number}): {violation.message}"
         extra = violation.invariant == "extra-request"
         argument = "extra_requests" if extra else "violations"
         yield _Mistake(number, message, argument, True if extra else violation.invariant)
     for name, outcome in _REFUSED.items():
-        for number in getattr(found, name):
+        for number in getattr(verification, name):
             problem = "; ".join(exchanges[number].problems).partition("\n")[0]
             yield _Mistake(number, f"request {number} {outcome}: {problem}", name)
     for number, exchange in exchanges.items():
         if exchange.outcome == "error" and exchange.scenario is None:
             message = f"request {number} was not passed on: {'; '.join(exchange.problems)}"
             yield _Mistake(number, message, "unmatched")
-    for number in found.missed_faults:
+    for number in verification.missed_faults:
         problem = f"a fault did not strike: {exchanges[number].fault_missed}"
         yield _Mistake(number, f"request {number}: {problem}", "unplayed")
-    yield from _unplayed(session, scenarios, required, found)
+    yield from _unplayed(session, scenarios, required, verification)
 
 
 def _unplayed(
     session: Session,
     scenarios: Mapping[str, Scenario],
     required: Sequence[str],
-    found: Verification,
+    verification: Verification,
 ) -> Iterator[_Mistake]:
     """The scenarios and turns that should have been played."""
     tapes = _tapes_played(session, scenarios)
@@ -177,7 +177,7 @@ def _unplayed(
             if any(_is_due(scenarios[name], index, tapes) for index in turns):
                 message = _never_played(scenarios[name], bool(session.journal))
                 yield _Mistake(float("inf"), message, "unplayed")
-    for name, index in found.unplayed:
+    for name, index in verification.unplayed:
         if _is_due(scenarios[name], index, tapes):
             count = len(scenarios[name].turns)
             message = f"turn {index + 1} of {count} of {name} was not played"

@@ -173,16 +173,16 @@ class SharedSession(Session):
         return number
 
     def answer(self, id: str) -> Exchange | None:
-        found: Exchange | None = self._outcome(FindAnswer(id))
-        return found
+        exchange: Exchange | None = self._outcome(FindAnswer(id))
+        return exchange
 
     def drop_answer(self, id: str) -> bool:
         self.deleted.append(id)
         return self._outcome(FindAnswer(id)) is not None
 
     def conversation(self, id: str) -> str | None:
-        found: str | None = self._outcome(FindConversation(id))
-        return found
+        token: str | None = self._outcome(FindConversation(id))
+        return token
 
     def keep_conversation(self, id: str, token: str) -> None:
         self.tokens[id] = token

@@ -198,9 +198,10 @@ def _mixed(own: tuple[Scenario, ...], served: tuple[Scenario, ...]) -> tuple[Sce
         keys.setdefault(scenario_key(scenario), []).append(scenario)
     keys.pop(None, None)  # of scenarios that play only when they are named
     return own + tuple(
-        one
-        for one in served
-        if one.name not in names and not any(map(one.shares_api, keys.get(scenario_key(one), ())))
+        scenario
+        for scenario in served
+        if scenario.name not in names
+        and not any(map(scenario.shares_api, keys.get(scenario_key(scenario), ())))
     )
 
 
