@@ -12,11 +12,11 @@ import json
 import time
 from collections.abc import AsyncIterator
 from dataclasses import asdict
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 from aiohttp import HttpVersion10, web
 
-import mockllm
 from mockllm.core.text import shorten
 from mockllm.errors import Problem, RequestError
 from mockllm.matching.conditions import last_user_text
@@ -162,7 +162,7 @@ class Live:
     def _hello(self, host: str) -> dict[str, Any]:
         recorded = self._answers.recorded
         return {
-            "version": mockllm.__version__,
+            "version": _version(),
             "apis": list(PROTOCOLS),
             "urls": base_urls(PROTOCOLS, f"http://{host}"),
             "recording": None if recorded is None else recorded.about(),
@@ -285,6 +285,13 @@ class Live:
                 continue
             if data := page.take():
                 yield data
+
+
+def _version() -> str:
+    try:
+        return version("mockllm-harness")
+    except PackageNotFoundError:  # a checkout that is not installed
+        return ""
 
 
 dumps = json.JSONEncoder(separators=(",", ":")).encode

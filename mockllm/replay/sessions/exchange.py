@@ -426,15 +426,7 @@ class Exchange:
     def copy(self, body: bytes | None = None) -> Exchange:
         """The entry as it is now."""
         received = self.received if body is None else self.received._replace(body=body)
-        return Exchange(
-            received,
-            self.played,
-            replace(self.sent),
-            session=self.session,
-            number=self.number,
-            in_use=self.in_use,
-            body_size=self.body_size,
-        )
+        return replace(self, received=received, sent=replace(self.sent), passed=None)
 
     def facts(self) -> dict[str, Any]:
         """Its JSON without headers and body; only one with a shortened body has `body_size`."""
