@@ -41,7 +41,7 @@ class _Test:
 
     test: str
     module: Path
-    cassettes: tuple[str, ...]
+    cassettes: list[str]
     folder: Path
 
 
@@ -103,16 +103,10 @@ def _collected(paths: tuple[Path, ...]) -> list[_Test]:
         if done.returncode not in (0, 5) or not report.is_file():
             last = (done.stdout + done.stderr).strip().splitlines()[-_LAST_LINES:]
             raise UsageError("\n".join(["pytest cannot collect the tests:", *last]))
-        values = json.loads(report.read_text(encoding="utf-8"))
-    return [
-        _Test(
-            test["test"],
-            Path(os.path.relpath(test["module"])),
-            tuple(test["cassettes"]),
-            Path(os.path.relpath(test["folder"])),
-        )
-        for test in values
-    ]
+        tests = json.loads(report.read_text(encoding="utf-8"))
+    for test in tests:
+        test |= {name: Path(os.path.relpath(test[name])) for name in ("module", "folder")}
+    return [_Test(**test) for test in tests]
 
 
 # Marks
@@ -196,9 +190,6 @@ def _move(work: Path, folder: Path) -> None:
 
 
 def _cassette(name: str, test: _Test, base: Path) -> Path | None:
-    for folder in (base / test.module.stem, base):
-        for suffix in _SUFFIXES:
-            file = folder / f"{name}{suffix}"
-            if file.is_file():
-                return file
-    return None
+    folders = (base / test.module.stem, base)
+    files = (folder / f"{name}{suffix}" for folder in folders for suffix in _SUFFIXES)
+    return next(filter(Path.is_file, files), None)

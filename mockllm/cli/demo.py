@@ -21,6 +21,7 @@ import click
 
 from mockllm.cli.options.parameters import number, read_scenarios
 from mockllm.core import events as ev
+from mockllm.core.text import shorten
 from mockllm.errors import MockLLMError
 from mockllm.scenario.model import Scenario, TextPart, TurnSpec
 
@@ -123,8 +124,9 @@ class Screen:
 
     def update(self, board: Board, changed: list[Lane], at: float) -> None:
         if self._redraws:
-            dim = click.style(_cut(f"  {_telling(board.latest)}", _columns()), dim=True)
-            self._draw([*self._block(board, at), dim])
+            width = _columns()
+            frame = shorten(f"  {_telling(board.latest)}", width - 1, keep=max(0, width - 2))
+            self._draw([*self._block(board, at), click.style(frame, dim=True)])
             return
         for lane in changed:
             label, name = _cells(board, lane)
@@ -175,10 +177,6 @@ def _telling(data: str) -> str:
     """A frame's data from where it differs from the others."""
     at = data.find('"delta"')
     return f"…{data[at:]}" if at > 0 else data
-
-
-def _cut(text: str, width: int) -> str:
-    return text if len(text) < width else f"{text[: max(0, width - 2)]}…"
 
 
 Post = Callable[["WireProtocol", str, "Json"], Iterable[tuple[float, bytes]]]

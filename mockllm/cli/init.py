@@ -9,8 +9,9 @@ from pathlib import Path
 
 import click
 
-from mockllm.errors import MockLLMError, UsageError
+from mockllm.errors import UsageError
 from mockllm.protocols.environment import MOCK_KEY
+from mockllm.replay.loading import shipped_folder
 
 FIRST_MODEL = "mock/weather"
 """The model that plays the first scenario."""
@@ -21,6 +22,13 @@ LANGUAGES = ("c", "go", "java", "javascript", "python", "rust", "typescript")
 _FILE = "weather.yaml"
 _SAID = "What is the weather in Paris?"
 _URL = "http://127.0.0.1:8080"
+_PYTHON = (
+    "from openai import OpenAI  # pip install openai",
+    f'client = OpenAI(base_url="{_URL}/v1", api_key="{MOCK_KEY}")',
+    f'stream = client.responses.create(model="gpt-5", input="{_SAID}", stream=True)',
+    "for event in stream:",
+    "    print(event)",
+)
 
 
 @click.command()
@@ -74,7 +82,7 @@ def _first_scenario(folder: Path) -> None:
     click.echo("Serve it:\n")
     click.echo(f"  mockllm serve {quoted}\n")
     click.echo("Ask it, from another terminal:\n")
-    for line in (*curl(_URL, FIRST_MODEL), "", *_python()):
+    for line in (*curl(_URL, FIRST_MODEL), "", *_PYTHON):
         click.echo(f"  {line}".rstrip())
     click.echo("\nSee what a client gets, and check what you change:\n")
     click.echo(f"  mockllm show weather --scenarios {quoted} --api responses --timing")
@@ -94,25 +102,9 @@ def curl(url: str, model: str) -> tuple[str, ...]:
     )
 
 
-def _python() -> tuple[str, ...]:
-    return (
-        "from openai import OpenAI  # pip install openai",
-        f'client = OpenAI(base_url="{_URL}/v1", api_key="{MOCK_KEY}")',
-        f'stream = client.responses.create(model="gpt-5", input="{_SAID}", stream=True)',
-        "for event in stream:",
-        "    print(event)",
-    )
-
-
 def runners_folder() -> Path:
     """The folder of the runners: in the installed package, or in a checkout."""
-    package = Path(__file__).parent.parent
-    for folder in (package / "conformance" / "runners", package.parent / "examples" / "runners"):
-        if folder.is_dir():
-            return folder
-    raise MockLLMError(
-        f"the runners are not at {package / 'conformance' / 'runners'}; reinstall mockllm-harness"
-    )
+    return shipped_folder("the runners", "conformance/runners", "examples/runners")
 
 
 def copy_runner(language: str, target: Path) -> list[Path]:

@@ -63,6 +63,7 @@ def report(
 
 
 def _write(results: list[Results], output: Path | None, one_page: Path | None) -> None:
+    from mockllm.conformance.results.file import write_report
     from mockllm.conformance.site import build_site, overview_page
 
     count = counted(len(results), "client")
@@ -70,13 +71,7 @@ def _write(results: list[Results], output: Path | None, one_page: Path | None) -
         build_site(results, output)
         click.echo(f"{output / 'index.html'}: {count}")
     if one_page is not None:
-        text = overview_page(results)
-        try:
-            one_page.parent.mkdir(parents=True, exist_ok=True)
-            one_page.write_bytes(text.encode("utf-8", "backslashreplace"))
-        except OSError as error:
-            message = f"{one_page} cannot be written: {error.strerror or error}"
-            raise UsageError(message) from None
+        write_report(one_page, overview_page(results))
         click.echo(f"{one_page}: {count}")
 
 

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mockllm.cli.options.parameters import (
-    EXISTING,
     answering_options,
     fault_options,
     path_options,
     read_scenarios,
+    scenarios_option,
 )
-from mockllm.cli.serve import cannot_listen
+from mockllm.cli.serving.listening import cannot_listen
 from mockllm.core.text import counted
 from mockllm.errors import UsageError
 from mockllm.replay.sessions.session import Exchange, Session
@@ -39,14 +39,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal
 
 # What follows CMD is CMD's own, with `--` before it or without.
 @click.command(context_settings={"allow_interspersed_args": False})
-@click.option(
-    "--scenarios",
-    "paths",
-    multiple=True,
-    type=EXISTING,
-    metavar="PATH",
-    help="What to serve; may be repeated. Default: the scenarios that come with mockllm.",
-)
+@scenarios_option("What to serve; may be repeated. Default: the scenarios that come with mockllm.")
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
@@ -243,16 +236,14 @@ def judge(
     for exchange in bad[:_MOST_SHOWN]:
         lines += _problems_of(exchange)
     lines += _more(bad)
-    lines += [f"  violated: {what}" for what in broken[:_MOST_SHOWN]]
-    lines += _more(broken)
+    lines += _listed("violated", broken)
     lines += [f"  not played: {what}" for what in missed]
-    lines += _repeated(exchanges)
-    lines += [f"  verdict unknown: {what}" for what in unknown[:_MOST_SHOWN]]
-    lines += _more(unknown)
+    lines += _listed("played again", _repeated(exchanges))
+    lines += _listed("verdict unknown", unknown)
     return Verdict(not (bad or broken or missed or unknown), tuple(lines))
 
 
-def _repeated(exchanges: Sequence[Exchange]) -> Iterator[str]:
+def _repeated(exchanges: Sequence[Exchange]) -> list[str]:
     """The recordings that were played again: more requests came than were recorded. It is no
     mistake by itself; with `--once` it is an `extra-request`."""
     repeated = Counter(
@@ -260,28 +251,34 @@ def _repeated(exchanges: Sequence[Exchange]) -> Iterator[str]:
         for exchange in exchanges
         if exchange.played.repeated
     )
-    for what, count in list(repeated.items())[:_MOST_SHOWN]:
-        yield f"  played again: {what}, {counted(count, 'time')}; it was recorded once"
-    yield from _more(list(repeated))
+    return [
+        f"{what}, {counted(count, 'time')}; it was recorded once"
+        for what, count in repeated.items()
+    ]
 
 
-def _not_covered(found: Verification) -> Iterator[str]:
-    if found.evicted:
+def _not_covered(verification: Verification) -> Iterator[str]:
+    if verification.evicted:
         yield "it was dropped once, as there were too many; its earlier requests are not judged"
-    if found.forgotten:
-        yield f"its first {counted(found.forgotten, 'request')} exceeded its memory; not judged"
-    if found.not_judged:
-        numbers = ", ".join(map(str, found.not_judged))
+    if verification.forgotten:
+        requests = counted(verification.forgotten, "request")
+        yield f"its first {requests} exceeded its memory; not judged"
+    if verification.not_judged:
+        numbers = ", ".join(map(str, verification.not_judged))
         yield f"too large to be kept and judged: request {numbers}"
-    for gap in found.gaps:
+    for gap in verification.gaps:
         yield f"requests may be missing: {gap}"
-    if found.missed_faults:
-        numbers = ", ".join(map(str, found.missed_faults))
+    if verification.missed_faults:
+        numbers = ", ".join(map(str, verification.missed_faults))
         yield f"a fault did not strike, so nothing was tested by it: request {numbers}"
 
 
-def _more(found: Sequence[object]) -> list[str]:
-    return [f"  ... and {len(found) - _MOST_SHOWN} more"] if len(found) > _MOST_SHOWN else []
+def _listed(what: str, items: Sequence[str]) -> list[str]:
+    return [*(f"  {what}: {item}" for item in items[:_MOST_SHOWN]), *_more(items)]
+
+
+def _more(items: Sequence[object]) -> list[str]:
+    return [f"  ... and {len(items) - _MOST_SHOWN} more"] if len(items) > _MOST_SHOWN else []
 
 
 def _summary(exchanges: Sequence[Exchange]) -> str:

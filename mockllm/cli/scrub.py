@@ -78,13 +78,10 @@ def _read(paths: tuple[Path, ...]) -> dict[str, bytes]:
         folder = Path(name).parent
         for named in files_named_in(files[name].decode("utf-8", "surrogateescape")):
             file = folder / named
-            if str(file) not in files and _is_below(file, folder):
+            is_below = file.is_file() and file.resolve().is_relative_to(folder.resolve())
+            if is_below and str(file) not in files:
                 files[str(file)] = file.read_bytes()
     return files
-
-
-def _is_below(file: Path, folder: Path) -> bool:
-    return file.is_file() and file.resolve().is_relative_to(folder.resolve())
 
 
 def files_below(

@@ -12,15 +12,14 @@ from typing import Any, Literal
 
 import click
 
-from mockllm.cli.options.parameters import answering_options, fault_options, quirk, read_scenarios
-from mockllm.cli.options.recording import output_option, record_options, recording_options
-from mockllm.cli.serving.listening import (
-    Loop,
-    cannot_listen,
-    listening_options,
-    run_server,
-    uncollected,
+from mockllm.cli.options.parameters import (
+    answering_options,
+    fault_options,
+    quirk_option,
+    read_scenarios,
 )
+from mockllm.cli.options.recording import output_option, record_options, recording_options
+from mockllm.cli.serving.listening import Loop, listening_options, run_server, uncollected
 from mockllm.cli.serving.server_log import ServerLog
 from mockllm.cli.serving.stop_signals import ended_at_once
 from mockllm.errors import UsageError
@@ -69,9 +68,6 @@ def record(
     run_server(recorder, report, loop)
 
 
-__all__ = ["cannot_listen", "serve"]
-
-
 @click.command()
 @click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="PATH...")
 @answering_options
@@ -81,14 +77,7 @@ __all__ = ["cannot_listen", "serve"]
     default="answer",
     help="Send as much as possible in one write, or each event in one of its own.",
 )
-@click.option(
-    "--quirk",
-    "quirks",
-    multiple=True,
-    type=quirk,
-    metavar="NAME",
-    help="What every stream gets wrong, as `mockllm quirks` lists it; may be repeated.",
-)
+@quirk_option("every stream")
 @click.option("--reload", is_flag=True, help="Load the files again when they change.")
 @listening_options
 @click.option(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mockllm.cli.options.parameters import API, quirk, read_scenarios, scenarios_option
+from mockllm.cli.options.parameters import API, quirk_option, read_scenarios, scenarios_option
 from mockllm.core.text import did_you_mean
 from mockllm.errors import MockLLMError, UsageError
 from mockllm.scenario.model import Api, Scenario
@@ -33,7 +33,7 @@ def scenario_names(context: click.Context, param: click.Parameter, incomplete: s
 
 @click.command()
 @click.argument("scenario", shell_complete=scenario_names)
-@scenarios_option
+@scenarios_option()
 @click.option("--api", type=API, help="Default: the first that the scenario plays.")
 @click.option("--turn", type=click.IntRange(min=1), default=1)
 @click.option(
@@ -42,14 +42,7 @@ def scenario_names(context: click.Context, param: click.Parameter, incomplete: s
     help="Which try of a turn that fails at first; default: the one that succeeds.",
 )
 @click.option("--body", is_flag=True, help="The answer to a request without `stream`.")
-@click.option(
-    "--quirk",
-    "quirks",
-    multiple=True,
-    type=quirk,
-    metavar="NAME",
-    help="What the stream gets wrong, as `mockllm quirks` lists it; may be repeated.",
-)
+@quirk_option("the stream")
 @click.option("--timing", is_flag=True, help="Print when each event is due before it.")
 @click.option(
     "--request",
@@ -222,7 +215,7 @@ def _formatted(answer: HttpAnswer, timing: bool) -> Iterator[bytes]:
 
 @click.command()
 @click.argument("scenario", shell_complete=scenario_names)
-@scenarios_option
+@scenarios_option()
 @click.option("--to", "kind", type=click.Choice(["vcr"]), required=True, help="What to write.")
 @click.option(
     "--api",

@@ -23,10 +23,10 @@ def parse_variation(word: str) -> Variation:
     """The inverse of `str`."""
     fields: dict[str, Any] = {}
     for item in word.split(",") if word else ():
-        found = _NUMBERS.fullmatch(item)
-        if found is not None:
-            sizes = tuple(map(int, found[2].split("-")))
-            fields[found[1]] = sizes if found[1] in ("split", "cut") else sizes[0]
+        numbered = _NUMBERS.fullmatch(item)
+        if numbered is not None:
+            sizes = tuple(map(int, numbered[2].split("-")))
+            fields[numbered[1]] = sizes if numbered[1] in ("split", "cut") else sizes[0]
         elif item in ("bom", "multiline"):
             fields[item] = True
         elif item in ("lf", "cr", "crlf"):

@@ -44,8 +44,8 @@ def cost_of(
     if any(error.crash or error.raised for error in got.errors):
         # The user gets an exception, and nothing of the answer.
         return "loud failure"
-    found = {_cost(case, got, judgement, difference) for difference in differences}
-    return next(cost for cost in COSTS if cost in found)
+    costs = {_cost(case, got, judgement, difference) for difference in differences}
+    return next(cost for cost in COSTS if cost in costs)
 
 
 def _cost(case: Case, got: Outcome, judgement: Judgement, difference: Difference) -> Cost:
@@ -55,15 +55,9 @@ def _cost(case: Case, got: Outcome, judgement: Judgement, difference: Difference
         return _OF_CHUNK.get(difference.invariant, "data lost")
     if difference.subject == "tool_calls":
         return _of_calls(case, got, difference)
-    return _OF_FIELD.get(difference.subject.partition(".")[0], "wrong metadata")
+    is_data = difference.subject.partition(".")[0] in (*TEXTS, "opaque")
+    return "data lost" if is_data else "wrong metadata"
 
-
-_OF_FIELD: dict[str, Cost] = {
-    "text": "data lost",
-    "reasoning": "data lost",
-    "refusal": "data lost",
-    "opaque": "data lost",
-}
 
 _OF_CHUNK: dict[str, Cost] = {
     "surface-complete": "wrong call",
@@ -138,9 +132,9 @@ def unjudged(case: Case, absent: Collection[str], judged: Collection[str]) -> tu
 
 def fields_about(case: Case) -> tuple[str, ...]:
     """The fields that show whether a client gets a case right; () if errors do."""
-    found = tuple(name for name in _candidates(case) if case.expects(name))
-    if found or case.reaction == "error":
-        return found
+    names = tuple(name for name in _candidates(case) if case.expects(name))
+    if names or case.reaction == "error":
+        return names
     # Nothing of it is in this stream: whatever else there is shows that the client reads it.
     return tuple(name for name in _FIELDS[:-1] if case.expects(name))
 
@@ -181,14 +175,14 @@ def _keys_changed(case: Case) -> set[str]:
     return {key for (event, _), (other, _) in pairs for key in _differing(event, other)}
 
 
-def _differing(one: Any, other: Any) -> Iterator[str]:
-    if isinstance(one, dict) and isinstance(other, dict):
-        for key in {*one, *other}:
-            if key not in one or key not in other:
+def _differing(value: Any, other: Any) -> Iterator[str]:
+    if isinstance(value, dict) and isinstance(other, dict):
+        for key in {*value, *other}:
+            if key not in value or key not in other:
                 yield key
-            elif one[key] != other[key]:
-                deeper = list(_differing(one[key], other[key]))
+            elif value[key] != other[key]:
+                deeper = list(_differing(value[key], other[key]))
                 yield from deeper or [key]
-    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
-        for item, same in zip(one, other, strict=True):
+    elif isinstance(value, list) and isinstance(other, list) and len(value) == len(other):
+        for item, same in zip(value, other, strict=True):
             yield from _differing(item, same)

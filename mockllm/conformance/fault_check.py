@@ -67,27 +67,30 @@ def check_faults(
     chosen = [case for case in cases if set(case.rules) & set(wanted)]
     first = _play(player, chosen, SIDE_BY_SIDE, "cases", progress, goes_on)
     _check_requests(first)
-    judged = {name: Judged.of(one, policy, wanted, adapter) for name, one in first.items()}
+
+    def judgements(played: Mapping[str, PlayedCase]) -> dict[str, Judged]:
+        return {name: Judged.of(case, policy, wanted, adapter) for name, case in played.items()}
+
+    judged = judgements(first)
     accused = [case for case in chosen if case.name in judged and judged[case.name].wrong]
     again = _play(player, accused, _AGAIN_SIDE_BY_SIDE, "mistakes again", progress, goes_on)
-    second = {name: Judged.of(one, policy, wanted, adapter) for name, one in again.items()}
-    open_ = [
+    second = judgements(again)
+    undecided = [
         case
         for case in accused
         if case.name in second and judged[case.name].differs(second[case.name])
     ]
-    last = _play(player, open_, 1, "mistakes once more", progress, goes_on)
-    for name, one in second.items():
-        third = Judged.of(last[name], policy, wanted, adapter) if name in last else None
-        judged[name] = judged[name].confirmed(one, third)
-    found = [judged[case.name] for case in chosen if case.name in judged]
+    third = judgements(_play(player, undecided, 1, "mistakes once more", progress, goes_on))
+    for name, judgement in second.items():
+        judged[name] = judged[name].confirmed(judgement, third.get(name))
+    listed = [judged[case.name] for case in chosen if case.name in judged]
     stopped = ""
-    if len(found) < len(chosen):
-        stopped = f"interrupted after {len(found)} of {len(chosen)} cases"
+    if len(listed) < len(chosen):
+        stopped = f"interrupted after {len(listed)} of {len(chosen)} cases"
     return replace(
         run,
-        cases=tuple(row for judgement in found for row in _rows(judgement, setting)),
-        plays={judgement.played.case.name: _play_of(judgement) for judgement in found},
+        cases=tuple(row for judgement in listed for row in _rows(judgement, setting)),
+        plays={judgement.played.case.name: _play_of(judgement) for judgement in listed},
         stopped=stopped,
         settings=json_value(_settings(policy)),
     )
@@ -122,7 +125,7 @@ def _play(
     goes_on: Callable[[], bool],
 ) -> dict[str, PlayedCase]:
     """The cases that were played, by name."""
-    found: dict[str, PlayedCase] = {}
+    played: dict[str, PlayedCase] = {}
 
     def play(case: Case) -> PlayedCase | None:
         return player.play(case) if goes_on() else None
@@ -131,15 +134,15 @@ def _play(
         futures = [pool.submit(play, case) for case in cases]
         try:
             for done in as_completed(futures):
-                played = done.result()
-                if played is not None:
-                    found[played.case.name] = played
+                attempt = done.result()
+                if attempt is not None:
+                    played[attempt.case.name] = attempt
                 if progress is not None:
-                    progress(what, len(found), len(cases))
+                    progress(what, len(played), len(cases))
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-    return found
+    return played
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,10 +170,10 @@ class Judged:
         if broken:
             names = (rule for rule in played.case.rules if rule in rules)
             return cls(played, tuple(Finding(rule, "not judged", broken) for rule in names))
-        found = judge(
+        findings = judge(
             played.case, played.exchanges, played.answer.outcomes(late=played.late), policy
         )
-        return cls(played, tuple(judgement for judgement in found if judgement.rule in rules))
+        return cls(played, tuple(judgement for judgement in findings if judgement.rule in rules))
 
     @property
     def wrong(self) -> tuple[Finding, ...]:

@@ -72,7 +72,8 @@ def measured(
     rows = [*map(judging.case, (*report.results, *report.plain_forms))]
     rows += _not_run(cases, set(report.skipped), runner.answers)
     stopped = report.stopped or run.stopped
-    return replace(run, cases=tuple(rows), stopped=stopped, quirks=_quirks(rows))
+    quirks = {name: _quirk_info(name) for name in dict.fromkeys(row.quirk for row in rows) if name}
+    return replace(run, cases=tuple(rows), stopped=stopped, quirks=quirks)
 
 
 class _Judging:
@@ -116,7 +117,7 @@ class _Judging:
             ),
             fields=tuple(dict.fromkeys(map(outcome_field, judgement.differences))),
             exception=_exception(answer, judgement),
-            reason=_tolerated(case, judgement),
+            reason=f"accepted: {judgement.tolerated}" if judgement.verdict == "tolerated" else "",
             not_judged=self._not_judged(case, judgement),
             expected=json_value(as_json(case.expected)),
             actual=json_value(answer_json(answer)),
@@ -140,8 +141,10 @@ class _Judging:
         if result.excuse:
             return replace(row, reason=f"allowed by the policy: {result.reason}")
         failures = self._failures.get(row.case, [])
-        counted = _counted(judgement.differences, failures)
-        cost = cost_of(case, answer.outcome, judgement, counted or judgement.differences)
+        # Those that the plain form of the case does not have.
+        texts = {text for failure in failures for text in failure.descriptions}
+        own = [found for found in judgement.differences if found.description in texts]
+        cost = cost_of(case, answer.outcome, judgement, own or judgement.differences)
         baseline = case.name if case.plain is None else case.plain.name
         # A scenario that cuts its own answer has no plain form among the cases.
         if not failures and case.plain is not None and baseline != row.case:
@@ -176,24 +179,12 @@ _IN_ADAPTER = (
 )
 
 
-def _counted(differences: Sequence[Difference], failures: Sequence[Failure]) -> list[Difference]:
-    """The differences that the plain form of a case does not have."""
-    texts = {text for failure in failures for text in failure.descriptions}
-    return [difference for difference in differences if difference.description in texts]
-
-
 def _judged_or_not(row: CaseResult, case: Case) -> CaseResult:
     about = fields_about(case)
     if not about or not set(about) <= set(row.not_judged):
         return row
     reason = f"{' and '.join(about)} cannot be compared: the client has no place for it"
     return replace(row, verdict="not judged", reason=reason)
-
-
-def _tolerated(case: Case, judgement: Judgement) -> str:
-    if judgement.verdict != "tolerated":
-        return ""
-    return f"accepted: {judgement.tolerated}"
 
 
 _FIELDS = {
@@ -249,11 +240,7 @@ def json_value(value: Any) -> Any:
     return value if known else repr(value)
 
 
-def _quirks(cases: Iterable[CaseResult]) -> dict[str, QuirkInfo]:
-    return {name: _info(name) for name in dict.fromkeys(case.quirk for case in cases) if name}
-
-
-def _info(name: str) -> QuirkInfo:
+def _quirk_info(name: str) -> QuirkInfo:
     quirk, variant = find(name)
     prose = quirk.prose
     return QuirkInfo(
@@ -296,7 +283,7 @@ def _base_name(path: str) -> str:
     return re.split(r"[\\/]", path)[-1]
 
 
-LIMIT = 10.0
+_LIMIT = 10.0
 """Seconds that the search for one smallest stream may take."""
 
 
@@ -306,23 +293,19 @@ def with_smallest(
     runner: Runner,
     policy: Policy,
     *,
-    limit: float = LIMIT,
-    progress: Callable[[str], None] = lambda _: None,
+    progress: Callable[[str], None],
 ) -> Results:
-    """The results, with the smallest stream for the first case of each broken invariant.
-
-    Args:
-        limit: seconds for each; what was found until then is the result.
-    """
+    """The results, with the smallest stream for the first case of each broken invariant: the
+    smallest one that was found in `_LIMIT` seconds."""
     failed = {case.case for case in results.cases if case.failed}
-    found: dict[str, Smallest] = {}
+    smallest: dict[str, Smallest] = {}
     for invariant, failures in report.broken().items():
         first = next((failure for failure in failures if failure.case.name in failed), None)
-        if first is not None and first.case.name not in found:
+        if first is not None and first.case.name not in smallest:
             progress(invariant)
-            until = time.monotonic() + limit
-            found[first.case.name] = _smallest(first, runner, policy, results.level, until)
-    cases = tuple(replace(case, smallest=found.get(case.case)) for case in results.cases)
+            until = time.monotonic() + _LIMIT
+            smallest[first.case.name] = _smallest(first, runner, policy, results.level, until)
+    cases = tuple(replace(case, smallest=smallest.get(case.case)) for case in results.cases)
     return replace(results, cases=cases)
 
 

@@ -123,9 +123,13 @@ def without(value: Any, pointers: Iterable[str]) -> Any:
     """A JSON value with None in place of the strings that JSON pointers lead to. A pointer that
     leads to no string changes nothing."""
     for pointer in pointers:
-        keys = [key.replace("~1", "/").replace("~0", "~") for key in pointer.split("/")[1:]]
-        value = _replaced(value, keys, 0)
+        value = _replaced(value, pointer_keys(pointer), 0)
     return value
+
+
+def pointer_keys(pointer: str) -> list[str]:
+    """The keys of a JSON pointer (RFC 6901)."""
+    return [key.replace("~1", "/").replace("~0", "~") for key in pointer.split("/")[1:]]
 
 
 def _replaced(value: Any, keys: list[str], depth: int) -> Any:

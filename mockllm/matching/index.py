@@ -13,7 +13,7 @@ from typing import Any
 from mockllm.core.request import Request
 from mockllm.core.seeded import derive
 from mockllm.matching.conditions import text_holds
-from mockllm.matching.fingerprint import request_digest
+from mockllm.matching.fingerprint import pointer_keys, request_digest
 from mockllm.scenario.model import Match, Scenario
 
 SCENARIO_HEADER = "x-mockllm-scenario"
@@ -100,9 +100,9 @@ def _by_request(scenarios: Iterable[Scenario]) -> dict[tuple[str, ...], _Turns]:
 
 def _is_text(body: Any, pointer: str) -> bool:
     """Whether a JSON pointer leads to a string of the body: else its digest need not be made."""
-    for key in pointer.split("/")[1:]:
+    for key in pointer_keys(pointer):
         if isinstance(body, Mapping):
-            body = body.get(key.replace("~1", "/").replace("~0", "~"))
+            body = body.get(key)
         elif isinstance(body, list) and key.isdecimal() and int(key) < len(body):
             body = body[int(key)]
         else:

@@ -73,9 +73,12 @@ class RouteRequest:
         return model if isinstance(model, str) else ""
 
 
-def judged_conditions(match: Match, request: RouteRequest, model: str) -> Iterator[JudgedCondition]:
+def _conditions(fit: _Fit, request: RouteRequest) -> Iterator[JudgedCondition]:
     """Every condition of a route's `match`."""
-    yield from judged_model(match, request.model or model)
+    match = fit.scenario.match
+    if match is None or match.anything:
+        return
+    yield from judged_model(match, request.model or fit.model)
     yield from judged_values("match.headers", "the header", match.headers, request.headers)
     yield from judged_values("match.query", "the parameter", match.query, request.parameters)
     if match.body is not None and request.fields is None:
@@ -174,7 +177,9 @@ class RouteIndex:
         """
         fits = self.fitting(request.method, request.path)
         chosen = [fit for fit in fits if fit.scenario.name == named]
-        holding = chosen or [fit for fit in fits if _problem(fit, request) is None]
+        holding = chosen or [
+            fit for fit in fits if first_problem(_conditions(fit, request)) is None
+        ]
         if not holding:
             return ()
         best = max(holding, key=lambda fit: fit.rank)
@@ -224,9 +229,10 @@ def _recorded_from(request: RouteRequest, fits: Sequence[_Fit]) -> tuple[tuple[S
                 continue
             route = fit.scenario.route
             assert route is not None
-            key = route.method, fit.path, recorded.redacted
+            key = method, path, redacted = route.method, fit.path, recorded.redacted
             if key not in digests:
-                digests[key] = _digest(request, *key)
+                form, body = request.content_type, request.body
+                digests[key] = route_digest(method, path, request.query, form, body, redacted)
             if digests[key] == recorded.request:
                 order = (fit.how, recorded.order, precedence(fit.scenario), fit.scenario, index)
                 turns.append(order)
@@ -234,25 +240,6 @@ def _recorded_from(request: RouteRequest, fits: Sequence[_Fit]) -> tuple[tuple[S
     turns = [turn for turn in turns if turn[0] == best]
     turns.sort(key=lambda turn: (*turn[1:3], turn[4]))
     return tuple((scenario, index) for _, _, _, scenario, index in turns)
-
-
-def _digest(request: RouteRequest, method: str, path: str, redacted: tuple[str, ...]) -> str:
-    return route_digest(method, path, request.query, request.content_type, request.body, redacted)
-
-
-# Conditions
-
-
-def _conditions(fit: _Fit, request: RouteRequest) -> Iterator[JudgedCondition]:
-    match = fit.scenario.match
-    if match is None or match.anything:
-        return iter(())
-    return judged_conditions(match, request, fit.model)
-
-
-def _problem(fit: _Fit, request: RouteRequest) -> str | None:
-    """Why the conditions of a scenario do not hold; None where they do."""
-    return first_problem(_conditions(fit, request))
 
 
 # Paths

@@ -95,7 +95,8 @@ def select(served: ScenarioIndex, request: Request, headers: Mapping[str, str]) 
         return _selection(named, position, start, continued=referenced is not None)
     if referenced is not None:
         scenario, position = referenced
-        if turn_index(scenario, position) is not None or not _has_user_message(request):
+        has_user = any(message.role == "user" for message in request.messages)
+        if turn_index(scenario, position) is not None or not has_user:
             return _selection(scenario, position, 0, continued=True)
     best = _best_candidates(search)
     if not best and referenced is not None:
@@ -118,10 +119,6 @@ def _is_overridden(search: Search, same: Sequence[tuple[Scenario, int]]) -> bool
         return conditions_of(scenario) > most and not is_recorded(scenario)
 
     return any(candidate.playable for candidate in search.candidates(may_override))
-
-
-def _has_user_message(request: Request) -> bool:
-    return any(message.role == "user" for message in request.messages)
 
 
 def _referenced_position(
@@ -164,21 +161,18 @@ def _named(served: ScenarioIndex, name: str, request: Request) -> Scenario:
             param="model" if request.model.endswith(name) else None,
             code="no_scenario",
         )
+    if scenario.plays_over(request.api):
+        return scenario
+    message = (
+        f"Scenario {name!r} does not play over {request.api!r}: its `apis` are "
+        f"{', '.join(scenario.apis)}."
+    )
     if scenario.route is not None:
-        raise NoMatchError(
+        message = (
             f"Scenario {name!r} answers the route {scenario.route} and plays no conversation; "
-            "name another.",
-            status=404,
-            code="no_scenario",
+            "name another."
         )
-    if not scenario.plays_over(request.api):
-        raise NoMatchError(
-            f"Scenario {name!r} does not play over {request.api!r}: its `apis` are "
-            f"{', '.join(scenario.apis)}.",
-            status=404,
-            code="no_scenario",
-        )
-    return scenario
+    raise NoMatchError(message, status=404, code="no_scenario")
 
 
 def _selection(

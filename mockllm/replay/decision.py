@@ -13,6 +13,7 @@ from mockllm.protocols.base import WireProtocol
 from mockllm.replay.call import Answered
 from mockllm.replay.compilation.compiler import Replayer
 from mockllm.replay.compilation.http_answer import HttpAnswer, http_error_answer
+from mockllm.replay.loading import quirk_problem
 from mockllm.scenario.fault_model import Fault
 from mockllm.scenario.model import TurnSpec
 from mockllm.scenario.reading.faults import OF_SERVERS, parse_faults
@@ -98,14 +99,9 @@ def requested_quirks(header: str | None) -> tuple[str, ...]:
     """The quirks that a header names."""
     if header is None:
         return ()
-    from mockllm.quirks import find  # some fifty modules, which most requests never need
-
     names = tuple(name.strip() for name in header.split(",") if name.strip())
-    for name in names:
-        try:
-            find(name)
-        except UsageError as error:
-            raise RequestError(f"{QUIRK_HEADER}: {error}", code="unknown_quirk") from None
+    for problem in filter(None, map(quirk_problem, names)):
+        raise RequestError(f"{QUIRK_HEADER}: {problem}", code="unknown_quirk")
     return names
 
 

@@ -23,7 +23,9 @@ def _apis() -> tuple[str, ...]:
     return tuple(PROTOCOLS)
 
 
-def _quirk_problem(name: str) -> str | None:
+def quirk_problem(name: str) -> str | None:
+    """Why there is no quirk of this name; None where there is one."""
+    # Imported here: some fifty modules, which most requests and scenarios never need.
     from mockllm.quirks import find
 
     try:
@@ -39,7 +41,7 @@ def _fault_mistakes(scenario: Scenario) -> Iterable[tuple[KeyPath, str]]:
     return fault_mistakes(scenario)
 
 
-VOCABULARY = Vocabulary(_apis, _quirk_problem, _fault_mistakes)
+VOCABULARY = Vocabulary(_apis, quirk_problem, _fault_mistakes)
 """The names in `PROTOCOLS` and `QUIRKS`, both imported when they are first needed."""
 
 
@@ -83,11 +85,19 @@ def shipped_scenarios() -> Path:
     Raises:
         MockLLMError: the folder is missing from the installation.
     """
+    advice = ", or name a folder of your own"
+    return shipped_folder("the shipped scenarios", "shipped", "scenarios", advice)
+
+
+def shipped_folder(what: str, installed: str, checkout: str, advice: str = "") -> Path:
+    """The folder of something that is shipped.
+
+    Args:
+        installed: its path in the package; `checkout` is that in a checkout.
+    """
     package = Path(__file__).parent.parent
-    for folder in (package / "shipped", package.parent / "scenarios"):
+    for folder in (package / installed, package.parent / checkout):
         if folder.is_dir():
             return folder
-    raise MockLLMError(
-        f"the shipped scenarios are not at {package / 'shipped'}; reinstall mockllm-harness, or "
-        "name a folder of your own"
-    )
+    message = f"{what} are not at {package / installed}; reinstall mockllm-harness{advice}"
+    raise MockLLMError(message)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from mockllm.core.jsontext import parse_object
 from mockllm.core.later import later
@@ -21,7 +21,6 @@ from mockllm.matching.select import Selection, select
 from mockllm.protocols.base import Operation, WireProtocol
 from mockllm.replay.call import Answered, ApiCall, refused
 from mockllm.replay.compilation.compiler import Replayer
-from mockllm.replay.compilation.http_answer import HttpAnswer
 from mockllm.replay.decision import (
     FAULT_HEADER,
     QUIRK_HEADER,
@@ -34,7 +33,7 @@ from mockllm.replay.decision import (
 )
 from mockllm.replay.fault_plan import NO_PLAN, FaultPlan
 from mockllm.replay.lookups import Lookups
-from mockllm.replay.sessions.exchange import ExchangeOutcome, Played
+from mockllm.replay.sessions.exchange import Played
 from mockllm.replay.sessions.session import Session
 from mockllm.scenario.model import AutoPart, Match, Scenario, TurnSpec
 
@@ -64,9 +63,9 @@ class Deciding:
     selection: Selection | None = None
 
 
-def _known(found: Deciding | Decision, api: str) -> Played:
+def _known(decision: Deciding | Decision, api: str) -> Played:
     """What a journal has of a request that is refused."""
-    played, request, selection = Played(api=api), found.request, found.selection
+    played, request, selection = Played(api=api), decision.request, decision.selection
     if request is not None:
         played = replace(played, model=request.model, stream=request.stream)
     if selection is not None:
@@ -127,13 +126,13 @@ class Player:
             *call.target.key,
             *map(call.headers.get, self._headers),
         )
-        found = self._cache.decisions.get(key) or Deciding()
+        decision = self._cache.decisions.get(key) or Deciding()
         try:
-            if isinstance(found, Deciding):
-                found = self._decided(call, key, found)
-            answered = self._play(call, found)
+            if isinstance(decision, Deciding):
+                decision = self._decided(call, key, decision)
+            answered = self._play(call, decision)
         except RequestError as error:
-            answered = refused(call.protocol, error, _known(found, call.protocol.name))
+            answered = refused(call.protocol, error, _known(decision, call.protocol.name))
         return self._with_drawn_faults(call, answered) if self._faults.choices else answered
 
     def _with_drawn_faults(self, call: ApiCall, answered: Answered) -> Answered:
@@ -154,7 +153,7 @@ class Player:
             notes = _sample_notes(decision, recorded)
         attempt = 1
         if spec.attempts:
-            tries = self._recorded_tries(decision, call)
+            tries = [self._recorded(decision, call, attempted) for attempted in spec.attempts]
             selection = decision.selection
             attempt += session.attempt(selection.scenario, selection.position, len(spec.attempts))
             if attempt <= len(spec.attempts):
@@ -197,23 +196,35 @@ class Player:
         notes: tuple[str, ...],
     ) -> Answered:
         """The answer of a try: its recording, or one that is made from what is written."""
-        protocol, spec = call.protocol, decision.spec
+        spec, request, selection = decision.spec, decision.request, decision.selection
         is_last = attempt > len(spec.attempts)
         why, problems = ("", ()) if recorded is None else (recorded.why, recorded.problems)
         is_reply = recorded is None or recorded.answer is None
         http = (spec if is_last else spec.attempts[attempt - 1]).http if is_reply else None
-        is_made_stream = is_reply and http is None and decision.request.stream
-        return _answered(
-            call,
-            decision,
-            attempt_answer(self._replayer, decision, protocol, attempt, recorded, self.speed),
-            "played" if is_last and spec.http is None else "error",
-            None if http is None else http.retry_after,
-            attempt=attempt,
-            recorded=why,
-            problems=notes or problems,
-            quirks=decision.quirks if is_made_stream else (),
+        is_made_stream = is_reply and http is None and request.stream
+        wait = None if http is None else http.retry_after
+        answer = attempt_answer(
+            self._replayer, decision, call.protocol, attempt, recorded, self.speed
         )
+        stored = call.protocol.stored
+        is_kept = stored is None or stored.is_stored(request.body)
+        played = Played(
+            outcome="played" if is_last and spec.http is None else "error",
+            status=answer.status,
+            problems=notes or problems,
+            api=call.protocol.name,
+            model=request.model,
+            stream=request.stream,
+            scenario=selection.scenario.name,
+            turn=selection.index,
+            position=selection.position,
+            attempt=attempt,
+            quirks=decision.quirks if is_made_stream else (),
+            recorded=why,
+            retry_after=None if wait is None else wait / 1_000_000,
+            answer_id=answer.id if is_kept else None,
+        )
+        return Answered(answer, played)
 
     def _decided(self, call: ApiCall, key: RequestKey, deciding: Deciding) -> Decision:
         """A new decision for a request, which is kept for equal ones."""
@@ -229,32 +240,22 @@ class Player:
             self._cache.keep(key, decision)
         return decision
 
-    def _recorded(self, decision: Decision, call: ApiCall) -> RecordedAnswer | None:
-        """The recording of a turn, or why it is not played; None for a turn without one."""
+    def _recorded(
+        self, decision: Decision, call: ApiCall, attempt: TurnSpec | None = None
+    ) -> RecordedAnswer | None:
+        """The recording of a turn, or of an earlier try; or why it is not played. None for one
+        without a recording."""
         selection = decision.selection
-        if selection.scenario.turns[selection.index].recorded is None:
+        if (attempt or selection.scenario.turns[selection.index]).recorded is None:
             return None
         return self.recordings.play(
             selection.scenario,
             selection.index,
             call.protocol,
             stream=decision.request.stream,
-            quirks=bool(decision.quirks),
+            quirks=bool(decision.quirks) and attempt is None,
+            attempt=attempt,
         )
-
-    def _recorded_tries(self, decision: Decision, call: ApiCall) -> list[RecordedAnswer]:
-        """The recordings of the tries before a turn, or why they are not played."""
-        selection = decision.selection
-        return [
-            self.recordings.play(
-                selection.scenario,
-                selection.index,
-                call.protocol,
-                stream=decision.request.stream,
-                attempt=attempt,
-            )
-            for attempt in decision.spec.attempts
-        ]
 
     @cached_property
     def recordings(self) -> Recordings:
@@ -373,38 +374,6 @@ class Player:
             return self.lookups.answer(call, operation)
         except RequestError as error:
             return refused(call.protocol, error, Played(api=call.protocol.name))
-
-
-def _answered(
-    call: ApiCall,
-    decision: Decision,
-    answer: HttpAnswer,
-    outcome: ExchangeOutcome,
-    wait: int | None = None,
-    **more: Any,
-) -> Answered:
-    """An answer with what a journal has of it.
-
-    Args:
-        wait: how long it says to wait, in microseconds.
-        more: further fields of `Played`.
-    """
-    request, selection, stored = decision.request, decision.selection, call.protocol.stored
-    is_kept = stored is None or stored.is_stored(request.body)
-    played = Played(
-        outcome=outcome,
-        status=answer.status,
-        api=call.protocol.name,
-        model=request.model,
-        stream=request.stream,
-        scenario=selection.scenario.name,
-        turn=selection.index,
-        position=selection.position,
-        retry_after=None if wait is None else wait / 1_000_000,
-        answer_id=answer.id if is_kept else None,
-        **more,
-    )
-    return Answered(answer, played)
 
 
 _PLAYED = ("played", "error")

@@ -97,17 +97,16 @@ class Fault:
 
     def __str__(self) -> str:
         """As options and headers have it: `cut:after=3 events,end=reset`."""
-        values = (f"{key}={_text(value)}" for key, value in self.parameters().items())
-        listed = ",".join(values)
+        texts = {
+            key: str(value).lower() if isinstance(value, bool) else str(value)
+            for key, value in self.parameters().items()
+        }
+        listed = ",".join(f"{key}={text}" for key, text in texts.items())
         return f"{self.name}:{listed}" if listed else self.name
 
 
 DURATIONS = frozenset({"for", "pause", "retry_after", "every"})
 """The parameters that are durations."""
-
-
-def _text(value: str | int | bool) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def faults_text(faults: tuple[Fault, ...]) -> str:

@@ -43,9 +43,6 @@ class _Loaded:
     def at(self, mark: Mark) -> str:
         return f"{self.file}:{mark.line + 1}:{mark.column + 1}"
 
-    def problem(self, mark: Mark, path: str, message: str) -> Problem:
-        return Problem(self.file, mark.line + 1, mark.column + 1, path, message)
-
 
 @dataclass(slots=True)
 class Loading:
@@ -90,7 +87,7 @@ class Loading:
                     message = (
                         f"has {MAX_FINDINGS:,} problems up to here; what follows is not reported"
                     )
-                    self.problems.append(_problem_at(file, parsed.root.mark, message))
+                    self.problems.append(_problem_at(file, parsed.root.mark, "", message))
                     return
         except UnicodeEncodeError as error:
             line = text.count("\n", 0, error.start) + 1
@@ -135,7 +132,8 @@ class Loading:
             other = known.setdefault(name, loaded)
             if other is not loaded and name:
                 message = f"{name!r} is the name of another scenario, at {other.at(other.name)}"
-                self.problems.append(loaded.problem(loaded.name, "scenario", message))
+                problem = _problem_at(loaded.file, loaded.name, "scenario", message)
+                self.problems.append(problem)
 
     def _check_matches(self) -> None:
         """Adds a problem for each scenario that competes with an earlier one: same conditions,
@@ -154,7 +152,8 @@ class Loading:
                         f"matches the same requests as scenario {other.scenario.name!r}, "
                         f"at {other.at(other.match)}; add a condition to one of them"
                     )
-                    self.problems.append(loaded.problem(loaded.match, loaded.matched, message))
+                    problem = _problem_at(loaded.file, loaded.match, loaded.matched, message)
+                    self.problems.append(problem)
                     break
             others.append(loaded)
 
@@ -181,5 +180,5 @@ def _mark(root: Mapping, key: str) -> Mark:
     return (node or root).mark
 
 
-def _problem_at(file: str, mark: Mark, message: str) -> Problem:
-    return Problem(file, mark.line + 1, mark.column + 1, "", message)
+def _problem_at(file: str, mark: Mark, path: str, message: str) -> Problem:
+    return Problem(file, mark.line + 1, mark.column + 1, path, message)

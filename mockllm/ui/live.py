@@ -24,10 +24,8 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.replay.client_requests import parsed_request
 from mockllm.replay.compilation.http_answer import bytes_answer, chunk
 from mockllm.replay.sessions.exchange import Exchange, Sent
-from mockllm.replay.sessions.session import Session
-from mockllm.server.control.routes import base_urls
+from mockllm.server.control.routes import base_urls, session_summary
 from mockllm.server.control.server_view import KEEPS, ServerView
-from mockllm.server.control.session_setup import SessionSetups
 from mockllm.server.http.delivery import CLOSE
 from mockllm.server.http.sending import send
 
@@ -199,7 +197,8 @@ class Live:
 
     async def _session_list(self) -> list[dict[str, Any]]:
         sessions = await self._server.sessions.load()
-        return [session_json(session, self._answers.assigned) for session in sessions]
+        setup_of = self._answers.assigned.find
+        return [session_summary(session, setup_of(session.name)) for session in sessions]
 
     # Pages
 
@@ -298,29 +297,6 @@ def _version() -> str:
 dumps = json.JSONEncoder(separators=(",", ":")).encode
 """JSON in ASCII, on one line: half of a surrogate pair is an escape there."""
 
-_FIELDS = (
-    "session",
-    "number",
-    "at",
-    "api",
-    "model",
-    "scenario",
-    "turn",
-    "attempt",
-    "outcome",
-    "status",
-    "stream",
-    "duration",
-    "bytes_sent",
-    "client_gone",
-    "stopped",
-    "fault",
-    "struck",
-    "quirks",
-    "recorded",
-    "method",
-    "path",
-)
 _LARGEST = 64 * 1024
 """The text of larger bodies is not read for the list, in bytes."""
 
@@ -335,7 +311,7 @@ def key_of(exchange: Exchange) -> tuple[str, int]:
 
 def row(exchange: Exchange) -> dict[str, Any]:
     """The row of a request, which may not be over yet."""
-    fields = exchange.shown(_FIELDS)
+    fields = exchange.facts()
     for name in ("model", "path", "scenario", "method"):
         if fields[name] is not None:
             fields[name] = shorten(fields[name], _LONGEST)
@@ -353,16 +329,3 @@ def user_text(exchange: Exchange) -> str:
     """What the user said last, shortened; "" where that cannot be read, or not at once."""
     request = None if len(exchange.body) > _LARGEST else parsed_request(exchange)
     return "" if request is None else shorten(" ".join(last_user_text(request).split()), 200)
-
-
-def session_json(session: Session, setups: SessionSetups) -> dict[str, Any]:
-    """The entry of a session."""
-    setup = setups.find(session.name)
-    request = None if setup is None else setup.request
-    return {
-        "session": session.name,
-        "requests": session.count,
-        "dropped": session.dropped,
-        "outcomes": dict(session.outcomes()),
-        "scenarios": None if request is None else [own.name for own in request.scenarios],
-    }

@@ -38,15 +38,10 @@ class LivePage:
     def __init__(self, server: ServerView) -> None:
         self._server, self._answers = server, server.answers
         self.live = Live(server)
+        self.close, self.reloaded = self.live.close, self.live.reloaded
         recorded = self._answers.recorded
         if recorded is not None:
             recorded.publish = lambda line: self.live.publish("recorded", [line])
-
-    def close(self) -> None:
-        self.live.close()
-
-    def reloaded(self) -> None:
-        self.live.reloaded()
 
     async def respond(
         self,

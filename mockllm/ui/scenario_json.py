@@ -30,7 +30,6 @@ from mockllm.scenario.model import (
     Match,
     RouteSpec,
     Scenario,
-    TextCondition,
     TextPart,
     ToolPart,
     TurnSpec,
@@ -235,12 +234,10 @@ def _route_request(scenario: Scenario, route: RouteSpec) -> _Sent:
     """A request for a route that its conditions hold for."""
     match = scenario.match or Match()
     path = re.sub(r"\{\w+\}|\*", "1", route.path)
-    query = {name: _example(condition) for name, condition in match.query}
+    query = {
+        name: "1" if condition.op == "regex" else condition.value for name, condition in match.query
+    }
     return route.method, path + (f"?{urlencode(query)}" if query else ""), match.body
-
-
-def _example(condition: TextCondition) -> str:
-    return "1" if condition.op == "regex" else condition.value
 
 
 # pytest

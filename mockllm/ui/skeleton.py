@@ -77,7 +77,7 @@ def _answers(
     others = [other for other in served.scenarios if other.name != scenario.name]
     key, last = scenario_key(scenario), (scenario.name, len(scenario.turns) - 1)
     if key is not None and any(
-        scenario_key(one) == key and one.shares_api(scenario) for one in others
+        scenario_key(other) == key and other.shares_api(scenario) for other in others
     ):
         return False
     for index in (ScenarioIndex((scenario,)), ScenarioIndex((*others, scenario))):

@@ -11,7 +11,7 @@ from mockllm.core.jsontext import parse_object
 from mockllm.core.request import OfferedTool, Request
 from mockllm.core.text import display
 from mockllm.errors import NoMatchError, UsageError
-from mockllm.matching.conditions import judged_match, last_user_text
+from mockllm.matching.conditions import first_problem, judged_match, last_user_text
 from mockllm.matching.index import SCENARIO_HEADER, named_scenario
 from mockllm.matching.mismatch import nearest_scenarios
 from mockllm.replay.auto.schema_sample import UnsatisfiableError, bounded_sample
@@ -155,7 +155,7 @@ def _holds(scenario: Scenario, request: Request, headers: Mapping[str, str]) -> 
         message.text for message in request.messages if message.role == "user" and message.text
     }
     return any(
-        all(one.met for one in judged_match(scenario.match, request, headers, user=user))
+        first_problem(judged_match(scenario.match, request, headers, user=user)) is None
         for user in users or {""}
     )
 
@@ -211,11 +211,11 @@ def _uses(
     """The arguments of `use` for a request."""
     if used is not None:
         yield f"{json.dumps(used)}, match=False"
-    found = [
+    names = [
         scenario.name
         for scenario in known
         if scenario.match is not None
         and scenario.plays_over(request.api)
         and _holds(scenario, request, headers)
     ]
-    yield from map(json.dumps, found[:_MOST_SUGGESTED])
+    yield from map(json.dumps, names[:_MOST_SUGGESTED])

@@ -36,13 +36,13 @@ def marked_cases(
     Args:
         folder: the folder of the test; relative paths begin there.
     """
-    found = find_scenarios(library, mark.scenarios, folder)
+    scenarios = find_scenarios(library, mark.scenarios, folder)
     return [
         spec
         for api in mark.apis
         for spec in case_specs(
             api,
-            found,
+            scenarios,
             variations=chosen(config, "variations", mark.variations, 25),
             quirks=mark.quirks,
             seed=chosen(config, "seed", mark.seed, "0"),
@@ -199,15 +199,15 @@ class MockCase:
         if isinstance(got, Exception):
             got = Outcome.of(errors=[got])
         if isinstance(got, Outcome):
-            found = differences(self.case, got, policy)
+            mistakes = differences(self.case, got, policy)
         elif hasattr(got, "feed") and not isinstance(got, type):
-            found = differences(self.case, drive(got, ()), policy)
+            mistakes = differences(self.case, drive(got, ()), policy)
         else:
             if self._level == "payloads" and self.case.events is None:
                 raise self._no_payloads()
-            found = [*run_case(got, self.case, policy, self._level).differences]
-        if found:
-            pytest.fail("\n".join(self._report(found)), pytrace=False)
+            mistakes = [*run_case(got, self.case, policy, self._level).differences]
+        if mistakes:
+            pytest.fail("\n".join(self._report(mistakes)), pytrace=False)
 
     def _report(self, found: Sequence[Difference]) -> Iterator[str]:
         names = dict.fromkeys(difference.invariant for difference in found)

@@ -18,17 +18,7 @@ CONDITIONS = ("user", "system", "model", "tools")
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """The mistakes that a test allows.
-
-    Args:
-        unplayed: turns that are not played.
-        unmatched: requests that no scenario matches.
-        invalid: requests that the API, or the scenario, rejects.
-        violations: the names of the conversation invariants that may be broken; True: all.
-        depth: how many requests in a row a client may make for a model that never stops
-            calling tools.
-        extra_requests: requests for an answer that was given already.
-    """
+    """The mistakes that a test allows, as `read_session` describes them."""
 
     unplayed: bool = False
     unmatched: bool = False
@@ -40,13 +30,11 @@ class Allowed:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """The arguments of `@pytest.mark.mockllm`.
+    """The arguments of `@pytest.mark.mockllm`, as `read_session` describes them.
 
     Args:
-        names: of the scenarios that answer.
         given: the keyword arguments, as they were written.
         speed: None if the marker does not set it.
-        match: whether the `match` of the scenarios counts.
     """
 
     names: tuple[str, ...] = ()
@@ -73,13 +61,8 @@ class CasesMark:
 
 @dataclass(frozen=True, slots=True)
 class RecordedMark:
-    """The arguments of `@pytest.mark.mockllm_recorded`.
-
-    Args:
-        mode: None if the marker does not set it.
-        upstream: `[API=]URL`, as on the command line.
-        match: the conditions of recorded scenarios; empty for the default ones.
-    """
+    """The arguments of `@pytest.mark.mockllm_recorded`, as `read_recorded` describes them; None and
+    () for those that it does not set."""
 
     mode: str | None = None
     upstream: tuple[str, ...] = ()

@@ -122,8 +122,7 @@ def _session(request: pytest.FixtureRequest, server: MockService) -> MockSession
     if recorded is None:
         speed = options.chosen(config, "speed", mark.speed, server.speed)
         return MockSession(server, node.nodeid, node.path.parent, mark, speed)
-    from mockllm_pytest.recorded import RecordedSession
-    from mockllm_pytest.recording import Recording
+    from mockllm_pytest.recording import RecordedSession, Recording
 
     speed = options.chosen(config, "speed", mark.speed, 0.0)
     return RecordedSession(server, node, mark, speed, Recording(config, node, recorded))

@@ -1,4 +1,5 @@
-"""The recording of a test: its folder, and how to record it.
+"""The recording of a test: its folder, how to record it, and the session that it answers
+(`@pytest.mark.mockllm_recorded`).
 
 A recording is written to a temporary folder and moved when the test is over. So the folder of the
 recording has only complete scenarios and their tapes, and it does not change if a service fails.
@@ -6,29 +7,38 @@ recording has only complete scenarios and their tapes, and it does not change if
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from tempfile import mkdtemp
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import pytest
 
+from mockllm.core.text import counted
 from mockllm.errors import UsageError
 from mockllm.protocols import PROTOCOLS
 from mockllm.recording.store.locks import put
 from mockllm.replay.loading import load
 from mockllm.scenario.model import Scenario
 from mockllm.scenario.precedence import is_recorded, precedence
-from mockllm_pytest.marks import RecordedMark
+from mockllm_pytest.answering import Answering
+from mockllm_pytest.marks import Allowed, Mark, RecordedMark
 from mockllm_pytest.options import chosen, flag, secret_rules, upstreams
+from mockllm_pytest.sessions import MockSession
 
 if TYPE_CHECKING:
+    from mockllm.core.request import Request
     from mockllm.recording.drafting.draft import Line
     from mockllm.recording.drafting.matches import Condition
+    from mockllm.replay.sessions.session import Exchange
     from mockllm.server.options import RecordOptions
+    from mockllm_pytest.report import Verdict
+    from mockllm_pytest.serving import MockService
 
 _FOLDER = "recorded"
 _LONGEST = 100
@@ -154,7 +164,7 @@ class Recording:
                 folder = self.folder.relative_to(self._root)
             except ValueError:
                 folder = self.folder
-            yield f"{count} exchange{'s' * (count > 1)} recorded in {folder}"
+            yield f"{counted(count, 'exchange')} recorded in {folder}"
         elif not new or self._lines:
             yield "nothing was recorded" + "; what was there stays" * bool(self._replaced)
         for line in self._lines[:_MOST_LINES]:
@@ -185,7 +195,7 @@ class Recording:
         ]
         if not problems:
             return ""
-        count = f"{len(problems)} exchange{'s' * (len(problems) > 1)}"
+        count = counted(len(problems), "exchange")
         return "\n".join([f"A replay of this test will not answer {count}:", *problems])
 
     def hints(self, apis: Iterable[str | None]) -> tuple[str, ...]:
@@ -260,3 +270,98 @@ def _recorded_files(folder: Path) -> Iterator[Path]:
         if recorded:
             yield file
         yield from (file.parent / name for name in recorded)
+
+
+# The session
+
+
+class RecordedSession(MockSession):
+    """A session that only a recording answers, or that records.
+
+    While it records, the client keeps the credentials of its environment, and requests that were
+    forwarded are not judged.
+    """
+
+    def __init__(
+        self,
+        service: MockService,
+        node: pytest.Item,
+        mark: Mark,
+        speed: float,
+        recording: Recording,
+    ) -> None:
+        self._recording = recording
+        self._options = recording.options
+        if mark.names or mark.scenarios:
+            self._refuse()
+        super().__init__(service, node.nodeid, node.path.parent, mark, speed)
+        self._serve(Answering(self.scenarios), record=self._options)
+
+    @property
+    def scenarios(self) -> tuple[Scenario, ...]:
+        """The scenarios of the recording when the test began."""
+        return self._recording.scenarios
+
+    @property
+    def _credentials(self) -> Mapping[str, str]:
+        return {} if self._options is None else os.environ
+
+    def _assign(self) -> None:
+        self._serve(Answering(self.scenarios))
+
+    def _advice(self, used: str | None, request: Request, headers: Mapping[str, str]) -> list[str]:
+        return list(self._recording.hints([request.api]))
+
+    def _add(self, scenarios: Iterable[Scenario], match: bool = True) -> NoReturn:
+        self._refuse()
+
+    def reply(self, *parts: Any, **keys: Any) -> NoReturn:
+        """Refused: the recording answers."""
+        self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        raise UsageError(
+            "a test that is marked mockllm_recorded is answered by its recording alone; take the "
+            "marker away, or the scenarios and replies"
+        )
+
+    def verdict(self, what: Allowed | None = None) -> Verdict:
+        """The verdict on the requests so far. While recording, unplayed turns and violations are
+        allowed, since only a replay can show them.
+
+        Args:
+            what: the mistakes that are allowed; default: those that the marker allows.
+        """
+        what = what or self._mark.allowed
+        if self._options is not None:
+            return super().verdict(replace(what, unplayed=True, violations=True))
+        verdict = super().verdict(what)
+        return verdict if verdict.good else replace(verdict, hints=self._record_hints(self.journal))
+
+    def format_exchanges(self) -> str:
+        """The exchanges so far as text, and how to record those that nothing answered."""
+        journal = self.journal
+        hints: tuple[str, ...] = ()
+        if self._options is None and _unanswered(journal):
+            hints = self._record_hints(journal)
+        return "\n".join([super().format_exchanges(), *hints])
+
+    def _record_hints(self, journal: Iterable[Exchange]) -> tuple[str, ...]:
+        return self._recording.hints(exchange.played.api for exchange in _unanswered(journal))
+
+    def close(self) -> None:
+        """Waits until the recording is complete, and removes the session from the server."""
+        server = self._thread.server
+        session = server.sessions.find(self.session)
+        played = tuple(session.played) if session is not None else ()
+        if self._options is not None:
+            self._thread.wait(server.end_recording, self.session)
+            self.recording_summary = self._recording.finish(passed=self.passed, played=played)
+            self.recording_failure = self._recording.failure()
+        self._thread.call(server.forget, self.session)
+
+
+def _unanswered(journal: Iterable[Exchange]) -> list[Exchange]:
+    return [
+        entry for entry in journal if entry.outcome in ("unmatched", "invalid", "unknown route")
+    ]

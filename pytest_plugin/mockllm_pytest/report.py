@@ -1,4 +1,4 @@
-"""The verdict on the session of a test.
+"""The verdict on the session of a test, and its exchanges as text.
 
 Nothing here depends on pytest, except for the marker that a verdict suggests.
 """
@@ -6,14 +6,30 @@ Nothing here depends on pytest, except for the marker that a verdict suggests.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mockllm.checking.conversations.judge import Verification, verify
 from mockllm.checking.rules import CONVERSATION_INVARIANTS
-from mockllm.replay.sessions.session import Session
-from mockllm.scenario.model import Scenario
-from mockllm_pytest.exchanges import format_exchanges
+from mockllm.core.request import Request
+from mockllm.core.text import counted, shorten
+from mockllm.framing.sse import decode
+from mockllm.matching.select import Selection
+from mockllm.protocols import PROTOCOLS
+from mockllm.replay.client_requests import parsed_request
+from mockllm.replay.compilation.compiler import Replayer
+from mockllm.replay.sessions.session import Exchange, Session
+from mockllm.scenario.model import (
+    AnyPart,
+    AutoPart,
+    ErrorPart,
+    ParallelPart,
+    ReasoningPart,
+    RefusalPart,
+    Scenario,
+    TextPart,
+    ToolPart,
+)
 from mockllm_pytest.marks import Allowed, Mark
 from mockllm_pytest.replies import is_inline
 
@@ -88,7 +104,7 @@ def judge(
     every = allowed.violations is True
     leave_out = frozenset(CONVERSATION_INVARIANTS) if every else allowed.violations
     assert not isinstance(leave_out, bool)
-    found = verify(
+    verification = verify(
         session,
         scenarios,
         depth=allowed.depth,
@@ -96,7 +112,7 @@ def judge(
         once=not allowed.extra_requests,
     )
     mistakes = sorted(
-        _mistakes(session, scenarios, required, found), key=lambda mistake: mistake.number
+        _mistakes(session, scenarios, required, verification), key=lambda mistake: mistake.number
     )
     kept = [wrong for wrong in mistakes if getattr(allowed, wrong.argument, False) is not True]
     if not kept:
@@ -124,34 +140,34 @@ def _mistakes(
     session: Session,
     scenarios: Mapping[str, Scenario],
     required: Sequence[str],
-    found: Verification,
+    verification: Verification,
 ) -> Iterator[_Mistake]:
     exchanges = {exchange.number: exchange for exchange in session.journal}
-    for violation in found.violations:
+    for violation in verification.violations:
         number = violation.exchange
         message = f"{violation.invariant} (request {number}): {violation.message}"
         extra = violation.invariant == "extra-request"
         argument = "extra_requests" if extra else "violations"
         yield _Mistake(number, message, argument, True if extra else violation.invariant)
     for name, outcome in _REFUSED.items():
-        for number in getattr(found, name):
+        for number in getattr(verification, name):
             problem = "; ".join(exchanges[number].problems).partition("\n")[0]
             yield _Mistake(number, f"request {number} {outcome}: {problem}", name)
     for number, exchange in exchanges.items():
         if exchange.outcome == "error" and exchange.scenario is None:
             message = f"request {number} was not passed on: {'; '.join(exchange.problems)}"
             yield _Mistake(number, message, "unmatched")
-    for number in found.missed_faults:
+    for number in verification.missed_faults:
         problem = f"a fault did not strike: {exchanges[number].fault_missed}"
         yield _Mistake(number, f"request {number}: {problem}", "unplayed")
-    yield from _unplayed(session, scenarios, required, found)
+    yield from _unplayed(session, scenarios, required, verification)
 
 
 def _unplayed(
     session: Session,
     scenarios: Mapping[str, Scenario],
     required: Sequence[str],
-    found: Verification,
+    verification: Verification,
 ) -> Iterator[_Mistake]:
     """The scenarios and turns that should have been played."""
     tapes = _tapes_played(session, scenarios)
@@ -161,7 +177,7 @@ def _unplayed(
             if any(_is_due(scenarios[name], index, tapes) for index in turns):
                 message = _never_played(scenarios[name], bool(session.journal))
                 yield _Mistake(float("inf"), message, "unplayed")
-    for name, index in found.unplayed:
+    for name, index in verification.unplayed:
         if _is_due(scenarios[name], index, tapes):
             count = len(scenarios[name].turns)
             message = f"turn {index + 1} of {count} of {name} was not played"
@@ -193,8 +209,8 @@ def _is_due(scenario: Scenario, index: int, tapes: set[str]) -> bool:
 
 
 def _never_played(scenario: Scenario, any_request: bool) -> str:
-    count = len(scenario.turns)
-    message = f"no turn of {scenario.name} was played ({count} turn{'s' * (count > 1)})"
+    turns = counted(len(scenario.turns), "turn")
+    message = f"no turn of {scenario.name} was played ({turns})"
     if any_request:
         return message
     return f"{message}: no request came; does the client read its base URL from the environment?"
@@ -212,9 +228,129 @@ def _marker(mark: Mark, mistakes: Sequence[_Mistake]) -> str:
         if mistake.argument not in ("violations", "failed"):
             keywords[mistake.argument] = True
     arguments = [repr(name) for name in mark.names]
-    arguments += [f"{name}={_repr(value)}" for name, value in keywords.items()]
+    arguments += [f"{name}={value!r}" for name, value in keywords.items()]
     return f"@pytest.mark.mockllm({', '.join(arguments)})".replace("'", '"')
 
 
-def _repr(value: Any) -> str:
-    return str(value) if isinstance(value, float | int) else repr(value)
+# Exchanges
+
+
+_MOST_EXCHANGES = 30
+_LONGEST_QUOTE = 70
+_OUTCOMES = {
+    "unmatched": "nothing answers it",
+    "invalid": "refused",
+    "error": "what the scenario has for this try",
+    "forwarded": "from the service",
+    "unknown route": "no scenario and no API has this route",
+    "failed": "mockllm failed: a mistake of its own",
+}
+
+
+def format_exchanges(
+    name: str, journal: Sequence[Exchange], scenarios: Mapping[str, Scenario]
+) -> str:
+    """The requests and answers of a session, two lines for each.
+
+    Args:
+        name: of the session.
+        scenarios: those that were served, by name.
+    """
+    count = len(journal)
+    if not count:
+        return f"No request came in session {name}."
+    lines = [f"{counted(count, 'request')} in session {name}:"]
+    for exchange in journal[:_MOST_EXCHANGES]:
+        lines += _exchange_lines(exchange, scenarios)
+    if count > _MOST_EXCHANGES:
+        lines.append(f"  ... and {count - _MOST_EXCHANGES} more")
+    return "\n".join(lines)
+
+
+def _exchange_lines(exchange: Exchange, scenarios: Mapping[str, Scenario]) -> Iterator[str]:
+    request = parsed_request(exchange)
+    summary = "" if request is None else _request_summary(request)
+    line = f"  {exchange.number}. {exchange.received.method} {exchange.path}"
+    yield f"{line}  {summary}" if summary else line
+    scenario = scenarios.get(exchange.scenario or "")
+    answer = [str(exchange.status)]
+    if scenario is not None and exchange.turn is not None:
+        answer.append(f"turn {exchange.turn + 1} of {len(scenario.turns)} of {scenario.name}")
+        if exchange.played.attempt > 1:
+            answer.append(f"attempt {exchange.played.attempt}")
+    if exchange.outcome == "error" and exchange.scenario is None:
+        answer.append("no service answers")
+    elif exchange.outcome in _OUTCOMES:
+        answer.append(_OUTCOMES[exchange.outcome])
+    if exchange.fault:
+        struck = "" if exchange.sent.struck is not None else ", which did not strike"
+        answer.append(f"fault {exchange.fault}{struck}")
+    answer += _answer_summary(exchange, scenario, request)
+    if exchange.sent.client_gone:
+        answer.append("the client left before its end")
+    if exchange.sent.stopped:
+        answer.append("the server stopped before its end")
+    yield f"     -> {', '.join(answer)}"
+    for problem in exchange.problems:
+        yield from (f"        {line}" for line in problem.splitlines())
+
+
+def _request_summary(request: Request) -> str:
+    """What is new in a request: the results of calls, or the user's message."""
+    results: list[str] = []
+    for message in reversed(request.messages):
+        if message.role != "tool":
+            user = _quoted(message.text) if message.role == "user" and not results else ""
+            break
+        results.insert(0, message.call_id or message.name)
+    else:
+        user = ""
+    return f"results for {', '.join(results)}" if results else user
+
+
+def _answer_summary(
+    exchange: Exchange, scenario: Scenario | None, request: Request | None
+) -> Iterator[str]:
+    """The contents of an answer: its parts, its chunks and its bytes."""
+    if exchange.outcome == "played" and scenario is not None and request is not None:
+        assert exchange.played.api is not None
+        assert exchange.turn is not None
+        yield from _parts(scenario.turns[exchange.turn].for_api(exchange.played.api).reply)
+        chunks = _chunks(exchange, scenario, request)
+        if chunks is not None:
+            yield f"{chunks} chunks"
+    yield f"{exchange.sent.bytes:,} bytes"
+
+
+def _chunks(exchange: Exchange, scenario: Scenario, request: Request) -> int | None:
+    """The number of events in the answer; None if it is not streamed."""
+    if not exchange.played.stream or exchange.played.position is None or exchange.turn is None:
+        return None
+    selection = Selection(scenario, exchange.played.position, exchange.turn)
+    request = replace(request, stream=True)
+    answer = Replayer().answer(selection, request, PROTOCOLS[request.api], exchange.played.quirks)
+    return sum(frame.data is not None for frame in decode(b"".join(answer.data)))
+
+
+def _parts(parts: Sequence[AnyPart]) -> Iterator[str]:
+    for part in parts:
+        match part:
+            case TextPart(text=text):
+                yield f"text {_quoted(text)}"
+            case ReasoningPart():
+                yield "reasoning"
+            case RefusalPart(text=text):
+                yield f"refusal {_quoted(text)}"
+            case ToolPart(name=name):
+                yield f"calls {name}"
+            case ParallelPart(calls=calls):
+                yield f"calls {', '.join(call.name for call in calls)}"
+            case ErrorPart():
+                yield "an error in the stream"
+            case AutoPart():
+                yield "an answer made from the request"
+
+
+def _quoted(text: str) -> str:
+    line = " ".join(text.split())
+    return f'"{shorten(line, _LONGEST_QUOTE, keep=_LONGEST_QUOTE - 1)}"'

@@ -61,7 +61,7 @@ class Library:
     def every(self) -> tuple[Scenario, ...]:
         """All scenarios: the run's own, and the shipped ones with other names."""
         names = {scenario.name for scenario in self.own}
-        return (*self.own, *(one for one in self.shipped if one.name not in names))
+        return (*self.own, *(scenario for scenario in self.shipped if scenario.name not in names))
 
     def file(self, path: Path) -> tuple[Scenario, ...]:
         """The scenarios of a file or a folder."""

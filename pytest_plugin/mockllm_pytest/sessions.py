@@ -178,15 +178,15 @@ class MockSession:
             for path in self._mark.scenarios
             for scenario in library.find(path, self._folder)
         ]
-        found: list[Scenario] = []
+        added: list[Scenario] = []
         for given in scenarios:
             some = library.find(given, self._folder, tuple(more))
             if isinstance(given, str | PathLike):
                 self._given.update({scenario.name: str(given) for scenario in some})
-            found += some
-        added = (quirks,) if isinstance(quirks, str) else tuple(quirks)
-        self._quirks = _checked((*self._quirks, *added))
-        return self._add(found, match)
+            added += some
+        further = (quirks,) if isinstance(quirks, str) else tuple(quirks)
+        self._quirks = _checked((*self._quirks, *further))
+        return self._add(added, match)
 
     def add(self, scenario: str | Mapping[str, Any]) -> tuple[Scenario, ...]:
         """Adds scenarios that the test itself contains, and returns them.
@@ -216,7 +216,8 @@ class MockSession:
                 raise UsageError(
                     f"this session has a scenario {scenario.name!r} already; rename one of them"
                 )
-        self._used += [one for one in new if all(one is not other for other in self._used)]
+        used = set(map(id, self._used))
+        self._used += [scenario for scenario in new if id(scenario) not in used]
         if not match:
             self._anything.update(dict.fromkeys(added.name for added in new))
         self._assign()
@@ -357,7 +358,7 @@ class MockSession:
 
     def format_exchanges(self) -> str:
         """The exchanges so far as text, for reports."""
-        from mockllm_pytest.exchanges import format_exchanges
+        from mockllm_pytest.report import format_exchanges
 
         player = self._thread.server.player_of(self.session)
         return format_exchanges(self.session, self.journal, player.served.by_name)

@@ -57,13 +57,13 @@ class RuleSuite:
 
     def _check(self, rule: str, request: pytest.FixtureRequest) -> None:
         """Fails, skips or xfails the test of one rule."""
-        found = self._examination(request)
+        examined = self._examination(request)
         reason = self.xfail.get(rule)
-        if self._is_broken(rule, found):
+        if self._is_broken(rule, examined):
             if reason is not None:
                 pytest.xfail(reason)
-            pytest.fail(self._mistake(rule, found, request), pytrace=False)
-        skipped = self._not_judged(rule, found)
+            pytest.fail(self._mistake(rule, examined, request), pytrace=False)
+        skipped = self._not_judged(rule, examined)
         if skipped:
             pytest.skip(skipped)
         if reason is not None:

@@ -94,10 +94,12 @@ class _Suite(RuleSuite):
 
     def _examined(self, request: pytest.FixtureRequest) -> _Examination:
         service: MockService = request.getfixturevalue("mockllm_server")
-        found = find_scenarios(service.library, self.scenarios, request.path.parent)
-        service.played.update(scenario.name for scenario in found if scenario.plays_over(self.api))
-        examination = self._examine(self._cases(found, request), request)
-        return self._with_bodies(found, examination)
+        scenarios = find_scenarios(service.library, self.scenarios, request.path.parent)
+        service.played.update(
+            scenario.name for scenario in scenarios if scenario.plays_over(self.api)
+        )
+        examination = self._examine(self._cases(scenarios, request), request)
+        return self._with_bodies(scenarios, examination)
 
     def _summary(self, found: _Examination) -> str:
         return "\n".join(summary(found.report))
@@ -156,8 +158,8 @@ class _Suite(RuleSuite):
     ) -> _Examination:
         if not self._has_body:
             return examination
-        found = cases(self.api, scenarios, variations=0, quirks=False)
-        bodies = examine_bodies(self.body, found, self._policy)
+        plain = cases(self.api, scenarios, variations=0, quirks=False)
+        bodies = examine_bodies(self.body, plain, self._policy)
         report = examination.report
         return replace(
             examination, report=replace(report, failures=(*report.failures, *bodies.failures))

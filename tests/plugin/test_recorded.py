@@ -12,7 +12,7 @@ import openai  # noqa: F401 - see above
 import pytest
 
 import mockllm.server.recording.recorder  # noqa: F401 - see above
-import mockllm_pytest.recorded  # noqa: F401 - see above
+import mockllm_pytest.recording  # noqa: F401 - see above
 from tests.server.recording.odd_upstream import EVENTS, OddUpstream, text_events
 
 pytestmark = pytest.mark.slow

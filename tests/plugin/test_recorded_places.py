@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-import mockllm_pytest.recorded  # noqa: F401 - imported once, see conftest
+import mockllm_pytest.recording  # noqa: F401 - imported once, see conftest
 from mockllm.protocols.environment import MOCK_KEY, client_environment
 from mockllm_pytest.recording import recording_folder
 from tests.plugin.conftest import INI

@@ -8,7 +8,7 @@ import openai  # noqa: F401 - imported once here: see conftest
 import pytest
 
 import mockllm.server.recording.recorder  # noqa: F401 - see above
-import mockllm_pytest.recorded  # noqa: F401 - see above
+import mockllm_pytest.recording  # noqa: F401 - see above
 from tests.plugin.routes_service import RoutesService
 
 pytestmark = pytest.mark.slow

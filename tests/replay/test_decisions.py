@@ -89,7 +89,8 @@ class Client:
         return text_of(self.send(user, **fields))
 
     def facts(self, *names: str) -> tuple[Any, ...]:
-        return tuple(self.exchange.shown(names).values())
+        facts = self.exchange.facts()
+        return tuple(facts[name] for name in names)
 
 
 def text_of(answer: HttpAnswer) -> str:

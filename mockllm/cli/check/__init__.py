@@ -7,9 +7,7 @@ from typing import Any
 
 import click
 
-from mockllm.cli.options.parameters import API, EXISTING
-
-__all__ = ["check"]
+from mockllm.cli.options.parameters import API, scenarios_option, together
 
 _FILE = click.Path(dir_okay=False, path_type=Path)
 _OLD_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -17,14 +15,9 @@ _OLD_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 _CHOOSING = (
     click.option("--api", type=API, required=True, help="The API that the client speaks."),
-    click.option(
-        "--scenarios",
-        "paths",
-        multiple=True,
-        type=EXISTING,
-        metavar="PATH",
-        help="Answers to check besides the kit's own; may be repeated. Default: the scenarios "
-        "that come with mockllm.",
+    scenarios_option(
+        "Answers to check besides the kit's own; may be repeated. Default: the scenarios that come "
+        "with mockllm."
     ),
     click.option(
         "--only",
@@ -147,15 +140,9 @@ _REPORTING = (
 """The options for what is written."""
 
 
-def _with_options(command: Any) -> Any:
-    for option in reversed((*_CHOOSING, *_ATTACHING, *_REPORTING)):
-        command = option(command)
-    return command
-
-
 # What follows CMD is CMD's own, with `--` before it or without.
 @click.command(context_settings={"allow_interspersed_args": False})
-@_with_options
+@together(*reversed((*_CHOOSING, *_ATTACHING, *_REPORTING)))
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="-- CMD...")
 @click.pass_context
 def check(context: click.Context, /, **options: Any) -> None:

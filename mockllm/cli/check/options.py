@@ -52,11 +52,10 @@ class CheckOptions:
     @classmethod
     def of(cls, *, choices: tuple[str, ...], **options: Any) -> Self:
         """The options, if they go together."""
-        found = cls(choices=choices, policy=read_policy(choices), **options)
-        problem = found._problem()
-        if problem:
+        chosen = cls(choices=choices, policy=read_policy(choices), **options)
+        if problem := chosen._problem():
             raise UsageError(problem)
-        return found
+        return chosen
 
     def _problem(self) -> str:
         ways = [name for name in ("self_test", "emit", "judge") if getattr(self, name)]
@@ -107,20 +106,20 @@ class CheckOptions:
     @property
     def arguments(self) -> Mapping[str, Any]:
         """What chose the cases, for the results file."""
-        found: dict[str, Any] = {"variations": self.variations, "seed": self.seed}
+        given: dict[str, Any] = {"variations": self.variations, "seed": self.seed}
         if self.cuts:
-            found = {"cuts": True}
+            given = {"cuts": True}
         if self.faults:
-            found = {"rules": list(self.rules)} if self.rules else {}
+            given = {"rules": list(self.rules)} if self.rules else {}
         if self.only:
-            found["only"] = list(self.only)
+            given["only"] = list(self.only)
         if self.no_quirks:
-            found["quirks"] = False
+            given["quirks"] = False
         if self.paths:
-            found["scenarios"] = list(map(str, self.paths))
+            given["scenarios"] = list(map(str, self.paths))
         if self.choices:
-            found["policy"] = dict(choice.partition("=")[::2] for choice in self.choices)
-        return found
+            given["policy"] = dict(choice.partition("=")[::2] for choice in self.choices)
+        return given
 
     @property
     def setting(self) -> Setting:
@@ -138,14 +137,7 @@ class CheckOptions:
         return Setting(self.command, tuple(words), tuple(map(str, self.paths)))
 
 
-_NOT_WITH_FAULTS = (
-    "cuts",
-    "self_test",
-    "variations",
-    "paths",
-    "choices",
-    "no_quirks",
-)
+_NOT_WITH_FAULTS = ("cuts", "self_test", "variations", "paths", "choices", "no_quirks")
 _OPTIONS = {"paths": "scenarios", "choices": "policy"}
 """The names of options that are called otherwise here."""
 
@@ -153,19 +145,19 @@ _OPTIONS = {"paths": "scenarios", "choices": "policy"}
 def read_policy(choices: Iterable[str]) -> Policy:
     """The policy of `KEY=VALUE` pairs; `ignore` takes names with commas between."""
     hints = get_type_hints(Policy)
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for choice in choices:
         key, _, value = choice.partition("=")
         if key == "ignore":
-            found[key] = frozenset(filter(None, value.split(",")))
-            _check_fields(found[key])
+            fields[key] = frozenset(filter(None, value.split(",")))
+            _check_fields(fields[key])
         elif key == "usage_requested" and value in ("true", "false"):
-            found[key] = value == "true"
+            fields[key] = value == "true"
         elif key in _LITERALS and value in get_args(hints[key]):
-            found[key] = value
+            fields[key] = value
         else:
             raise UsageError(_no_policy(choice, key, hints))
-    return Policy(**found)
+    return Policy(**fields)
 
 
 _LITERALS = ("malformed", "missing_id", "unknown_tool", "order")
@@ -180,12 +172,12 @@ def _check_fields(names: Iterable[str]) -> None:
         )
 
 
-def _no_policy(one: str, key: str, hints: Mapping[str, Any]) -> str:
+def _no_policy(choice: str, key: str, hints: Mapping[str, Any]) -> str:
     if key in _LITERALS:
-        return f"--policy {one}: {key} is one of {', '.join(get_args(hints[key]))}"
+        return f"--policy {choice}: {key} is one of {', '.join(get_args(hints[key]))}"
     if key == "allow":
         return "--policy allow: list such cases in a file, with --known-failing"
     if key == "usage_requested":
-        return f"--policy {one}: usage_requested is true or false"
+        return f"--policy {choice}: usage_requested is true or false"
     known = ", ".join((*_LITERALS, "ignore", "usage_requested"))
-    return f"--policy {one}: it is KEY=VALUE, where KEY is one of {known}"
+    return f"--policy {choice}: it is KEY=VALUE, where KEY is one of {known}"

@@ -41,10 +41,6 @@ class Interruptible:
                 return
             yield item
 
-    def stopped(self, done: int, count: int) -> str:
-        """Why the remaining cases were not judged."""
-        return f"interrupted after {done} of {count} cases" if self.happened else ""
-
     def _interrupt(self, number: int, frame: FrameType | None) -> None:
         if self.happened:
             raise KeyboardInterrupt
@@ -110,13 +106,13 @@ def chosen(
     if not patterns:
         return list(items)
     named = [tuple(names(item)) for item in items]
-    found: set[int] = set()
+    numbers: set[int] = set()
     for pattern in patterns:
         matching = [n for n, one in enumerate(named) if any(fnmatchcase(x, pattern) for x in one)]
         if not matching:
             raise UsageError(_nothing(pattern, named, nouns))
-        found.update(matching)
-    return [items[number] for number in sorted(found)]
+        numbers.update(matching)
+    return [items[number] for number in sorted(numbers)]
 
 
 def _nothing(pattern: str, named: Sequence[Sequence[str]], nouns: str) -> str:

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from mockllm.cli.check.options import CheckOptions
-from mockllm.cli.check.plan import Interruptible, Plan
+from mockllm.cli.check.plan import Interruptible
 from mockllm.cli.terminal.progress import progress_line
 from mockllm.conformance.reports.terminal import exit_code, terminal_lines
 from mockllm.conformance.results import Results
-from mockllm.conformance.results.file import write_results
+from mockllm.conformance.results.file import write_report, write_results
 from mockllm.conformance.results.known import (
     KnownList,
     Standing,
@@ -35,21 +34,15 @@ def run_check(options: CheckOptions) -> int:
 
         emit(options, options.emit)
         return 0
-    plan = _plan(options)
-    lists = _Lists.read(options, plan.names)
+    from mockllm.cli.check.sources import plan_of
+
+    plan = plan_of(options)
+    lists = _known_lists(options, plan.names)
     with progress_line() as line, Interruptible() as interrupted, plan.attach() as runner:
         results = plan.judge(runner, line, interrupted)
-        for remark in runner.remarks:
+        for remark in runner.attachment.remarks:
             click.echo(f"mockllm: {remark}", err=True)
-    return _report(options, results, lists)
-
-
-def _plan(options: CheckOptions) -> Plan:
-    from mockllm.cli.check.sources import plan_cuts, plan_faults, plan_streams
-
-    if options.faults:
-        return plan_faults(options)
-    return plan_cuts(options) if options.cuts else plan_streams(options)
+    return _report(options, results, plan.names, *lists)
 
 
 def _self_test(options: CheckOptions) -> int:
@@ -65,38 +58,35 @@ def _self_test(options: CheckOptions) -> int:
     return 2 if findings else 0
 
 
-@dataclass(frozen=True, slots=True)
-class _Lists:
-    """The lists of known mistakes, and the names of all lines that they may list."""
-
-    failing: KnownList
-    flaky: KnownList
-    names: tuple[str, ...]
-
-    @classmethod
-    def read(cls, options: CheckOptions, names: tuple[str, ...]) -> _Lists:
-        """The lists of the options; each line has to match one of the names."""
-        failing, flaky = options.known_failing, options.known_flaky
-        lists = cls(
-            read_known(failing, missing=options.update) if failing else KnownList(),
-            read_known(flaky) if flaky else KnownList(),
-            names,
-        )
-        for known in (lists.flaky, *(() if options.update else (lists.failing,))):
-            check_patterns(known, names)
-        return lists
+def _known_lists(options: CheckOptions, names: tuple[str, ...]) -> tuple[KnownList, KnownList]:
+    """The lists of failing and of flaky cases; each line has to match one of the names."""
+    failing = flaky = KnownList()
+    if options.known_failing:
+        failing = read_known(options.known_failing, missing=options.update)
+    if options.known_flaky:
+        flaky = read_known(options.known_flaky)
+    for known in (flaky, *(() if options.update else (failing,))):
+        check_patterns(known, names)
+    return failing, flaky
 
 
 # What is written
 
 
-def _report(options: CheckOptions, results: Results, lists: _Lists) -> int:
+def _report(
+    options: CheckOptions,
+    results: Results,
+    names: tuple[str, ...],
+    failing: KnownList,
+    flaky: KnownList,
+) -> int:
     """Writes and prints results; the exit code."""
     path = options.results or Path("mockllm-results", _file_name(options, results))
     write_results(results, path)
-    standing = Standing.of(results.cases, lists.failing, lists.flaky)
+    standing = Standing.of(results.cases, failing, flaky)
     if options.update and options.known_failing is not None:
-        standing = _update(options.known_failing, standing, results, lists)
+        write_report(options.known_failing, updated(failing, standing, names))
+        standing = Standing.of(results.cases, read_known(options.known_failing), flaky)
     for line in terminal_lines(results, standing):
         click.echo(line)
     click.echo(f"\nRESULTS: {path}")
@@ -107,13 +97,6 @@ def _report(options: CheckOptions, results: Results, lists: _Lists) -> int:
 def _file_name(options: CheckOptions, results: Results) -> str:
     client = re.sub(r"[^A-Za-z0-9._]+", "-", results.client.name).strip("-.") or "client"
     return f"{client}-{results.api}{'-faults' if options.faults else ''}.json"
-
-
-def _update(path: Path, standing: Standing, results: Results, lists: _Lists) -> Standing:
-    """Writes the list of failing cases; the comparison with the new list."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(updated(lists.failing, standing, lists.names), encoding="utf-8")
-    return Standing.of(results.cases, read_known(path), lists.flaky)
 
 
 def _write_reports(options: CheckOptions, results: Results, standing: Standing) -> None:
@@ -134,6 +117,5 @@ def _write_reports(options: CheckOptions, results: Results, standing: Standing) 
 
 def _write(path: Path, text: str, name: str) -> None:
     """Writes a report, and prints where it is."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
+    write_report(path, text)
     click.echo(f"{name}: {path}")

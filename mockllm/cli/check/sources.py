@@ -38,10 +38,16 @@ from mockllm.errors import UsageError
 from mockllm.server.options import ServerOptions
 
 
-def plan_streams(options: CheckOptions) -> Plan:
-    """The plan of a run without `--cuts` and `--faults`."""
+def plan_of(options: CheckOptions) -> Plan:
+    """The plan of a run."""
+    if options.faults:
+        return _plan_faults(options)
+    return _plan_cuts(options) if options.cuts else _plan_streams(options)
+
+
+def _plan_streams(options: CheckOptions) -> Plan:
     listed = _all_cases(options)
-    run = chosen_cases(listed, options.only)
+    run = _chosen_cases(listed, options.only)
 
     def attach() -> Runner:
         if options.judge is not None:
@@ -54,11 +60,10 @@ def plan_streams(options: CheckOptions) -> Plan:
 
 def emit(options: CheckOptions, path: Path) -> None:
     """Writes the cases to a file."""
-    run = chosen_cases(_all_cases(options), options.only)
+    run = _chosen_cases(_all_cases(options), options.only)
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as stream:
-        level = options.level
-        count, unseen = write_cases(run, options.api, level, stream)
+        count, unseen = write_cases(run, options.api, options.level, stream)
     click.echo(f"{count} cases in {path}; judge the answers with --judge and the same arguments")
     if unseen:
         click.echo(f"{len(unseen)} cases show in bytes only and are left out")
@@ -78,7 +83,7 @@ def _all_cases(options: CheckOptions) -> list[Case]:
     )
 
 
-def chosen_cases(listed: Sequence[Case], patterns: Sequence[str]) -> list[Case]:
+def _chosen_cases(listed: Sequence[Case], patterns: Sequence[str]) -> list[Case]:
     """The cases that any pattern names: the case, its quirk, or its quirk with the variant."""
     forms = plain_forms(listed) if patterns else []
     return chosen([*forms, *listed], patterns, _names, "case or quirk")
@@ -103,9 +108,13 @@ def _judge(
         done += 1
         line("cases", done, len(run))
 
-    given = interrupted.until(_answered(runner, run))
-    report = runner.examine(given, options.policy, progress)
-    stopped = interrupted.stopped(done, len(run)) or _unanswered(runner)
+    file, given, stopped = runner.attachment, run, ""
+    if isinstance(file, AnswerFile) and file.missing:
+        given = [case for case in run if case.name in file.answers]
+        stopped = f"the file has no answer to {len(file.missing)} cases"
+    report = runner.examine(interrupted.until(given), options.policy, progress)
+    if interrupted.happened:
+        stopped = f"interrupted after {done} of {len(run)} cases"
     empty = empty_results(options, runner.hello, stopped)
     cases = () if interrupted.happened else run
     results = measured(report, runner, empty, options.policy, options.setting, cases)
@@ -119,23 +128,10 @@ def _judge(
     return with_smallest(results, report, runner, options.policy, progress=shrinking)
 
 
-def _answered(runner: Runner, run: Sequence[Case]) -> list[Case]:
-    """The cases that the client can be judged by: those of a file need an answer there."""
-    file = runner.attachment
-    return [case for case in run if not isinstance(file, AnswerFile) or case.name in file.answers]
-
-
-def _unanswered(runner: Runner) -> str:
-    file = runner.attachment
-    missing = file.missing if isinstance(file, AnswerFile) else ()
-    return f"the file has no answer to {len(missing)} cases" if missing else ""
-
-
 # `--cuts`: streams that are cut at every place
 
 
-def plan_cuts(options: CheckOptions) -> Plan:
-    """The plan of a run with `--cuts`."""
+def _plan_cuts(options: CheckOptions) -> Plan:
     level = options.measured_level
     scenarios = read_scenarios(options.paths) if options.paths else ()
     listed = list(planned_cuts(options.api, level, scenarios))
@@ -180,8 +176,7 @@ def _forms_of(name: str) -> tuple[str, ...]:
 # `--http --faults`: how a whole client takes faults
 
 
-def plan_faults(options: CheckOptions) -> Plan:
-    """The plan of a run with `--faults`."""
+def _plan_faults(options: CheckOptions) -> Plan:
     rules = _rules(options.rules)
     listed = fault_cases(options.api)
     cases = [case for case in listed if set(case.rules) & set(rules)]

@@ -24,14 +24,27 @@ EXISTING = click.Path(exists=True, path_type=Path)
 """A file or folder that is there."""
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print a JSON list.")
-scenarios_option = click.option(
-    "--scenarios",
-    "paths",
-    multiple=True,
-    type=EXISTING,
-    metavar="PATH",
-    help="Where to look; default: the scenarios that come with mockllm.",
-)
+
+
+def scenarios_option(
+    text: str = "Where to look; default: the scenarios that come with mockllm.",
+) -> Callable[[_Command], _Command]:
+    """The option for scenarios, with its help."""
+    return click.option(
+        "--scenarios", "paths", multiple=True, type=EXISTING, metavar="PATH", help=text
+    )
+
+
+def quirk_option(gets: str) -> Callable[[_Command], _Command]:
+    """The option for quirks; `gets` says which stream gets them."""
+    return click.option(
+        "--quirk",
+        "quirks",
+        multiple=True,
+        type=_quirk,
+        metavar="NAME",
+        help=f"What {gets} gets wrong, as `mockllm quirks` lists it; may be repeated.",
+    )
 
 
 class _Api(click.Choice[str]):
@@ -74,15 +87,12 @@ def number(value: str | float) -> float:
     return given
 
 
-def quirk(value: str) -> str:
+def _quirk(value: str) -> str:
     """The name of a quirk, perhaps with a variant."""
-    from mockllm.errors import UsageError
-    from mockllm.quirks import find
+    from mockllm.replay.loading import quirk_problem
 
-    try:
-        find(value)
-    except UsageError as error:
-        raise click.BadParameter(str(error)) from None
+    if problem := quirk_problem(value):
+        raise click.BadParameter(problem)
     return value
 
 
@@ -120,13 +130,9 @@ def server_options(
     return add
 
 
-def _answering(speed: float, fallback: str | None, strict: bool) -> dict[str, Any]:
-    return {"speed": speed, "fallback": fallback is not None, "strict": strict}
-
-
 answering_options = server_options(
     ("speed", "fallback", "strict"),
-    _answering,
+    lambda fallback, **fields: fields | {"fallback": fallback is not None},
     click.option(
         "--speed",
         type=number,
@@ -160,13 +166,9 @@ def _paths(context: click.Context, parameter: click.Parameter, values: tuple[str
     return tuple((name, template) for name, _, template in pairs)
 
 
-def _further(api_paths: _Paths, agui_paths: _Paths) -> dict[str, Any]:
-    return {"paths": api_paths + agui_paths}
-
-
 path_options = server_options(
     ("api_paths", "agui_paths"),
-    _further,
+    lambda api_paths, agui_paths: {"paths": api_paths + agui_paths},
     click.option(
         "--path",
         "api_paths",

@@ -133,14 +133,10 @@ def _origins(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> 
     return values
 
 
-def _listening(ui: bool, **fields: Any) -> dict[str, Any]:
-    return fields | {"page": live_page if ui else None}
-
-
 listening_options = together(
     server_options(
         (*_FIELDS, "ui"),
-        _listening,
+        lambda ui, **fields: fields | {"page": live_page if ui else None},
         click.option("--host", default="127.0.0.1", help="The address to listen on."),
         click.option(
             "--port",

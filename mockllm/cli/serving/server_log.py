@@ -92,9 +92,6 @@ _QUIET = frozenset({"address", "skipped", "broken", "notice"})
 _WORKER = frozenset({"request", "skipped", "notice"})
 """What the workers after the first one say: nothing about the server, which the first one does."""
 
-_LONG_FIELDS = ("headers", "body", "body_base64")
-"""The fields of a journal entry that the log leaves out."""
-
 _dumps = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 _COLOURS = {
     "played": "green",
@@ -141,8 +138,8 @@ class ServerLog:
     def _shows(self, event: str) -> bool:
         return self._only is None or event in self._only
 
-    def _put(self, event: str, lines: Iterable[str], **fields: Any) -> None:
-        if not self._shows(event):
+    def _put(self, event: str, lines: Iterable[str], shown_as: str = "", /, **fields: Any) -> None:
+        if not self._shows(shown_as or event):
             return
         if self._json:
             self._output.line(_dumps({"event": event, **fields}))
@@ -223,13 +220,10 @@ class ServerLog:
         self._put("recording", lines, folder=folder, mode=mode, upstreams=upstreams)
 
     def exchange(self, exchange: Exchange) -> None:
-        if not self._json:
+        if self._json:
+            self._put("request", (), **exchange.facts())
+        else:
             self._put("request", [self._request(exchange)])
-            return
-        entry = exchange.as_json()
-        for name in _LONG_FIELDS:
-            entry.pop(name, None)
-        self._put("request", (), **entry)
 
     def _request(self, exchange: Exchange) -> str:
         turn = "-" if exchange.turn is None else f"turn {exchange.turn + 1}"
@@ -256,14 +250,10 @@ class ServerLog:
         self._counts["skipped" if skipped else "recorded"] += 1
         self._counts["not_found"] += bool(line.not_found)
         self._counts["lost"] += line.lost
-        if not self._shows("skipped" if skipped else "recorded"):
-            return
-        if self._json:
-            self._output.line(_dumps({"event": "recorded", **asdict(line)}))
-            return
         lost = f"; NOT FOUND AGAIN: {line.not_found}" if line.not_found else ""
-        what = "not recorded" if skipped else "recorded"
-        self._output.line(f"          {what}: {line.description}{lost}")
+        text = f"          {'not ' * skipped}recorded: {line.description}{lost}"
+        shown_as = "skipped" if skipped else "recorded"
+        self._put("recorded", [text], shown_as, **asdict(line))
 
     def waiting(self, count: int) -> None:
         text = f"          {count:,} exchanges wait to be written"

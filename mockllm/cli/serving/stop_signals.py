@@ -49,15 +49,11 @@ class StopSignals:
         if number > 2:
             os._exit(FORCED)
         if number == 2:
-            signal.signal(signal.SIGALRM, _end)
+            signal.signal(signal.SIGALRM, lambda *_: os._exit(FORCED))
             signal.setitimer(signal.ITIMER_REAL, _PATIENCE)
         event = self.stop if number == 1 else self.cut
         with contextlib.suppress(RuntimeError):  # the loop is closed
             self._loop.call_soon_threadsafe(event.set)
-
-
-def _end(number: int, frame: FrameType | None) -> None:
-    os._exit(FORCED)
 
 
 @contextlib.contextmanager

@@ -1,4 +1,5 @@
-"""A program that is started as the first of its own session, is written to, and is ended whole."""
+"""Programs that are started as the first of a session of their own, and ended with all that they
+have started."""
 
 from __future__ import annotations
 
@@ -7,10 +8,10 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from queue import SimpleQueue
-from typing import IO
 
 END_LIMIT = 2.0
 """Seconds that a program has to end by itself at the end of its standard input."""
@@ -57,38 +58,63 @@ def _kill(process: subprocess.Popen[bytes]) -> None:
         return
 
 
-class PipeWriter:
-    """Writes to a pipe in a thread: a program that does not read must not block anything else."""
+class Child:
+    """A program that answers lines with lines: one thread writes to it, so that a program that does
+    not read blocks nothing else, and one reads what it writes.
 
-    def __init__(self, stream: IO[bytes]) -> None:
-        self._stream = stream
-        self._queue: SimpleQueue[bytes | None] = SimpleQueue()
-        self._thread = threading.Thread(target=self._run, name="mockllm-writer", daemon=True)
-        self._thread.start()
+    Args:
+        receive: gets each line but the first one, and None at the end of the output, in a thread.
+
+    Raises:
+        OSError: the program cannot be started.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        receive: Callable[[Child, bytes | None], None],
+        *,
+        cwd: Path | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> None:
+        self._process = spawn(command, cwd=cwd, env=env)
+        self._receive = receive
+        self._first: SimpleQueue[bytes] = SimpleQueue()
+        self._unwritten: SimpleQueue[bytes | None] = SimpleQueue()
+        for work in (self._write_all, self._read_all):
+            threading.Thread(target=work, name="mockllm-runner-pipe", daemon=True).start()
 
     def write(self, data: bytes) -> None:
         """Writes after what was written before; what a program that has ended misses is lost."""
-        self._queue.put(data)
+        self._unwritten.put(data)
 
-    def end_of(self, process: subprocess.Popen[bytes], *, at_once: bool = False) -> int:
-        """Closes the pipe after what was written, and ends the process; returns its exit code."""
-        self._queue.put(None)
-        return end_process(process, at_once=at_once)
+    def first_line(self, seconds: float) -> bytes:
+        """The first line; b"" where the program ended before it.
 
-    def _run(self) -> None:
-        try:
-            while (data := self._queue.get()) is not None:
-                self._stream.write(data)
-                if self._queue.empty():
-                    self._stream.flush()
-        except OSError:  # the process has ended; its output ends, too, and is noticed there
-            pass
-        finally:
-            _close(self._stream)
+        Raises:
+            Empty: it did not come in time.
+        """
+        return self._first.get(timeout=seconds)
 
+    def end(self, *, at_once: bool = False) -> int:
+        """Closes the input after what was written, and ends the program; its exit code."""
+        self._unwritten.put(None)
+        return end_process(self._process, at_once=at_once)
 
-def _close(stream: IO[bytes]) -> None:
-    try:
-        stream.close()
-    except OSError:  # what is left cannot be written to a process that has ended
-        return
+    def _write_all(self) -> None:
+        assert self._process.stdin is not None
+        stream = self._process.stdin
+        # OSError: the process has ended; its output ends, too, and is noticed there.
+        with suppress(OSError), stream:
+            while (data := self._unwritten.get()) is not None:
+                stream.write(data)
+                if self._unwritten.empty():
+                    stream.flush()
+
+    def _read_all(self) -> None:
+        assert self._process.stdout is not None
+        with self._process.stdout as stdout:
+            self._first.put(stdout.readline())
+            for line in stdout:
+                self._receive(self, line)
+        self._receive(self, None)

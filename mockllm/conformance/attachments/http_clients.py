@@ -30,11 +30,12 @@ from mockllm.conformance.attachments.messages import (
     Answer,
     Hello,
     InvalidMessageError,
+    no_answer,
     parse,
     question,
     read_answer,
 )
-from mockllm.conformance.attachments.process import Program, RunnerProcesses, Served, no_answer
+from mockllm.conformance.attachments.process import Program, RunnerProcesses
 from mockllm.conformance.attachments.runner import Runner
 from mockllm.conformance.results import Client
 from mockllm.core.text import counted
@@ -60,8 +61,8 @@ class ProgramPerCase:
         self._running: set[subprocess.Popen[bytes]] = set()
         self._closed = False
 
-    def submit(self, message: Mapping[str, Any], served: Served) -> Future[Answer]:
-        return self._pool.submit(self._run, message, served.urls)
+    def submit(self, message: Mapping[str, Any], session: CaseSession) -> Future[Answer]:
+        return self._pool.submit(self._run, message, session.urls)
 
     def _run(self, message: Mapping[str, Any], urls: Mapping[str, str]) -> Answer:
         own = {f"MOCKLLM_{name.upper()}": message[name] for name in ("case", "model", "prompt")}

@@ -22,10 +22,10 @@ from mockllm.conformance.attachments.messages import (
     Answer,
     InvalidMessageError,
     as_json,
+    no_answer,
     read_answer,
     tools_json,
 )
-from mockllm.conformance.attachments.process import no_answer
 from mockllm.core.jsontext import parse_object
 from mockllm.errors import ProbeError
 from mockllm.matching.conditions import check_partial
@@ -237,12 +237,12 @@ class FunctionPlayer:
 
     def _answer(self, url: str, case: Case) -> Answer:
         try:
-            found = self._run(url, case)
-            if inspect.isawaitable(found):
-                found = asyncio.run(_awaited(found))
+            returned = self._run(url, case)
+            if inspect.isawaitable(returned):
+                returned = asyncio.run(_awaited(returned))
         except Exception as error:  # noqa: BLE001 - what a client raises is its outcome
             return _raised(error)
-        value = as_json(found) if isinstance(found, Outcome) else found
+        value = as_json(returned) if isinstance(returned, Outcome) else returned
         if not isinstance(value, Mapping):
             raise ProbeError(
                 f"run() must return an Outcome or a mapping with its fields, not {value!r:.80}"
@@ -255,13 +255,13 @@ class FunctionPlayer:
             ) from None
 
 
-async def _awaited(found: Awaitable[Returned]) -> Returned:
-    return await found
+async def _awaited(returned: Awaitable[Returned]) -> Returned:
+    return await returned
 
 
 def _raised(error: Exception) -> Answer:
     """The answer of a client that raised an exception."""
-    one = {"message": f"{type(error).__name__}: {error}", "type": type(error).__name__}
+    raised = {"message": f"{type(error).__name__}: {error}", "type": type(error).__name__}
     if isinstance(error, CRASHES):
-        return read_answer({"crash": one})
-    return read_answer({"errors": [one], "tool_calls": []})
+        return read_answer({"crash": raised})
+    return read_answer({"errors": [raised], "tool_calls": []})

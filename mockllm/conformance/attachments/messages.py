@@ -36,17 +36,9 @@ class InvalidMessageError(ValueError):
     """A line that is no message of the protocol; the text begins with the name of the field."""
 
 
-def check_message(value: Mapping[str, Any], kind: str) -> None:
-    """Checks the form of a message by `runner.schema.json`.
-
-    Args:
-        kind: its name among the `$defs` there.
-
-    Raises:
-        InvalidMessageError: it has another form.
-    """
-    problem = form_problem(value, "runner", kind)
-    if problem:
+def _check_form(value: Mapping[str, Any], kind: str) -> None:
+    """Checks the form of a message by `runner.schema.json`; `kind` is its name in `$defs` there."""
+    if problem := form_problem(value, "runner", kind):
         raise InvalidMessageError(problem)
 
 
@@ -234,15 +226,15 @@ def case_feed(case: Case, level: str) -> list[Any]:
 
 def tools_json(tools: Sequence[ToolSpec]) -> list[dict[str, Any]]:
     """The tools that a request offers."""
-    found = []
+    listed = []
     for tool in tools:
-        one: dict[str, Any] = {"name": tool.name}
+        fields: dict[str, Any] = {"name": tool.name}
         if tool.description:
-            one["description"] = tool.description
+            fields["description"] = tool.description
         if tool.parameters is not None:
-            one["parameters"] = tool.parameters
-        found.append(one)
-    return found
+            fields["parameters"] = tool.parameters
+        listed.append(fields)
+    return listed
 
 
 def encode(message: Mapping[str, Any]) -> bytes:
@@ -271,7 +263,7 @@ def read_hello(value: Mapping[str, Any]) -> Hello:
             f"mockllm: this mockllm speaks version {VERSION} of the protocol, and the runner "
             f"answered {value.get('mockllm')!r}"
         )
-    check_message(value, "hello")
+    _check_form(value, "hello")
     known = [slot.name for slot in fields(Client)]
     return Hello(
         Client(**{name: text for name, text in value["client"].items() if name in known}),
@@ -282,7 +274,7 @@ def read_hello(value: Mapping[str, Any]) -> Hello:
 
 def read_answer(value: Mapping[str, Any]) -> Answer:
     """The answer to a case."""
-    check_message(value, "answer")
+    _check_form(value, "answer")
     outcome = read_outcome(value)
     return Answer(
         outcome,
@@ -293,10 +285,24 @@ def read_answer(value: Mapping[str, Any]) -> Answer:
     )
 
 
+def no_answer(reason: str) -> Answer:
+    """The answer to a case that crashed its runner."""
+    return Answer(Outcome(errors=(Trouble(reason, crash=True),)), ended=reason)
+
+
+def valid_answer(value: Mapping[str, Any]) -> Answer:
+    """The answer to a case; one that has not the form of the protocol says so in `invalid`."""
+    try:
+        return read_answer(value)
+    except InvalidMessageError as error:
+        broken = f"the answer of the runner is not valid: {error}"
+        return replace(no_answer(broken), ended="", invalid=str(error))
+
+
 def sent_id(value: Mapping[str, Any]) -> int:
     """The id of an answer; 0, which mockllm never sends, if it is no whole number."""
-    found = value.get("id")
-    return found if isinstance(found, int) and not isinstance(found, bool) else 0
+    id = value.get("id")
+    return id if isinstance(id, int) and not isinstance(id, bool) else 0
 
 
 def answer_json(answer: Answer) -> dict[str, Any]:

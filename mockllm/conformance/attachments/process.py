@@ -7,30 +7,32 @@ process, and where one ends a process that has answered others before, once more
 
 from __future__ import annotations
 
-import subprocess
 import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
-from mockllm.checking.outcome import Outcome, Trouble
-from mockllm.conformance.attachments.child import PipeWriter, spawn
+from mockllm.conformance.attachments.child import Child
 from mockllm.conformance.attachments.messages import (
     Answer,
     Hello,
     InvalidMessageError,
     encode,
+    no_answer,
     parse,
-    read_answer,
     read_hello,
     sent_id,
+    valid_answer,
 )
 from mockllm.errors import ProbeError
+
+if TYPE_CHECKING:
+    from mockllm.conformance.attachments.http_sessions import CaseSession
 
 START_LIMIT = 60.0
 """Seconds for the hello of a runner: interpreters and virtual machines take their time to start."""
@@ -89,19 +91,14 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A line of a process; None at the end of its output."""
+    """A line of a program; None at the end of its output."""
 
-    process: subprocess.Popen[bytes]
+    child: Child
     line: bytes | None
 
 
 class _Close:
     """No job follows."""
-
-
-def no_answer(reason: str) -> Answer:
-    """The answer to a case that crashed its runner."""
-    return Answer(Outcome(errors=(Trouble(reason, crash=True),)), ended=reason)
 
 
 class RunnerProcess:
@@ -126,7 +123,7 @@ class RunnerProcess:
         """How often a process was started again."""
         self.unexplained = 0
         """How often a process ended or hung, and no case did that alone."""
-        self._process, self._writer, self.hello = self._started()
+        self._child, self.hello = self._started()
         self._thread = threading.Thread(target=self._run, name="mockllm-runner", daemon=True)
         self._thread.start()
 
@@ -143,22 +140,26 @@ class RunnerProcess:
 
     # The start
 
-    def _started(self) -> tuple[subprocess.Popen[bytes], PipeWriter, Hello]:
-        process = self._spawned()
-        assert process.stdin is not None
-        writer = PipeWriter(process.stdin)
-        writer.write(encode(self._question))
-        lines: SimpleQueue[bytes] = SimpleQueue()
-        threading.Thread(target=self._read, args=(process, lines), daemon=True).start()
+    def _started(self) -> tuple[Child, Hello]:
         try:
-            line = lines.get(timeout=START_LIMIT)
+            child = Child(
+                self._program.command,
+                lambda child, line: self._inbox.put(_Line(child, line)),
+                cwd=self._program.cwd,
+                env=self._program.env,
+            )
+        except OSError as error:
+            raise self._program.not_started(error) from None
+        child.write(encode(self._question))
+        try:
+            line = child.first_line(START_LIMIT)
         except Empty:
-            writer.end_of(process, at_once=True)
+            child.end(at_once=True)
             raise ProbeError(
                 f"the runner {self._program} sent no hello within {START_LIMIT:g} s; {_SELF_TEST}"
             ) from None
         if not line:
-            status = writer.end_of(process)
+            status = child.end()
             raise ProbeError(
                 f"the runner {self._program} ended with exit code {status} before its hello; "
                 "what it printed on standard error is above"
@@ -166,27 +167,12 @@ class RunnerProcess:
         try:
             hello = read_hello(parse(line))
         except InvalidMessageError as error:
-            writer.end_of(process, at_once=True)
+            child.end(at_once=True)
             raise ProbeError(
                 f"the first line of the runner {self._program} is no hello: {error}; {_SELF_TEST}"
             ) from None
         self._sent = 0
-        return process, writer, hello
-
-    def _spawned(self) -> subprocess.Popen[bytes]:
-        try:
-            return spawn(self._program.command, cwd=self._program.cwd, env=self._program.env)
-        except OSError as error:
-            raise self._program.not_started(error) from None
-
-    def _read(self, process: subprocess.Popen[bytes], first: SimpleQueue[bytes]) -> None:
-        """Puts the first line of a process into a queue of its own, the others into the inbox."""
-        assert process.stdout is not None
-        with process.stdout as stdout:
-            first.put(stdout.readline())
-            for line in stdout:
-                self._inbox.put(_Line(process, line))
-        self._inbox.put(_Line(process, None))
+        return child, hello
 
     # The thread
 
@@ -197,7 +183,7 @@ class RunnerProcess:
         except Exception as error:  # noqa: BLE001 - raised again where a job is waited for
             self._fail(error)
         finally:
-            self._writer.end_of(self._process)
+            self._child.end()
 
     def _next(self) -> Job | _Line | _Close | None:
         """What comes next; None where the process has taken too long."""
@@ -217,7 +203,7 @@ class RunnerProcess:
                 self._waiting.append(item)
             case _Close():
                 self._closing = True
-            case _Line(process, _) if process is not self._process or self._gone:
+            case _Line(child, _) if child is not self._child or self._gone:
                 pass  # of a process that was killed
             case _Line(_, None):
                 self._lost(None)
@@ -232,7 +218,7 @@ class RunnerProcess:
             self._searching = False
             self.unexplained += 1
         if self._gone and (self._suspects or self._waiting):
-            self._process, self._writer, _ = self._started()
+            self._child, _ = self._started()
             self._gone = False
             self.restarts += 1
         if self._suspects:
@@ -250,7 +236,7 @@ class RunnerProcess:
             self._since = time.monotonic()
         self._pending[job.id] = job
         self._sent += 1
-        self._writer.write(encode({"id": job.id, **job.message}))
+        self._child.write(encode({"id": job.id, **job.message}))
 
     def _answer(self, line: bytes) -> None:
         try:
@@ -267,18 +253,13 @@ class RunnerProcess:
             raise ProbeError(f"the id {value.get('id')!r:.80} of an answer {problem}. {_SELF_TEST}")
         self._answered.add(id)
         self._since = time.monotonic()
-        try:
-            answer = read_answer(value)
-        except InvalidMessageError as error:
-            broken = f"the answer of the runner is not valid: {error}"
-            answer = replace(no_answer(broken), ended="", invalid=str(error))
-        job.done.set_result(answer)
+        job.done.set_result(valid_answer(value))
 
     # Processes that are lost
 
     def _lost(self, reason: str | None) -> None:
         """The process died (None) or hangs: blames the only case it got, or looks for the one."""
-        status = self._writer.end_of(self._process, at_once=reason is not None)
+        status = self._child.end(at_once=reason is not None)
         self._gone = True
         died = f"the runner ended with exit code {status}"
         jobs = list(self._pending.values())
@@ -311,17 +292,6 @@ class RunnerProcess:
                 item.done.set_exception(error)
 
 
-class Served(Protocol):
-    """A case that a server plays."""
-
-    @property
-    def urls(self) -> Mapping[str, str]:
-        """The base URL of each API."""
-
-    def open(self) -> Mapping[str, Any]:
-        """The message of the case, with a new session."""
-
-
 class RunnerProcesses:
     """Processes of one runner, which get the cases in turns.
 
@@ -341,32 +311,25 @@ class RunnerProcesses:
         self.hello: Hello = self._processes[0].hello
 
     @property
-    def restarts(self) -> int:
-        """How often a process was started again, because it died or hung."""
-        return sum(process.restarts for process in self._processes)
-
-    @property
-    def unexplained(self) -> int:
-        """How often a process died or hung, and no case does that alone."""
-        return sum(process.unexplained for process in self._processes)
-
-    @property
     def remarks(self) -> list[str]:
         """Sentences about processes that died or hung."""
-        found = []
-        if self.restarts:
-            times = "once" if self.restarts == 1 else f"{self.restarts} times"
-            found.append(f"the runner died or hung, and was started again {times}")
-        if self.unexplained:
-            found.append(
+        remarks = []
+        restarts = sum(process.restarts for process in self._processes)
+        if restarts:
+            times = "once" if restarts == 1 else f"{restarts} times"
+            remarks.append(f"the runner died or hung, and was started again {times}")
+        if any(process.unexplained for process in self._processes):
+            remarks.append(
                 "the runner died or hung where no case does that alone: a stream may depend on "
                 "those before it"
             )
-        return found
+        return remarks
 
-    def submit(self, message: Mapping[str, Any], served: Served | None = None) -> Future[Answer]:
+    def submit(
+        self, message: Mapping[str, Any], session: CaseSession | None = None
+    ) -> Future[Answer]:
         """Hands a case to the next process."""
-        job = Job(message, again=None if served is None else served.open)
+        job = Job(message, again=None if session is None else session.open)
         self._processes[self._sent % len(self._processes)].submit(job)
         self._sent += 1
         return job.done

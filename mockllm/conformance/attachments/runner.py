@@ -10,9 +10,8 @@ from __future__ import annotations
 import weakref
 from base64 import b64encode
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Protocol, Self
@@ -32,18 +31,12 @@ from mockllm.conformance.attachments.messages import (
     encode,
     parse,
     question,
-    read_answer,
     read_hello,
     sent_id,
     tools_json,
+    valid_answer,
 )
-from mockllm.conformance.attachments.process import (
-    Job,
-    Program,
-    RunnerProcess,
-    RunnerProcesses,
-    no_answer,
-)
+from mockllm.conformance.attachments.process import Program, RunnerProcesses
 from mockllm.errors import ProbeError, UsageError
 from mockllm.scenario.model import ToolSpec
 
@@ -88,11 +81,6 @@ class Runner:
         self.answers: dict[str, Answer] = {}
         """The first answer to each case, by the name of the case."""
         self._submitted: dict[int, Future[Answer]] = {}
-
-    @property
-    def remarks(self) -> Sequence[str]:
-        """What happened besides the answers, a sentence each."""
-        return self.attachment.remarks
 
     def examine(
         self,
@@ -179,6 +167,7 @@ class Pipes:
         self.processes, self._level, self.window = processes, level, window
         self.needs_events = level == "payloads"
         self.hello: Hello = processes.hello
+        self.close = processes.close
 
     @property
     def remarks(self) -> list[str]:
@@ -190,9 +179,6 @@ class Pipes:
     def requests_usage(self, case: Case) -> bool:
         """True: a runner sends no requests."""
         return True
-
-    def close(self) -> None:
-        self.processes.close()
 
 
 class Piped:
@@ -211,20 +197,18 @@ class Piped:
         level: Level = "bytes",
         *,
         limit: float = LIMIT,
-        cwd: Path | None = None,
-        env: Mapping[str, str] | None = None,
     ) -> None:
         self.level: Level = level
-        self._program = Program(command=command, limit=limit, cwd=cwd, env=env)
+        self._program = Program(command=command, limit=limit)
         self._question = question(api, level)
-        self._process: RunnerProcess | None = None
+        self._process: RunnerProcesses | None = None
         self._end: weakref.finalize[Any, Any] | None = None
 
     @property
-    def process(self) -> RunnerProcess:
+    def process(self) -> RunnerProcesses:
         """The running program."""
         if self._process is None:
-            self._process = RunnerProcess(self._program, self._question)
+            self._process = RunnerProcesses(self._program, self._question)
             self._end = weakref.finalize(self, self._process.close)
         return self._process
 
@@ -270,9 +254,8 @@ class _PipedProbe:
             self._feed.append([event, data])
 
     def outcome(self) -> Outcome:
-        job = Job({"case": "", "tools": self._tools, "feed": self._feed})
-        self._piped.process.submit(job)
-        answer = job.done.result()
+        message = {"case": "", "tools": self._tools, "feed": self._feed}
+        answer = self._piped.process.submit(message).result()
         if answer.invalid:
             raise ProbeError(f"the answer of the runner is not valid: {answer.invalid}")
         return answer.outcome
@@ -374,8 +357,4 @@ class AnswerFile:
             )
         if name in self.answers:
             raise InvalidMessageError(f"id: there are two answers to {name}")
-        try:
-            self.answers[name] = read_answer(value)
-        except InvalidMessageError as error:  # of one case, as over a pipe
-            broken = f"the answer of the runner is not valid: {error}"
-            self.answers[name] = replace(no_answer(broken), ended="", invalid=str(error))
+        self.answers[name] = valid_answer(value)

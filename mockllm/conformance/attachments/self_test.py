@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
-import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from itertools import count, islice
@@ -15,7 +13,7 @@ from typing import Any
 
 from mockllm.checking.cases.compile import plain_cases
 from mockllm.checking.outcome import FIELDS
-from mockllm.conformance.attachments.child import END_LIMIT, PipeWriter, spawn
+from mockllm.conformance.attachments.child import END_LIMIT, Child
 from mockllm.conformance.attachments.http_sessions import CaseSession
 from mockllm.conformance.attachments.messages import (
     InvalidMessageError,
@@ -71,7 +69,6 @@ def self_test(
     *,
     limit: float = 5.0,
     cwd: Path | None = None,
-    env: Mapping[str, str] | None = None,
 ) -> list[RunnerProblem]:
     """The problems of a runner, each once; empty if it speaks the protocol.
 
@@ -81,15 +78,14 @@ def self_test(
     with ExitStack() as stack:
         messages = _messages(api, level, limit, stack)
         try:
-            process = spawn(command, cwd=cwd, env=env)
+            runner = _Runner(command, cwd)
         except OSError as error:
             problem = f"the program cannot be started: {error.strerror or error}"
             advice = "The command after `--` must be a program that can be found."
             return [RunnerProblem(problem, advice)]
-        runner = _Runner(process)
         try:
-            found = islice(_problems(runner, question(api, level), messages, limit), _MOST)
-            return list({wrong.problem: wrong for wrong in reversed([*found])}.values())[::-1]
+            problems = islice(_problems(runner, question(api, level), messages, limit), _MOST)
+            return list({wrong.problem: wrong for wrong in reversed([*problems])}.values())[::-1]
         finally:
             runner.end(at_once=True)
 
@@ -97,13 +93,13 @@ def self_test(
 def _messages(api: str, level: str, limit: float, stack: ExitStack) -> list[dict[str, Any]]:
     """A few cases of different kinds, with a field that version 1 does not have."""
     samples = [sample for sample in SAMPLES.values() if sample.plays_over(api)][: len(_IDS)]
-    found = list(plain_cases(samples, api))
+    cases = plain_cases(samples, api)
     if level == "http":
         server = stack.enter_context(ServerThread([], ServerOptions(speed=0)))
         numbers = count(1)
-        bodies = [CaseSession(server, case, numbers, limit).open() for case in found]
+        bodies = [CaseSession(server, case, numbers, limit).open() for case in cases]
     else:
-        bodies = [case_json(case, level) for case in found]
+        bodies = [case_json(case, level) for case in cases]
     return [
         {"id": id, **body, "later_version": None} for id, body in zip(_IDS, bodies, strict=False)
     ]
@@ -112,19 +108,14 @@ def _messages(api: str, level: str, limit: float, stack: ExitStack) -> list[dict
 class _Runner:
     """A runner, line by line."""
 
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
-        assert process.stdin is not None
-        self._process, self._writer = process, PipeWriter(process.stdin)
-        self._lines: SimpleQueue[bytes] = SimpleQueue()
-        self.write = self._writer.write
-        threading.Thread(target=self._read, daemon=True).start()
+    def __init__(self, command: Sequence[str], cwd: Path | None) -> None:
+        self._lines: SimpleQueue[bytes | None] = SimpleQueue()
+        self._child = Child(command, lambda _, line: self._lines.put(line), cwd=cwd)
+        self.write, self.end = self._child.write, self._child.end
 
-    def _read(self) -> None:
-        assert self._process.stdout is not None
-        with self._process.stdout as stdout:
-            for line in stdout:
-                self._lines.put(line)
-        self._lines.put(b"")
+    def first_line(self) -> bytes:
+        """The first line; as `line`."""
+        return self._checked(lambda: self._child.first_line(START_LIMIT))
 
     def line(self, seconds: float) -> bytes:
         """The next line.
@@ -132,18 +123,17 @@ class _Runner:
         Raises:
             EOFError: there is none; the text says why.
         """
+        return self._checked(lambda: self._lines.get(timeout=max(seconds, 0)))
+
+    def _checked(self, get: Callable[[], bytes | None]) -> bytes:
         try:
-            line = self._lines.get(timeout=max(seconds, 0))
+            line = get()
         except Empty:
             raise EOFError("nothing came in time") from None
         if not line:
-            self._lines.put(line)
-            raise EOFError(f"the program has ended with exit code {self._process.wait()}")
+            self._lines.put(None)
+            raise EOFError(f"the program has ended with exit code {self.end()}")
         return line
-
-    def end(self, *, at_once: bool = False) -> int:
-        """Ends the input of the runner, and the runner if it goes on; its exit code."""
-        return self._writer.end_of(self._process, at_once=at_once)
 
 
 def _problems(
@@ -152,7 +142,7 @@ def _problems(
     hello = encode(first)
     runner.write(hello)
     try:
-        line = runner.line(START_LIMIT)
+        line = runner.first_line()
         read_hello(parse(line))
     except EOFError as error:
         advice = (

@@ -49,11 +49,6 @@ class Diff:
         return [change for change in self.changes if change.direction == direction]
 
     @property
-    def added_mistakes(self) -> list[CaseResult]:
-        """The mistakes in cases that the old results do not have."""
-        return [case for case in self.added if case.failed]
-
-    @property
     def unknown(self) -> bool:
         """Whether cases that were judged before are not judged now, or the two have no case in
         common."""
@@ -65,24 +60,19 @@ def diff(old: Results, new: Results) -> Diff:
     """Compares two results of a client over the same API."""
     before = {case.case: case for case in old.cases}
     after = {case.case: case for case in new.cases}
-    pairs = [(before[name], one) for name, one in after.items() if name in before]
-    changes = [
-        Change(_direction(before, after), before, after)
-        for before, after in pairs
-        if _differ(before, after)
-    ]
+    pairs = [(before[name], case) for name, case in after.items() if name in before]
     return Diff(
         old,
         new,
-        tuple(changes),
-        tuple(one for name, one in after.items() if name not in before),
-        tuple(one for name, one in before.items() if name not in after),
+        tuple(
+            Change(_direction(old, new), old, new)
+            for old, new in pairs
+            if (_verdict(old), _severity(old)) != (_verdict(new), _severity(new))
+        ),
+        tuple(case for name, case in after.items() if name not in before),
+        tuple(case for name, case in before.items() if name not in after),
         tuple(_notes(old, new)),
     )
-
-
-def _differ(old: CaseResult, new: CaseResult) -> bool:
-    return (_verdict(old), _severity(old)) != (_verdict(new), _severity(new))
 
 
 def _verdict(case: CaseResult) -> str:
@@ -102,25 +92,25 @@ def _judged(case: CaseResult) -> bool:
 
 
 def _direction(old: CaseResult, new: CaseResult) -> Direction:
-    one, other = _severity(old), _severity(new)
-    if one == other or not (_judged(old) and _judged(new)):
-        return "worse" if other > one else "other"
-    return "worse" if other > one else "better"
+    before, after = _severity(old), _severity(new)
+    if after > before:
+        return "worse"
+    return "better" if after < before and _judged(old) and _judged(new) else "other"
 
 
 def _notes(old: Results, new: Results) -> Iterator[str]:
     """What besides the client differs between two measurements."""
     for name in ("api", "level", "mockllm"):
-        one, other = getattr(old, name), getattr(new, name)
-        if one != other:
-            yield f"{name} was {one} and is {other}"
+        before, after = getattr(old, name), getattr(new, name)
+        if before != after:
+            yield f"{name} was {before} and is {after}"
     if old.client.name != new.client.name:
         yield f"the client was {old.client.name} and is {new.client.name}"
     if dict(old.arguments) != dict(new.arguments):
         yield "the cases were chosen by other arguments"
-    for word, one in (("old", old), ("new", new)):
-        if one.stopped:
-            yield f"not all cases of the {word} results were judged: {one.stopped}"
+    for word, results in (("old", old), ("new", new)):
+        if results.stopped:
+            yield f"not all cases of the {word} results were judged: {results.stopped}"
     streams = {case.case: case.stream for case in old.cases}
     changed = sum(
         None not in (case.stream, streams.get(case.case)) and streams[case.case] != case.stream
@@ -136,31 +126,32 @@ def _notes(old: Results, new: Results) -> Iterator[str]:
 _MOST = 40
 
 
-def diff_text(found: Diff) -> str:
+def diff_text(changes: Diff) -> str:
     """A difference as text: what got worse, what got better, and what cannot be compared."""
-    old, new = found.old, found.new
+    old, new, added = changes.old, changes.new, changes.added
+    worse, better, other = (changes.of(way) for way in ("worse", "better", "other"))
+    mistakes = [case for case in added if case.failed]
+    same = len(new.cases) - len(added) - len(changes.changes)
     lines = [
         f"{new.client.name} over {new.api}: {_version(old)} -> {_version(new)}",
-        f"{len(found.of('worse'))} worse, {len(found.of('better'))} better, "
-        f"{len(found.of('other'))} changed otherwise, {_same(found)} as before; "
-        f"{len(found.added)} cases are new ({len(found.added_mistakes)} with a mistake), "
-        f"{len(found.removed)} are gone",
+        f"{len(worse)} worse, {len(better)} better, {len(other)} changed otherwise, "
+        f"{same} as before; {len(added)} cases are new ({len(mistakes)} with a mistake), "
+        f"{len(changes.removed)} are gone",
     ]
-    lines += [f"note: {note}" for note in found.notes]
-    lines += _section("worse", map(_line, found.of("worse")))
-    lines += _section("mistakes in new cases", map(_new_line, found.added_mistakes))
-    lines += _section("better", map(_line, found.of("better")))
-    lines += _section("changed otherwise", map(_line, found.of("other")))
-    lines += _section("gone", (f"  {case.case}" for case in found.removed))
+    lines += [f"note: {note}" for note in changes.notes]
+    lines += _section("worse", map(_line, worse))
+    lines += _section(
+        "mistakes in new cases",
+        (f"  {case.case}: {_words(case)}{_reason(case)}" for case in mistakes),
+    )
+    lines += _section("better", map(_line, better))
+    lines += _section("changed otherwise", map(_line, other))
+    lines += _section("gone", (f"  {case.case}" for case in changes.removed))
     return "\n".join(lines)
 
 
 def _version(results: Results) -> str:
     return results.client.version or f"measured {results.date}"
-
-
-def _same(found: Diff) -> int:
-    return len(found.new.cases) - len(found.added) - len(found.changes)
 
 
 def _section(title: str, lines: Iterable[str]) -> list[str]:
@@ -177,10 +168,6 @@ def _line(change: Change) -> str:
     return f"  {change.new.case}: {words}{reason}"
 
 
-def _new_line(case: CaseResult) -> str:
-    return f"  {case.case}: {_words(case)}{_reason(case)}"
-
-
 def _words(case: CaseResult) -> str:
     return case.cost if case.failed and case.cost else _verdict(case)
 
@@ -193,28 +180,31 @@ def _reason(case: CaseResult) -> str:
 # JSON
 
 
-def diff_json(found: Diff) -> dict[str, Any]:
+def diff_json(changes: Diff) -> dict[str, Any]:
     """A difference as a JSON object, for programs."""
-
-    def change(one: Change) -> dict[str, Any]:
-        return {
-            "case": one.new.case,
-            "old": {"verdict": one.old.verdict, "cost": one.old.cost},
-            "new": {"verdict": one.new.verdict, "cost": one.new.cost},
-            "differences": list(one.new.differences),
-        }
-
+    old, new = changes.old, changes.new
     return {
-        "client": found.new.client.name,
-        "api": found.new.api,
-        "old": {"version": found.old.client.version, "date": found.old.date},
-        "new": {"version": found.new.client.version, "date": found.new.date},
-        "notes": list(found.notes),
-        "worse": [change(changed) for changed in found.of("worse")],
-        "better": [change(changed) for changed in found.of("better")],
-        "other": [change(changed) for changed in found.of("other")],
-        "added": [
-            {"case": case.case, "verdict": case.verdict, "cost": case.cost} for case in found.added
-        ],
-        "removed": [case.case for case in found.removed],
+        "client": new.client.name,
+        "api": new.api,
+        "old": {"version": old.client.version, "date": old.date},
+        "new": {"version": new.client.version, "date": new.date},
+        "notes": list(changes.notes),
+        "worse": [_change_json(change) for change in changes.of("worse")],
+        "better": [_change_json(change) for change in changes.of("better")],
+        "other": [_change_json(change) for change in changes.of("other")],
+        "added": [{"case": case.case, **_verdict_json(case)} for case in changes.added],
+        "removed": [case.case for case in changes.removed],
     }
+
+
+def _change_json(change: Change) -> dict[str, Any]:
+    return {
+        "case": change.new.case,
+        "old": _verdict_json(change.old),
+        "new": _verdict_json(change.new),
+        "differences": list(change.new.differences),
+    }
+
+
+def _verdict_json(case: CaseResult) -> dict[str, Any]:
+    return {"verdict": case.verdict, "cost": case.cost}

@@ -65,9 +65,9 @@ def _case(case: CaseResult, results: Results, standing: Standing) -> ET.Element:
         name=xml_text(case.case),
         time="0",
     )
-    found = _problem(case, standing)
-    if found is not None:
-        tag, kind, message = found
+    wrong = _problem(case, standing)
+    if wrong is not None:
+        tag, kind, message = wrong
         problem = ET.SubElement(element, tag, message=xml_text(message))
         if tag != "skipped":
             problem.set("type", kind)

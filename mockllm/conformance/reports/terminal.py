@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
 
 from mockllm.checking.rules import COST_MEANINGS, RESILIENCE, promise, severity
 from mockllm.conformance.case_names import Setting, show_command
@@ -92,20 +93,19 @@ def _why_other(case: CaseResult) -> str:
 def _worst(new: Sequence[CaseResult], results: Results) -> Iterator[str]:
     """The worst mistakes, each once: variants and samples of a quirk are one mistake, and so are
     the cases in which a rule of resilience is broken."""
-    found: dict[tuple[str, str, str], list[CaseResult]] = {}
+    mistakes: dict[tuple[str, str, str], list[CaseResult]] = {}
     for case in worst_first(new):
         topic = case.group if case.group == "cuts" or case.group in RESILIENCE else case.case
         about = case.quirk.partition(":")[0] or topic
-        found.setdefault((case.cost or "", about, case.invariant), []).append(case)
-    if not found:
+        mistakes.setdefault((case.cost or "", about, case.invariant), []).append(case)
+    if not mistakes:
         return
-    shown = list(found.values())[:_WORST]
     yield ""
-    yield f"MISTAKES: {len(found)}, in {counted(len(new), 'case')}" + (
-        f"; the worst {_WORST}:" if len(found) > _WORST else ""
+    yield f"MISTAKES: {len(mistakes)}, in {counted(len(new), 'case')}" + (
+        f"; the worst {_WORST}:" if len(mistakes) > _WORST else ""
     )
     cost = None
-    for cases in shown:
+    for cases in islice(mistakes.values(), _WORST):
         first = cases[0]
         if first.cost != cost:
             cost = first.cost
@@ -214,16 +214,13 @@ def _reasons(results: Results) -> Iterable[str]:
     for name, count in fields.most_common():
         cases = counted(count, "case")
         yield f"{name} in {cases}: the client has no place for it, or the policy ignores it"
-    reasons = Counter(map(_reason, filter(_has_no_verdict, results.cases)))
+    unjudged = (case for case in results.cases if case.verdict in ("not judged", "not applicable"))
+    reasons = Counter(map(_reason, unjudged))
     for reason, count in reasons.most_common():
         yield f"{counted(count, 'case')}: {reason}"
     adapter = [case for case in results.cases if case.verdict == "adapter"]
     if adapter:
         yield f"{counted(len(adapter), 'case')}, {adapter[0].case} first: {adapter[0].reason}"
-
-
-def _has_no_verdict(case: CaseResult) -> bool:
-    return case.verdict in ("not judged", "not applicable")
 
 
 def _reason(case: CaseResult) -> str:

@@ -64,53 +64,55 @@ def logged(exchanges: Sequence[Exchange]) -> tuple[LoggedRequest, ...]:
     return tuple(
         LoggedRequest(
             number=number,
-            connection=ports.index(one.received.connection) + 1,
-            at=round(one.received.clock - begin, 4),
-            request=f"{one.received.method} {one.path}",
-            headers=dict(one.headers),
-            body_digest=sha256(one.body).hexdigest()[:16],
-            status=one.status,
-            bytes_sent=one.sent.bytes,
-            fault=one.fault,
-            struck=None if one.sent.struck is None else round(one.sent.struck, 4),
-            struck_after=one.sent.struck_after,
-            duration=None if one.in_use else round(one.sent.duration, 4),
-            closed_by=_closed_by(one),
+            connection=ports.index(exchange.received.connection) + 1,
+            at=round(exchange.received.clock - begin, 4),
+            request=f"{exchange.received.method} {exchange.path}",
+            headers=dict(exchange.headers),
+            body_digest=sha256(exchange.body).hexdigest()[:16],
+            status=exchange.status,
+            bytes_sent=exchange.sent.bytes,
+            fault=exchange.fault,
+            struck=None if exchange.sent.struck is None else round(exchange.sent.struck, 4),
+            struck_after=exchange.sent.struck_after,
+            duration=None if exchange.in_use else round(exchange.sent.duration, 4),
+            closed_by=_closed_by(exchange),
         )
-        for number, one in enumerate(exchanges, 1)
+        for number, exchange in enumerate(exchanges, 1)
     )
 
 
-def _closed_by(one: Exchange) -> ClosedBy:
-    if one.in_use:
+def _closed_by(exchange: Exchange) -> ClosedBy:
+    if exchange.in_use:
         return "still sending"
-    if one.sent.client_gone:
+    if exchange.sent.client_gone:
         return "client"
-    if one.sent.stopped:
+    if exchange.sent.stopped:
         return "still sending"
     breaks = any(
-        part.startswith(_CLOSING) and _ORDERLY not in part for part in one.fault.split(";")
+        part.startswith(_CLOSING) and _ORDERLY not in part for part in exchange.fault.split(";")
     )
-    return "server" if not one.sent.complete and (breaks or not one.fault) else "kept open"
+    return (
+        "server" if not exchange.sent.complete and (breaks or not exchange.fault) else "kept open"
+    )
 
 
 _CLOSING = ("cut", "refuse")
 _ORDERLY = "end=orderly"
 
 
-def log_line(one: LoggedRequest) -> str:
+def log_line(entry: LoggedRequest) -> str:
     """A request of the log of a case."""
     words = [
-        f"{one.number}. at {one.at:.3f} s, connection {one.connection}: {one.request} ->",
-        f"{one.status}, {one.bytes_sent:,} bytes" if one.status else "no answer",
+        f"{entry.number}. at {entry.at:.3f} s, connection {entry.connection}: {entry.request} ->",
+        f"{entry.status}, {entry.bytes_sent:,} bytes" if entry.status else "no answer",
     ]
-    if one.fault:
-        struck = f" after {one.struck:.3f} s" if one.struck is not None else " did not strike"
-        after = f" and {one.struck_after:,} bytes" if one.struck_after is not None else ""
-        words[-1] += f"; {one.fault}{struck}{after}"
-    took = f" after {one.duration:.3f} s" if one.duration is not None else ""
+    if entry.fault:
+        struck = f" after {entry.struck:.3f} s" if entry.struck is not None else " did not strike"
+        after = f" and {entry.struck_after:,} bytes" if entry.struck_after is not None else ""
+        words[-1] += f"; {entry.fault}{struck}{after}"
+    took = f" after {entry.duration:.3f} s" if entry.duration is not None else ""
     ends = {"client": "the client closed it", "server": "mockllm closed it"}
-    words[-1] += f"; {ends.get(one.closed_by, one.closed_by)}{took}"
+    words[-1] += f"; {ends.get(entry.closed_by, entry.closed_by)}{took}"
     return " ".join(words)
 
 
@@ -313,10 +315,10 @@ class Results:
     @property
     def groups(self) -> dict[str, list[CaseResult]]:
         """The cases of each group, in the order in which groups first occur."""
-        found: dict[str, list[CaseResult]] = {}
+        groups: dict[str, list[CaseResult]] = {}
         for case in self.cases:
-            found.setdefault(case.group, []).append(case)
-        return found
+            groups.setdefault(case.group, []).append(case)
+        return groups
 
     def worst(self, group: str) -> Cost | None:
         """The worst cost of a mistake in a group; None if the client makes none there."""
@@ -341,13 +343,10 @@ def rule_verdict(cases: Sequence[CaseResult]) -> Verdict:
     One mistake breaks it. It is kept where it was judged in at least half of the cases: a few easy
     ones say little of the others.
     """
-    right, unknown = sum(map(passes, cases)), sum(_is_unknown(case) for case in cases)
+    right = sum(map(passes, cases))
+    unknown = sum(case.verdict in ("not judged", "adapter") for case in cases)
     if any(case.failed for case in cases):
         return "wrong"
     if right and right >= unknown:
         return "right"
     return "not judged" if right or unknown or not cases else "not applicable"
-
-
-def _is_unknown(case: CaseResult) -> bool:
-    return case.verdict in ("not judged", "adapter")

@@ -14,9 +14,8 @@ import gzip
 import json
 import os
 import re
-import tempfile
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import lru_cache
 from io import BytesIO
@@ -28,6 +27,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 from mockllm.conformance.forms import form_problem
 from mockllm.conformance.results import Results, Stream
 from mockllm.errors import UsageError
+from mockllm.recording.store.locks import put
 
 FORMAT = 1
 """The version of the format: the value of `mockllm_results`."""
@@ -57,41 +57,44 @@ def load_results(data: bytes | str, name: str) -> Results:
             "install a newer one: pip install -U mockllm-harness"
         )
     try:
-        return results_from_json(value)
-    except DamagedError as error:
+        if problem := form_problem(value, "results"):
+            raise _DamagedError(problem)
+        del value["mockllm_results"]
+        results: Results = _built(Results, value, "")
+    except _DamagedError as error:
         raise UsageError(f"{name} is damaged: {error}; {_AGAIN}") from None
+    return results
 
 
 _AGAIN = "write it again with `mockllm check`"
 
 
+class _DamagedError(ValueError):
+    """A value that has not the form of results; the message begins with its path."""
+
+
 def write_results(results: Results, path: str | os.PathLike[str]) -> None:
     """Writes a results file as a whole or not at all, and the folders above it."""
-    file = Path(path)
+    _write(Path(path), dump_results(results), put)
+
+
+def write_report(file: Path, text: str) -> None:
+    """Writes what is made of results, and the folders above it."""
+    _write(file, text, Path.write_bytes)
+
+
+def _write(file: Path, text: str, write: Callable[[Path, bytes], object]) -> None:
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        _replace(file, dump_results(results).encode())
+        # Lone surrogates, which clients return and UTF-8 cannot encode, are escaped.
+        write(file, text.encode("utf-8", "backslashreplace"))
     except OSError as error:
         raise UsageError(f"{file} cannot be written: {error.strerror or error}") from None
 
 
-def _replace(file: Path, data: bytes) -> None:
-    handle, other = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
-    try:
-        with os.fdopen(handle, "wb") as out:
-            out.write(data)
-        mask = os.umask(0)
-        os.umask(mask)
-        Path(other).chmod(0o666 & ~mask)
-        Path(other).replace(file)
-    except BaseException:
-        Path(other).unlink(missing_ok=True)
-        raise
-
-
 def dump_results(results: Results) -> str:
     """The text of a results file."""
-    return "".join(_lines({"mockllm_results": FORMAT, **results_to_json(results)}))
+    return "".join(_lines({"mockllm_results": FORMAT, **_object(results)}))
 
 
 def _lines(value: dict[str, Any]) -> Iterator[str]:
@@ -100,17 +103,14 @@ def _lines(value: dict[str, Any]) -> Iterator[str]:
     for number, (name, item) in enumerate(value.items()):
         comma = ",\n" if number else ""
         if name == "cases":
-            yield f'{comma}"{name}": [\n{_joined(map(_text, item))}\n]'
+            lines = ",\n".join(map(_text, item))
+            yield f'{comma}"{name}": [\n{lines}\n]'
         elif name in ("quirks", "plays"):
-            texts = (f"{_text(key)}: {_text(one)}" for key, one in item.items())
-            yield f'{comma}"{name}": {{\n{_joined(texts)}\n}}'
+            lines = ",\n".join(f"{_text(key)}: {_text(inner)}" for key, inner in item.items())
+            yield f'{comma}"{name}": {{\n{lines}\n}}'
         else:
             yield f"{comma}{_text(name)}: {_text(item)}"
     yield "\n}\n"
-
-
-def _joined(texts: Iterator[str]) -> str:
-    return ",\n".join(texts)
 
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -122,42 +122,16 @@ def _text(value: object) -> str:
     return _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
-# The values of a file
-
-
-class DamagedError(ValueError):
-    """A value that has not the form of results; the message begins with its path."""
-
-
-def results_to_json(results: Results) -> dict[str, Any]:
-    """The JSON object of results, without the version of the format."""
-    return _object(results)
-
-
-def results_from_json(value: Mapping[str, Any]) -> Results:
-    """The results of a JSON object, with the version of the format.
-
-    Raises:
-        DamagedError: it has not the form of `results.schema.json`.
-    """
-    problem = form_problem(value, "results")
-    if problem:
-        raise DamagedError(problem)
-    fields = {name: item for name, item in value.items() if name != "mockllm_results"}
-    results: Results = _built(Results, fields, "")
-    return results
-
-
 # To JSON
 
 
 def _object(value: Any) -> dict[str, Any]:
-    found = writes_to_json(value.writes) if isinstance(value, Stream) else {}
+    written = _writes_to_json(value.writes) if isinstance(value, Stream) else {}
     for field in fields(value):
         item = getattr(value, field.name)
         if item != _default(field) and field.name != "writes":
-            found[field.name] = _value(item)
-    return found
+            written[field.name] = _value(item)
+    return written
 
 
 def _value(value: Any) -> Any:
@@ -170,10 +144,10 @@ def _value(value: Any) -> Any:
     return value
 
 
-def _default(one: Field[Any]) -> Any:
-    if one.default is not MISSING:
-        return one.default
-    return one.default_factory() if one.default_factory is not MISSING else MISSING
+def _default(field: Field[Any]) -> Any:
+    if field.default is not MISSING:
+        return field.default
+    return field.default_factory() if field.default_factory is not MISSING else MISSING
 
 
 # From JSON
@@ -196,9 +170,9 @@ def _built(kind: Any, value: Any, path: str) -> Any:
     if origin in (UnionType, Union):
         return _built(next(option for option in arguments if option is not NoneType), value, path)
     if origin is tuple and not isinstance(value, tuple):
-        return tuple(_built(arguments[0], one, f"{path}[{n}]") for n, one in enumerate(value))
+        return tuple(_built(arguments[0], item, f"{path}[{n}]") for n, item in enumerate(value))
     if origin is Mapping:
-        return {key: _built(arguments[1], one, f"{path}.{key}") for key, one in value.items()}
+        return {key: _built(arguments[1], item, f"{path}.{key}") for key, item in value.items()}
     return value
 
 
@@ -208,9 +182,9 @@ _hints = lru_cache(get_type_hints)
 def _with_writes(value: Mapping[str, Any], path: str) -> dict[str, Any]:
     """The fields of a stream, its bytes as writes."""
     try:
-        writes = writes_from_json(value)
+        writes = _writes_from_json(value)
     except ValueError as error:
-        raise DamagedError(f"{path.removeprefix('.')}: {error}") from None
+        raise _DamagedError(f"{path.removeprefix('.')}: {error}") from None
     others = {name: item for name, item in value.items() if name not in ("gzip", "sizes")}
     return {**others, "writes": writes}
 
@@ -225,8 +199,7 @@ _MOST_WRITES = 10_000_000
 """A damaged count may not fill the memory."""
 
 
-def writes_to_json(writes: Sequence[bytes]) -> dict[str, Any]:
-    """The fields of a stream that hold its bytes."""
+def _writes_to_json(writes: Sequence[bytes]) -> dict[str, Any]:
     if sum(map(len, writes)) <= _LONGEST_TEXT:
         try:
             return {"writes": [write.decode() for write in writes]}
@@ -237,12 +210,7 @@ def writes_to_json(writes: Sequence[bytes]) -> dict[str, Any]:
     return {"gzip": base64.b64encode(packed).decode(), "sizes": sizes}
 
 
-def writes_from_json(value: Mapping[str, Any]) -> tuple[bytes, ...]:
-    """The writes of a stream.
-
-    Raises:
-        ValueError: its bytes cannot be unpacked.
-    """
+def _writes_from_json(value: Mapping[str, Any]) -> tuple[bytes, ...]:
     if "writes" in value:
         return tuple(text.encode() for text in value["writes"])
     if sum(count for _, count in value["sizes"]) > _MOST_WRITES:

@@ -121,26 +121,20 @@ class Standing:
         flaky: KnownList = KnownList(),
     ) -> Standing:
         """The comparison of results with both lists."""
-        found: dict[str, list[CaseResult]] = {"new": [], "listed": [], "flaky": [], "passing": []}
+        kinds: dict[str, list[CaseResult]] = {"new": [], "listed": [], "flaky": [], "passing": []}
         for case in cases:
             known, maybe = failing.find(case.case), flaky.find(case.case)
             if case.failed:
-                found["listed" if known else "flaky" if maybe else "new"].append(case)
+                kinds["listed" if known else "flaky" if maybe else "new"].append(case)
             elif known and not maybe and passes(case):
-                found["passing"].append(case)
-        return cls(
-            tuple(found["new"]),
-            tuple(found["listed"]),
-            tuple(found["flaky"]),
-            tuple(found["passing"]),
-            failing,
-            flaky,
-        )
+                kinds["passing"].append(case)
+        sorted_out = {kind: tuple(cases) for kind, cases in kinds.items()}
+        return cls(**sorted_out, failing_list=failing, flaky_list=flaky)
 
     def reason(self, case: str) -> str:
         """Why a case is on a list; "" if it is on none, or has no reason there."""
-        found = self.failing_list.find(case) or self.flaky_list.find(case)
-        return found.reason if found else ""
+        known = self.failing_list.find(case) or self.flaky_list.find(case)
+        return known.reason if known else ""
 
     @property
     def good(self) -> bool:

@@ -231,7 +231,7 @@ def _text(value: Any) -> str | None:
         if "message" in value:
             raised = f" ({value['raised']})" if value.get("raised") else ""
             return f"{value['message']}{raised}"
-        return ", ".join(f"{key} {_json(one)}" for key, one in value.items() if one is not None)
+        return ", ".join(f"{key} {_json(item)}" for key, item in value.items() if item is not None)
     return _json(value)
 
 
@@ -304,11 +304,11 @@ def _run(kind: str, text: str) -> Iterator[Run]:
         yield Run(kind, text)
 
 
-def _ends(one: str, other: str) -> tuple[int, int]:
+def _ends(text: str, other: str) -> tuple[int, int]:
     """The lengths of the common beginning and of the common end."""
-    most = min(len(one), len(other))
-    head = next((n for n in range(most) if one[n] != other[n]), most)
-    tail = next((n for n in range(most - head) if one[-1 - n] != other[-1 - n]), most - head)
+    most = min(len(text), len(other))
+    head = next((n for n in range(most) if text[n] != other[n]), most)
+    tail = next((n for n in range(most - head) if text[-1 - n] != other[-1 - n]), most - head)
     return head, tail
 
 

@@ -201,18 +201,24 @@ def sections_of(results: Sequence[Results]) -> tuple[list[Column], list[Column]]
     """The columns of clients that were sent streams, and of those that were judged by the rules of
     resilience alone."""
     pairs = list(zip(results, _keys(results), strict=True))
-    rules = [(one, key) for one, key in pairs if one.cases and len(one.rules) == len(one.groups)]
+    rules = [
+        (judged, key)
+        for judged, key in pairs
+        if judged.cases and len(judged.rules) == len(judged.groups)
+    ]
     return _columns([pair for pair in pairs if pair not in rules]), _columns(rules)
 
 
 def _columns(pairs: Iterable[tuple[Results, str]]) -> list[Column]:
     """The columns, the fewest severe mistakes first; those with nothing judged come last."""
-    found = [_column(one, key) for one, key in pairs]
-    found.sort(key=lambda one: (_order(one), one.results.client.name.lower(), one.key))
-    orders = [_order(column) for column in found]
+    columns = [_column(results, key) for results, key in pairs]
+    columns.sort(
+        key=lambda column: (_order(column), column.results.client.name.lower(), column.key)
+    )
+    orders = [_order(column) for column in columns]
     return [
-        replace(one, place=0 if order[0] else orders.index(order) + 1)
-        for one, order in zip(found, orders, strict=True)
+        replace(column, place=0 if order[0] else orders.index(order) + 1)
+        for column, order in zip(columns, orders, strict=True)
     ]
 
 
@@ -220,15 +226,15 @@ def _keys(results: Sequence[Results]) -> list[str]:
     """An address for each; the version is in it only where it is needed."""
     short = [f"{result.client.name} {result.api}" for result in results]
     names = [
-        name if short.count(name) == 1 else f"{name} {one.client.version} {one.date}"
-        for name, one in zip(short, results, strict=True)
+        name if short.count(name) == 1 else f"{name} {result.client.version} {result.date}"
+        for name, result in zip(short, results, strict=True)
     ]
     names = [
         name if names.count(name) == 1 else f"{name} {names[:n].count(name) + 1}"
         for n, name in enumerate(names)
     ]
-    found = addresses(names)
-    return [found[name] for name in names]
+    keys = addresses(names)
+    return [keys[name] for name in names]
 
 
 def _order(column: Column) -> tuple[int, ...]:
@@ -263,7 +269,7 @@ def cell_of(cases: Iterable[CaseResult]) -> Cell:
     counts = dict.fromkeys(MARKS.values(), 0)
     for row in rows:
         counts[mark_of(row)] += 1
-    parts = ", ".join(f"{count} {one.word}" for one, count in counts.items() if count)
+    parts = ", ".join(f"{count} {kind.word}" for kind, count in counts.items() if count)
     text = f"{mark.word}: {wrong} of {several} wrong" if wrong else mark.word
     return Cell(mark, wrong, f"{text} (cases: {parts})")
 
@@ -275,8 +281,8 @@ def _unit(case: CaseResult) -> str:
 def groups_of(columns: Iterable[Column]) -> list[str]:
     """The groups in the order of reports; those that are not known here come last."""
     known = ("plain", *TOPICS, "cuts", *RESILIENCE)
-    found = dict.fromkeys(name for column in columns for name in column.results.groups)
-    return [*(name for name in known if name in found), *(n for n in found if n not in known)]
+    names = dict.fromkeys(name for column in columns for name in column.results.groups)
+    return [*(name for name in known if name in names), *(n for n in names if n not in known)]
 
 
 def quirk_rows(columns: Sequence[Column]) -> list[QuirkRow]:
@@ -331,8 +337,8 @@ def first_page(columns: Sequence[Column], *, alone: bool) -> dict[str, Any]:
         "apis": list(dict.fromkeys((column.results.api, column.api) for column in columns)),
         "languages": sorted({(_language(column), _language(column)) for column in columns}),
         "empty": Cell(None, 0, "no case"),
-        "client_href": _anchor if alone else _page,
-        "cell_href": (lambda one, _: _anchor(one)) if alone else _cell,
+        "client_href": _anchor if alone else (lambda column: f"clients/{column.key}.html"),
+        "cell_href": (lambda column, _: _anchor(column)) if alone else _cell,
         "quirk_href": None if alone else (lambda row: f"quirks/{row.key}.html"),
     }
 
@@ -365,10 +371,6 @@ def _language(column: Column) -> str:
     return column.results.client.language or "unknown"
 
 
-def _page(column: Column) -> str:
-    return f"clients/{column.key}.html"
-
-
 def _cell(column: Column, group: str) -> str:
     return f"clients/{column.key}.html#group={slug(group)}"
 
@@ -381,7 +383,7 @@ def overview_details(columns: Sequence[Column], most: int) -> Iterator[dict[str,
     """For a page that stands alone, the mistakes of each client, at most `most` of each."""
     for column in columns:
         failed = [case for case in column.results.cases if case.failed]
-        failed.sort(key=lambda one: mark_of(one).rank)
+        failed.sort(key=lambda case: mark_of(case).rank)
         rows = [
             {"case": case, "mark": mark_of(case), "sentence": sentence(case)}
             for case in failed[:most]

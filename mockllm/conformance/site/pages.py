@@ -71,12 +71,12 @@ class Pages:
 
     def _column_rows(self, column: Column) -> list[Row]:
         """The rows of a client, each added to its case, too."""
-        found = []
+        rows = []
         for case in column.results.cases:
             row = self._row(column, case)
             self._rows.setdefault(case.case, []).append(row)
-            found.append(row)
-        return found
+            rows.append(row)
+        return rows
 
     def _row(self, column: Column, case: CaseResult) -> Row:
         mark = mark_of(case)
@@ -126,7 +126,8 @@ class Pages:
         for column in self._every:
             rows = self._sorted(column)
             marks = Counter(row.mark for row in rows)
-            baseline = [row for row in rows if row.case.failed and _is_plain(row.case)]
+            mistakes = [row for row in rows if row.case.failed]
+            baseline = [r for r in mistakes if not r.case.quirk and "~" not in r.case.case]
             present = sorted(marks, key=lambda mark: mark.rank)
             yield (
                 f"clients/{column.key}.html",
@@ -170,13 +171,13 @@ class Pages:
     def _lines(self, rows: Sequence[Row], forms: Sequence[str]) -> Iterator[dict[str, Any]]:
         """For each client of a quirk, its worst case of each form."""
         for column in self.columns:
-            found: dict[str, Row] = {}
+            worst: dict[str, Row] = {}
             for row in rows:
                 form = row.case.quirk
-                if row.column is column and row.mark.rank <= found.get(form, row).mark.rank:
-                    found[form] = row
-            if found:
-                yield {"column": column, "cells": [found.get(form) for form in forms]}
+                if row.column is column and row.mark.rank <= worst.get(form, row).mark.rank:
+                    worst[form] = row
+            if worst:
+                yield {"column": column, "cells": [worst.get(form) for form in forms]}
 
     def cases(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """The page of each case: all clients, and the stream."""
@@ -261,14 +262,10 @@ def _worst_rank(line: dict[str, Any]) -> int:
 
 def _alike(rows: Sequence[Row]) -> list[tuple[Row, int]]:
     """The first of the rows with the same sentence, and how many there are."""
-    found: dict[tuple[Mark, str], list[Row]] = {}
+    groups: dict[tuple[Mark, str], list[Row]] = {}
     for row in rows:
-        found.setdefault((row.mark, row.sentence), []).append(row)
-    return [(alike[0], len(alike)) for alike in found.values()]
-
-
-def _is_plain(case: CaseResult) -> bool:
-    return not case.quirk and "~" not in case.case
+        groups.setdefault((row.mark, row.sentence), []).append(row)
+    return [(alike[0], len(alike)) for alike in groups.values()]
 
 
 def _summary(column: Column) -> str:

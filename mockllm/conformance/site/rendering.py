@@ -62,7 +62,7 @@ def environment() -> Environment:
             "reports in HTML need Jinja2, which is not installed: "
             "pip install 'mockllm-harness[report]'"
         ) from None
-    found = Environment(
+    made = Environment(
         loader=FileSystemLoader(FOLDER / "templates"),
         autoescape=True,
         undefined=StrictUndefined,
@@ -70,10 +70,10 @@ def environment() -> Environment:
         lstrip_blocks=True,
         finalize=_visible,
     )
-    found.filters["slug"] = slug
-    found.filters["ticks"] = _ticks
-    found.filters["source_url"] = source_url
-    return found
+    made.filters["slug"] = slug
+    made.filters["ticks"] = _ticks
+    made.filters["source_url"] = source_url
+    return made
 
 
 def _visible(value: Any) -> Any:
@@ -84,9 +84,9 @@ def _visible(value: Any) -> Any:
     return type(value)(_UNPRINTABLE.sub(_escape, value))
 
 
-def _escape(found: re.Match[str]) -> str:
-    code = ord(found[0])
-    if found[0] == "\r":
+def _escape(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    if match[0] == "\r":
         return "\\r"
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
@@ -103,7 +103,7 @@ _CODE = re.compile("`([^`]+)`")
 
 def source_url(source: str) -> str:
     """The address of a report: `owner/repository#number`, or an address itself; "" for others."""
-    found = _SOURCE.fullmatch(source)
-    if found is not None:
-        return f"https://github.com/{found[1]}/issues/{found[2]}"
+    reference = _SOURCE.fullmatch(source)
+    if reference is not None:
+        return f"https://github.com/{reference[1]}/issues/{reference[2]}"
     return source if source.startswith("https://") else ""

@@ -43,13 +43,17 @@ if TYPE_CHECKING:
     from mockllm.quirks.base import Variant
 
 
+_MAX_KEPT = 128 * 1024 * 1024
+"""Bytes of all answers that are kept."""
+
+
 class Replayer:
     """Compiles and caches answers, bounded in bytes; the least recently used are dropped first."""
 
-    def __init__(self, *, max_bytes: int = 128 * 1024 * 1024) -> None:
+    def __init__(self) -> None:
         # Twice: a kept answer has its bytes whole and event by event.
         self._answers: LRUCache[Hashable, HttpAnswer] = byte_bounded(
-            max_bytes, lambda answer: 2 * len(answer.encoded)
+            _MAX_KEPT, lambda answer: 2 * len(answer.encoded)
         )
 
     def answer(
@@ -139,15 +143,10 @@ def _compile(
             turn.error.message, status=500, type=turn.error.type, code=turn.error.code
         )
         return error_answer(protocol, error, seed)
-    body = json_bytes(dumps(_body(turn, protocol, reply, spec)))
-    return bytes_answer(
-        200, headers.items(), [TimedBytes(sum(turn.gaps), body)], streamed=False, id=id
-    )
-
-
-def _body(turn: Turn, protocol: WireProtocol, reply: Reply, spec: TurnSpec) -> dict[str, Any]:
-    body = protocol.encode_body(turn, reply)
-    return with_extra_in_body(protocol, body, spec.extra_for(protocol.name))
+    plain = protocol.encode_body(turn, reply)
+    body = with_extra_in_body(protocol, plain, spec.extra_for(protocol.name))
+    parts = [TimedBytes(sum(turn.gaps), json_bytes(dumps(body)))]
+    return bytes_answer(200, headers.items(), parts, streamed=False, id=id)
 
 
 def _streamed(

@@ -22,7 +22,7 @@ from mockllm.faults.transmission import Transmission
 from mockllm.matching.select import Selection
 from mockllm.protocols.base import WireProtocol, dumps
 from mockllm.protocols.extra import merge
-from mockllm.scenario.model import TurnSpec
+from mockllm.scenario.model import ErrorSpec, TurnSpec
 
 _Key = TypeVar("_Key", bound=Hashable)
 _Value = TypeVar("_Value")
@@ -169,34 +169,30 @@ def bytes_answer(
     """
     data = tuple(part.data for part in parts)
     times = tuple(part.at for part in parts)
-    size = sum(map(len, data))
-    bare = HttpAnswer(
+    answer = HttpAnswer(
         status,
         tuple(headers),
         data,
         times,
         streamed,
         b"",
-        size=size,
+        timed=any(times),
+        segmented=segmented,
+        ending=ending,
+        id=id,
+        size=sum(map(len, data)),
         reason=reason,
         trailers=trailers,
         bodiless=bodiless,
         length=length,
     )
     frames = [*map(chunk, data)] if streamed else data
-    head, last = bare.head(), bare.last_chunk if streamed else b""
-    timed = any(times)
-    return replace(
-        bare,
-        encoded=b"".join([head, *frames, last]),
-        timed=timed,
-        ends=tuple(accumulate(map(len, [*frames[:-1], frames[-1] + last]), initial=len(head)))[1:]
-        if timed
-        else (),
-        segmented=segmented,
-        ending=ending,
-        id=id,
-    )
+    head, last = answer.head(), answer.last_chunk if streamed else b""
+    ends: Iterable[int] = ()
+    if answer.timed:
+        ends = accumulate(map(len, [*frames[:-1], frames[-1] + last]), initial=len(head))
+    encoded = b"".join([head, *frames, last])
+    return replace(answer, encoded=encoded, ends=tuple(ends)[1:])
 
 
 def json_answer(status: int, body: Any, headers: dict[str, str] | None = None) -> HttpAnswer:
@@ -294,14 +290,14 @@ def http_error_answer(
     scenario, http = selection.scenario, spec.http
     assert http is not None
     seed = derive(scenario.seeded, scenario.name, selection.position, attempt)
-    own = http.error
+    own = http.error or ErrorSpec()
     seconds = None if http.retry_after is None else http.retry_after / 1_000_000
     default = _HTTP_MESSAGES.get(http.status, reason_phrase(http.status))
     error = RequestError(
-        default if own is None or own.message is None else own.message,
+        default if own.message is None else own.message,
         status=http.status,
-        type=own.type if own else None,
-        code=own.code if own else None,
+        type=own.type,
+        code=own.code,
         retry_after=seconds,
     )
     extra = spec.extra_for(protocol.name)

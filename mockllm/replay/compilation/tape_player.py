@@ -243,7 +243,8 @@ def answer(recorded: Captured, id: str | None = None) -> HttpAnswer:
         headers += [pair for pair in CORS.items() if pair[0] not in names]
     chunks = [chunk for chunk in recorded.chunks if chunk.data]
     length = _length(recorded)
-    bodiless = _is_bodiless(recorded)
+    # Whatever the head says of a body (RFC 9112, section 6.3).
+    bodiless = recorded.method == "HEAD" or recorded.status in (204, 304)
     broken = _ENDINGS[recorded.cut] != "complete"
     if broken and length is not None and sum(len(chunk.data) for chunk in chunks) >= length:
         length = None  # or the answer would be whole
@@ -266,12 +267,6 @@ def _length(recorded: Captured) -> int | None:
     """The recorded `content-length`; None without one that is a number."""
     value = next((value for name, value in recorded.headers if name == "content-length"), "")
     return int(value) if value.isascii() and value.isdigit() else None
-
-
-def _is_bodiless(recorded: Captured) -> bool:
-    """Whether an answer has no body, whatever its head has (RFC 9112, section 6.3)."""
-    head = recorded.method == "HEAD"
-    return head or recorded.status in (204, 304)
 
 
 def is_unedited(

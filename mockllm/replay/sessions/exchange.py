@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import base64
 from array import array
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from operator import attrgetter
 from typing import Any, Literal, NamedTuple
 
@@ -22,12 +22,11 @@ ExchangeOutcome = Literal[
     "played", "unmatched", "invalid", "error", "forwarded", "unknown route", "failed"
 ]
 
-_SHOWN = {
+_FACTS = {
     "bytes_sent" if path == "sent.bytes" else path.rpartition(".")[2]: attrgetter(path)
     for path in (
         "received.method",
         "received.path",
-        "received.headers",
         "played.api",
         "session",
         "number",
@@ -56,7 +55,7 @@ _SHOWN = {
         "played.repeated",
     )
 }
-"""The fields of an entry in JSON, besides its body, and where it has them."""
+"""The fields of an entry in JSON, besides its headers and its body, and where it has them."""
 
 
 class Received(NamedTuple):
@@ -275,6 +274,7 @@ class PassedAnswer:
         self.chunks.append(chunk)
 
 
+@dataclass(slots=True, eq=False, repr=False)
 class Exchange:
     """One request to the server and its outcome: an entry of the journal.
 
@@ -289,42 +289,18 @@ class Exchange:
         passed: what a service answered; None where nothing was forwarded, or it is not kept.
     """
 
-    __slots__ = (
-        "_dropped",
-        "body_size",
-        "charged",
-        "in_use",
-        "number",
-        "passed",
-        "played",
-        "received",
-        "sent",
-        "session",
-    )
-
-    def __init__(
-        self,
-        received: Received,
-        played: Played = NOTHING,
-        sent: Sent | None = None,
-        *,
-        session: str = "",
-        number: int = 0,
-        in_use: bool = False,
-        body_size: int | None = None,
-        passed: PassedAnswer | None = None,
-    ) -> None:
-        self.received = received
-        self.played = played
-        self.sent = sent or Sent(received.clock)
-        self.session = session
-        self.number = number
-        self.in_use = in_use
-        self.body_size = body_size
-        self.passed = passed
-        self.charged = 0
-        """The memory that its journal counts for it, in bytes."""
-        self._dropped = False
+    received: Received
+    played: Played = NOTHING
+    sent: Sent = field(default_factory=Sent)
+    _: KW_ONLY
+    session: str = ""
+    number: int = 0
+    in_use: bool = False
+    body_size: int | None = None
+    passed: PassedAnswer | None = None
+    charged: int = field(default=0, init=False)
+    """The memory that its journal counts for it, in bytes."""
+    _dropped: bool = field(default=False, init=False)
 
     # What tests read (docs/pytest.md): the rest is in `received`, `played` and `sent`
 
@@ -450,31 +426,21 @@ class Exchange:
     def copy(self, body: bytes | None = None) -> Exchange:
         """The entry as it is now."""
         received = self.received if body is None else self.received._replace(body=body)
-        return Exchange(
-            received,
-            self.played,
-            replace(self.sent),
-            session=self.session,
-            number=self.number,
-            in_use=self.in_use,
-            body_size=self.body_size,
-        )
+        return replace(self, received=received, sent=replace(self.sent), passed=None)
 
-    def shown(self, names: Iterable[str]) -> dict[str, Any]:
-        """The values of some fields of its JSON."""
-        return {name: _SHOWN[name](self) for name in names}
+    def facts(self) -> dict[str, Any]:
+        """Its JSON without headers and body; only one with a shortened body has `body_size`."""
+        facts = {name: value_of(self) for name, value_of in _FACTS.items()}
+        return facts if self.body_size is None else facts | {"body_size": self.body_size}
 
     def as_json(self) -> dict[str, Any]:
-        """As the control route shows it; a body that is not UTF-8 is in `body_base64`, and
-        only a shortened one has `body_size`."""
-        entry = self.shown(_SHOWN)
-        if self.body_size is not None:
-            entry["body_size"] = self.body_size
+        """As the control route shows it; a body that is not UTF-8 is in `body_base64`."""
+        first = {"method": self.received.method, "path": self.path, "headers": self.headers}
         try:
-            entry["body"] = self.body.decode()
+            body = {"body": self.body.decode()}
         except UnicodeDecodeError:
-            entry["body_base64"] = base64.b64encode(self.body).decode()
-        return entry
+            body = {"body_base64": base64.b64encode(self.body).decode()}
+        return {**first, **self.facts(), **body}
 
 
 def not_kept_whole(id: str, exchange: Exchange) -> RequestError:

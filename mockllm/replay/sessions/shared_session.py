@@ -173,16 +173,16 @@ class SharedSession(Session):
         return number
 
     def answer(self, id: str) -> Exchange | None:
-        found: Exchange | None = self._outcome(FindAnswer(id))
-        return found
+        exchange: Exchange | None = self._outcome(FindAnswer(id))
+        return exchange
 
     def drop_answer(self, id: str) -> bool:
         self.deleted.append(id)
         return self._outcome(FindAnswer(id)) is not None
 
     def conversation(self, id: str) -> str | None:
-        found: str | None = self._outcome(FindConversation(id))
-        return found
+        token: str | None = self._outcome(FindConversation(id))
+        return token
 
     def keep_conversation(self, id: str, token: str) -> None:
         self.tokens[id] = token
@@ -230,19 +230,11 @@ def pack(exchanges: Sequence[tuple[int, Exchange]], process: str = "", ahead: fl
     for number, exchange in exchanges:
         body = bodies.setdefault(exchange.body, len(bodies))
         head = heads.setdefault(tuple(exchange.headers.items()), len(heads))
-        target = exchange.received.target
+        method, path, _, _, at, _, connection, target = exchange.received
         where = (
             None if target is None else (dict(target.segments), target.method, dict(target.query))
         )
-        received = (
-            exchange.received.method,
-            exchange.path,
-            head,
-            body,
-            exchange.received.at + ahead,
-            exchange.received.connection,
-            where,
-        )
+        received = (method, path, head, body, at + ahead, connection, where)
         own = (exchange.in_use, exchange.body_size)
         entries.append((number, received, own, _played(exchange.played), _sent(exchange.sent)))
     return _dumps(
@@ -264,18 +256,10 @@ def unpack(packed: bytes) -> Iterator[tuple[_Key, Exchange]]:
     heads = [dict(map(tuple, headers)) for headers in value["headers"]]
     for number, received, (in_use, body_size), played, sent in value["entries"]:
         method, path, head, body, at, connection, where = received
-        # One clock for all processes.
+        target = None if where is None else Target(*where)
         exchange = Exchange(
-            Received(
-                method,
-                path,
-                heads[head],
-                bodies[body],
-                at,
-                at,
-                connection,
-                None if where is None else Target(*where),
-            ),
+            # One clock for all processes.
+            Received(method, path, heads[head], bodies[body], at, at, connection, target),
             Played(**_tuples(zip(value["played"], played, strict=True))),
             Sent(at, **_tuples(zip(value["sent"], sent, strict=True))),
             in_use=in_use,

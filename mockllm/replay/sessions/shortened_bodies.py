@@ -38,8 +38,8 @@ def shortened_body(body: bytes) -> bytes:
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     except (ValueError, RecursionError):  # no JSON, or nested too deeply
         return body[:MAX_BODY]
-    found = text.encode("utf-8", "surrogatepass")  # as `json.loads` decodes bytes
-    return found if len(found) <= MAX_BODY else body[:MAX_BODY]
+    shortened = text.encode("utf-8", "surrogatepass")  # as `json.loads` decodes bytes
+    return shortened if len(shortened) <= MAX_BODY else body[:MAX_BODY]
 
 
 def shortened_value(value: Any) -> Any:

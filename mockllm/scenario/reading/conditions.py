@@ -15,6 +15,7 @@ from mockllm.scenario.reading.values import (
     Table,
     boolean,
     fields,
+    filled_entries,
     is_null,
     json_value,
     keys,
@@ -95,17 +96,21 @@ def _result(node: Node, findings: Findings) -> m.ResultCondition | None:
     return m.ResultCondition(error=True)
 
 
-def _pairs(
-    node: Node, findings: Findings, what: str, read: Callable[[Node, Findings], T | None]
-) -> tuple[tuple[str, T], ...] | None:
-    if not isinstance(node, Mapping):
-        findings.must_be(node, f"a mapping of {what}")
-        return None
-    if not node.entries:
-        findings.add(node, f"must be a mapping of {what}, got an empty one")
-        return None
-    pairs = [(key, read(inner, findings)) for key, inner in node.entries.items()]
-    return tuple([(key, value) for key, value in pairs if value is not None])
+_Pairs = tuple[tuple[str, T], ...]
+_Read = Callable[[Node, Findings], T | None]
+
+
+def _pairs(what: str, read: _Read[T]) -> _Read[_Pairs[T]]:
+    """A reader of mappings of any keys; `read` reads each value."""
+
+    def read_all(node: Node, findings: Findings) -> _Pairs[T] | None:
+        entries = filled_entries(node, f"a mapping of {what}", findings)
+        if entries is None:
+            return None
+        pairs = [(key, read(inner, findings)) for key, inner in entries.items()]
+        return tuple([(key, value) for key, value in pairs if value is not None])
+
+    return read_all
 
 
 header_value = matching_text(r"[^\x00-\x08\x0a-\x1f\x7f]*", "a header value, in one line")
@@ -119,17 +124,12 @@ def is_position(key: str) -> bool:
     return _POSITION.fullmatch(key) is not None
 
 
-def _results(node: Node, findings: Findings) -> tuple[tuple[str, m.ResultCondition], ...] | None:
-    return _pairs(node, findings, "tool call ids to results", _result)
-
-
-def headers(
-    read: Callable[[Node, Findings], T | None],
-) -> Callable[[Node, Findings], tuple[tuple[str, T], ...] | None]:
+def headers(read: _Read[T]) -> _Read[_Pairs[T]]:
     """A reader of headers: names, put into lower case, with their values as `read` reads them."""
+    read_pairs = _pairs("header names to values", read)
 
-    def read_all(node: Node, findings: Findings) -> tuple[tuple[str, T], ...] | None:
-        pairs = _pairs(node, findings, "header names to values", read)
+    def read_all(node: Node, findings: Findings) -> _Pairs[T] | None:
+        pairs = read_pairs(node, findings)
         if pairs is None or not isinstance(node, Mapping):
             return None
         seen: set[str] = set()
@@ -145,10 +145,6 @@ def headers(
     return read_all
 
 
-def _query(node: Node, findings: Findings) -> tuple[tuple[str, m.TextCondition], ...] | None:
-    return _pairs(node, findings, "parameter names to conditions", condition)
-
-
 _MATCH = table(
     "match",
     model=_glob,
@@ -156,7 +152,7 @@ _MATCH = table(
     system=condition,
     tools=_names,
     headers=headers(condition),
-    query=_query,
+    query=_pairs("parameter names to conditions", condition),
 )
 
 
@@ -188,5 +184,11 @@ def _schema(node: Node, findings: Findings) -> Any:
 
 expectation = record(
     m.Expect,
-    table("request", results=_results, offers=_names, user=condition, schema=_schema),
+    table(
+        "request",
+        results=_pairs("tool call ids to results", _result),
+        offers=_names,
+        user=condition,
+        schema=_schema,
+    ),
 )

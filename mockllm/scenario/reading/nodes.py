@@ -164,13 +164,14 @@ class _Composer:
             return self.alias(event, depth)
         if depth > MAX_DEPTH:
             self.stop(event, f"nested more than {MAX_DEPTH} levels deep")
-        if event.tag is None and event.anchor is None:
-            return (
-                self.mapping(event, depth)
-                if kind is MappingStartEvent
-                else self.sequence(event, depth)
-            )
-        return self.anchored(event, depth)
+        if event.tag is not None or event.anchor is not None:
+            return self.anchored(event, depth)
+        return self.collection(event, depth)
+
+    def collection(self, event: Any, depth: int) -> Mapping | Sequence:
+        if event.__class__ is MappingStartEvent:
+            return self.mapping(event, depth)
+        return self.sequence(event, depth)
 
     def special(self, scalar: Scalar, event: Any) -> Scalar:
         """A scalar with a tag, an anchor or characters beyond ASCII."""
@@ -186,11 +187,7 @@ class _Composer:
         """A collection with an anchor or a tag; its size and depth are kept for its aliases."""
         before, above = self.count, self.deepest
         self.deepest = depth
-        node: Node
-        if event.__class__ is MappingStartEvent:
-            node = self.mapping(event, depth)
-        else:
-            node = self.sequence(event, depth)
+        node = self.collection(event, depth)
         if event.tag is not None:
             self.tagged(node, event)
         if event.anchor is not None:

@@ -120,10 +120,6 @@ def _data(node: Node, findings: Findings) -> Any:
     return json_value(node, findings)
 
 
-def _data_file(node: Node, findings: Findings) -> str | None:
-    return text_of_file(node, findings)
-
-
 error = record(m.ErrorSpec, table("error"))
 
 
@@ -132,7 +128,7 @@ def _field(node: Node, findings: Findings) -> str | None:
     return "" if empty else line(node, findings)
 
 
-_FRAME = table("frame", data=_data, data_file=_data_file, event=_field, id=_field)
+_FRAME = table("frame", data=_data, data_file=text_of_file, event=_field, id=_field)
 _citation = record(m.Citation, table("citation", url=_field))
 
 
@@ -158,10 +154,6 @@ def _frame(node: Node, findings: Findings) -> dict[str, Any] | None:
         return values
     findings.add(node, "must have one of data (with event, id, retry), comment and raw")
     return None
-
-
-def _make_frame(frame: dict[str, Any], api: m.Api) -> m.FramePart:
-    return m.FramePart(api=api, **frame)
 
 
 def _tool(node: Node, findings: Findings) -> m.ToolPart:
@@ -231,7 +223,10 @@ PARTS: dict[str, tuple[Table, Callable[..., m.AnyPart]]] = {
         m.InterleavedPart,
     ),
     "pause": (table("pause_part"), m.PausePart),
-    "frame": (table("frame_part", frame=_frame), _make_frame),
+    "frame": (
+        table("frame_part", frame=_frame),
+        lambda frame, api: m.FramePart(api=api, **frame),
+    ),
     "error": (table("error_part", error=error), m.ErrorPart),
     "auto": (table("auto_part", auto=_true), lambda auto: m.AutoPart()),
 }

@@ -20,6 +20,7 @@ from mockllm.scenario.reading.values import (
     Table,
     duration,
     fields,
+    filled_entries,
     integer,
     is_null,
     json_value,
@@ -32,20 +33,9 @@ from mockllm.scenario.reading.values import (
 )
 
 
-def _is_filled(node: Node, expected: str, findings: Findings) -> bool:
-    if not isinstance(node, Mapping):
-        findings.must_be(node, expected)
-        return False
-    if not node.entries:
-        findings.add(node, f"must be {expected}, got an empty one")
-    return bool(node.entries)
-
-
 def _fields(node: Node, findings: Findings) -> dict[str, Any] | None:
-    if not _is_filled(node, "a mapping of fields to their values", findings):
-        return None
-    value: dict[str, Any] = json_value(node, findings)
-    return value
+    entries = filled_entries(node, "a mapping of fields to their values", findings)
+    return None if entries is None else json_value(node, findings)
 
 
 _PLACES: dict[str, Reader] = dict.fromkeys(("event", "choice", "message", "call", "usage"), _fields)
@@ -56,11 +46,11 @@ _by_place: Callable[[Node, Findings], dict[str, Any] | None] = record(
 
 def extra(node: Node, findings: Findings) -> tuple[tuple[m.Api, Any], ...] | None:
     """By protocol, the fields of each place."""
-    if not _is_filled(node, "a mapping of APIs to their fields", findings):
+    entries = filled_entries(node, "a mapping of APIs to their fields", findings)
+    if entries is None or not isinstance(node, Mapping):
         return None
-    assert isinstance(node, Mapping)
     by_api: list[tuple[m.Api, Any]] = []
-    for api, item in node.entries.items():
+    for api, item in entries.items():
         if api not in findings.vocabulary.apis():
             unknown(node, api, findings, findings.vocabulary.apis())
         elif isinstance(item, Mapping) and not item.entries:
@@ -125,8 +115,6 @@ def _recorded(node: Node, findings: Findings) -> m.Recorded | None:
 
 _SEGMENTS = ends("segments", _MAX_SEGMENT)
 _segment = integer(1, _MAX_SEGMENT)
-
-
 _sizes = listing(_segment, "sizes in bytes")
 
 
@@ -246,10 +234,6 @@ _outcome = record(
 )
 
 
-def _as_node(node: Node, findings: Findings) -> Node:
-    return node
-
-
 _TURN = table(
     "turn",
     request=expectation,
@@ -259,7 +243,7 @@ _TURN = table(
     expect=_outcome,
     extra=extra,
     recorded=_recorded,
-    when=_as_node,
+    when=lambda node, _: node,
     **_ANSWERED,
 )
 

@@ -271,6 +271,16 @@ def json_mapping(node: Node, findings: Findings) -> dict[str, Any] | None:
     return None
 
 
+def filled_entries(node: Node, expected: str, findings: Findings) -> dict[str, Node] | None:
+    """The entries of a mapping that is not empty."""
+    if not isinstance(node, Mapping):
+        findings.must_be(node, expected)
+        return None
+    if not node.entries:
+        findings.add(node, f"must be {expected}, got an empty one")
+    return node.entries or None
+
+
 def readable_fields(node: Node, findings: Findings, table: Table) -> dict[str, Any] | None:
     """The values of a mapping by key, without those that cannot be read.
 

@@ -83,7 +83,7 @@ class ControlAccess:
         """
         host = headers.get("host", "")
         name = _host_name(f"//{host}")
-        if not self._is_own(name):
+        if name not in self._hosts and not _is_local(name):
             raise RequestError(
                 f"{what} not answer to the host {host!r}. Use 127.0.0.1 or "
                 f"localhost, or start the server with --allow-host {name or 'NAME'}.",
@@ -112,9 +112,6 @@ class ControlAccess:
         if origin not in self._origins or "access-control-request-method" not in headers:
             return None
         return {**preflight_headers(headers, origin), "vary": "origin"}
-
-    def _is_own(self, name: str) -> bool:
-        return name in self._hosts or _is_local(name)
 
     def _is_same(self, origin: str, host: str) -> bool:
         """Whether a page comes from this server, which may stand behind a proxy with a name of

@@ -177,23 +177,7 @@ class Control:
         return session
 
     def _summary(self, session: Session) -> dict[str, Any]:
-        setup = self._setups.find(session.name)
-        return {
-            "session": session.name,
-            "requests": session.count,
-            "dropped": session.dropped,
-            "evicted": session.evicted,
-            "outcomes": dict(session.outcomes()),
-            "played": {name: sorted(turns) for name, turns in session.played.items()},
-            **({} if setup is None else self._of_setup(setup)),
-        }
-
-    def _of_setup(self, setup: SessionSetup) -> dict[str, Any]:
-        """What differs in a session that was made over HTTP."""
-        if setup.request is None:
-            return {}
-        scenarios = [scenario.name for scenario in setup.request.scenarios]
-        return {"scenarios": scenarios, "quirks": list(setup.request.quirks)}
+        return session_summary(session, self._setups.find(session.name))
 
     async def _delete(self, name: str) -> dict[str, Any]:
         await self._find(name)
@@ -257,7 +241,28 @@ class Control:
         }
         if self._paths:
             answer["paths"] = [{"api": api, "url": root + path} for api, path in self._paths]
-        return {**answer, **({} if setup is None else self._of_setup(setup))}
+        return answer | _setup_json(setup)
+
+
+def session_summary(session: Session, setup: SessionSetup | None) -> dict[str, Any]:
+    """What is known of a session, as the control routes and the live page list it."""
+    return {
+        "session": session.name,
+        "requests": session.count,
+        "dropped": session.dropped,
+        "evicted": session.evicted,
+        "outcomes": dict(session.outcomes()),
+        "played": {name: sorted(turns) for name, turns in session.played.items()},
+        **_setup_json(setup),
+    }
+
+
+def _setup_json(setup: SessionSetup | None) -> dict[str, Any]:
+    """What differs in a session that was made over HTTP."""
+    if setup is None or setup.request is None:
+        return {}
+    scenarios = [scenario.name for scenario in setup.request.scenarios]
+    return {"scenarios": scenarios, "quirks": list(setup.request.quirks)}
 
 
 def gone(session: str) -> RequestError:
@@ -374,7 +379,9 @@ async def journal_parts(sessions: Iterable[Session], page: JournalPage) -> Async
     end: dict[str, Any] = {"dropped": dropped}
     if gaps:
         end["gaps"] = list(gaps)
-    yield b"]," + dumps(end if not page.paged else end | _next(last, missed, more)).encode()[1:]
+    if page.paged:
+        end |= {"missed": missed, "next": last, "more": more}
+    yield b"]," + dumps(end).encode()[1:]
 
 
 def _of_page(entries: tuple[Exchange, ...], page: JournalPage) -> Iterable[Exchange]:
@@ -383,7 +390,3 @@ def _of_page(entries: tuple[Exchange, ...], page: JournalPage) -> Iterable[Excha
     # The numbers of a journal have no gaps.
     start = max(0, page.after + 1 - entries[0].number)
     return entries[start:] if page.limit is None else entries[start : start + page.limit]
-
-
-def _next(last: int, missed: int, more: bool) -> dict[str, int | bool]:
-    return {"missed": missed, "next": last, "more": more}

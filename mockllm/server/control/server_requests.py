@@ -51,14 +51,14 @@ class Readiness:
 
     async def problems(self) -> list[str]:
         """Why the server is not ready; [] where it is."""
-        found = []
+        problems = []
         for check in tuple(self.checks):
             problem = await check()
             if problem is not None:
-                found.append(problem)
+                problems.append(problem)
         if self.stopping:  # after the checks, which may take time
-            found.append("the server stops")
-        return found
+            problems.append("the server stops")
+        return problems
 
 
 _PAGE = CONTROL_PREFIX + "ui"

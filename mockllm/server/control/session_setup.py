@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from mockllm.core.record import record
 from mockllm.errors import RequestError
 from mockllm.replay.fault_plan import FaultPlan
+from mockllm.replay.loading import loads_sent, quirk_problem
 from mockllm.replay.player import Player
 from mockllm.scenario.model import Scenario
 from mockllm.scenario.precedence import scenario_key
@@ -94,11 +95,8 @@ class SessionSetups:
     def __init__(
         self,
         make: Callable[[Iterable[Scenario] | ScenarioIndex, SessionRequest], Player],
-        *,
-        max_bytes: int = _MOST_BYTES,
     ) -> None:
-        self._make = make
-        self._max_bytes = max_bytes
+        self._make, self._max_bytes = make, _MOST_BYTES
         self._size = 0
         self._gone: OrderedDict[str, None] = OrderedDict()
         self._setups: dict[str, SessionSetup] = {}
@@ -200,9 +198,10 @@ def _mixed(own: tuple[Scenario, ...], served: tuple[Scenario, ...]) -> tuple[Sce
         keys.setdefault(scenario_key(scenario), []).append(scenario)
     keys.pop(None, None)  # of scenarios that play only when they are named
     return own + tuple(
-        one
-        for one in served
-        if one.name not in names and not any(map(one.shares_api, keys.get(scenario_key(one), ())))
+        scenario
+        for scenario in served
+        if scenario.name not in names
+        and not any(map(scenario.shares_api, keys.get(scenario_key(scenario), ())))
     )
 
 
@@ -217,11 +216,11 @@ class SessionRequestError(RequestError):
             and `path`.
     """
 
-    def __init__(self, problems: list[dict[str, Any]], status: int = 400) -> None:
+    def __init__(self, problems: list[dict[str, Any]]) -> None:
         self.problems = problems
         lines = [_line(problem) for problem in problems]
         count = "" if len(lines) == 1 else f" ({len(lines)} problems)"
-        super().__init__("\n".join([f"The session was not made{count}:", *lines]), status=status)
+        super().__init__("\n".join([f"The session was not made{count}:", *lines]))
 
 
 _Problem = dict[str, Any]
@@ -340,19 +339,12 @@ def _check_known(name: str, known: Mapping[str, Scenario], problems: list[_Probl
 
 
 def _quirks(value: str | list[Any], problems: list[_Problem]) -> tuple[str, ...]:
-    from mockllm.quirks import find
-
     names = [value] if isinstance(value, str) else value
     for index, name in enumerate(names):
-        message = "must be the name of a quirk"
-        if isinstance(name, str):
-            try:
-                find(name)
-            except UsageError as error:
-                message = f"is not known: {error}"
-            else:
-                continue
-        problems.append(_problem(f"quirks[{index}]", message))
+        if not isinstance(name, str):
+            problems.append(_problem(f"quirks[{index}]", "must be the name of a quirk"))
+        elif problem := quirk_problem(name):
+            problems.append(_problem(f"quirks[{index}]", f"is not known: {problem}"))
     return tuple(names)
 
 
@@ -375,8 +367,6 @@ def _faults(fields: Mapping[str, Any], problems: list[_Problem]) -> FaultPlan | 
 
 
 def _scenarios(value: Any, problems: list[_Problem]) -> tuple[Scenario, ...]:
-    from mockllm.replay.loading import loads_sent
-
     if value is None:
         return ()
     if value == []:

@@ -67,6 +67,7 @@ async def hold_bounds(store: StateStore, bounds: Bounds) -> None:
 
 _DELAY = 0.05
 _BATCH = 500
+_MOST_BYTES = 64 * 1024 * 1024
 _PAUSES = (0.1, 0.2, 0.5, 1.0)
 """Seconds between tries while the store is away."""
 
@@ -87,7 +88,7 @@ class _Waiting:
 class JournalWriter:
     """Takes journal entries, and writes them to a store.
 
-    While the store is away the entries wait, up to `max_bytes`; beyond that the oldest are given
+    While the store is away the entries wait, up to `_MOST_BYTES`; beyond that the oldest are given
     up, and the store is given their number when it is back.
     """
 
@@ -96,12 +97,8 @@ class JournalWriter:
         store: StateStore,
         process: str,
         report: Callable[[str], None],
-        bounds: Bounds = BOUNDS,
-        *,
-        max_bytes: int = 64 * 1024 * 1024,
     ) -> None:
         self._store, self._process, self._report = store, process, report
-        self._bounds, self._max_bytes = bounds, max_bytes
         self._queue: deque[_Waiting] = deque()
         self._size = 0
         self._open: dict[int, _Waiting] = {}
@@ -137,7 +134,7 @@ class JournalWriter:
         self._queue.append(entry)
         entry.queued = True
         self._size += entry.size
-        while self._size > self._max_bytes and len(self._queue) > 1:
+        while self._size > _MOST_BYTES and len(self._queue) > 1:
             (given_up,) = self._take(1)
             self._note_lost(given_up.session, {given_up.exchange.outcome: 1})
         if self._task is None or self._task.done():
@@ -183,8 +180,8 @@ class JournalWriter:
         if self.away:
             self.away = ""
             self._report("the state store is back; what waited is written")
-        if not self._bounds.hold(totals):
-            await hold_bounds(self._store, self._bounds)
+        if not BOUNDS.hold(totals):
+            await hold_bounds(self._store, BOUNDS)
 
     def _put_back(self, entries: Sequence[_Waiting], lost: Mapping[str, Counter[str]]) -> None:
         """Lets entries that could not be written wait again, before the others."""

@@ -54,15 +54,14 @@ class RedisStore:
     def __init__(self, url: str) -> None:
         self._connection = RedisConnection(url)
         self._processes = RedisProcesses(self._connection)
+        self.flush_others = self._processes.flush_others
+        self._key = self._connection.key
         register = self._connection.redis.register_script
         self._scripts = {name: register(_script(name)) for name in _SCRIPTS}
 
     @property
     def clock_offset(self) -> float:
         return self._connection.clock_offset
-
-    def _key(self, *parts: str) -> str:
-        return self._connection.key(*parts)
 
     async def _run(self, script: str, session: str, *args: str | float | bytes) -> Any:
         return await self._connection.run_once(self._scripts[script], session, *args)
@@ -75,9 +74,6 @@ class RedisStore:
             await self._processes.leave()
         finally:
             await self._connection.close()
-
-    async def flush_others(self) -> tuple[str, ...]:
-        return await self._processes.flush_others()
 
     async def figures_of_others(self) -> tuple[str, ...]:
         return ()

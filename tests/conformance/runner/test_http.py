@@ -59,7 +59,7 @@ def test_a_client_that_sends_the_request_again(samples):
     """A retry gets the same answer. It is no mistake, and is reported."""
     with http_runner([*RUNNER, "again"], "chat", limit=GIVE_UP) as runner:
         assert runner.answer(samples[0]).invalid == ""
-        assert runner.remarks == [
+        assert runner.attachment.remarks == [
             "the client sent several requests in 1 case, such as 2 in chat/sample-text: it "
             "retries, or sends them twice"
         ]
