@@ -29,8 +29,8 @@ from mockllm.protocols.base import Reply, dumps
 from mockllm.scenario.model import Api, Scenario
 
 Right = Literal["same", "error", "either"]
-"""What a correct client does: return the same answer as without the quirk (or that of
-`Variant.expected`), report a clear error, or either of them."""
+"""What a correct client does: return the same answer as without the quirk (or the one that is sent,
+with `Variant.as_sent`), report a clear error, or either of them."""
 
 TOPICS = (
     "index",
@@ -223,8 +223,11 @@ class Variant:
         ending: how the answer ends.
         writes: whether each item of the result of `bytes` must be a separate write.
         right: overrides `Quirk.right`.
-        expected: the turn that a correct client gets, from the turn without the quirk; None if
-            they are the same.
+        as_sent: whether the stream says something else: then a correct client gets the turn that
+            our decoder reads in it. Otherwise it gets that of the scenario, whatever the decoder
+            makes of the quirk.
+        expected: what a correct client makes of that turn, where it has to report an error that
+            our decoder does not.
         ids: whether the calls keep the ids of the scenario; otherwise any unique, non-empty ids
             are correct.
         tolerated: other outcomes that are acceptable.
@@ -240,6 +243,7 @@ class Variant:
     ending: Ending = "complete"
     writes: bool = False
     right: Right | None = None
+    as_sent: bool = False
     expected: Callable[[Turn], Turn] | None = None
     ids: bool = True
     tolerated: tuple[Tolerance, ...] = ()

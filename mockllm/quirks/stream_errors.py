@@ -7,7 +7,6 @@ before them (`followed`). `[DONE]` still follows, except for servers that are kn
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 from mockllm.core.events import StreamError
@@ -16,7 +15,7 @@ from mockllm.core.turn import Turn
 from mockllm.protocols.base import dumps
 from mockllm.quirks.base import Context, Item, Quirk, Variant, parametrised
 from mockllm.quirks.samples import TEXT
-from mockllm.quirks.streams import DONE, end_position, time_at, without_finish
+from mockllm.quirks.streams import DONE, end_position, failed, time_at
 from mockllm.scenario.model import Api
 
 _Json = dict[str, Any]
@@ -39,15 +38,6 @@ def _stream_error(error: _Json) -> StreamError:
     code = error.get("code")
     message = error.get("message") or error["details"]
     return StreamError(message, error.get("type"), None if code is None else str(code))
-
-
-def _alone(error: _Json) -> Callable[[Turn], Turn]:
-    return lambda turn: Turn(error=_stream_error(error))
-
-
-def _after(error: _Json) -> Callable[[Turn], Turn]:
-    ended = _stream_error(error)
-    return lambda turn: replace(without_finish(turn), error=ended)
 
 
 def _before_end(items: list[Item], api: Api) -> int:
@@ -98,13 +88,11 @@ def _with_choices(items: list[Item], position: int) -> Item:
     return Item(time_at(items, position), {**own, "choices": [choice], "error": UPSTREAM}).copy()
 
 
-def _both(
-    make: _Make, error: _Json, *, usual: str = "first", done: bool = True
-) -> tuple[Variant, ...]:
+def _both(make: _Make, *, usual: str = "first", done: bool = True) -> tuple[Variant, ...]:
     """The error as the first event, and as a later one; the usual form comes first."""
     forms = (
-        Variant("first", frames=_instead(make, later=False, done=done), expected=_alone(error)),
-        Variant("later", frames=_instead(make, later=True, done=done), expected=_after(error)),
+        Variant("first", frames=_instead(make, later=False, done=done), as_sent=True),
+        Variant("later", frames=_instead(make, later=True, done=done), as_sent=True),
     )
     return forms if usual == "first" else forms[::-1]
 
@@ -114,9 +102,11 @@ QUIRKS: tuple[Quirk, ...] = (
         "err-in-stream",
         TEXT,
         (
-            *_both(_event({"error": UPSTREAM}), UPSTREAM),
+            *_both(_event({"error": UPSTREAM})),
             Variant(
-                "followed", frames=_followed(_event({"error": UPSTREAM})), expected=_after(UPSTREAM)
+                "followed",
+                frames=_followed(_event({"error": UPSTREAM})),
+                expected=failed(_stream_error(UPSTREAM)),
             ),
         ),
         only=("chat", "responses", "anthropic"),
@@ -130,23 +120,23 @@ QUIRKS: tuple[Quirk, ...] = (
                     TimedBytes(stream[0].at if stream else 0, dumps(BODY).encode())
                 ],
                 content_type="application/json",
-                expected=_alone(BODY["error"]),
+                expected=lambda _: Turn(error=_stream_error(BODY["error"])),
             ),
         ),
     ),
-    Quirk("err-with-choices", TEXT, _both(_with_choices, UPSTREAM, usual="later"), only=("chat",)),
+    Quirk("err-with-choices", TEXT, _both(_with_choices, usual="later"), only=("chat",)),
     Quirk(
         "err-event-line",
         TEXT,
         (
-            *_both(_event({"error": REFUSED}, "error"), REFUSED, usual="later", done=False),
+            *_both(_event({"error": REFUSED}, "error"), usual="later", done=False),
             Variant(
                 "bare",
                 frames=_instead(_event(BARE, "error"), later=True, done=True),
-                expected=_after(BARE),
+                expected=failed(_stream_error(BARE)),
             ),
         ),
         only=("chat",),
     ),
-    Quirk("err-object-error", TEXT, _both(_event(PLAIN), PLAIN), only=("chat",)),
+    Quirk("err-object-error", TEXT, _both(_event(PLAIN)), only=("chat",)),
 )

@@ -74,11 +74,6 @@ def without_finish(turn: Turn) -> Turn:
     return replace(turn, finish=None, finish_raw=None, usage=None, error=None)
 
 
-def failed(error: StreamError, sent: Callable[[Turn], Turn]) -> Callable[[Turn], Turn]:
-    """The turn that ends in an error after what `sent` leaves of it."""
-    return lambda turn: replace(without_finish(sent(turn)), error=error)
-
-
-def unfinished(turn: Turn) -> Turn:
-    """The turn without finish and usage; one that ended in an error stays as it is."""
-    return turn if turn.finish is None else without_finish(turn)
+def failed(error: StreamError) -> Callable[[Turn], Turn]:
+    """The turn that ends in an error, without finish and usage."""
+    return lambda turn: replace(without_finish(turn), error=error)

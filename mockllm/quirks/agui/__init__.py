@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import replace
 from itertools import groupby, zip_longest
 from typing import Any
 
@@ -17,7 +16,7 @@ from mockllm.protocols.ag_ui.objects import ENDINGS
 from mockllm.quirks import samples
 from mockllm.quirks.base import Context, Item, Quirk, Variant, each, parametrised, quirks_of, spread
 from mockllm.quirks.framing.changes import line_ends
-from mockllm.quirks.streams import event, kind, last, with_done, without_finish
+from mockllm.quirks.streams import event, failed, kind, last, with_done
 
 quirk = quirks_of("agui")
 """A quirk of AG-UI."""
@@ -155,8 +154,7 @@ def _refused(what: str, *, called: bool = False) -> Callable[[Turn], Turn]:
     def expected(turn: Turn) -> Turn:
         if turn.finish is None or (called and not turn.tool_calls):
             return turn
-        error = StreamError(f"the run finishes while {what} is open")
-        return replace(turn, finish=None, finish_raw=None, usage=None, error=error)
+        return failed(StreamError(f"the run finishes while {what} is open"))(turn)
 
     return expected
 
@@ -304,9 +302,9 @@ def _unclosed(items: list[Item], context: Context) -> list[Item]:
 _NO_RUN_FINISHED = quirk(
     "agui-no-run-finished",
     samples.TEXT,
-    Variant("after-message", _unfinished, expected=without_finish),
-    Variant("inside-message", _unclosed, expected=without_finish),
-    Variant("empty", lambda _items, _context: [], expected=lambda _: Turn()),
+    Variant("after-message", _unfinished, as_sent=True),
+    Variant("inside-message", _unclosed, as_sent=True),
+    Variant("empty", lambda _items, _context: [], as_sent=True),
 )
 
 # Events between

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
 
-from mockllm.core.turn import Part, Reasoning, ToolCall, Turn
+from mockllm.core.turn import Part, Reasoning, Turn
 from mockllm.quirks.anthropic import events
 from mockllm.quirks.base import (
     Context,
@@ -96,20 +96,6 @@ def _cut_by_limit(items: list[Item], _: Context) -> list[Item]:
     return events.without(items, dropped)
 
 
-def _call_incomplete(turn: Turn) -> Turn:
-    calls = [
-        (position, part)
-        for position, part in enumerate(turn.parts)
-        if isinstance(part, ToolCall) and part.fragments and events.arguments(part.arguments)
-    ]
-    if not calls or turn.finish is None:
-        return turn
-    position, call = calls[-1]
-    call = replace(call, fragments=events.cut(call.fragments, _limit(call.arguments)))
-    parts = (*turn.parts[:position], call)
-    return replace(turn, parts=parts, order=(), gaps=(), finish="length", finish_raw=None)
-
-
 # The table
 
 CALLS = (
@@ -133,9 +119,7 @@ CALLS = (
         Variant("empty-string", _started_with(input="")),
         Variant("null", _started_with(input=None)),
     ),
-    events.quirk(
-        "anth-tool-cut-by-limit", CALL, Variant(frames=_cut_by_limit, expected=_call_incomplete)
-    ),
+    events.quirk("anth-tool-cut-by-limit", CALL, Variant(frames=_cut_by_limit, as_sent=True)),
 )
 
 
@@ -217,11 +201,6 @@ def _runs(opened: Sequence[events.Block]) -> Iterator[list[events.Block]]:
 # Thinking and text
 
 
-def _without_signatures(turn: Turn) -> Turn:
-    parts = (replace(p, signature=None) if isinstance(p, Reasoning) else p for p in turn.parts)
-    return replace(turn, parts=tuple(parts))
-
-
 def _split_signature(item: Item) -> list[Item]:
     signature = events.delta(item).get("signature")
     if not isinstance(signature, str) or len(signature) < 2:
@@ -289,7 +268,7 @@ BLOCKS = (
         Variant(
             "missing",
             drop(lambda item: events.delta(item).get("type") == "signature_delta"),
-            expected=_without_signatures,
+            as_sent=True,
         ),
         Variant(
             "split",

@@ -10,9 +10,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mockllm.core import events as ev
-from mockllm.core.timeline import expand, fold
-from mockllm.core.turn import Turn
 from mockllm.protocols.anthropic_messages.assembly import DELTAS
 from mockllm.protocols.values import sendable_value, string
 from mockllm.quirks import streams
@@ -178,7 +175,7 @@ def insert_after(items: Sequence[Item], position: int, *more: Item) -> list[Item
     return [*items[: position + 1], *new, *items[position + 1 :]]
 
 
-# The same for turns
+# Fragments
 
 
 def cut(fragments: Sequence[str], limit: int) -> tuple[str, ...]:
@@ -190,22 +187,3 @@ def cut(fragments: Sequence[str], limit: int) -> tuple[str, ...]:
         shortened.append(fragment[:limit])
         limit -= len(fragment)
     return tuple(shortened)
-
-
-def until_first_output(turn: Turn, *, call: bool = False) -> Turn:
-    """The turn cut after its first fragment that is not empty; the same turn where all are empty.
-
-    `first_output` finds the same position in the stream.
-
-    Args:
-        call: look for a fragment of a call's arguments.
-    """
-    wanted = ev.ToolArgs if call else _OUTPUT
-    sent = expand(turn)
-    for number, timed in enumerate(sent, 1):
-        if isinstance(timed.event, wanted) and timed.event.text:
-            return replace(fold(sent[:number]), order=(), gaps=())
-    return turn
-
-
-_OUTPUT = (ev.TextDelta, ev.ReasoningDelta, ev.RefusalDelta, ev.ToolArgs)

@@ -7,16 +7,16 @@ changed by these.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from mockllm.core.turn import TokenUsage, Turn
-from mockllm.protocols.openai_chat.fields import read_finish, write_finish, write_usage
+from mockllm.core.turn import TokenUsage
+from mockllm.protocols.openai_chat.fields import write_usage
 from mockllm.quirks.base import Context, Item, Variant, drop, each, parametrised
 from mockllm.quirks.chat import chunks
 from mockllm.quirks.chat.chunks import choices_of, finishes, quirk
 from mockllm.quirks.samples import CALL, TEXT
-from mockllm.quirks.streams import DONE, unfinished
+from mockllm.quirks.streams import DONE
 
 
 def is_usage_chunk(item: Item) -> bool:
@@ -152,10 +152,6 @@ def _never(items: list[Item], context: Context, *, done: bool, usage: bool = Fal
     return items if done else _no_done(items, context)
 
 
-def _without_finish(turn: Turn) -> Turn:
-    return replace(turn, finish=None, finish_raw=None)
-
-
 _no_done = drop(lambda item: item.data == DONE)
 
 
@@ -197,29 +193,12 @@ def _stop_with_tools(items: list[Item], context: Context) -> list[Item]:
     return items
 
 
-def _stopped_with_tools(turn: Turn) -> Turn:
-    return _finish_read({"tool_calls": "stop"})(turn) if turn.tool_calls else turn
-
-
 @parametrised
 def _finish_sent(items: list[Item], context: Context, values: Mapping[str, str]) -> list[Item]:
     for choice in chunks.finishes(items):
         reason = choice.fields["finish_reason"]
         choice.fields["finish_reason"] = values.get(reason, reason)
     return items
-
-
-def _finish_read(values: Mapping[str, str]) -> Callable[[Turn], Turn]:
-    def expected(turn: Turn) -> Turn:
-        if turn.finish is None:
-            return turn
-        value = values.get(write_finish(turn.finish, turn.finish_raw))
-        if value is None:
-            return turn
-        finish = read_finish(value, calls=bool(turn.tool_calls), refused=bool(turn.refusal))
-        return replace(turn, finish=finish.reason, finish_raw=finish.raw)
-
-    return expected
 
 
 _ANTHROPIC = {"stop": "end_turn", "tool_calls": "tool_use", "length": "max_tokens"}
@@ -279,14 +258,14 @@ QUIRKS = (
     chunks.quirk(
         "chat-finish-stop-with-tools",
         CALL,
-        Variant(frames=_stop_with_tools, expected=_stopped_with_tools),
+        Variant(frames=_stop_with_tools, as_sent=True),
     ),
     chunks.quirk(
         "chat-finish-foreign-value",
         TEXT,
-        Variant("end-turn", _finish_sent(_ANTHROPIC), expected=_finish_read(_ANTHROPIC)),
-        Variant("eos", _finish_sent(_EOS), expected=_finish_read(_EOS)),
-        Variant("guardrail", _finish_sent(_GUARDRAIL), expected=_finish_read(_GUARDRAIL)),
+        Variant("end-turn", _finish_sent(_ANTHROPIC), as_sent=True),
+        Variant("eos", _finish_sent(_EOS), as_sent=True),
+        Variant("guardrail", _finish_sent(_GUARDRAIL), as_sent=True),
     ),
     chunks.quirk("chat-finish-with-last-delta", TEXT, Variant(frames=_with_last_delta)),
     chunks.quirk(
@@ -304,9 +283,9 @@ QUIRKS = (
     chunks.quirk(
         "chat-finish-never",
         TEXT,
-        Variant("done", _never(done=True), expected=unfinished),
-        Variant("end", _never(done=False), expected=unfinished),
-        Variant("usage", _never(done=True, usage=True), expected=_without_finish),
+        Variant("done", _never(done=True), as_sent=True),
+        Variant("end", _never(done=False), as_sent=True),
+        Variant("usage", _never(done=True, usage=True), as_sent=True),
     ),
     chunks.quirk("chat-no-done", TEXT, Variant(frames=_no_done)),
     chunks.quirk("chat-data-after-done", TEXT, Variant(frames=_after_done)),

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
-from mockllm.core.timeline import normal
-from mockllm.core.turn import ToolCall, Turn
 from mockllm.quirks.base import Context, FramesChange, Item, Variant, each, each_with, parametrised
 from mockllm.quirks.chat import chunks
 from mockllm.quirks.chat.chunks import (
@@ -36,20 +33,6 @@ def _without_index_and_type(fragment: chunks.CallFragment) -> None:
 def _with_empty_id(fragment: chunks.CallFragment) -> None:
     chunks.set_fields(fragment, id="", type="function")
     del fragment.entry["index"]
-
-
-def _in_order_of_arrival(turn: Turn) -> Turn:
-    """The turn with its calls in the order of their openings; without indexes no other is known."""
-    calls = [i for i, part in enumerate(turn.parts) if isinstance(part, ToolCall)]
-    arrival = [i for i in dict.fromkeys(turn.order) if i in calls]
-    if arrival in ([], calls):
-        return turn
-    moved = dict(zip(arrival, calls, strict=True))
-    parts = list(turn.parts)
-    for old, new in moved.items():
-        parts[new] = turn.parts[old]
-    order = tuple(moved.get(i, i) for i in turn.order)
-    return normal(replace(turn, parts=tuple(parts), order=order))
 
 
 def _index_first_only(pair: tuple[chunks.CallFragment, chunks.CallFragment]) -> None:
@@ -126,18 +109,18 @@ _INDEX = (
         CALL,
         Variant(
             frames=each(chunks.fragments, _without_index_and_type, chunks.whole),
-            expected=_in_order_of_arrival,
+            as_sent=True,
         ),
         Variant(
             "fragments",
             # Without index and id, only the order shows which call a fragment belongs to.
             each(chunks.fragments, _without_index, chunks.contiguous),
-            expected=_in_order_of_arrival,
+            as_sent=True,
         ),
         Variant(
             "empty-id",
             each(chunks.fragments, _with_empty_id, chunks.whole),
-            expected=_in_order_of_arrival,
+            as_sent=True,
             ids=False,
         ),
     ),
@@ -147,13 +130,13 @@ _INDEX = (
     chunks.quirk(
         "chat-index-all-zero",
         TWO_CALLS,
-        Variant(frames=_all_zero, expected=_in_order_of_arrival),
-        Variant("fragments", _fragments_all_zero, expected=_in_order_of_arrival),
+        Variant(frames=_all_zero, as_sent=True),
+        Variant("fragments", _fragments_all_zero, as_sent=True),
     ),
     chunks.quirk(
         "chat-index-same-one-chunk",
         TWO_CALLS,
-        Variant(frames=_same_one_chunk, expected=_in_order_of_arrival),
+        Variant(frames=_same_one_chunk, as_sent=True),
     ),
     chunks.quirk("chat-index-duplicate-fragments", CALL, Variant(frames=_duplicate_fragments)),
     chunks.quirk(
@@ -188,16 +171,6 @@ def _new_ids(own: list[CallFragment]) -> None:
             opened.add(index)
 
 
-def _numbered(turn: Turn) -> Turn:
-    parts = list(turn.parts)
-    number = 0
-    for i, part in enumerate(parts):
-        if isinstance(part, ToolCall):
-            number += 1
-            parts[i] = replace(part, id=str(number))
-    return replace(turn, parts=tuple(parts))
-
-
 def _name(fragment: CallFragment, value: Any) -> None:
     rest = {key: held for key, held in fragment.function.items() if key != "name"}
     fragment.function.clear()
@@ -216,13 +189,6 @@ def _later(
 
 def _opened_with_id(value: str | None) -> FramesChange:
     return each(openings, lambda opening: set_fields(opening, id=value))
-
-
-def _called_null(turn: Turn) -> Turn:
-    parts = tuple(
-        replace(part, name="null") if isinstance(part, ToolCall) else part for part in turn.parts
-    )
-    return replace(turn, parts=parts)
 
 
 def _name_repeated(pair: tuple[CallFragment, CallFragment]) -> None:
@@ -283,7 +249,7 @@ QUIRKS = (
     quirk(
         "chat-id-new-every-chunk",
         CALL,
-        Variant(frames=each(by_choice, _new_ids), expected=_numbered),
+        Variant(frames=each(by_choice, _new_ids), as_sent=True),
     ),
     quirk(
         "chat-id-empty-later",
@@ -296,9 +262,7 @@ QUIRKS = (
         "chat-placeholder-null-string",
         CALL,
         Variant(frames=_opened_with_id("null"), ids=False),
-        Variant(
-            "name", each(openings, lambda opening: _name(opening, "null")), expected=_called_null
-        ),
+        Variant("name", each(openings, lambda opening: _name(opening, "null")), as_sent=True),
     ),
     quirk(
         "chat-id-never",

@@ -9,46 +9,31 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mockllm.core.events import StreamError
-from mockllm.core.turn import Part, Reasoning, Refusal, Text, Turn
+from mockllm.core.turn import Turn
 from mockllm.protocols import PROTOCOLS
-from mockllm.quirks.base import Context, Item, Quirk, Tolerance, Variant
+from mockllm.quirks.base import Context, Item, Quirk, Tolerance, Variant, parametrised
 from mockllm.quirks.framing import changes as change
 from mockllm.quirks.samples import CALL, TEXT, UNICODE
 from mockllm.quirks.streams import failed, without_finish
 from mockllm.scenario.model import Api
 
 
-class _Separated:
+@parametrised
+def _separated(items: list[Item], context: Context, separators: str) -> list[Item]:
     """Adds separators after every character of the model's text. Each character is changed by
     itself, so the deltas and an event that repeats the whole text (`response.output_text.done`)
     stay consistent, however the text is cut."""
 
-    def __init__(self, separators: str) -> None:
-        self._separators = separators
+    def change(text: str) -> str:
+        return "".join(character + separators for character in text)
 
-    def frames(self, items: list[Item], context: Context) -> list[Item]:
-        """The change of the frames."""
-        for item in items:
-            item.data = PROTOCOLS[context.api].events.map_text(item.data, self._text)
-        return items
-
-    def expected(self, turn: Turn) -> Turn:
-        """The turn with the same change."""
-        return replace(turn, parts=tuple(map(self._part, turn.parts)))
-
-    def _part(self, part: Part) -> Part:
-        match part:
-            case Text() | Reasoning() | Refusal():
-                return replace(part, fragments=tuple(map(self._text, part.fragments)))
-        return part
-
-    def _text(self, text: str) -> str:
-        return "".join(character + self._separators for character in text)
+    for item in items:
+        item.data = PROTOCOLS[context.api].events.map_text(item.data, change)
+    return items
 
 
 def _separators(name: str, characters: str) -> Variant:
-    separated = _Separated(characters)
-    return Variant(name, frames=separated.frames, expected=separated.expected)
+    return Variant(name, frames=_separated(characters), as_sent=True)
 
 
 SEPARATORS = Quirk(
@@ -191,15 +176,15 @@ QUIRKS: tuple[Quirk, ...] = (
         "sse-cut",
         TEXT,
         (
-            Variant("eof", bytes=change.cut_short, expected=without_finish),
-            Variant("closed", bytes=change.cut_short, ending="closed", expected=without_finish),
-            Variant("reset", bytes=change.cut_short, ending="reset", expected=without_finish),
+            Variant("eof", bytes=change.cut_short, as_sent=True),
+            Variant("closed", bytes=change.cut_short, ending="closed", as_sent=True),
+            Variant("reset", bytes=change.cut_short, ending="reset", as_sent=True),
         ),
     ),
     Quirk(
         "sse-malformed-json",
         TEXT,
-        (Variant(bytes=change.break_json, expected=failed(_BROKEN, lambda turn: turn)),),
+        (Variant(bytes=change.break_json, expected=failed(_BROKEN)),),
     ),
     Quirk(
         "sse-content-type",

@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from mockllm.core.events import FinishReason, StreamError
+from mockllm.core.events import StreamError
 from mockllm.core.turn import ToolCall, Turn
-from mockllm.protocols.gemini.fields import BLOCKED, SAFETY_RATINGS, compact
+from mockllm.protocols.gemini.fields import SAFETY_RATINGS, compact
 from mockllm.protocols.gemini.partial import cut
 from mockllm.protocols.values import mapping
 from mockllm.quirks.base import (
@@ -24,7 +24,7 @@ from mockllm.quirks.base import (
 )
 from mockllm.quirks.gemini import chunks
 from mockllm.quirks.samples import CALL, TEXT, TWO_SAME, ZERO
-from mockllm.quirks.streams import failed, time_at, unfinished, with_done, without_finish
+from mockllm.quirks.streams import failed, time_at, with_done
 from mockllm.scenario.model import Api
 
 _Json = dict[str, Any]
@@ -222,20 +222,6 @@ def _blocked(item: Item) -> Item:
     return new
 
 
-def _empty(reason: FinishReason, raw: str | None = None) -> Callable[[Turn], Turn]:
-    """The turn with nothing but its finish; of a blocked prompt (`raw`), without output tokens."""
-
-    def expected(turn: Turn) -> Turn:
-        if turn.finish is None or (turn.finish_raw or "").startswith(BLOCKED):
-            return turn
-        usage = turn.usage
-        if usage is not None and raw is not None:
-            usage = replace(usage, output=0, reasoning=0)
-        return Turn(finish=reason, finish_raw=raw, usage=usage)
-
-    return expected
-
-
 def _usage_only(items: list[Item], _: Context) -> list[Item]:
     answering = [position for position, item in enumerate(items) if chunks.candidates(item)]
     changed = []
@@ -332,20 +318,21 @@ STREAM = (
         Variant(
             "behind-text",
             _raw_error(chunks.behind_first),
-            expected=failed(_OVERLOADED, chunks.until_first_output),
+            as_sent=True,
+            expected=failed(_OVERLOADED),
         ),
-        Variant("first", _raw_error(lambda _: 0), expected=failed(_OVERLOADED, lambda _: Turn())),
+        Variant("first", _raw_error(lambda _: 0), as_sent=True, expected=failed(_OVERLOADED)),
     ),
     chunks.quirk("gem-array-form", TEXT, Variant(frames=_array, content_type="application/json")),
     chunks.quirk(
         "gem-no-finish",
         TEXT,
-        Variant("no-last-chunk", _without_end, expected=unfinished),
-        Variant("no-word", _without_reason, expected=unfinished),
+        Variant("no-last-chunk", _without_end, as_sent=True),
+        Variant("no-word", _without_reason, as_sent=True),
         Variant(
             "cut",
             lambda items, _: items[: chunks.behind_first(items)],
-            expected=lambda turn: without_finish(chunks.until_first_output(turn)),
+            as_sent=True,
         ),
     ),
     chunks.quirk(
@@ -354,17 +341,17 @@ STREAM = (
         Variant(
             "no-parts",
             _nothing_but(_candidate(reason="MAX_TOKENS", content={"role": "model"})),
-            expected=_empty("length"),
+            as_sent=True,
         ),
         Variant(
             "no-content",
             _nothing_but(_candidate(reason="SAFETY", safetyRatings=SAFETY_RATINGS)),
-            expected=_empty("content_filter"),
+            as_sent=True,
         ),
         Variant(
             "no-candidates",
             _nothing_but(_blocked),
-            expected=_empty("content_filter", BLOCKED + _BLOCK),
+            as_sent=True,
         ),
         Variant("usage-only", _usage_only),
     ),

@@ -11,14 +11,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from mockllm.core import events as ev
-from mockllm.core.timeline import expand
-from mockllm.core.turn import Reasoning, Text, ToolCall, Turn
-from mockllm.protocols.gemini.fields import arguments_of, wire
+from mockllm.protocols.gemini.fields import wire
 from mockllm.protocols.values import string
 from mockllm.quirks import streams
 from mockllm.quirks.base import Item, quirks_of
-from mockllm.quirks.streams import without_finish
 
 _Json = dict[str, Any]
 
@@ -129,31 +125,3 @@ def without_candidates(item: Item) -> Item:
     names = ("usageMetadata", "modelVersion", "responseId")
     fields = {name: chunk(item)[name] for name in names if name in chunk(item)}
     return with_wire_json(Item(item.at, copy.deepcopy(fields)))
-
-
-# The same for turns
-
-
-def until_first_output(turn: Turn) -> Turn:
-    """The turn cut after its first fragment of text or its first call; the same turn where there is
-    neither. `first_output` finds the same position in the stream. Gemini sends a call in one chunk,
-    so the call is complete."""
-    for timed in expand(turn):
-        match timed.event:
-            case ev.TextDelta(text=text) | ev.RefusalDelta(text=text) if text:
-                first: Text | Reasoning | ToolCall = Text((text,))
-            case ev.ReasoningDelta(text=text) if text:
-                first = Reasoning((text,))
-            case ev.PartEnd(part=part) if _is_sent_call(turn, part):
-                call = turn.parts[part]
-                assert isinstance(call, ToolCall)
-                first = call
-            case _:
-                continue
-        return replace(without_finish(turn), parts=(first,), order=(), gaps=())
-    return turn
-
-
-def _is_sent_call(turn: Turn, part: int) -> bool:
-    call = turn.parts[part]
-    return isinstance(call, ToolCall) and arguments_of(call) is not None

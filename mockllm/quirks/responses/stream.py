@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
-from mockllm.core.events import FinishReason, StreamError
-from mockllm.core.turn import Turn
+from mockllm.core.events import StreamError
 from mockllm.quirks import samples
 from mockllm.quirks.base import Context, FramesChange, Item, Variant, each, each_with, parametrised
 from mockllm.quirks.responses import events
-from mockllm.quirks.streams import event, kind, last, unfinished, with_done
+from mockllm.quirks.streams import event, kind, last, with_done
 
 
 def _after_openers(type: str) -> FramesChange:
@@ -213,16 +211,12 @@ def _failed(items: list[Item], context: Context) -> list[Item]:
     return [item for item in failing if kind(item) != "error"]
 
 
-def _only_an_error(turn: Turn) -> Turn:
-    return turn if turn.error is not None else Turn(error=_ERROR)
-
-
 ERROR_SHAPE = events.quirk(
     "resp-error-shape",
     samples.TEXT,
-    Variant("nested", _nested, expected=_only_an_error),
-    Variant("flat", _flat, expected=_only_an_error),
-    Variant("failed", _failed, expected=_only_an_error),
+    Variant("nested", _nested, as_sent=True),
+    Variant("flat", _flat, as_sent=True),
+    Variant("failed", _failed, as_sent=True),
 )
 
 # The end
@@ -274,26 +268,19 @@ def _never_ended(items: list[Item], context: Context) -> list[Item]:
     return [i for i in items if not (kind(i).endswith(".done") and events.index(i) == unfinished)]
 
 
-def _finished(finish: FinishReason) -> Callable[[Turn], Turn]:
-    def expected(turn: Turn) -> Turn:
-        return turn if turn.finish is None else replace(turn, finish=finish, finish_raw=None)
-
-    return expected
-
-
 INCOMPLETE = events.quirk(
     "resp-incomplete",
     samples.TEXT,
-    Variant("max-output-tokens", _incomplete("max_output_tokens"), expected=_finished("length")),
-    Variant("content-filter", _incomplete("content_filter"), expected=_finished("content_filter")),
-    Variant("open-item", _never_ended, expected=_finished("length"), sample=samples.CALL_AT_LIMIT),
+    Variant("max-output-tokens", _incomplete("max_output_tokens"), as_sent=True),
+    Variant("content-filter", _incomplete("content_filter"), as_sent=True),
+    Variant("open-item", _never_ended, as_sent=True, sample=samples.CALL_AT_LIMIT),
 )
 
 
 NO_TERMINAL = events.quirk(
     "resp-no-terminal",
     samples.TEXT,
-    Variant(frames=events.without(*events.COMPLETE), expected=unfinished),
+    Variant(frames=events.without(*events.COMPLETE), as_sent=True),
 )
 
 
