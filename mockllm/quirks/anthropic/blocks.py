@@ -96,33 +96,6 @@ def _cut_by_limit(items: list[Item], _: Context) -> list[Item]:
     return events.without(items, dropped)
 
 
-# The table
-
-CALLS = (
-    events.quirk(
-        "anth-zero-arg",
-        ZERO,
-        Variant("empty-deltas", _empty_deltas),
-        Variant("no-delta", _no_delta),
-    ),
-    events.quirk(
-        "anth-input-in-start",
-        CALL,
-        Variant("alone", _input_in_start(lambda block: ())),
-        Variant("with-deltas", _input_in_start(lambda block: block.deltas)),
-        Variant("empty-delta", _input_empty),
-    ),
-    events.quirk(
-        "anth-input-missing",
-        CALL,
-        Variant("absent", _started_with()),
-        Variant("empty-string", _started_with(input="")),
-        Variant("null", _started_with(input=None)),
-    ),
-    events.quirk("anth-tool-cut-by-limit", CALL, Variant(frames=_cut_by_limit, as_sent=True)),
-)
-
-
 # Indexes
 
 
@@ -252,7 +225,28 @@ def _text_in_start(items: list[Item], _: Context, *, whole: bool) -> list[Item]:
 
 # The table
 
-BLOCKS = (
+QUIRKS = (
+    events.quirk(
+        "anth-zero-arg",
+        ZERO,
+        Variant("empty-deltas", _empty_deltas),
+        Variant("no-delta", _no_delta),
+    ),
+    events.quirk(
+        "anth-input-in-start",
+        CALL,
+        Variant("alone", _input_in_start(lambda block: ())),
+        Variant("with-deltas", _input_in_start(lambda block: block.deltas)),
+        Variant("empty-delta", _input_empty),
+    ),
+    events.quirk(
+        "anth-input-missing",
+        CALL,
+        Variant("absent", _started_with()),
+        Variant("empty-string", _started_with(input="")),
+        Variant("null", _started_with(input=None)),
+    ),
+    events.quirk("anth-tool-cut-by-limit", CALL, Variant(frames=_cut_by_limit, as_sent=True)),
     events.quirk(
         "anth-index-gap",
         TEXT_AND_CALL,

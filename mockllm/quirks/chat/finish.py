@@ -14,7 +14,6 @@ from mockllm.core.turn import TokenUsage
 from mockllm.protocols.openai_chat.fields import write_usage
 from mockllm.quirks.base import Context, Item, Variant, drop, each, parametrised
 from mockllm.quirks.chat import chunks
-from mockllm.quirks.chat.chunks import choices_of, finishes, quirk
 from mockllm.quirks.samples import CALL, TEXT
 from mockllm.quirks.streams import DONE
 
@@ -39,7 +38,7 @@ def _with_usage(items: list[Item], context: Context) -> tuple[list[Item], Item |
     usage_chunks = [item for item in items if is_usage_chunk(item)]
     if usage_chunks:
         return items, usage_chunks[-1]
-    usage, first = _usage(context), next(choices_of(items), None)
+    usage, first = _usage(context), next(chunks.choices_of(items), None)
     if usage is None or first is None:
         return items, None
     index = _end(items)
@@ -75,7 +74,7 @@ def _no_choices(items: list[Item], context: Context, *, null: bool) -> list[Item
 
 
 def _in_finish_chunk(items: list[Item], context: Context) -> list[Item]:
-    finished = finishes(items)
+    finished = chunks.finishes(items)
     if not finished:
         return items
     items, chunk = _with_usage(items, context)
@@ -86,13 +85,13 @@ def _in_finish_chunk(items: list[Item], context: Context) -> list[Item]:
 
 def _cumulative(items: list[Item], context: Context) -> list[Item]:
     usage = _usage(context)
-    chunks = list({id(choice.item): choice.item for choice in choices_of(items)}.values())
-    if usage is None or not chunks:
+    answering = list({id(choice.item): choice.item for choice in chunks.choices_of(items)}.values())
+    if usage is None or not answering:
         return items
-    for count, item in enumerate(chunks, 1):
-        output = usage.output * count // len(chunks)
+    for count, item in enumerate(answering, 1):
+        output = usage.output * count // len(answering)
         so_far = replace(usage, output=output, reasoning=min(usage.reasoning, output))
-        if count == len(chunks):
+        if count == len(answering):
             so_far = usage
         item.data["usage"] = write_usage(so_far)
     return [item for item in items if not is_usage_chunk(item)]
@@ -113,16 +112,16 @@ def _wiped(items: list[Item], context: Context, *, null: bool) -> list[Item]:
 
 
 USAGE = (
-    quirk("usage-empty-choices", TEXT, Variant(frames=_empty_choices)),
-    quirk(
+    chunks.quirk("usage-empty-choices", TEXT, Variant(frames=_empty_choices)),
+    chunks.quirk(
         "usage-no-choices",
         TEXT,
         Variant("absent", _no_choices(null=False)),
         Variant("null", _no_choices(null=True)),
     ),
-    quirk("usage-in-finish-chunk", TEXT, Variant(frames=_in_finish_chunk)),
-    quirk("usage-cumulative", TEXT, Variant(frames=_cumulative)),
-    quirk(
+    chunks.quirk("usage-in-finish-chunk", TEXT, Variant(frames=_in_finish_chunk)),
+    chunks.quirk("usage-cumulative", TEXT, Variant(frames=_cumulative)),
+    chunks.quirk(
         "usage-wiped-by-trailing-chunk",
         TEXT,
         Variant("absent", _wiped(null=False)),

@@ -7,17 +7,6 @@ from typing import Any
 
 from mockllm.quirks.base import Context, FramesChange, Item, Variant, each, each_with, parametrised
 from mockllm.quirks.chat import chunks
-from mockllm.quirks.chat.chunks import (
-    CallFragment,
-    by_choice,
-    continuations,
-    fragments,
-    inserted,
-    openings,
-    quirk,
-    set_fields,
-    with_delta,
-)
 from mockllm.quirks.samples import CALL, TWO_CALLS
 
 
@@ -103,7 +92,104 @@ def _reversed(own: list[chunks.CallFragment]) -> None:
         fragment.entry.update(entry)
 
 
-_INDEX = (
+def _id_repeated(pair: tuple[chunks.CallFragment, chunks.CallFragment]) -> None:
+    opening, fragment = pair
+    if "id" in opening.entry:
+        chunks.set_fields(fragment, id=opening.entry["id"])
+
+
+def _new_ids(own: list[chunks.CallFragment]) -> None:
+    """Gives the opening of call i the id i + 1, and all other fragments higher numbers."""
+    opened: set[int] = set()
+    fresh = max(fragment.entry["index"] for fragment in own) + 2
+    for fragment in own:
+        index = fragment.entry["index"]
+        if index in opened:
+            chunks.set_fields(fragment, id=str(fresh))
+            fresh += 1
+        else:
+            chunks.set_fields(fragment, id=str(index + 1))
+            opened.add(index)
+
+
+def _name(fragment: chunks.CallFragment, value: Any) -> None:
+    rest = {key: held for key, held in fragment.function.items() if key != "name"}
+    fragment.function.clear()
+    fragment.function.update({"name": value, **rest})
+
+
+@each_with(chunks.continuations)
+def _later(
+    pair: tuple[chunks.CallFragment, chunks.CallFragment],
+    /,
+    name: str | None = "absent",
+    **fields: Any,
+) -> None:
+    """Sets fields of every fragment but the openings, and the name unless it is `absent`."""
+    chunks.set_fields(pair[1], **fields)
+    if name != "absent":
+        _name(pair[1], name)
+
+
+def _opened_with_id(value: str | None) -> FramesChange:
+    return each(chunks.openings, lambda opening: chunks.set_fields(opening, id=value))
+
+
+def _name_repeated(pair: tuple[chunks.CallFragment, chunks.CallFragment]) -> None:
+    opening, fragment = pair
+    if "name" in opening.function:
+        _name(fragment, opening.function["name"])
+
+
+def _halves(name: object) -> tuple[str, str] | None:
+    """A name cut in two, after a separator if it has one; None where no cut is possible. The halves
+    differ. Equal ones would look like a repeated name (`chat-name-repeated`)."""
+    if not isinstance(name, str):
+        return None
+    separators = [i for i in range(1, len(name)) if name[i - 1] in "_-"]
+    middle = sorted(range(1, len(name)), key=lambda i: abs(2 * i - len(name)))
+    for cut in (*separators, *middle):
+        if name[:cut] != name[cut:]:
+            return name[:cut], name[cut:]
+    return None
+
+
+def _all_of(name: object) -> tuple[str, str] | None:
+    return ("", name) if isinstance(name, str) and name else None
+
+
+@parametrised
+def _name_after(
+    items: list[Item],
+    _: Context,
+    cut: Callable[[object], tuple[str, str] | None],
+    *,
+    bare: bool = False,
+) -> list[Item]:
+    """Sends the name of a call in its opening and in a further chunk after it.
+
+    Args:
+        cut: the name in two pieces; None leaves the call as it is.
+        bare: remove the arguments of the opening, and leave calls that have some there.
+    """
+
+    for opening in chunks.openings(items):
+        pieces = cut(opening.function.get("name"))
+        if pieces is None or (bare and opening.arguments):
+            continue
+        if bare:
+            opening.function.pop("arguments", None)
+        opening.function["name"] = pieces[0]
+        function = {"name": pieces[1], "arguments": ""}
+        calls = [{"index": opening.entry["index"], "function": function}]
+        chunk = chunks.with_delta(opening.choice, {"tool_calls": calls})
+        items = chunks.inserted(items, opening.choice.item, [chunk])
+    return items
+
+
+# The table
+
+QUIRKS = (
     chunks.quirk(
         "chat-index-missing",
         CALL,
@@ -148,135 +234,47 @@ _INDEX = (
     chunks.quirk(
         "chat-index-reversed", TWO_CALLS, Variant(frames=each(chunks.by_choice, _reversed))
     ),
-)
-
-
-def _id_repeated(pair: tuple[CallFragment, CallFragment]) -> None:
-    opening, fragment = pair
-    if "id" in opening.entry:
-        set_fields(fragment, id=opening.entry["id"])
-
-
-def _new_ids(own: list[CallFragment]) -> None:
-    """Gives the opening of call i the id i + 1, and all other fragments higher numbers."""
-    opened: set[int] = set()
-    fresh = max(fragment.entry["index"] for fragment in own) + 2
-    for fragment in own:
-        index = fragment.entry["index"]
-        if index in opened:
-            set_fields(fragment, id=str(fresh))
-            fresh += 1
-        else:
-            set_fields(fragment, id=str(index + 1))
-            opened.add(index)
-
-
-def _name(fragment: CallFragment, value: Any) -> None:
-    rest = {key: held for key, held in fragment.function.items() if key != "name"}
-    fragment.function.clear()
-    fragment.function.update({"name": value, **rest})
-
-
-@each_with(continuations)
-def _later(
-    pair: tuple[CallFragment, CallFragment], /, name: str | None = "absent", **fields: Any
-) -> None:
-    """Sets fields of every fragment but the openings, and the name unless it is `absent`."""
-    set_fields(pair[1], **fields)
-    if name != "absent":
-        _name(pair[1], name)
-
-
-def _opened_with_id(value: str | None) -> FramesChange:
-    return each(openings, lambda opening: set_fields(opening, id=value))
-
-
-def _name_repeated(pair: tuple[CallFragment, CallFragment]) -> None:
-    opening, fragment = pair
-    if "name" in opening.function:
-        _name(fragment, opening.function["name"])
-
-
-def _halves(name: object) -> tuple[str, str] | None:
-    """A name cut in two, after a separator if it has one; None where no cut is possible. The halves
-    differ. Equal ones would look like a repeated name (`chat-name-repeated`)."""
-    if not isinstance(name, str):
-        return None
-    separators = [i for i in range(1, len(name)) if name[i - 1] in "_-"]
-    middle = sorted(range(1, len(name)), key=lambda i: abs(2 * i - len(name)))
-    for cut in (*separators, *middle):
-        if name[:cut] != name[cut:]:
-            return name[:cut], name[cut:]
-    return None
-
-
-def _all_of(name: object) -> tuple[str, str] | None:
-    return ("", name) if isinstance(name, str) and name else None
-
-
-@parametrised
-def _name_after(
-    items: list[Item],
-    _: Context,
-    cut: Callable[[object], tuple[str, str] | None],
-    *,
-    bare: bool = False,
-) -> list[Item]:
-    """Sends the name of a call in its opening and in a further chunk after it.
-
-    Args:
-        cut: the name in two pieces; None leaves the call as it is.
-        bare: remove the arguments of the opening, and leave calls that have some there.
-    """
-
-    for opening in openings(items):
-        pieces = cut(opening.function.get("name"))
-        if pieces is None or (bare and opening.arguments):
-            continue
-        if bare:
-            opening.function.pop("arguments", None)
-        opening.function["name"] = pieces[0]
-        function = {"name": pieces[1], "arguments": ""}
-        calls = [{"index": opening.entry["index"], "function": function}]
-        chunk = with_delta(opening.choice, {"tool_calls": calls})
-        items = inserted(items, opening.choice.item, [chunk])
-    return items
-
-
-QUIRKS = (
-    *_INDEX,
-    quirk("chat-id-repeated", CALL, Variant(frames=each(continuations, _id_repeated))),
-    quirk(
+    chunks.quirk(
+        "chat-id-repeated", CALL, Variant(frames=each(chunks.continuations, _id_repeated))
+    ),
+    chunks.quirk(
         "chat-id-new-every-chunk",
         CALL,
-        Variant(frames=each(by_choice, _new_ids), as_sent=True),
+        Variant(frames=each(chunks.by_choice, _new_ids), as_sent=True),
     ),
-    quirk(
+    chunks.quirk(
         "chat-id-empty-later",
         CALL,
         Variant(frames=_later("", id="", type="function")),
         Variant("id-only", _later(id="")),
     ),
-    quirk("chat-id-null-later", CALL, Variant(frames=_later(None, id=None, type=None))),
-    quirk(
+    chunks.quirk("chat-id-null-later", CALL, Variant(frames=_later(None, id=None, type=None))),
+    chunks.quirk(
         "chat-placeholder-null-string",
         CALL,
         Variant(frames=_opened_with_id("null"), ids=False),
-        Variant("name", each(openings, lambda opening: _name(opening, "null")), as_sent=True),
+        Variant(
+            "name", each(chunks.openings, lambda opening: _name(opening, "null")), as_sent=True
+        ),
     ),
-    quirk(
+    chunks.quirk(
         "chat-id-never",
         CALL,
-        Variant(frames=each(fragments, lambda fragment: fragment.entry.pop("id", None)), ids=False),
+        Variant(
+            frames=each(chunks.fragments, lambda fragment: fragment.entry.pop("id", None)),
+            ids=False,
+        ),
         Variant("null", _opened_with_id(None), ids=False),
         Variant("empty", _opened_with_id(""), ids=False),
     ),
-    quirk("chat-name-repeated", CALL, Variant(frames=each(continuations, _name_repeated))),
-    quirk(
+    chunks.quirk(
+        "chat-name-repeated", CALL, Variant(frames=each(chunks.continuations, _name_repeated))
+    ),
+    chunks.quirk(
         "chat-name-split",
         CALL,
         Variant(frames=_name_after(_halves)),
         Variant("before-arguments", _name_after(_halves, bare=True)),
     ),
-    quirk("chat-name-empty-first", CALL, Variant(frames=_name_after(_all_of))),
+    chunks.quirk("chat-name-empty-first", CALL, Variant(frames=_name_after(_all_of))),
 )

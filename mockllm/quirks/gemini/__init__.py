@@ -154,40 +154,6 @@ def _with_call(items: list[Item], _: Context) -> list[Item]:
     return changed
 
 
-# The table
-
-CALLS = (
-    chunks.quirk(
-        "gem-args-absent",
-        ZERO,
-        Variant("absent", _each_call(_without_args, lambda call: call.get("args") == {})),
-        Variant("null", _each_call(_null_args, lambda call: call.get("args") == {})),
-    ),
-    chunks.quirk("gem-same-name-no-id", TWO_SAME, Variant(frames=_one_chunk)),
-    chunks.quirk(
-        "gem-stop-for-tools",
-        CALL,
-        Variant("empty-text", _empty_text),
-        Variant("with-call", _with_call),
-    ),
-    chunks.quirk("gem-partial-args", CALL, Variant(frames=_partial)),
-    chunks.quirk(
-        "gem-args-string",
-        CALL,
-        Variant(
-            frames=_each_call(_args_as_text, lambda call: isinstance(call.get("args"), dict)),
-            tolerated=(
-                Tolerance(
-                    "arguments that are not an object are malformed, which a policy reports, "
-                    "skips or keeps",
-                    _text_kept,
-                ),
-            ),
-        ),
-    ),
-)
-
-
 @parametrised
 def _nothing_but(items: list[Item], _: Context, change: Callable[[Item], Item]) -> list[Item]:
     position = chunks.end_position(items)
@@ -304,7 +270,35 @@ def _is_error(items: list[Item]) -> bool:
 
 # The table
 
-STREAM = (
+QUIRKS: tuple[Quirk, ...] = (
+    chunks.quirk(
+        "gem-args-absent",
+        ZERO,
+        Variant("absent", _each_call(_without_args, lambda call: call.get("args") == {})),
+        Variant("null", _each_call(_null_args, lambda call: call.get("args") == {})),
+    ),
+    chunks.quirk("gem-same-name-no-id", TWO_SAME, Variant(frames=_one_chunk)),
+    chunks.quirk(
+        "gem-stop-for-tools",
+        CALL,
+        Variant("empty-text", _empty_text),
+        Variant("with-call", _with_call),
+    ),
+    chunks.quirk("gem-partial-args", CALL, Variant(frames=_partial)),
+    chunks.quirk(
+        "gem-args-string",
+        CALL,
+        Variant(
+            frames=_each_call(_args_as_text, lambda call: isinstance(call.get("args"), dict)),
+            tolerated=(
+                Tolerance(
+                    "arguments that are not an object are malformed, which a policy reports, "
+                    "skips or keeps",
+                    _text_kept,
+                ),
+            ),
+        ),
+    ),
     chunks.quirk(
         "gem-strict-framing",
         TEXT,
@@ -356,8 +350,3 @@ STREAM = (
         Variant("usage-only", _usage_only),
     ),
 )
-
-
-__all__ = ["QUIRKS"]
-
-QUIRKS: tuple[Quirk, ...] = (*CALLS, *STREAM)

@@ -31,13 +31,6 @@ def _keepalive_between(items: list[Item], context: Context) -> list[Item]:
     return [each for pair in pairs for each in pair][:-1]
 
 
-KEEPALIVE = events.quirk(
-    "resp-keepalive",
-    samples.TEXT,
-    Variant(frames=_after_openers("keepalive")),
-    Variant("everywhere", _keepalive_between),
-)
-
 _UNKNOWN = "kit_unknown"
 
 
@@ -92,15 +85,6 @@ def _unknown_part(items: list[Item], context: Context) -> list[Item]:
     return changed
 
 
-UNKNOWN_EVENT = events.quirk(
-    "resp-unknown-event",
-    samples.TEXT,
-    Variant("event", _after_openers(f"response.{_UNKNOWN}.event")),
-    Variant("item", _unknown_item),
-    Variant("part", _unknown_part),
-)
-
-
 @each_with(list)
 def _lacking(item: Item, field: str, *types: str) -> None:
     """Removes a field from the events of these types (none: from all events)."""
@@ -111,17 +95,6 @@ def _lacking(item: Item, field: str, *types: str) -> None:
 def _without_arguments(item: Item) -> None:
     if kind(item) == events.ITEM_ADDED:
         events.output_item(item).pop("arguments", None)
-
-
-REQUIRED_MISSING = events.quirk(
-    "resp-required-missing",
-    samples.TEXT_AND_CALL,
-    Variant("sequence-number", _lacking("sequence_number")),
-    Variant(
-        "logprobs", _lacking("logprobs", "response.output_text.delta", "response.output_text.done")
-    ),
-    Variant("arguments", each(list, _without_arguments)),
-)
 
 
 _LEGACY_TEXT = {
@@ -137,35 +110,11 @@ def _renamed(item: Item, names: dict[str, str]) -> None:
         events.rename(item, names[kind(item)])
 
 
-LEGACY_NAMES = events.quirk(
-    "resp-legacy-names",
-    samples.TEXT,
-    Variant("all", _renamed(_LEGACY_TEXT | _LEGACY_END)),
-    Variant("text", _renamed(_LEGACY_TEXT)),
-    Variant("done", _renamed(_LEGACY_END)),
-)
-
-
-DONE_SENTINEL = events.quirk(
-    "resp-done-sentinel",
-    samples.TEXT,
-    Variant(frames=with_done(lambda items: last(items, *events.TERMINAL) is not None)),
-)
-
-
 # The beginning
 
 _ITEM_OPENERS = ("response.output_item.added",)
 _PART_OPENERS = ("response.content_part.added", "response.reasoning_summary_part.added")
 
-MISSING_OPENERS = events.quirk(
-    "resp-missing-openers",
-    samples.TEXT,
-    Variant("all", events.without(*events.OPENERS, *_ITEM_OPENERS, *_PART_OPENERS)),
-    Variant("created", events.without(*events.OPENERS)),
-    Variant("item-added", events.without(*_ITEM_OPENERS)),
-    Variant("part-added", events.without(*_PART_OPENERS)),
-)
 
 # Errors
 
@@ -211,14 +160,6 @@ def _failed(items: list[Item], context: Context) -> list[Item]:
     return [item for item in failing if kind(item) != "error"]
 
 
-ERROR_SHAPE = events.quirk(
-    "resp-error-shape",
-    samples.TEXT,
-    Variant("nested", _nested, as_sent=True),
-    Variant("flat", _flat, as_sent=True),
-    Variant("failed", _failed, as_sent=True),
-)
-
 # The end
 
 
@@ -226,14 +167,6 @@ ERROR_SHAPE = events.quirk(
 def _final_output(item: Item, value: Callable[[], Any]) -> None:
     if kind(item) in events.COMPLETE and events.response(item):
         events.response(item)["output"] = value()
-
-
-COMPLETED_OUTPUT_EMPTY = events.quirk(
-    "resp-completed-output-empty",
-    samples.TEXT_AND_CALL,
-    Variant("empty", _final_output(list)),
-    Variant("null", _final_output(lambda: None)),
-)
 
 
 @parametrised
@@ -268,22 +201,6 @@ def _never_ended(items: list[Item], context: Context) -> list[Item]:
     return [i for i in items if not (kind(i).endswith(".done") and events.index(i) == unfinished)]
 
 
-INCOMPLETE = events.quirk(
-    "resp-incomplete",
-    samples.TEXT,
-    Variant("max-output-tokens", _incomplete("max_output_tokens"), as_sent=True),
-    Variant("content-filter", _incomplete("content_filter"), as_sent=True),
-    Variant("open-item", _never_ended, as_sent=True, sample=samples.CALL_AT_LIMIT),
-)
-
-
-NO_TERMINAL = events.quirk(
-    "resp-no-terminal",
-    samples.TEXT,
-    Variant(frames=events.without(*events.COMPLETE), as_sent=True),
-)
-
-
 @events.numbered
 def _delta_after_completed(items: list[Item], context: Context) -> list[Item]:
     end = last(items, *events.COMPLETE)
@@ -295,6 +212,76 @@ def _delta_after_completed(items: list[Item], context: Context) -> list[Item]:
     return [*items[: end + 1], late, *items[end + 1 :]]
 
 
-AFTER_COMPLETED = events.quirk(
-    "resp-after-completed", samples.TEXT, Variant(frames=_delta_after_completed)
+# The table
+
+QUIRKS = (
+    events.quirk(
+        "resp-completed-output-empty",
+        samples.TEXT_AND_CALL,
+        Variant("empty", _final_output(list)),
+        Variant("null", _final_output(lambda: None)),
+    ),
+    events.quirk(
+        "resp-error-shape",
+        samples.TEXT,
+        Variant("nested", _nested, as_sent=True),
+        Variant("flat", _flat, as_sent=True),
+        Variant("failed", _failed, as_sent=True),
+    ),
+    events.quirk(
+        "resp-keepalive",
+        samples.TEXT,
+        Variant(frames=_after_openers("keepalive")),
+        Variant("everywhere", _keepalive_between),
+    ),
+    events.quirk(
+        "resp-unknown-event",
+        samples.TEXT,
+        Variant("event", _after_openers(f"response.{_UNKNOWN}.event")),
+        Variant("item", _unknown_item),
+        Variant("part", _unknown_part),
+    ),
+    events.quirk(
+        "resp-required-missing",
+        samples.TEXT_AND_CALL,
+        Variant("sequence-number", _lacking("sequence_number")),
+        Variant(
+            "logprobs",
+            _lacking("logprobs", "response.output_text.delta", "response.output_text.done"),
+        ),
+        Variant("arguments", each(list, _without_arguments)),
+    ),
+    events.quirk(
+        "resp-missing-openers",
+        samples.TEXT,
+        Variant("all", events.without(*events.OPENERS, *_ITEM_OPENERS, *_PART_OPENERS)),
+        Variant("created", events.without(*events.OPENERS)),
+        Variant("item-added", events.without(*_ITEM_OPENERS)),
+        Variant("part-added", events.without(*_PART_OPENERS)),
+    ),
+    events.quirk(
+        "resp-incomplete",
+        samples.TEXT,
+        Variant("max-output-tokens", _incomplete("max_output_tokens"), as_sent=True),
+        Variant("content-filter", _incomplete("content_filter"), as_sent=True),
+        Variant("open-item", _never_ended, as_sent=True, sample=samples.CALL_AT_LIMIT),
+    ),
+    events.quirk(
+        "resp-no-terminal",
+        samples.TEXT,
+        Variant(frames=events.without(*events.COMPLETE), as_sent=True),
+    ),
+    events.quirk("resp-after-completed", samples.TEXT, Variant(frames=_delta_after_completed)),
+    events.quirk(
+        "resp-legacy-names",
+        samples.TEXT,
+        Variant("all", _renamed(_LEGACY_TEXT | _LEGACY_END)),
+        Variant("text", _renamed(_LEGACY_TEXT)),
+        Variant("done", _renamed(_LEGACY_END)),
+    ),
+    events.quirk(
+        "resp-done-sentinel",
+        samples.TEXT,
+        Variant(frames=with_done(lambda items: last(items, *events.TERMINAL) is not None)),
+    ),
 )
