@@ -95,25 +95,6 @@ def prose() -> Mapping[str, Prose]:
     }
 
 
-__all__ = [
-    "BytesChange",
-    "Context",
-    "Ending",
-    "FramesChange",
-    "Item",
-    "Quirk",
-    "Tolerance",
-    "Variant",
-    "change_frames",
-    "drop",
-    "each",
-    "each_with",
-    "parametrised",
-    "quirks_of",
-    "spread",
-]
-
-
 @dataclass(slots=True)
 class Item:
     """A frame that a quirk may change: the fields of `Frame`, with JSON data as a value.
@@ -296,11 +277,13 @@ class Quirk:
         return variant.sample or self.sample
 
 
-def quirks_of(api: str) -> Callable[..., Quirk]:
-    """A constructor of quirks that occur in one protocol, from name, sample and variants."""
+def quirks_of(*apis: str) -> Callable[..., Quirk]:
+    """A constructor of quirks that occur in some protocols (none named: in all), from name, sample
+    and variants. A change of the frames is a variant without a name."""
 
-    def quirk(name: str, sample: Scenario, *variants: Variant) -> Quirk:
-        return Quirk(name, sample, variants, (api,))
+    def quirk(name: str, sample: Scenario, *variants: Variant | FramesChange) -> Quirk:
+        made = (v if isinstance(v, Variant) else Variant(frames=v) for v in variants)
+        return Quirk(name, sample, tuple(made), apis)
 
     return quirk
 

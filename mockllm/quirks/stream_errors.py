@@ -13,7 +13,7 @@ from mockllm.core.events import StreamError
 from mockllm.core.http import TimedBytes
 from mockllm.core.turn import Turn
 from mockllm.protocols.base import dumps
-from mockllm.quirks.base import Context, Item, Quirk, Variant, parametrised
+from mockllm.quirks.base import Context, Item, Quirk, Variant, parametrised, quirks_of
 from mockllm.quirks.samples import TEXT
 from mockllm.quirks.streams import DONE, end_position, failed, time_at
 from mockllm.scenario.model import Api
@@ -51,19 +51,19 @@ _Make = Callable[[list[Item], int], Item]
 
 @parametrised
 def _instead(
-    items: list[Item], context: Context, make: _Make, *, later: bool, done: bool
+    items: list[Item], context: Context, make: _Make, *, at_end: bool, done: bool
 ) -> list[Item]:
     """Replaces the frames of a stream by an error.
 
     Args:
         make: makes the frame of the error.
-        later: replace only the frames that end the answer.
+        at_end: replace only the frames that end the answer.
         done: keep one `[DONE]` after the error.
     """
 
     sentinels = [item for item in items if item.data == DONE]
     events = [item for item in items if item.data != DONE]
-    position = _before_end(events, context.api) if later else 0
+    position = _before_end(events, context.api) if at_end else 0
     return [*events[:position], make(events, position), *sentinels[: int(done)]]
 
 
@@ -89,54 +89,48 @@ def _with_choices(items: list[Item], position: int) -> Item:
 
 
 def _both(make: _Make, *, usual: str = "first", done: bool = True) -> tuple[Variant, ...]:
-    """The error as the first event, and as a later one; the usual form comes first."""
-    forms = (
-        Variant("first", frames=_instead(make, later=False, done=done), as_sent=True),
-        Variant("later", frames=_instead(make, later=True, done=done), as_sent=True),
+    """The error as the first event, and as a later one; the usual one comes first."""
+    variants = (
+        Variant("first", frames=_instead(make, at_end=False, done=done), as_sent=True),
+        Variant("later", frames=_instead(make, at_end=True, done=done), as_sent=True),
     )
-    return forms if usual == "first" else forms[::-1]
+    return variants if usual == "first" else variants[::-1]
 
+
+quirk_of_chat = quirks_of("chat")
 
 QUIRKS: tuple[Quirk, ...] = (
-    Quirk(
+    quirks_of("chat", "responses", "anthropic")(
         "err-in-stream",
         TEXT,
-        (
-            *_both(_event({"error": UPSTREAM})),
-            Variant(
-                "followed",
-                frames=_followed(_event({"error": UPSTREAM})),
-                expected=failed(_stream_error(UPSTREAM)),
-            ),
+        *_both(_event({"error": UPSTREAM})),
+        Variant(
+            "followed",
+            frames=_followed(_event({"error": UPSTREAM})),
+            expected=failed(_stream_error(UPSTREAM)),
         ),
-        only=("chat", "responses", "anthropic"),
     ),
-    Quirk(
+    quirks_of()(
         "err-json-200",
         TEXT,
-        (
-            Variant(
-                bytes=lambda stream, _context: [
-                    TimedBytes(stream[0].at if stream else 0, dumps(BODY).encode())
-                ],
-                content_type="application/json",
-                expected=lambda _: Turn(error=_stream_error(BODY["error"])),
-            ),
+        Variant(
+            bytes=lambda stream, _context: [
+                TimedBytes(stream[0].at if stream else 0, dumps(BODY).encode())
+            ],
+            content_type="application/json",
+            expected=lambda _: Turn(error=_stream_error(BODY["error"])),
         ),
     ),
-    Quirk("err-with-choices", TEXT, _both(_with_choices, usual="later"), only=("chat",)),
-    Quirk(
+    quirk_of_chat("err-with-choices", TEXT, *_both(_with_choices, usual="later")),
+    quirk_of_chat(
         "err-event-line",
         TEXT,
-        (
-            *_both(_event({"error": REFUSED}, "error"), usual="later", done=False),
-            Variant(
-                "bare",
-                frames=_instead(_event(BARE, "error"), later=True, done=True),
-                expected=failed(_stream_error(BARE)),
-            ),
+        *_both(_event({"error": REFUSED}, "error"), usual="later", done=False),
+        Variant(
+            "bare",
+            frames=_instead(_event(BARE, "error"), at_end=True, done=True),
+            expected=failed(_stream_error(BARE)),
         ),
-        only=("chat",),
     ),
-    Quirk("err-object-error", TEXT, _both(_event(PLAIN)), only=("chat",)),
+    quirk_of_chat("err-object-error", TEXT, *_both(_event(PLAIN))),
 )

@@ -254,8 +254,8 @@ QUIRKS = (
         Variant("from-one", _renumbered(lambda index: index + 1)),
         Variant("out-of-order", _out_of_order),
     ),
-    events.quirk("anth-index-all-zero", TEXT_AND_CALL, Variant(frames=_all_zero)),
-    events.quirk("anth-interleaved", TWO_CALLS, Variant(frames=_interleaved)),
+    events.quirk("anth-index-all-zero", TEXT_AND_CALL, _all_zero),
+    events.quirk("anth-interleaved", TWO_CALLS, _interleaved),
     events.quirk(
         "anth-signature",
         REASONING,

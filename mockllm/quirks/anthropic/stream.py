@@ -83,11 +83,9 @@ QUIRKS = (
     events.quirk(
         "anth-no-event-lines",
         TEXT,
-        Variant(
-            frames=lambda items, _: [
-                replace(item, event=None) if events.event(item) else item for item in items
-            ]
-        ),
+        lambda items, _: [
+            replace(item, event=None) if events.event(item) else item for item in items
+        ],
     ),
     events.quirk(
         "anth-unknown-types",
@@ -102,11 +100,7 @@ QUIRKS = (
     events.quirk(
         "anth-done-sentinel",
         TEXT,
-        Variant(
-            frames=with_done(
-                lambda items: any(events.kind(item) == "message_stop" for item in items)
-            )
-        ),
+        with_done(lambda items: any(events.kind(item) == "message_stop" for item in items)),
     ),
 )
 

@@ -192,21 +192,21 @@ def _cut(items: list[Item], _: Context, finish: str | None) -> list[Item]:
 
 
 QUIRKS = (
-    chunks.quirk("chat-args-null-first", CALL, Variant(frames=each(chunks.openings, _null_first))),
+    chunks.quirk("chat-args-null-first", CALL, each(chunks.openings, _null_first)),
     chunks.quirk(
         "chat-args-null-only",
         ZERO,
-        Variant(frames=_no_arguments(lambda opening: opening.function.update(arguments=None))),
+        _no_arguments(lambda opening: opening.function.update(arguments=None)),
         Variant("absent", _no_arguments(lambda opening: opening.function.pop("arguments", None))),
     ),
     chunks.quirk(
         "chat-args-empty-zero",
         ZERO,
-        Variant(frames=_no_arguments(lambda opening: opening.function.update(arguments=""))),
+        _no_arguments(lambda opening: opening.function.update(arguments="")),
     ),
-    chunks.quirk("chat-args-whole", CALL, Variant(frames=lambda items, _: chunks.whole(items))),
-    chunks.quirk("chat-args-object", CALL, Variant(frames=_as_object)),
-    chunks.quirk("chat-args-before-name", CALL, Variant(frames=each(chunks.calls, _before_name))),
+    chunks.quirk("chat-args-whole", CALL, lambda items, _: chunks.whole(items)),
+    chunks.quirk("chat-args-object", CALL, _as_object),
+    chunks.quirk("chat-args-before-name", CALL, each(chunks.calls, _before_name)),
     chunks.quirk(
         "chat-args-repeated-at-end",
         CALL,

@@ -254,11 +254,9 @@ def _progress(items: list[Item], context: Context) -> list[Item]:
 # The table
 
 QUIRKS = (
-    chunks.quirk("chat-two-calls-one-chunk", TWO_CALLS, Variant(frames=_one_chunk)),
-    chunks.quirk("chat-calls-interleaved", TWO_CALLS, Variant(frames=_interleaved)),
-    chunks.quirk(
-        "chat-role-every-chunk", TEXT, Variant(frames=each(chunks.choices_of, _role_everywhere))
-    ),
+    chunks.quirk("chat-two-calls-one-chunk", TWO_CALLS, _one_chunk),
+    chunks.quirk("chat-calls-interleaved", TWO_CALLS, _interleaved),
+    chunks.quirk("chat-role-every-chunk", TEXT, each(chunks.choices_of, _role_everywhere)),
     chunks.quirk(
         "chat-role-null-empty-never",
         TEXT,
@@ -269,7 +267,7 @@ QUIRKS = (
     chunks.quirk(
         "chat-type-missing",
         CALL,
-        Variant(frames=each(chunks.fragments, lambda fragment: fragment.entry.pop("type", None))),
+        each(chunks.fragments, lambda fragment: fragment.entry.pop("type", None)),
     ),
     chunks.quirk(
         "chat-tool-calls-null",
@@ -283,8 +281,8 @@ QUIRKS = (
         Variant("null", each(_empty_finishes, lambda choice: choice.fields.update(delta=None))),
         Variant("absent", each(_empty_finishes, lambda choice: choice.fields.pop("delta"))),
     ),
-    chunks.quirk("chat-first-choices-empty", TEXT, Variant(frames=_prompt_filter)),
-    chunks.quirk("chat-object-empty", TEXT, Variant(frames=_async_filter)),
+    chunks.quirk("chat-first-choices-empty", TEXT, _prompt_filter),
+    chunks.quirk("chat-object-empty", TEXT, _async_filter),
     chunks.quirk(
         "chat-content-parts",
         TEXT,
@@ -300,13 +298,13 @@ QUIRKS = (
         Variant("both", each(_reasoning_only, _as_both)),
         Variant("details", each(_reasoning_only, _as_details)),
     ),
-    chunks.quirk("chat-chunk-id-changes", TEXT, Variant(frames=_ids_change)),
+    chunks.quirk("chat-chunk-id-changes", TEXT, _ids_change),
     chunks.quirk(
         "chat-n-choices",
         TEXT,
         Variant("interleaved", _two_choices(first=False)),
         Variant("one-first", _two_choices(first=True)),
     ),
-    chunks.quirk("chat-content-key-absent", CALL, Variant(frames=_no_content)),
-    chunks.quirk("chat-named-event", TEXT_AND_CALL, Variant(frames=_progress)),
+    chunks.quirk("chat-content-key-absent", CALL, _no_content),
+    chunks.quirk("chat-named-event", TEXT_AND_CALL, _progress),
 )

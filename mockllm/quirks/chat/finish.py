@@ -112,15 +112,15 @@ def _wiped(items: list[Item], context: Context, *, null: bool) -> list[Item]:
 
 
 USAGE = (
-    chunks.quirk("usage-empty-choices", TEXT, Variant(frames=_empty_choices)),
+    chunks.quirk("usage-empty-choices", TEXT, _empty_choices),
     chunks.quirk(
         "usage-no-choices",
         TEXT,
         Variant("absent", _no_choices(null=False)),
         Variant("null", _no_choices(null=True)),
     ),
-    chunks.quirk("usage-in-finish-chunk", TEXT, Variant(frames=_in_finish_chunk)),
-    chunks.quirk("usage-cumulative", TEXT, Variant(frames=_cumulative)),
+    chunks.quirk("usage-in-finish-chunk", TEXT, _in_finish_chunk),
+    chunks.quirk("usage-cumulative", TEXT, _cumulative),
     chunks.quirk(
         "usage-wiped-by-trailing-chunk",
         TEXT,
@@ -266,7 +266,7 @@ QUIRKS = (
         Variant("eos", _finish_sent(_EOS), as_sent=True),
         Variant("guardrail", _finish_sent(_GUARDRAIL), as_sent=True),
     ),
-    chunks.quirk("chat-finish-with-last-delta", TEXT, Variant(frames=_with_last_delta)),
+    chunks.quirk("chat-finish-with-last-delta", TEXT, _with_last_delta),
     chunks.quirk(
         "chat-finish-key-absent",
         TEXT,
@@ -286,7 +286,7 @@ QUIRKS = (
         Variant("end", _never(done=False), as_sent=True),
         Variant("usage", _never(done=True, usage=True), as_sent=True),
     ),
-    chunks.quirk("chat-no-done", TEXT, Variant(frames=_no_done)),
-    chunks.quirk("chat-data-after-done", TEXT, Variant(frames=_after_done)),
-    chunks.quirk("chat-delta-after-finish", TEXT, Variant(frames=_after_finish)),
+    chunks.quirk("chat-no-done", TEXT, _no_done),
+    chunks.quirk("chat-data-after-done", TEXT, _after_done),
+    chunks.quirk("chat-delta-after-finish", TEXT, _after_finish),
 )

@@ -210,9 +210,7 @@ QUIRKS = (
             ids=False,
         ),
     ),
-    chunks.quirk(
-        "chat-index-first-only", CALL, Variant(frames=each(chunks.continuations, _index_first_only))
-    ),
+    chunks.quirk("chat-index-first-only", CALL, each(chunks.continuations, _index_first_only)),
     chunks.quirk(
         "chat-index-all-zero",
         TWO_CALLS,
@@ -224,19 +222,15 @@ QUIRKS = (
         TWO_CALLS,
         Variant(frames=_same_one_chunk, as_sent=True),
     ),
-    chunks.quirk("chat-index-duplicate-fragments", CALL, Variant(frames=_duplicate_fragments)),
+    chunks.quirk("chat-index-duplicate-fragments", CALL, _duplicate_fragments),
     chunks.quirk(
         "chat-index-from-one",
         TWO_CALLS,
-        Variant(frames=each(chunks.fragments, _from_one)),
+        each(chunks.fragments, _from_one),
         Variant("gap", each(chunks.fragments, _gap)),
     ),
-    chunks.quirk(
-        "chat-index-reversed", TWO_CALLS, Variant(frames=each(chunks.by_choice, _reversed))
-    ),
-    chunks.quirk(
-        "chat-id-repeated", CALL, Variant(frames=each(chunks.continuations, _id_repeated))
-    ),
+    chunks.quirk("chat-index-reversed", TWO_CALLS, each(chunks.by_choice, _reversed)),
+    chunks.quirk("chat-id-repeated", CALL, each(chunks.continuations, _id_repeated)),
     chunks.quirk(
         "chat-id-new-every-chunk",
         CALL,
@@ -245,10 +239,10 @@ QUIRKS = (
     chunks.quirk(
         "chat-id-empty-later",
         CALL,
-        Variant(frames=_later("", id="", type="function")),
+        _later("", id="", type="function"),
         Variant("id-only", _later(id="")),
     ),
-    chunks.quirk("chat-id-null-later", CALL, Variant(frames=_later(None, id=None, type=None))),
+    chunks.quirk("chat-id-null-later", CALL, _later(None, id=None, type=None)),
     chunks.quirk(
         "chat-placeholder-null-string",
         CALL,
@@ -267,14 +261,12 @@ QUIRKS = (
         Variant("null", _opened_with_id(None), ids=False),
         Variant("empty", _opened_with_id(""), ids=False),
     ),
-    chunks.quirk(
-        "chat-name-repeated", CALL, Variant(frames=each(chunks.continuations, _name_repeated))
-    ),
+    chunks.quirk("chat-name-repeated", CALL, each(chunks.continuations, _name_repeated)),
     chunks.quirk(
         "chat-name-split",
         CALL,
-        Variant(frames=_name_after(_halves)),
+        _name_after(_halves),
         Variant("before-arguments", _name_after(_halves, bare=True)),
     ),
-    chunks.quirk("chat-name-empty-first", CALL, Variant(frames=_name_after(_all_of))),
+    chunks.quirk("chat-name-empty-first", CALL, _name_after(_all_of)),
 )

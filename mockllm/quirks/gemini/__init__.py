@@ -277,14 +277,14 @@ QUIRKS: tuple[Quirk, ...] = (
         Variant("absent", _each_call(_without_args, lambda call: call.get("args") == {})),
         Variant("null", _each_call(_null_args, lambda call: call.get("args") == {})),
     ),
-    chunks.quirk("gem-same-name-no-id", TWO_SAME, Variant(frames=_one_chunk)),
+    chunks.quirk("gem-same-name-no-id", TWO_SAME, _one_chunk),
     chunks.quirk(
         "gem-stop-for-tools",
         CALL,
         Variant("empty-text", _empty_text),
         Variant("with-call", _with_call),
     ),
-    chunks.quirk("gem-partial-args", CALL, Variant(frames=_partial)),
+    chunks.quirk("gem-partial-args", CALL, _partial),
     chunks.quirk(
         "gem-args-string",
         CALL,

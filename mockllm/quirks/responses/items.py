@@ -248,7 +248,7 @@ QUIRKS = (
         Variant("repeated", _in_added),
         Variant("alone", _only_in_added),
     ),
-    events.quirk("resp-empty-delta", samples.TEXT_AND_CALL, Variant(frames=_empty_first)),
+    events.quirk("resp-empty-delta", samples.TEXT_AND_CALL, _empty_first),
     events.quirk(
         "resp-item-id-rotates",
         samples.CALL,
@@ -275,7 +275,7 @@ QUIRKS = (
         Variant("reversed", _reversed),
         Variant("gaps", _indexed(lambda at: 3 * at)),
     ),
-    events.quirk("resp-interleaved", samples.TWO_CALLS, Variant(frames=_interleaved)),
+    events.quirk("resp-interleaved", samples.TWO_CALLS, _interleaved),
     events.quirk(
         "resp-dup-done",
         samples.CALL,

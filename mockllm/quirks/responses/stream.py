@@ -231,7 +231,7 @@ QUIRKS = (
     events.quirk(
         "resp-keepalive",
         samples.TEXT,
-        Variant(frames=_after_openers("keepalive")),
+        _after_openers("keepalive"),
         Variant("everywhere", _keepalive_between),
     ),
     events.quirk(
@@ -271,7 +271,7 @@ QUIRKS = (
         samples.TEXT,
         Variant(frames=events.without(*events.COMPLETE), as_sent=True),
     ),
-    events.quirk("resp-after-completed", samples.TEXT, Variant(frames=_delta_after_completed)),
+    events.quirk("resp-after-completed", samples.TEXT, _delta_after_completed),
     events.quirk(
         "resp-legacy-names",
         samples.TEXT,
@@ -282,6 +282,6 @@ QUIRKS = (
     events.quirk(
         "resp-done-sentinel",
         samples.TEXT,
-        Variant(frames=with_done(lambda items: last(items, *events.TERMINAL) is not None)),
+        with_done(lambda items: last(items, *events.TERMINAL) is not None),
     ),
 )
