@@ -6,9 +6,10 @@ event.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from itertools import zip_longest
+from typing import Any, TypeVar
 
 from mockllm.core.events import StreamError
 from mockllm.core.turn import Turn
@@ -33,6 +34,26 @@ def kind(item: Item) -> str:
 def last(items: list[Item], *types: str) -> int | None:
     """The position of the last event that has one of these types; None where none has."""
     return next((i for i in reversed(range(len(items))) if kind(items[i]) in types), None)
+
+
+# Another order
+
+_Element = TypeVar("_Element")
+_ENDED: Any = object()
+
+
+def alternating(*rows: Iterable[_Element]) -> Iterator[_Element]:
+    """The first of each row, the second of each, and so on; a row that has ended is left out."""
+    for turn in zip_longest(*rows, fillvalue=_ENDED):
+        yield from (element for element in turn if element is not _ENDED)
+
+
+def at_times_of(before: Sequence[Item], moved: list[Item]) -> list[Item]:
+    """The moved items, due when those were that stood at their positions before. Times never
+    decrease, so an event that kept its own while it moves forward would delay all after it."""
+    for at, item in zip([item.at for item in before], moved, strict=False):
+        item.at = at
+    return moved
 
 
 # Ends

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
-from itertools import groupby, zip_longest
+from itertools import groupby
 from typing import Any
 
 from mockllm.core.events import StreamError
@@ -16,7 +16,7 @@ from mockllm.protocols.ag_ui.objects import ENDINGS
 from mockllm.quirks import samples
 from mockllm.quirks.base import Context, Item, Quirk, Variant, each, parametrised, quirks_of, spread
 from mockllm.quirks.framing.changes import line_ends
-from mockllm.quirks.streams import event, failed, kind, last, with_done
+from mockllm.quirks.streams import alternating, at_times_of, event, failed, kind, last, with_done
 
 quirk = quirks_of("agui")
 """A quirk of AG-UI."""
@@ -61,7 +61,7 @@ def in_runs(
     for called, group in groupby(items, key=lambda item: call_id(item) is not None):
         run = list(group)
         calls = _whole_calls(run) if called else []
-        out += _timed(change(calls), run) if len(calls) > 1 else run
+        out += at_times_of(run, change(calls)) if len(calls) > 1 else run
     return out
 
 
@@ -85,13 +85,6 @@ def _whole(call: list[Item]) -> bool:
     )
 
 
-def _timed(changed: list[Item], run: list[Item]) -> list[Item]:
-    times = [item.at for item in run]
-    for at, item in zip(times, changed, strict=False):
-        item.at = at
-    return changed
-
-
 # Parallel calls
 
 
@@ -101,8 +94,7 @@ def _of(call: list[Item], *types: str) -> list[Item]:
 
 def _alternating(calls: Calls) -> list[Item]:
     starts = [item for call in calls for item in _of(call, START)]
-    arguments = zip_longest(*(_of(call, ARGS) for call in calls))
-    return [*starts, *(item for turn in arguments for item in turn if item is not None)]
+    return [*starts, *alternating(*(_of(call, ARGS) for call in calls))]
 
 
 def _ends(calls: Calls) -> list[Item]:

@@ -20,6 +20,7 @@ from mockllm.quirks.base import (
     spread,
 )
 from mockllm.quirks.samples import CALL, REASONING, TEXT, TEXT_AND_CALL, TWO_CALLS, ZERO
+from mockllm.quirks.streams import alternating, at_times_of
 from mockllm.scenario.model import Api
 
 # The input of calls
@@ -138,19 +139,15 @@ def _all_zero(items: list[Item], context: Context) -> list[Item]:
 
 def _interleaved(items: list[Item], _: Context) -> list[Item]:
     for run in _runs(events.blocks(items)):
-        turns = zip_longest(*(block.deltas for block in run))
         order = [
             *(block.start for block in run),
-            *(position for each in turns for position in each if position is not None),
+            *alternating(*(block.deltas for block in run)),
             *(block.stop for block in run if block.stop is not None),
         ]
-        moved = [items[position] for position in order]
-        # Times stay with the positions: `change_frames` never lets them decrease, so an event
-        # that moved forward with its time would delay all events after it.
         slots = sorted(order)
-        times = [items[position].at for position in slots]
-        for position, at, item in zip(slots, times, moved, strict=True):
-            items[position] = replace(item, at=at)
+        moved = at_times_of([items[slot] for slot in slots], [items[slot] for slot in order])
+        for slot, item in zip(slots, moved, strict=True):
+            items[slot] = item
     return items
 
 

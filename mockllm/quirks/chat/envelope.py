@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import zip_longest
 from typing import Any
 
 from mockllm.quirks.base import Context, Item, Variant, each, each_with, parametrised
 from mockllm.quirks.chat import chunks
 from mockllm.quirks.samples import CALL, REASONING, TEXT, TEXT_AND_CALL, TWO_CALLS
+from mockllm.quirks.streams import alternating, at_times_of
 
 
 def _one_chunk(items: list[Item], context: Context) -> list[Item]:
@@ -42,13 +42,9 @@ def _interleaved(items: list[Item], context: Context) -> list[Item]:
         if _is_only(fragment):
             key = fragment.choice.index, fragment.entry["index"]
             queues.setdefault(key, []).append(fragment.choice.item)
-    turns = (item for row in zip_longest(*queues.values()) for item in row if item is not None)
+    turns = alternating(*queues.values())
     moved = {id(item) for queue in queues.values() for item in queue}
-    times = [item.at for item in items]
-    mixed = [next(turns) if id(item) in moved else item for item in items]
-    for item, at in zip(mixed, times, strict=True):
-        item.at = at
-    return mixed
+    return at_times_of(items, [next(turns) if id(item) in moved else item for item in items])
 
 
 def _is_only(fragment: chunks.CallFragment) -> bool:

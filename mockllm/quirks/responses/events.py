@@ -16,7 +16,7 @@ from mockllm.protocols.openai_responses.parts import (
     SUMMARY,
 )
 from mockllm.quirks.base import Context, FramesChange, Item, drop, parametrised, quirks_of
-from mockllm.quirks.streams import event, kind
+from mockllm.quirks.streams import at_times_of, event, kind
 
 quirk = quirks_of("responses")
 """A quirk of Responses."""
@@ -134,9 +134,5 @@ def reordered(items: list[Item], moved: list[Item]) -> list[Item]:
     Args:
         moved: the items that have an `output_index`, in their new order.
     """
-    times = [item.at for item in items]
     rest = iter(moved)
-    changed = [item if index(item) is None else next(rest) for item in items]
-    for at, item in zip(times, changed, strict=True):
-        item.at = at
-    return changed
+    return at_times_of(items, [item if index(item) is None else next(rest) for item in items])

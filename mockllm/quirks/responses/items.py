@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from itertools import zip_longest
 from typing import Any
 
 from mockllm.quirks import samples
@@ -19,7 +18,7 @@ from mockllm.quirks.base import (
     spread,
 )
 from mockllm.quirks.responses import events
-from mockllm.quirks.streams import event, kind
+from mockllm.quirks.streams import alternating, event, kind
 
 
 def _arguments(items: list[Item]) -> dict[str, str]:
@@ -210,8 +209,7 @@ def _interleaved(items: list[Item], context: Context) -> list[Item]:
         heads.append(group[0])
         bodies.append(group[1 : end + 1])
         tails += group[end + 1 :]
-    rounds = [item for turn in zip_longest(*bodies) for item in turn if item is not None]
-    return events.reordered(items, [*heads, *rounds, *tails])
+    return events.reordered(items, [*heads, *alternating(*bodies), *tails])
 
 
 # Reasoning
