@@ -22,10 +22,9 @@ from mockllm.core.timeline import fold
 from mockllm.core.turn import Opaque, Turn
 from mockllm.errors import MockLLMError
 from mockllm.protocols.base import WireProtocol, dumps
-from mockllm.protocols.records import Normalisation, ObjectPlace
+from mockllm.protocols.records import Fields, Json, Normalisation, ObjectPlace
 from mockllm.protocols.values import json_object
 
-Json = dict[str, Any]
 Extra = Mapping[str, Json]
 
 _MOST = 16_000
@@ -38,16 +37,16 @@ _MOST_BRACKETS = 50
 # The form of a body among the events of a stream
 
 
-def in_envelope(protocol: WireProtocol, body: dict[str, Any]) -> dict[str, Any]:
+def in_envelope(protocol: WireProtocol, body: Json) -> Json:
     """A body as the events of a stream hold it."""
     envelope = protocol.normalize.envelope
     return {envelope: body} if envelope else body
 
 
-def answer_in(protocol: WireProtocol, value: dict[str, Any]) -> dict[str, Any]:
+def answer_in(protocol: WireProtocol, value: Json) -> Json:
     """The inverse of `in_envelope`."""
     envelope = protocol.normalize.envelope
-    inner: dict[str, Any] = value[envelope] if envelope else value
+    inner: Json = value[envelope] if envelope else value
     return inner
 
 
@@ -85,7 +84,7 @@ def _merge_places(protocol: WireProtocol, value: Json, extra: Extra, *, streamed
             merge(target, fields)
 
 
-def merge(target: Json, fields: Mapping[str, Any]) -> None:
+def merge(target: Json, fields: Fields) -> None:
     """Puts fields into an object; objects inside of it are merged, all else is replaced."""
     for key, value in fields.items():
         if isinstance(value, dict) and isinstance(target.get(key), dict):

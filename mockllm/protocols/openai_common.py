@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 from mockllm.core.events import StreamError
 from mockllm.errors import RequestError
 from mockllm.protocols.base import Reply, content_headers, derive, derive_int, retry_headers
 from mockllm.protocols.checks import Checks
-from mockllm.protocols.records import ServiceError
+from mockllm.protocols.records import Json, ServiceError
 from mockllm.protocols.values import string
 
 SERVICE_ERRORS: Mapping[str, ServiceError] = {
@@ -68,7 +67,7 @@ _LIMIT_REQUESTS = 10_000
 _LIMIT_TOKENS = 30_000_000
 
 
-def error_body(error: RequestError) -> dict[str, Any]:
+def error_body(error: RequestError) -> Json:
     """An error as `{"error": {"message", "type", "param", "code"}}`. Where the error has no `type`,
     it is the usual one of the status; so is `code` for 401 and 429."""
     status = error.status

@@ -7,34 +7,32 @@ before them (`followed`). `[DONE]` still follows, except for servers that are kn
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 from mockllm.core.events import StreamError
 from mockllm.core.http import TimedBytes
 from mockllm.core.turn import Turn
 from mockllm.protocols.base import dumps
+from mockllm.protocols.records import Json
 from mockllm.quirks.base import Context, Item, Quirk, Variant, parametrised, quirks_of
 from mockllm.quirks.samples import TEXT
 from mockllm.quirks.streams import DONE, end_position, failed, time_at
 from mockllm.scenario.model import Api
 
-_Json = dict[str, Any]
-
-UPSTREAM: _Json = {"message": "The upstream provider failed", "code": 502}
-REFUSED: _Json = {
+UPSTREAM: Json = {"message": "The upstream provider failed", "code": 502}
+REFUSED: Json = {
     "message": "A tool call was demanded, but the model made none",
     "type": "invalid_request_error",
     "code": "tool_use_failed",
     "status_code": 400,
 }
-PLAIN: _Json = {"object": "error", "message": "boom", "code": 400}
-BARE: _Json = {"code": 503, "details": "The model is loading"}
-BODY: _Json = {
+PLAIN: Json = {"object": "error", "message": "boom", "code": 400}
+BARE: Json = {"code": 503, "details": "The model is loading"}
+BODY: Json = {
     "error": {"message": "The upstream provider failed", "type": "server_error", "code": 502}
 }
 
 
-def _stream_error(error: _Json) -> StreamError:
+def _stream_error(error: Json) -> StreamError:
     code = error.get("code")
     message = error.get("message") or error["details"]
     return StreamError(message, error.get("type"), None if code is None else str(code))
@@ -73,7 +71,7 @@ def _followed(items: list[Item], context: Context, make: _Make) -> list[Item]:
     return [*items[:position], make(items, position), *items[position:]]
 
 
-def _event(data: _Json, name: str | None = None) -> _Make:
+def _event(data: Json, name: str | None = None) -> _Make:
     def make(items: list[Item], position: int) -> Item:
         return Item(time_at(items, position), data, event=name).copy()
 

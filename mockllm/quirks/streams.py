@@ -14,13 +14,14 @@ from typing import Any, TypeVar
 from mockllm.core.events import StreamError
 from mockllm.core.turn import Turn
 from mockllm.protocols import PROTOCOLS
+from mockllm.protocols.records import Json
 from mockllm.quirks.base import Context, Item, parametrised
 from mockllm.scenario.model import Api
 
 # Events that name their type in the field `type`
 
 
-def event(item: Item) -> dict[str, Any]:
+def event(item: Item) -> Json:
     """The event in an item; {} where it holds none."""
     data = item.data
     return data if isinstance(data, dict) and isinstance(data.get("type"), str) else {}

@@ -9,11 +9,10 @@ from agents that validate with the official Python types (FastAPI); an impossibl
 
 from __future__ import annotations
 
-from typing import Any
-
 from mockllm.errors import RequestError
 from mockllm.protocols.base import Reply, content_headers
 from mockllm.protocols.checks import Checks
+from mockllm.protocols.records import Json
 
 _CODES = {
     401: "unauthorized",
@@ -30,7 +29,7 @@ _CODES = {
 }
 
 
-def error_body(error: RequestError) -> dict[str, Any]:
+def error_body(error: RequestError) -> Json:
     """An error as `{"error": {"message", "code"}}`; the code is the error's, or its type, or the
     usual one of the status."""
     usual = "server_error" if error.status >= 500 else "bad_request"

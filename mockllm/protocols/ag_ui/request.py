@@ -5,9 +5,6 @@ https://docs.ag-ui.com/sdk/python/core/types#runagentinput
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from mockllm.core.http import Target
 from mockllm.core.request import OfferedTool, Request
 from mockllm.protocols.ag_ui import API
@@ -15,12 +12,13 @@ from mockllm.protocols.ag_ui.created import ids_of_path
 from mockllm.protocols.ag_ui.errors import CHECKS, TEXT, wrong_type
 from mockllm.protocols.ag_ui.messages import check_messages, read_messages
 from mockllm.protocols.ag_ui.objects import Options
+from mockllm.protocols.records import Fields
 from mockllm.protocols.values import encodable, string
 
 _MODEL = "ag-ui"
 
 
-def parse(body: Mapping[str, Any], target: Target, strict: bool) -> Request:
+def parse(body: Fields, target: Target, strict: bool) -> Request:
     """The neutral request of the input of a run. The path may name the scenario, and the thread and
     the run where the body leaves them out. AG-UI has no model: it is `forwardedProps.model` if
     present, else `ag-ui`. `context`, `state` and `resume` are only in `body`."""

@@ -8,13 +8,12 @@ https://platform.claude.com/docs/en/build-with-claude/extended-thinking#preservi
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from mockllm.core.request import Request
 from mockllm.core.text import display
 from mockllm.core.turn import Opaque, Reasoning, ToolCall, Turn
 from mockllm.protocols.anthropic_messages.blocks import signature_of
-from mockllm.protocols.records import ClientRequests, Json
+from mockllm.protocols.records import ClientRequests, Fields, Json
 from mockllm.protocols.values import tool_schema
 
 
@@ -50,7 +49,7 @@ def _begins_with_reasoning(turn: Turn) -> bool:
 _THINKING = ("thinking", "redacted_thinking")
 
 
-def _latest_blocks(request: Request) -> Iterator[Mapping[str, Any]]:
+def _latest_blocks(request: Request) -> Iterator[Fields]:
     messages = request.body.get("messages")
     reached = False
     for message in reversed(messages if isinstance(messages, list) else []):

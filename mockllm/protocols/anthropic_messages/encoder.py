@@ -9,7 +9,6 @@ line, so every event has one. The body is what the stream adds up to.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,6 +21,7 @@ from mockllm.protocols.anthropic_messages.assembly import DELTAS
 from mockllm.protocols.anthropic_messages.server_tools import is_result, result_block
 from mockllm.protocols.base import Reply, derive_int, dumps
 from mockllm.protocols.custom_calls import function
+from mockllm.protocols.records import Fields, Json
 from mockllm.protocols.values import json_object, mapping, sendable_value, string
 
 _PING = Frame('{"type": "ping"}', event="ping")
@@ -141,7 +141,7 @@ class Encoder:
                     frames += self._delta(part, "citations_delta", citation=blocks.citation(cite))
         return frames
 
-    def _start(self, part: int, block: dict[str, Any]) -> list[Frame]:
+    def _start(self, part: int, block: Json) -> list[Frame]:
         index = self._blocks[part] = self._next_block
         self._next_block += 1
         return [self._frame("content_block_start", index=index, content_block=block)]
@@ -199,7 +199,7 @@ class Encoder:
             self._next_block = max(self._next_block, index + 1)
         return [event.frame, *self._ping()]
 
-    def _start_frame(self, message: Mapping[str, Any]) -> None:
+    def _start_frame(self, message: Fields) -> None:
         """Continues after a `message_start` that is a frame, maybe with blocks and their end."""
         content = message.get("content")
         if isinstance(content, list) and content:
@@ -230,7 +230,7 @@ class Encoder:
 # The body
 
 
-def encode_body(turn: Turn, reply: Reply) -> dict[str, Any]:
+def encode_body(turn: Turn, reply: Reply) -> Json:
     """The message of an answer that is not streamed, equal to what its stream adds up to. The body
     of a turn with an error is the error only."""
     encoder = Encoder(turn, reply)
@@ -243,12 +243,12 @@ def encode_body(turn: Turn, reply: Reply) -> dict[str, Any]:
 
 class _Accumulator:
     def __init__(self) -> None:
-        self.error: dict[str, Any] | None = None
-        self._message: dict[str, Any] = {}
-        self._blocks: dict[int, dict[str, Any]] = {}
+        self.error: Json | None = None
+        self._message: Json = {}
+        self._blocks: dict[int, Json] = {}
         self._inputs: dict[int, str] = {}
 
-    def add(self, value: dict[str, Any]) -> None:
+    def add(self, value: Json) -> None:
         """Adds an event of the stream to the message."""
         index = value.get("index")
         match value.get("type"):
@@ -265,13 +265,13 @@ class _Accumulator:
             case "error":
                 self.error = value
 
-    def _start(self, message: Mapping[str, Any]) -> None:
+    def _start(self, message: Fields) -> None:
         self._message = dict(message)
         content = message.get("content")
         for index, block in enumerate(content if isinstance(content, list) else ()):
             self._blocks[index] = dict(mapping(block))
 
-    def _delta(self, block: dict[str, Any], index: int, delta: Mapping[str, Any]) -> None:
+    def _delta(self, block: Json, index: int, delta: Fields) -> None:
         _, name = DELTAS.get(string(delta.get("type")), ("", ""))
         added = delta.get(name)
         match name:
@@ -284,7 +284,7 @@ class _Accumulator:
             case "partial_json":
                 self._inputs[index] = self._inputs.get(index, "") + string(added)
 
-    def finished(self) -> dict[str, Any]:
+    def finished(self) -> Json:
         """The message, with arguments as JSON values, and with the null fields of a body."""
         for index, text in self._inputs.items():
             if text:

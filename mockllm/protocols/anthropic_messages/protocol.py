@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from mockllm.core.events import Start
 from mockllm.protocols import records
 from mockllm.protocols.anthropic_messages import ADDRESS, service
@@ -15,10 +12,11 @@ from mockllm.protocols.anthropic_messages.encoder import Encoder, encode_body
 from mockllm.protocols.anthropic_messages.request import options, parse
 from mockllm.protocols.base import WireProtocol
 from mockllm.protocols.decoding import projection
+from mockllm.protocols.records import Fields
 from mockllm.protocols.values import mapped_text
 
 
-def _identity(value: Mapping[str, Any]) -> Start:
+def _identity(value: Fields) -> Start:
     # `message_start` holds the message, a body is one.
     message = value.get("message")
     return records.identity(message if isinstance(message, dict) else value)

@@ -15,6 +15,7 @@ from mockllm.errors import RequestError
 from mockllm.protocols.gemini.errors import TEXT, invalid, unfit
 from mockllm.protocols.gemini.fields import compact
 from mockllm.protocols.gemini.schema import get
+from mockllm.protocols.records import Fields
 from mockllm.protocols.values import mapping, string
 
 _TYPES = "type.googleapis.com/google.ai.generativelanguage.v1beta."
@@ -78,7 +79,7 @@ def without_ids(history: list[Message]) -> list[Message]:
     return out
 
 
-def _user_messages(content: Mapping[str, Any], waiting: list[CallEcho]) -> list[Message]:
+def _user_messages(content: Fields, waiting: list[CallEcho]) -> list[Message]:
     results = [get(part, "functionResponse") for part in _parts(content)]
     answered = [_result(result) for result in results if isinstance(result, Mapping)]
     tool_messages = [_identified(message, waiting) for message in answered]
@@ -114,12 +115,12 @@ def text_of(content: object) -> str:
     )
 
 
-def _echo(call: Mapping[str, Any]) -> CallEcho:
+def _echo(call: Fields) -> CallEcho:
     arguments = compact(call.get("args") or {})
     return CallEcho(string(call.get("id")), string(call.get("name")), arguments)
 
 
-def _result(result: Mapping[str, Any]) -> Message:
+def _result(result: Fields) -> Message:
     response, name = mapping(result.get("response")), result.get("name")
     error = response.get("error")
     # Vercel's AI SDK adds the name of the function to its result.

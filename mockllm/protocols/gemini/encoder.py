@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
 
 from mockllm.core import events as ev
 from mockllm.core.events import Frame
@@ -26,9 +25,8 @@ from mockllm.protocols.gemini.grounding import grounding
 from mockllm.protocols.gemini.partial import cut
 from mockllm.protocols.gemini.runs import Kind, Signatures
 from mockllm.protocols.gemini.server_tools import call_part, result_part
+from mockllm.protocols.records import Json
 from mockllm.protocols.values import mapping
-
-_Json = dict[str, Any]
 
 
 def response_id(reply: Reply) -> str:
@@ -49,7 +47,7 @@ class Encoder:
             for index, part in enumerate(turn.parts)
             if isinstance(part, ToolCall)
         }
-        self._partial: dict[int, Iterator[list[_Json]]] = {}
+        self._partial: dict[int, Iterator[list[Json]]] = {}
         for part in _alone(turn) if self._options.partial else ():
             if groups := cut(self._arguments[part] or {}, beats(turn.parts[part]) - 1):
                 self._partial[part] = iter(groups)
@@ -119,7 +117,7 @@ class Encoder:
 
     # Frames
 
-    def _frame(self, value: _Json, *, last: bool = False) -> Frame:
+    def _frame(self, value: Json, *, last: bool = False) -> Frame:
         return self._framed(fields.wire(value), last=last)
 
     def _framed(self, text: str, *, last: bool = False) -> Frame:
@@ -131,18 +129,18 @@ class Encoder:
         self._begun = True
         return Frame(raw=before + text + "\r\n]" * last)
 
-    def _chunk(self, candidate: _Json, more: _Json | None = None, *, last: bool = False) -> Frame:
+    def _chunk(self, candidate: Json, more: Json | None = None, *, last: bool = False) -> Frame:
         candidates = [
             {**candidate, **self._index(index), **(more or {})}
             for index in range(self._options.candidates)
         ]
         return self._frame({"candidates": candidates, **self._tail(last)}, last=last)
 
-    def _index(self, index: int) -> _Json:
+    def _index(self, index: int) -> Json:
         # Protocol buffers omit zeros; only the Gemini API writes this one.
         return {"index": index} if index or not self._options.vertex else {}
 
-    def _tail(self, last: bool) -> _Json:
+    def _tail(self, last: bool) -> Json:
         usage = self._usage(last)
         return {
             **({"usageMetadata": usage} if usage else {}),
@@ -151,7 +149,7 @@ class Encoder:
             "responseId": self._id,
         }
 
-    def _usage(self, last: bool) -> _Json:
+    def _usage(self, last: bool) -> Json:
         usage = self._turn.usage
         if usage is None:
             return {}
@@ -169,13 +167,13 @@ class Encoder:
                 return len(call.name) + len(call.arguments)
         return 0
 
-    def _part(self, part: _Json, weight: int = 0) -> Frame:
+    def _part(self, part: Json, weight: int = 0) -> Frame:
         self._sent += weight
         return self._chunk({"content": {"parts": [part], "role": "model"}})
 
     # Calls
 
-    def _call(self, part: int, given: _Json) -> Frame:
+    def _call(self, part: int, given: Json) -> Frame:
         """The part that opens a call; the first one after reasoning has its signature, as Gemini
         sends `thoughtSignature` on the first call of a step."""
         call = self._turn.parts[part]
@@ -227,13 +225,13 @@ class Encoder:
         *before, signature = ["", *self._signatures.last()]
         frames = [self._part({"text": "", **_signed(earlier)}) for earlier in before if earlier]
         candidate = {**self._last_content(reason, signature), "finishReason": reason}
-        more: _Json = {"safetyRatings": fields.SAFETY_RATINGS} if reason == "SAFETY" else {}
+        more: Json = {"safetyRatings": fields.SAFETY_RATINGS} if reason == "SAFETY" else {}
         text = "".join(p.text for p in self._turn.parts if isinstance(p, (Text, Refusal)))
         if self._cites and text:
             more["groundingMetadata"] = grounding(self._cites, text)
         return [*frames, self._chunk(candidate, more, last=True)]
 
-    def _last_content(self, reason: str, signature: str) -> _Json:
+    def _last_content(self, reason: str, signature: str) -> Json:
         """The content of the last chunk: usually an empty text. The service sends none for a
         blocked answer, and no parts if the limit was reached while thinking."""
         if signature:
@@ -251,7 +249,7 @@ def _time(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def _signed(signature: str) -> _Json:
+def _signed(signature: str) -> Json:
     return {"thoughtSignature": signature} if signature else {}
 
 
@@ -273,7 +271,7 @@ def _alone(turn: Turn) -> set[int]:
 # The body
 
 
-def encode_body(turn: Turn, reply: Reply) -> dict[str, Any]:
+def encode_body(turn: Turn, reply: Reply) -> Json:
     """The body of an answer that is not streamed: all chunks of the stream joined. The body of a
     turn with an error is the error."""
     options = replace(reply.options, array=False, partial=False)
@@ -291,17 +289,17 @@ def encode_body(turn: Turn, reply: Reply) -> dict[str, Any]:
     return body
 
 
-def _only_in_bodies(turn: Turn, options: fields.Options) -> _Json:
+def _only_in_bodies(turn: Turn, options: fields.Options) -> Json:
     if options.vertex:
         return {"avgLogprobs": logprob(turn.text + "".join(map(str, turn.tool_calls)))}
     calls = any(fields.arguments_of(call) is not None for call in with_functions(turn).tool_calls)
     return {"finishMessage": fields.CALLS_MESSAGE} if calls and turn.finish == "tool_calls" else {}
 
 
-def _joined(chunks: Iterable[_Json]) -> _Json:
-    candidate: _Json = {}
-    parts: list[_Json] = []
-    body: _Json = {}
+def _joined(chunks: Iterable[Json]) -> Json:
+    candidate: Json = {}
+    parts: list[Json] = []
+    body: Json = {}
     for chunk in chunks:
         if "error" in chunk:
             return {"error": chunk["error"]}
@@ -324,7 +322,7 @@ def _joined(chunks: Iterable[_Json]) -> _Json:
     return {"candidates": [candidate], **body}
 
 
-def _append(parts: list[_Json], more: object) -> None:
+def _append(parts: list[Json], more: object) -> None:
     for part in more if isinstance(more, list) else ():
         last = parts[-1] if parts else {}
         if _plain(part) and _plain(last) and part.get("thought") == last.get("thought"):

@@ -17,6 +17,7 @@ from mockllm.core import events as ev
 from mockllm.core.events import Frame, Usage
 from mockllm.core.turn import ToolCall
 from mockllm.protocols.base import dumps
+from mockllm.protocols.records import Json
 from mockllm.protocols.values import mapping
 
 
@@ -86,7 +87,7 @@ def json_value(text: str) -> Any:
         return NO_JSON
 
 
-def arguments_of(call: ToolCall) -> dict[str, Any] | None:
+def arguments_of(call: ToolCall) -> Json | None:
     """The arguments of a call as a JSON object; None where they are not one."""
     value = json_value(call.arguments)
     return value if isinstance(value, dict) else None
@@ -198,7 +199,7 @@ def blocked_reason(value: str) -> str | None:
 # Usage
 
 
-def write_usage(usage: Usage, visible: int, *, vertex: bool) -> dict[str, Any]:
+def write_usage(usage: Usage, visible: int, *, vertex: bool) -> Json:
     """The object in a chunk.
 
     Args:
@@ -221,7 +222,7 @@ def write_usage(usage: Usage, visible: int, *, vertex: bool) -> dict[str, Any]:
     }
 
 
-def _details(count: int) -> list[dict[str, Any]]:
+def _details(count: int) -> list[Json]:
     return [{"modality": "TEXT", "tokenCount": count}]
 
 

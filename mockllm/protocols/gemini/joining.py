@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from mockllm.core.events import Frame
 from mockllm.protocols.gemini.fields import wire
+from mockllm.protocols.records import Json
 from mockllm.protocols.values import plain_object
-
-_Json = dict[str, Any]
 
 
 def join(first: Frame, second: Frame) -> Frame | None:
@@ -29,7 +26,7 @@ def join(first: Frame, second: Frame) -> Frame | None:
     return Frame(wire({**one, **other, "candidates": [candidate]}))
 
 
-def _candidate(chunk: _Json) -> _Json | None:
+def _candidate(chunk: Json) -> Json | None:
     candidates = chunk.get("candidates")
     if not isinstance(candidates, list) or len(candidates) != 1:
         return None

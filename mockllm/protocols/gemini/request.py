@@ -9,7 +9,6 @@ the service's messages. Only pure functions may live here.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from mockllm.core.http import Target
 from mockllm.core.request import Message, Request
@@ -26,12 +25,11 @@ from mockllm.protocols.gemini.tools import (
     output_schema,
     tool_choice,
 )
+from mockllm.protocols.records import Fields
 from mockllm.protocols.values import mapping
 
-_Body = Mapping[str, Any]
 
-
-def parse(body: Mapping[str, Any], target: Target, strict: bool) -> Request:
+def parse(body: Fields, target: Target, strict: bool) -> Request:
     """The neutral request of a body and its path.
 
     Args:
@@ -135,7 +133,7 @@ _FOREIGN = frozenset(
 """Parameters of other APIs that clients send by mistake."""
 
 
-def _check(body: _Body) -> None:
+def _check(body: Fields) -> None:
     for name in body:
         if name in _FOREIGN:
             raise RequestError(

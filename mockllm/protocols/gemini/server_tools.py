@@ -11,14 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from mockllm.core.turn import ServerTool
 from mockllm.protocols.gemini.fields import compact, json_value
+from mockllm.protocols.records import Fields, Json
 from mockllm.protocols.values import mapping, string
-
-_Json = dict[str, Any]
-_Value = Mapping[str, Any]
 
 CALLS = ("executableCode", "toolCall")
 RESULTS = ("codeExecutionResult", "toolResponse")
@@ -58,7 +55,7 @@ class ResultPart:
 # Parts to neutral parts
 
 
-def read_call(part: _Value) -> CallPart | None:
+def read_call(part: Fields) -> CallPart | None:
     """The call in a part; None where it has none."""
     code, tool = part.get("executableCode"), part.get("toolCall")
     if isinstance(code, Mapping):
@@ -71,7 +68,7 @@ def read_call(part: _Value) -> CallPart | None:
     return None
 
 
-def read_result(part: _Value) -> ResultPart | None:
+def read_result(part: Fields) -> ResultPart | None:
     """The result in a part; None where it has none."""
     code, tool = part.get("codeExecutionResult"), part.get("toolResponse")
     if isinstance(code, Mapping):
@@ -83,7 +80,7 @@ def read_result(part: _Value) -> ResultPart | None:
     return None
 
 
-def _kind(tool: _Value) -> tuple[str, str]:
+def _kind(tool: Fields) -> tuple[str, str]:
     type = string(tool.get("toolType"))
     kind = _KINDS.get(type)
     return (kind, "") if kind else (type.lower(), type)
@@ -92,7 +89,7 @@ def _kind(tool: _Value) -> tuple[str, str]:
 # Neutral parts to parts
 
 
-def call_part(tool: ServerTool) -> _Json | None:
+def call_part(tool: ServerTool) -> Json | None:
     """The part with the call; None for tools of other services, and for a result alone."""
     type = _type(tool)
     value = _object(tool.input or "{}")
@@ -108,7 +105,7 @@ def call_part(tool: ServerTool) -> _Json | None:
     return {"executableCode": {**id, "language": language, "code": code}}
 
 
-def result_part(tool: ServerTool) -> _Json | None:
+def result_part(tool: ServerTool) -> Json | None:
     """The part with the result; None without one, and for one in the form of another API."""
     type = _type(tool)
     value = None if tool.output is None else _object(tool.output)
@@ -134,6 +131,6 @@ def _type(tool: ServerTool) -> str | None:
     return tool.name if own else _TYPES.get(tool.kind)
 
 
-def _object(text: str) -> _Json | None:
+def _object(text: str) -> Json | None:
     value = json_value(text)
     return value if isinstance(value, dict) else None

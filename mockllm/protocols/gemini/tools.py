@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from mockllm.core.request import OfferedTool
 from mockllm.protocols.gemini.errors import CHECKS, OBJECT, TEXT, invalid, unfit
 from mockllm.protocols.gemini.schema import get, json_schema
+from mockllm.protocols.records import Fields
 from mockllm.protocols.values import mapping, string
 
 _NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}\Z")
@@ -45,7 +45,7 @@ def offered_tools(value: object, strict: bool) -> tuple[OfferedTool, ...]:
     return tuple(tools.values())
 
 
-def _declarations(value: object) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _declarations(value: object) -> Iterator[tuple[str, Fields]]:
     for i, tool in enumerate(value if isinstance(value, list) else [value]):
         declared = get(tool, "functionDeclarations")
         for j, declaration in enumerate(declared if isinstance(declared, list) else ()):
@@ -81,7 +81,7 @@ def _check_parameters(parameters: object, schema: object, where: str) -> None:
                 raise unfit(f"{where}.{field}.required[{i}]", f"property is not defined: {name}")
 
 
-def calling_config(body: object) -> Mapping[str, Any]:
+def calling_config(body: object) -> Fields:
     """The `functionCallingConfig` of a request; {} where it has none."""
     return mapping(get(get(body, "toolConfig"), "functionCallingConfig"))
 
@@ -121,7 +121,7 @@ def _check_choice(mode: object, allowed: object, tools: tuple[OfferedTool, ...])
             raise unfit(f"{where}[{i}]", f"no function declaration is named {name!r}.")
 
 
-def output_schema(config: object) -> Mapping[str, Any] | None:
+def output_schema(config: object) -> Fields | None:
     """The JSON Schema in a `generationConfig`; {} for any JSON, None for plain text."""
     schema = get(config, "responseJsonSchema")
     if isinstance(schema, Mapping):

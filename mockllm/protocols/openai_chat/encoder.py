@@ -8,8 +8,6 @@ service, because clients were written against those.
 
 from __future__ import annotations
 
-from typing import Any
-
 from mockllm.core import events as ev
 from mockllm.core.events import Frame
 from mockllm.core.timeline import expand
@@ -17,6 +15,7 @@ from mockllm.core.turn import Reasoning, Refusal, Text, ToolCall, Turn
 from mockllm.protocols.base import Reply, derive, derive_int, dumps
 from mockllm.protocols.openai_chat import fields
 from mockllm.protocols.openai_chat.request import Options
+from mockllm.protocols.records import Json
 
 _DONE = Frame("[DONE]")
 
@@ -85,7 +84,7 @@ class Encoder:
         logprobs = fields.write_logprobs([event.text]) if event.logprobs else None
         return self._delta({"content": event.text}, logprobs)
 
-    def _padding(self) -> dict[str, Any] | None:
+    def _padding(self) -> Json | None:
         return fields.write_logprobs(()) if self._logprobs else None
 
     def _tool(self, event: ev.ToolStart) -> list[Frame]:
@@ -136,8 +135,8 @@ class Encoder:
 
     def _delta(
         self,
-        delta: dict[str, Any],
-        logprobs: dict[str, Any] | None = None,
+        delta: Json,
+        logprobs: Json | None = None,
         finish: str | None = None,
     ) -> list[Frame]:
         return [
@@ -147,8 +146,8 @@ class Encoder:
             for i in range(self._options.n)
         ]
 
-    def _chunk(self, choices: list[dict[str, Any]], usage: dict[str, Any] | None = None) -> Frame:
-        chunk: dict[str, Any] = {**self._envelope, "choices": choices}
+    def _chunk(self, choices: list[Json], usage: Json | None = None) -> Frame:
+        chunk: Json = {**self._envelope, "choices": choices}
         if self._options.stream_usage:
             # With `include_usage` every chunk but the usage chunk has an explicit null.
             chunk["usage"] = usage
@@ -159,9 +158,9 @@ class Encoder:
         return Frame(dumps(chunk))
 
 
-def _opening(turn: Turn) -> tuple[dict[str, Any], bool]:
+def _opening(turn: Turn) -> tuple[Json, bool]:
     kinds = {type(part) for part in turn.parts}
-    opening: dict[str, Any] = {"role": "assistant", "content": None}
+    opening: Json = {"role": "assistant", "content": None}
     if Reasoning in kinds:
         return {**opening, "reasoning_content": ""}, False
     if Text in kinds:
@@ -176,7 +175,7 @@ def _opening(turn: Turn) -> tuple[dict[str, Any], bool]:
 # The body
 
 
-def encode_body(turn: Turn, reply: Reply) -> dict[str, Any]:
+def encode_body(turn: Turn, reply: Reply) -> Json:
     """The body of an answer that is not streamed, equal to what its stream adds up to. The body of
     a turn with an error is the error only."""
     if turn.error is not None:
@@ -189,7 +188,7 @@ def encode_body(turn: Turn, reply: Reply) -> dict[str, Any]:
     usual: ev.FinishReason = "tool_calls" if turn.tool_calls else "stop"
     reason = fields.write_finish(turn.finish or usual, turn.finish_raw, forced=options.forced)
     message = _write_message(turn, events, fragments)
-    body: dict[str, Any] = {
+    body: Json = {
         "id": fields.answer_id(reply),
         "object": "chat.completion",
         "created": reply.created,
@@ -206,11 +205,11 @@ def encode_body(turn: Turn, reply: Reply) -> dict[str, Any]:
     return body
 
 
-def _write_message(turn: Turn, events: list[ev.Event], texts: list[str]) -> dict[str, Any]:
+def _write_message(turn: Turn, events: list[ev.Event], texts: list[str]) -> Json:
     text = "".join(texts)
     thoughts = [event.text for event in events if isinstance(event, ev.ReasoningDelta)]
     refusals = [event.text for event in events if isinstance(event, ev.RefusalDelta)]
-    message: dict[str, Any] = {"role": "assistant", "content": text if texts else None}
+    message: Json = {"role": "assistant", "content": text if texts else None}
     if thoughts:
         message["reasoning_content"] = "".join(thoughts)
     message["refusal"] = "".join(refusals) if refusals else None

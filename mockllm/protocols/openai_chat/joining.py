@@ -6,9 +6,9 @@ from typing import Any
 
 from mockllm.core.events import Frame
 from mockllm.protocols.base import dumps
+from mockllm.protocols.records import Json
 from mockllm.protocols.values import plain_object
 
-_Json = dict[str, Any]
 _CHOICE = {"index", "delta", "logprobs", "finish_reason"}
 _TEXTS = ("content", "refusal", "reasoning_content", "reasoning")
 _DELTA = {"role", "tool_calls", *_TEXTS}
@@ -35,11 +35,11 @@ def join(first: Frame, second: Frame) -> Frame | None:
     return Frame(dumps({**other, "choices": [choice]}))
 
 
-def _choice(chunk: _Json) -> _Json | None:
+def _choice(chunk: Json) -> Json | None:
     choices = chunk.get("choices")
     if not isinstance(choices, list) or len(choices) != 1 or not isinstance(choices[0], dict):
         return None
-    choice: _Json = choices[0]
+    choice: Json = choices[0]
     delta = choice.get("delta")
     if not choice.keys() <= _CHOICE or "index" not in choice or not isinstance(delta, dict):
         return None
@@ -62,7 +62,7 @@ def _plain_call(call: Any) -> bool:
     )
 
 
-def _continues(one: _Json, other: _Json) -> bool:
+def _continues(one: Json, other: Json) -> bool:
     """Whether entries of one call can become one entry: the second has nothing but arguments.
     Otherwise it may be another call of the same index (`chat-index-all-zero`), or the rest of the
     name (`chat-name-split`)."""
@@ -74,7 +74,7 @@ def _continues(one: _Json, other: _Json) -> bool:
     )
 
 
-def _joined(one: _Json, other: _Json) -> _Json:
+def _joined(one: Json, other: Json) -> Json:
     delta = {**one, **{key: value for key, value in other.items() if key not in one}}
     for name in _TEXTS:
         if name in one and name in other:
@@ -85,7 +85,7 @@ def _joined(one: _Json, other: _Json) -> _Json:
     return delta
 
 
-def _calls(one: list[_Json], other: list[_Json]) -> list[_Json]:
+def _calls(one: list[Json], other: list[Json]) -> list[Json]:
     calls = {call["index"]: call for call in one}
     for call in other:
         before = calls.get(call["index"])

@@ -7,7 +7,6 @@ This runs for every request, so a valid body is read once, with type checks only
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +28,7 @@ from mockllm.protocols.openai_common import (
     invalid_type,
     missing,
 )
+from mockllm.protocols.records import Fields, Json
 from mockllm.protocols.values import mapping, string
 
 _TIERS = {"flex": "flex", "priority": "priority", "fast": "priority", "scale": "scale"}
@@ -75,7 +75,7 @@ def options(request: Request) -> Options:
     )
 
 
-def parse(body: Mapping[str, Any], target: Target, strict: bool) -> Request:
+def parse(body: Fields, target: Target, strict: bool) -> Request:
     """The neutral request of a Chat Completions body.
 
     Args:
@@ -108,7 +108,7 @@ def parse(body: Mapping[str, Any], target: Target, strict: bool) -> Request:
     )
 
 
-def _tools(body: Mapping[str, Any], strict: bool) -> tuple[OfferedTool, ...]:
+def _tools(body: Fields, strict: bool) -> tuple[OfferedTool, ...]:
     tools, functions = body.get("tools"), body.get("functions")
     if tools is None and functions is None:
         return ()
@@ -155,7 +155,7 @@ _TOOLS = tuple(
 """The checks of a function that is offered, and of a custom tool."""
 
 
-def _tool_choice(body: Mapping[str, Any], tools: tuple[OfferedTool, ...], strict: bool) -> str:
+def _tool_choice(body: Fields, tools: tuple[OfferedTool, ...], strict: bool) -> str:
     choice = body.get("tool_choice")
     legacy = choice is None
     if legacy:
@@ -183,7 +183,7 @@ def _tool_choice(body: Mapping[str, Any], tools: tuple[OfferedTool, ...], strict
     return name
 
 
-def _check_form(choice: dict[str, Any]) -> None:
+def _check_form(choice: Json) -> None:
     """Refuses the objects of other APIs: `{"type": "function", "name": ...}` of Responses,
     `{"type": "tool", "name": ...}` and `{"type": "auto"}` of Anthropic Messages. The forms are
     those of `openai.types.chat.ChatCompletionToolChoiceOptionParam`."""
@@ -199,7 +199,7 @@ def _check_form(choice: dict[str, Any]) -> None:
         raise invalid_type(f"tool_choice.{form}", "an object", choice[form])
 
 
-def _check_chosen(choice: dict[str, Any], name: str, tools: tuple[OfferedTool, ...]) -> None:
+def _check_chosen(choice: Json, name: str, tools: tuple[OfferedTool, ...]) -> None:
     """Refuses the name of a function that is missing, or of one that is not offered."""
     if not name:
         raise missing("tool_choice.function.name")
@@ -236,7 +236,7 @@ _FORMATS = {
 _HAS_FORMAT = CHECKS.fields({"type": CHECKS.one_of(*_FORMATS)})
 
 
-def _output_schema(value: object, strict: bool) -> Mapping[str, Any] | None:
+def _output_schema(value: object, strict: bool) -> Fields | None:
     """The schema in `response_format`; {} for any JSON object, None for text."""
     if value is None:
         return None

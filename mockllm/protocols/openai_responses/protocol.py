@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from mockllm.core.events import Start
 from mockllm.protocols import openai_common, records
 from mockllm.protocols.base import WireProtocol
@@ -15,17 +12,18 @@ from mockllm.protocols.openai_responses.decoder import Decoder, decode_body
 from mockllm.protocols.openai_responses.encoder import Encoder, encode_body
 from mockllm.protocols.openai_responses.objects import Options, numbered, response_id
 from mockllm.protocols.openai_responses.request import options, parse
+from mockllm.protocols.records import Fields
 from mockllm.protocols.values import mapped_text
 
 
-def _answer(value: Mapping[str, Any]) -> bool:
+def _answer(value: Fields) -> bool:
     kind = value.get("type")
     return value.get("object") == "response" or (
         isinstance(kind, str) and kind.startswith("response.")
     )
 
 
-def _identity(value: Mapping[str, Any]) -> Start:
+def _identity(value: Fields) -> Start:
     # Events hold the response, bodies are one.
     response = value.get("response")
     return records.identity(response if isinstance(response, dict) else value)
@@ -35,7 +33,7 @@ _ENDINGS = ("response.completed", "response.incomplete", "response.failed", "err
 _TEXT_DELTAS = ("text.delta", "refusal.delta")
 
 
-def _is_text(name: str, value: Mapping[str, Any]) -> bool:
+def _is_text(name: str, value: Fields) -> bool:
     if name == "delta":  # of text or of arguments
         return str(value.get("type")).endswith(_TEXT_DELTAS)
     return name in ("text", "refusal")

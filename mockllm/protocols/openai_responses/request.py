@@ -25,12 +25,11 @@ from mockllm.protocols.openai_responses.tools import (
     output_schema,
     tool_choice,
 )
+from mockllm.protocols.records import Fields, Json
 from mockllm.protocols.values import encodable, mapping, string
 
-_Body = Mapping[str, Any]
 
-
-def parse(body: Mapping[str, Any], target: Target, strict: bool) -> Request:
+def parse(body: Fields, target: Target, strict: bool) -> Request:
     """The neutral request of a body."""
     if strict:
         _check(body)
@@ -98,7 +97,7 @@ _MOVED = {
 }
 
 
-def _check(body: _Body) -> None:
+def _check(body: Fields) -> None:
     for name, value in body.items():
         if name in _MOVED:
             raise _moved(name)
@@ -121,7 +120,7 @@ def _check(body: _Body) -> None:
         )
 
 
-def _continues(body: _Body) -> bool:
+def _continues(body: Fields) -> bool:
     return any(body.get(name) for name in ("previous_response_id", "conversation", "prompt"))
 
 
@@ -205,7 +204,7 @@ def _echoed_tools(tools: list[Any]) -> list[Any]:
     ]
 
 
-def _without_nulls(value: Mapping[str, Any]) -> dict[str, Any]:
+def _without_nulls(value: Fields) -> Json:
     return {name: inner for name, inner in value.items() if inner is not None}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from mockllm.core.request import OfferedTool
@@ -17,6 +17,7 @@ from mockllm.protocols.openai_common import (
     invalid_type,
     missing,
 )
+from mockllm.protocols.records import Fields
 from mockllm.protocols.values import mapping, string
 
 _MODES = ("none", "auto", "required")
@@ -89,7 +90,7 @@ def tool_choice(value: object, tools: object, strict: bool) -> str:
     return "auto"
 
 
-def _mode(value: str, offered: list[Mapping[str, Any]], strict: bool) -> str:
+def _mode(value: str, offered: list[Fields], strict: bool) -> str:
     if value not in _MODES:
         if strict:
             raise bad_value("tool_choice", value, _MODES)
@@ -101,9 +102,7 @@ def _mode(value: str, offered: list[Mapping[str, Any]], strict: bool) -> str:
     return value
 
 
-def _named(
-    choice: Mapping[str, Any], offered: list[Mapping[str, Any]], where: str, strict: bool
-) -> str:
+def _named(choice: Fields, offered: list[Fields], where: str, strict: bool) -> str:
     if strict:
         _NAMED(where, choice)
     name = string(choice.get("name"))
@@ -112,7 +111,7 @@ def _named(
     return name or "auto"
 
 
-def _allowed(choice: Mapping[str, Any], offered: list[Mapping[str, Any]], strict: bool) -> str:
+def _allowed(choice: Fields, offered: list[Fields], strict: bool) -> str:
     mode, tools = choice.get("mode"), choice.get("tools")
     if strict and mode not in ("auto", "required"):
         raise bad_value("tool_choice.mode", str(mode), ("auto", "required"))
@@ -140,7 +139,7 @@ _NAMED = CHECKS.fields({"name": TEXT})
 _HAS_FORMAT = CHECKS.fields({"type": CHECKS.one_of(*_FORMATS)})
 
 
-def output_schema(value: object, strict: bool) -> Mapping[str, Any] | None:
+def output_schema(value: object, strict: bool) -> Fields | None:
     """The JSON Schema in `text.format`; {} for any object, None for plain text."""
     given = mapping(value).get("format")
     if given is None:

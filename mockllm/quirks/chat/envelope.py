@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from mockllm.protocols.records import Json
 from mockllm.quirks.base import Context, Item, Variant, each, each_with, parametrised
 from mockllm.quirks.chat import chunks
 from mockllm.quirks.samples import CALL, REASONING, TEXT, TEXT_AND_CALL, TWO_CALLS
@@ -30,7 +31,7 @@ def _joined(items: list[Item], several: list[list[chunks.CallFragment]]) -> list
     return chunks.removed(chunks.inserted(items, last.choice.item, [chunk]), parts)
 
 
-def _whole(call: Iterable[chunks.CallFragment]) -> dict[str, Any]:
+def _whole(call: Iterable[chunks.CallFragment]) -> Json:
     first, *others = call
     arguments = first.arguments + "".join(fragment.arguments for fragment in others)
     return {**first.entry, "function": {**first.function, "arguments": arguments}}

@@ -11,6 +11,7 @@ from mockllm.core.events import StreamError
 from mockllm.core.turn import ToolCall, Turn
 from mockllm.protocols.gemini.fields import SAFETY_RATINGS, compact
 from mockllm.protocols.gemini.partial import cut
+from mockllm.protocols.records import Json
 from mockllm.protocols.values import mapping
 from mockllm.quirks.base import (
     Context,
@@ -27,13 +28,10 @@ from mockllm.quirks.samples import CALL, TEXT, TWO_SAME, ZERO
 from mockllm.quirks.streams import failed, time_at, with_done
 from mockllm.scenario.model import Api
 
-_Json = dict[str, Any]
-
-
 # Arguments
 
 
-def _each_call(change: Callable[[_Json], None], wanted: Callable[[_Json], bool]) -> FramesChange:
+def _each_call(change: Callable[[Json], None], wanted: Callable[[Json], bool]) -> FramesChange:
     def changed(item: Item) -> Item:
         changing = [call for call in chunks.calls(item) if wanted(call)]
         for call in changing:
@@ -43,15 +41,15 @@ def _each_call(change: Callable[[_Json], None], wanted: Callable[[_Json], bool])
     return lambda items, _: [changed(item) for item in items]
 
 
-def _without_args(call: _Json) -> None:
+def _without_args(call: Json) -> None:
     del call["args"]
 
 
-def _null_args(call: _Json) -> None:
+def _null_args(call: Json) -> None:
     call["args"] = None
 
 
-def _args_as_text(call: _Json) -> None:
+def _args_as_text(call: Json) -> None:
     call["args"] = compact(call["args"])
 
 
@@ -78,7 +76,7 @@ def _partial(items: list[Item], _: Context) -> list[Item]:
 
 
 # Vertex AI closes a call that has `willContinue` by an empty one.
-_END: _Json = {"functionCall": {}}
+_END: Json = {"functionCall": {}}
 _FRAGMENT = 16  # characters of JSON in each fragment, about
 
 
@@ -135,7 +133,7 @@ def _empty_text(items: list[Item], _: Context) -> list[Item]:
     return changed
 
 
-def _only_content(candidate: _Json) -> None:
+def _only_content(candidate: Json) -> None:
     for name in candidate.keys() - {"content", "index"}:
         del candidate[name]
 
@@ -162,7 +160,7 @@ def _nothing_but(items: list[Item], _: Context, change: Callable[[Item], Item]) 
     return [chunks.with_wire_json(change(items[position]))]
 
 
-def _candidate(*, reason: str, content: _Json | None = None, **more: Any) -> Callable[[Item], Item]:
+def _candidate(*, reason: str, content: Json | None = None, **more: Any) -> Callable[[Item], Item]:
     def change(item: Item) -> Item:
         for candidate in chunks.candidates(item):
             index = {name: candidate[name] for name in ("index",) if name in candidate}

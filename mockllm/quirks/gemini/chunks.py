@@ -7,51 +7,49 @@ counts as an empty chunk, and is not changed. The same holds for all frames of a
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from mockllm.protocols.gemini.fields import wire
+from mockllm.protocols.records import Fields, Json
 from mockllm.protocols.values import string
 from mockllm.quirks import streams
 from mockllm.quirks.base import Item, quirks_of
 
-_Json = dict[str, Any]
-
 quirk = quirks_of("gemini")
 """A quirk of Gemini."""
 
-EMPTY: _Json = {"text": ""}
+EMPTY: Json = {"text": ""}
 """The part that the last chunk usually has."""
 
 
 # Reading
 
 
-def chunk(item: Item) -> _Json:
+def chunk(item: Item) -> Json:
     """The chunk in an item; {} where it holds none."""
     return item.data if item.raw is None and isinstance(item.data, dict) else {}
 
 
-def candidates(item: Item) -> list[_Json]:
+def candidates(item: Item) -> list[Json]:
     """The candidates of a chunk. Changes of them change the chunk."""
     listed = chunk(item).get("candidates")
     return [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
 
 
-def _own_parts(candidate: Mapping[str, Any]) -> list[_Json]:
+def _own_parts(candidate: Fields) -> list[Json]:
     content = candidate.get("content")
     listed = content.get("parts") if isinstance(content, dict) else None
     return [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
 
 
-def parts(item: Item) -> list[_Json]:
+def parts(item: Item) -> list[Json]:
     """The parts of a chunk, not to be changed; none where its candidates differ."""
     first, *others = [_own_parts(each) for each in candidates(item)] or [[]]
     return first if all(other == first for other in others) else []
 
 
-def calls(item: Item) -> Iterator[_Json]:
+def calls(item: Item) -> Iterator[Json]:
     """Every `functionCall` of a chunk. Changes of them change the chunk."""
     for candidate in candidates(item):
         for part in _own_parts(candidate):
@@ -59,7 +57,7 @@ def calls(item: Item) -> Iterator[_Json]:
                 yield part["functionCall"]
 
 
-def call_of(item: Item) -> _Json | None:
+def call_of(item: Item) -> Json | None:
     """The call in a chunk that has no other part and does not end the answer; otherwise None."""
     own = parts(item)
     if len(own) != 1 or end_position([item]) == 0:
@@ -109,7 +107,7 @@ def with_wire_json(item: Item) -> Item:
 
 
 def with_parts(
-    item: Item, parts: Sequence[_Json], change: Callable[[_Json], None] | None = None
+    item: Item, parts: Sequence[Json], change: Callable[[Json], None] | None = None
 ) -> Item:
     """A copy of a chunk with these parts and, in every candidate, a further change."""
     new = item.copy()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
 
+from mockllm.protocols.records import Json
 from mockllm.quirks import samples
 from mockllm.quirks.base import (
     Context,
@@ -162,12 +162,12 @@ def _rotated(
     return items
 
 
-def _entries(items: list[Item]) -> list[dict[str, Any]]:
+def _entries(items: list[Item]) -> list[Json]:
     return [entry for item in items for entry in events.output_items(item)]
 
 
 @each_with(_entries)
-def _with_ids(entry: dict[str, Any], name: str, value: str | None) -> None:
+def _with_ids(entry: Json, name: str, value: str | None) -> None:
     """Sets the ids of one kind of the output items."""
     if name in entry:
         entry[name] = value

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mockllm.core.events import StreamError
+from mockllm.protocols.records import Json
 from mockllm.quirks import samples
 from mockllm.quirks.base import Context, FramesChange, Item, Variant, each, each_with, parametrised
 from mockllm.quirks.responses import events
@@ -38,7 +39,7 @@ _UNKNOWN = "kit_unknown"
 def _unknown_item(items: list[Item], context: Context) -> list[Item]:
     used = [number for item in items if (number := events.index(item)) is not None]
     where = {"output_index": max(used, default=-1) + 1}
-    whole: dict[str, Any] = {"id": "ku_1", "type": _UNKNOWN, "status": "completed", "value": "new"}
+    whole: Json = {"id": "ku_1", "type": _UNKNOWN, "status": "completed", "value": "new"}
     end = last(items, *events.TERMINAL)
     end = len(items) if end is None else end
     at = items[end - 1].at if end else 0
