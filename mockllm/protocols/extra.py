@@ -17,11 +17,11 @@ from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
-from mockllm.core.events import Frame, Timed
-from mockllm.core.timeline import fold
+from mockllm.core.events import Frame
 from mockllm.core.turn import Opaque, Turn
 from mockllm.errors import MockLLMError
 from mockllm.protocols.base import WireProtocol, dumps
+from mockllm.protocols.decoding import decoded
 from mockllm.protocols.records import Fields, Json, Normalisation, ObjectPlace
 from mockllm.protocols.values import json_object
 
@@ -296,11 +296,9 @@ def _read(
         if not streamed:
             body = with_extra_in_body(protocol, answer_in(protocol, encoded[0]), extra)
             return protocol.decode_body(body)
-        wire = protocol.decoder()
         frames = [Frame(dumps(event), event=event.get("type")) for event in encoded]
         if extra:
             frames = [_with_fields(protocol, frame, extra) for frame in frames]
-        events = [event for frame in frames for event in wire.decode(frame)]
-        return fold(Timed(0, event) for event in [*events, *wire.close()])
+        return decoded(protocol, frames)[0]
     except (MockLLMError, ValueError):
         return None

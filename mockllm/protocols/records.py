@@ -83,10 +83,26 @@ class ClientRequests:
         return path.format(model=model)
 
 
+def with_messages(body: Fields, *messages: Json) -> Json:
+    """The body of a request with more messages."""
+    return {**body, "messages": [*body["messages"], *messages]}
+
+
 def identity(value: Fields) -> Start:
     """The `id` and the `model` of a JSON object; "" for one that it does not have."""
     id, model = value.get("id"), value.get("model")
     return Start(id if isinstance(id, str) else "", model if isinstance(model, str) else "")
+
+
+def identity_in(field: str) -> Callable[[Fields], Start]:
+    """A function for `Detection.identity`, where a field of some events holds the whole answer, as
+    a body has it."""
+
+    def identify(value: Fields) -> Start:
+        answer = value.get(field)
+        return identity(answer if isinstance(answer, dict) else value)
+
+    return identify
 
 
 @record

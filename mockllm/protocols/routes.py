@@ -135,21 +135,18 @@ def route_pattern(path: str) -> re.Pattern[str]:
     return re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(path)))
 
 
-def path_target(match: re.Match[str], path: str) -> Target:
-    """The target of a path that a route's pattern matched, without the query."""
+def path_target(match: re.Match[str]) -> Target:
+    """The target of a path whose end a pattern matched, without the query."""
     segments = {name: unquote(value) for name, value in match.groupdict().items() if value}
-    return Target(segments, path.rpartition(":")[2] if ":" in path else "")
+    _, colon, method = match[0].rpartition(":")
+    return Target(segments, method if colon else "")
 
 
 def detected_target(address: Address, path: str) -> Target | None:
     """The target of a path by whose end requests of a protocol are recognised, without the query;
     None where they are not."""
-    for pattern in address.paths:
-        match = pattern.search(path.rstrip("/"))
-        if match is not None:
-            segments = {name: unquote(value) for name, value in match.groupdict().items() if value}
-            return Target(segments, path.rpartition(":")[2] if ":" in match[0] else "")
-    return None
+    matches = (pattern.search(path.rstrip("/")) for pattern in address.paths)
+    return next((path_target(match) for match in matches if match is not None), None)
 
 
 def parse_query(query: str) -> Mapping[str, str]:
@@ -165,6 +162,5 @@ def target_of(
         if route.operation == operation:
             match = route_pattern(route.path).fullmatch(path)
             if match is not None:
-                target = path_target(match, path)
-                return Target(target.segments, target.method, parse_query(query))
+                return replace(path_target(match), query=parse_query(query))
     return None

@@ -67,6 +67,16 @@ def string(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
+def count(value: object) -> int:
+    """The value if it is a whole number, else 0."""
+    return value if type(value) is int else 0
+
+
+def function_call(id: str, name: str, arguments: str) -> Json:
+    """A call of a function in a history, in the form of most APIs."""
+    return {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
 def function_tool(tool: OfferedTool) -> Json:
     """A tool in the form of most APIs."""
     return {

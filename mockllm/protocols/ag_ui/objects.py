@@ -13,7 +13,7 @@ from typing import Any
 from mockllm.core.events import Frame, Usage
 from mockllm.protocols.base import Reply, derive, dumps
 from mockllm.protocols.records import Json
-from mockllm.protocols.values import json_object
+from mockllm.protocols.values import count, json_object
 
 ENDINGS = frozenset({"RUN_FINISHED", "RUN_ERROR"})
 """The events that end a run."""
@@ -82,8 +82,4 @@ def read_usage(value: object) -> Usage | None:
     if not entries:
         return None
     names = ("inputTokens", "outputTokens", "reasoningTokens", "cachedInputTokens")
-    return Usage(*(sum(_count(entry.get(name)) for entry in entries) for name in names))
-
-
-def _count(value: object) -> int:
-    return value if type(value) is int else 0
+    return Usage(*(sum(count(entry.get(name)) for entry in entries) for name in names))

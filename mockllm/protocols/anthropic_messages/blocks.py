@@ -10,7 +10,7 @@ from mockllm.core.turn import Part, Reasoning, Refusal, ServerTool, Text, TokenU
 from mockllm.protocols.anthropic_messages.server_tools import DIRECT, opened_tool, requests_of
 from mockllm.protocols.base import Reply, derive
 from mockllm.protocols.records import Fields, Json
-from mockllm.protocols.values import mapping, string
+from mockllm.protocols.values import count, mapping, string
 
 DEFAULT_ERROR = "api_error"
 """The type of an error that has none; the service always sends one."""
@@ -86,20 +86,15 @@ def _input_usage(usage: TokenUsage) -> Json:
 
 def read_usage(value: Fields) -> TokenUsage:
     """The usage in a `usage` object; the inverse of `write_usage`. Cached tokens count as input."""
-    cached = _count(value, "cache_read_input_tokens")
-    created = _count(value, "cache_creation_input_tokens")
+    cached = count(value.get("cache_read_input_tokens"))
+    created = count(value.get("cache_creation_input_tokens"))
     details = mapping(value.get("output_tokens_details"))
     return TokenUsage(
-        _count(value, "input_tokens") + cached + created,
-        _count(value, "output_tokens"),
-        _count(details, "thinking_tokens"),
+        count(value.get("input_tokens")) + cached + created,
+        count(value.get("output_tokens")),
+        count(details.get("thinking_tokens")),
         cached,
     )
-
-
-def _count(value: Fields, name: str) -> int:
-    number = value.get(name)
-    return number if type(number) is int else 0
 
 
 # The message and its blocks

@@ -13,7 +13,7 @@ from mockllm.core.request import Request
 from mockllm.core.text import display
 from mockllm.core.turn import Opaque, Reasoning, ToolCall, Turn
 from mockllm.protocols.anthropic_messages.blocks import signature_of
-from mockllm.protocols.records import ClientRequests, Fields, Json
+from mockllm.protocols.records import ClientRequests, Fields, Json, with_messages
 from mockllm.protocols.values import tool_schema
 
 
@@ -78,13 +78,13 @@ def _continuation(
         {"type": "tool_result", "tool_use_id": call.id, "content": text}
         for call, text in zip(calls, results, strict=True)
     ]
-    more = [{"role": "assistant", "content": uses}, {"role": "user", "content": tool_results}]
-    return {**body, "messages": [*body["messages"], *more]}
+    called = {"role": "assistant", "content": uses}
+    return with_messages(body, called, {"role": "user", "content": tool_results})
 
 
 def _next_message(body: Json, answer: str, text: str, user: str) -> Json:
-    more = [{"role": "assistant", "content": text}, {"role": "user", "content": user}]
-    return {**body, "messages": [*body["messages"], *more]}
+    answered = {"role": "assistant", "content": text}
+    return with_messages(body, answered, {"role": "user", "content": user})
 
 
 CLIENT = ClientRequests(

@@ -18,7 +18,7 @@ from typing import Any
 from mockllm.core import events as ev
 from mockllm.core.events import Frame
 from mockllm.core.timeline import fold
-from mockllm.core.turn import Opaque, Part, Text, Turn
+from mockllm.core.turn import Opaque, Part, ServerTool, Text, Turn
 from mockllm.protocols.base import no_body
 from mockllm.protocols.gemini import API, fields
 from mockllm.protocols.gemini.errors import error_of
@@ -28,8 +28,6 @@ from mockllm.protocols.gemini.runs import Runs
 from mockllm.protocols.gemini.server_tools import (
     CALLS,
     RESULTS,
-    CallPart,
-    ResultPart,
     read_call,
     read_result,
 )
@@ -192,7 +190,7 @@ class Decoder:
 
     # Tools of the service
 
-    def _server_call(self, call: CallPart) -> Iterable[ev.Event]:
+    def _server_call(self, call: ServerTool) -> Iterable[ev.Event]:
         yield from self._runs.end()
         key = self._runs.key()
         self._server = call.id, key
@@ -200,7 +198,7 @@ class Decoder:
         if call.input:
             yield ev.ToolArgs(key, call.input)
 
-    def _server_result(self, result: ResultPart) -> Iterable[ev.Event]:
+    def _server_result(self, result: ServerTool) -> Iterable[ev.Event]:
         if self._server == (result.id, self._runs.last):
             key = self._runs.last
         else:
@@ -209,7 +207,7 @@ class Decoder:
             key = self._runs.key()
             yield ev.ServerToolStart(key, result.id, result.kind, result.name)
         self._server = None
-        yield ev.ServerToolResult(key, result.output)
+        yield ev.ServerToolResult(key, result.output or "")
         yield ev.PartEnd(key)
 
     def _end_server(self) -> list[ev.Event]:

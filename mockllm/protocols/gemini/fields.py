@@ -17,8 +17,8 @@ from mockllm.core import events as ev
 from mockllm.core.events import Frame, Usage
 from mockllm.core.turn import ToolCall
 from mockllm.protocols.base import dumps
-from mockllm.protocols.records import Json
-from mockllm.protocols.values import mapping
+from mockllm.protocols.records import Fields, Json
+from mockllm.protocols.values import count, mapping
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,18 +177,22 @@ def read_finish(value: str, *, calls: bool) -> ev.Finish | None:
 def ends(frame: Frame) -> bool:
     """Whether a frame has the finish reason of the first candidate, or blocks the prompt: it
     replaces the end of its turn."""
-    chunk = mapping(json_value(frame.data or ""))
-    candidates = chunk.get("candidates")
-    first = mapping(candidates[0]) if isinstance(candidates, list) and candidates else {}
+    chunk, first = _first_candidate(frame)
     blocked = mapping(chunk.get("promptFeedback")).get("blockReason")
     return bool(blocked or (first.get("finishReason") and not first.get("index")))
 
 
 def has_part(frame: Frame) -> bool:
     """Whether a frame has a part of content, so that texts before and after it are not one."""
-    candidates = mapping(json_value(frame.data or "")).get("candidates")
-    first = mapping(candidates[0]) if isinstance(candidates, list) and candidates else {}
+    _, first = _first_candidate(frame)
     return bool(mapping(first.get("content")).get("parts"))
+
+
+def _first_candidate(frame: Frame) -> tuple[Fields, Fields]:
+    chunk = mapping(json_value(frame.data or ""))
+    candidates = chunk.get("candidates")
+    first = candidates[0] if isinstance(candidates, list) and candidates else {}
+    return chunk, mapping(first)
 
 
 def blocked_reason(value: str) -> str | None:
@@ -222,8 +226,8 @@ def write_usage(usage: Usage, visible: int, *, vertex: bool) -> Json:
     }
 
 
-def _details(count: int) -> list[Json]:
-    return [{"modality": "TEXT", "tokenCount": count}]
+def _details(tokens: int) -> list[Json]:
+    return [{"modality": "TEXT", "tokenCount": tokens}]
 
 
 def read_usage(value: object) -> Usage | None:
@@ -232,7 +236,7 @@ def read_usage(value: object) -> Usage | None:
     if not isinstance(value, Mapping) or not value:
         return None
     prompt, tool_use, visible, thoughts, cached = (
-        count if type(count := value.get(name)) is int else 0
+        count(value.get(name))
         for name in (
             "promptTokenCount",
             "toolUsePromptTokenCount",

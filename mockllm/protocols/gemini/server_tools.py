@@ -10,7 +10,6 @@ result is a part of its own, whose name is the name of its field.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from mockllm.core.turn import ServerTool
 from mockllm.protocols.gemini.fields import compact, json_value
@@ -32,51 +31,31 @@ _TYPES = {
 _KINDS = {type: kind for kind, type in _TYPES.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class CallPart:
-    """A call as its part has it; `input` is JSON text, "" for none."""
-
-    id: str
-    kind: str
-    name: str
-    input: str
-
-
-@dataclass(frozen=True, slots=True)
-class ResultPart:
-    """A result as its part has it; `output` is JSON text, `name` the name of the field."""
-
-    id: str
-    kind: str
-    name: str
-    output: str
-
-
 # Parts to neutral parts
 
 
-def read_call(part: Fields) -> CallPart | None:
-    """The call in a part; None where it has none."""
+def read_call(part: Fields) -> ServerTool | None:
+    """The call in a part, without its result; None where it has none."""
     code, tool = part.get("executableCode"), part.get("toolCall")
     if isinstance(code, Mapping):
         own = {name: value for name, value in code.items() if name != "id"}
-        return CallPart(string(code.get("id")), _CODE, "", compact(own))
+        return ServerTool(_CODE, string(code.get("id")), "", (compact(own),))
     if isinstance(tool, Mapping):
         kind, name = _kind(tool)
-        arguments = tool.get("args")
-        return CallPart(string(tool.get("id")), kind, name, compact(arguments) if arguments else "")
+        fragments = (compact(tool["args"]),) if tool.get("args") else ()
+        return ServerTool(kind, string(tool.get("id")), name, fragments)
     return None
 
 
-def read_result(part: Fields) -> ResultPart | None:
-    """The result in a part; None where it has none."""
+def read_result(part: Fields) -> ServerTool | None:
+    """The result in a part, without its call, named as its field; None where it has none."""
     code, tool = part.get("codeExecutionResult"), part.get("toolResponse")
     if isinstance(code, Mapping):
         own = {name: value for name, value in code.items() if name != "id"}
-        return ResultPart(string(code.get("id")), _CODE, "codeExecutionResult", compact(own))
+        return ServerTool(_CODE, string(code.get("id")), "codeExecutionResult", (), compact(own))
     if isinstance(tool, Mapping):
         output = compact(mapping(tool.get("response")))
-        return ResultPart(string(tool.get("id")), _kind(tool)[0], "toolResponse", output)
+        return ServerTool(_kind(tool)[0], string(tool.get("id")), "toolResponse", (), output)
     return None
 
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from mockllm.core import events as ev
 from mockllm.protocols.base import Reply, derive, logprob
 from mockllm.protocols.records import Fields, Json
-from mockllm.protocols.values import mapping, string
+from mockllm.protocols.values import function_call, mapping, string
 
 REASONING, TEXT, REFUSAL, CALLS = 0, 1, 2, 3
 """The keys of the parts; the call with index i has `CALLS + i`."""
@@ -217,7 +217,7 @@ def write_call(id: str, name: str, custom: bool, text: str = "") -> Json:
     """An entry of `tool_calls`, with the arguments of a function or the input of a custom tool."""
     if custom:
         return {"id": id, "type": "custom", "custom": {"name": name, "input": text}}
-    return {"id": id, "type": "function", "function": {"name": name, "arguments": text}}
+    return function_call(id, name, text)
 
 
 def answer_id(reply: Reply) -> str:

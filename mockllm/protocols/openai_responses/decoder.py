@@ -36,7 +36,7 @@ from mockllm.protocols.openai_responses.parts import (
 )
 from mockllm.protocols.openai_responses.server_tools import PROGRESS, SERVER_TOOLS
 from mockllm.protocols.records import Fields
-from mockllm.protocols.values import mapping, string, typed_event
+from mockllm.protocols.values import count, mapping, string, typed_event
 
 _REASONS = {value: reason for reason, value in INCOMPLETE.items()}
 _SILENT = frozenset({"queued", "in_progress", "cancelled"})
@@ -173,7 +173,7 @@ def _usage(value: object) -> ev.Usage | None:
     cached = mapping(value.get("input_tokens_details")).get("cached_tokens")
     reasoning = mapping(value.get("output_tokens_details")).get("reasoning_tokens")
     counts = value.get("input_tokens"), value.get("output_tokens"), reasoning, cached
-    return ev.Usage(*(n if type(n) is int else 0 for n in counts))
+    return ev.Usage(*map(count, counts))
 
 
 # Items and their parts

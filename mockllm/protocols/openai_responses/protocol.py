@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from mockllm.core.events import Start
 from mockllm.protocols import openai_common, records
 from mockllm.protocols.base import WireProtocol
 from mockllm.protocols.decoding import projection
@@ -21,12 +20,6 @@ def _answer(value: Fields) -> bool:
     return value.get("object") == "response" or (
         isinstance(kind, str) and kind.startswith("response.")
     )
-
-
-def _identity(value: Fields) -> Start:
-    # Events hold the response, bodies are one.
-    response = value.get("response")
-    return records.identity(response if isinstance(response, dict) else value)
 
 
 _ENDINGS = ("response.completed", "response.incomplete", "response.failed", "error")
@@ -58,7 +51,7 @@ PROTOCOL = WireProtocol(
     detect=records.Detection(
         answer=_answer,
         likely_request=lambda body: "input" in body,
-        identity=_identity,
+        identity=records.identity_in("response"),
     ),
     events=records.StreamEvents(
         is_end=lambda event: bool(event.get("error")) or event.get("type") in _ENDINGS,
