@@ -10,11 +10,12 @@ import re
 from collections.abc import Mapping
 
 from mockllm.core.events import StreamError
+from mockllm.core.request import OfferedTool
 from mockllm.errors import RequestError
 from mockllm.protocols.base import Reply, content_headers, derive, derive_int, retry_headers
-from mockllm.protocols.checks import Checks
-from mockllm.protocols.records import Json, ServiceError
-from mockllm.protocols.values import string
+from mockllm.protocols.checks import Check, Checks
+from mockllm.protocols.records import Fields, Json, ServiceError
+from mockllm.protocols.values import mapping, string
 
 SERVICE_ERRORS: Mapping[str, ServiceError] = {
     "overloaded": ServiceError(
@@ -188,7 +189,7 @@ def is_tool_name(name: object) -> bool:
     return isinstance(name, str) and _NAME.match(name) is not None
 
 
-def grammar_of(format: object) -> str:
+def _grammar_of(format: object) -> str:
     """The grammar in the `format` of a custom tool, as either API writes it; "" for any text. The
     `CustomToolInputFormat` of openai-python 2.x has `syntax` and `definition` in the format, that
     of Chat Completions in its `grammar`."""
@@ -271,11 +272,8 @@ def check_schema(schema: object, name: str, where: str) -> None:
 
 
 def _bad_schema(name: str, problem: str, where: str) -> RequestError:
-    return RequestError(
-        f"Invalid schema for function '{name}': {problem}.",
-        param=where,
-        code="invalid_function_parameters",
-    )
+    message = f"Invalid schema for function '{name}': {problem}."
+    return RequestError(message, param=where, code="invalid_function_parameters")
 
 
 def kind(value: object) -> str:
@@ -300,11 +298,8 @@ def kind(value: object) -> str:
 
 def invalid_type(where: str, expected: str, got: object) -> RequestError:
     """A field of the wrong kind, e.g. `invalid_type("n", "an integer", "2")`."""
-    return RequestError(
-        f"Invalid type for '{where}': expected {expected}, but got {kind(got)} instead.",
-        param=where,
-        code="invalid_type",
-    )
+    message = f"Invalid type for '{where}': expected {expected}, but got {kind(got)} instead."
+    return RequestError(message, param=where, code="invalid_type")
 
 
 def missing(where: str) -> RequestError:
@@ -316,25 +311,17 @@ def missing(where: str) -> RequestError:
 
 def empty_array(where: str) -> RequestError:
     """An empty array that must have an item."""
-    return RequestError(
-        f"Invalid '{where}': empty array. Expected an array with minimum length 1, but got an "
-        "empty array instead.",
-        param=where,
-        code="empty_array",
-    )
+    problem = "empty array. Expected an array with minimum length 1, but got an empty array instead"
+    return RequestError(f"Invalid '{where}': {problem}.", param=where, code="empty_array")
 
 
 def bad_value(where: str, got: str, known: tuple[str, ...]) -> RequestError:
     """A value that is not one of the known ones."""
     quoted = [f"'{value}'" for value in known]
-    values = (
-        f"{', '.join(quoted[:-1])}, and {quoted[-1]}" if len(quoted) > 2 else " and ".join(quoted)
-    )
-    return RequestError(
-        f"Invalid value: '{got}'. Supported values are: {values}.",
-        param=where,
-        code="invalid_value",
-    )
+    if len(quoted) > 2:
+        quoted = [", ".join(quoted[:-1]) + ",", quoted[-1]]
+    message = f"Invalid value: '{got}'. Supported values are: {' and '.join(quoted)}."
+    return RequestError(message, param=where, code="invalid_value")
 
 
 def _outside(where: str, got: float, low: float, high: float | None, whole: bool) -> RequestError:
@@ -342,12 +329,9 @@ def _outside(where: str, got: float, low: float, high: float | None, whole: bool
     side, bound, relation = "above", "maximum", f"<= {high:g}" if high is not None else ""
     if got < low:
         side, bound, relation = "below", "minimum", f">= {low:g}"
-    return RequestError(
-        f"Invalid '{where}': {noun} {side} {bound} value. Expected a value {relation}, but got "
-        f"{got} instead.",
-        param=where,
-        code=f"{noun}_{side}_{bound[:3]}_value",
-    )
+    problem = f"{noun} {side} {bound} value. Expected a value {relation}, but got {got} instead"
+    code = f"{noun}_{side}_{bound[:3]}_value"
+    return RequestError(f"Invalid '{where}': {problem}.", param=where, code=code)
 
 
 CHECKS = Checks(
@@ -364,3 +348,35 @@ CHECKS = Checks(
 BOOLEAN = CHECKS.of_kind(bool, "a boolean")
 TEXT = CHECKS.text
 OBJECT = CHECKS.mapping
+OBJECTS = CHECKS.of_kind(list, "an array of objects")
+_HAS_FORMAT = CHECKS.fields({"type": CHECKS.one_of("json_object", "json_schema", "text")})
+
+
+def output_schema(
+    format: object, where: str, strict: bool, check: Check, inner: str = ""
+) -> Fields | None:
+    """The JSON Schema in the format of a text; {} for any JSON object, None for plain text.
+
+    Args:
+        check: of a format with a schema.
+        inner: the field of the format that has the schema; "" if it is the format itself.
+    """
+    if format is None:
+        return None
+    if strict:
+        _HAS_FORMAT(where, format)
+    given = mapping(format)
+    if given.get("type") == "json_schema":
+        if strict:
+            check(where, format)
+        return mapping((mapping(given.get(inner)) if inner else given).get("schema"))
+    return {} if given.get("type") == "json_object" else None
+
+
+def offered_tool(fields: Fields, *, custom: bool) -> OfferedTool | None:
+    """The tool that an object offers; None for one without a name."""
+    name, format = fields.get("name"), fields.get("format")
+    if not isinstance(name, str):
+        return None
+    description, schema = string(fields.get("description")), mapping(fields.get("parameters"))
+    return OfferedTool(name, description, schema, custom, _grammar_of(format))

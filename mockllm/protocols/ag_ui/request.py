@@ -13,7 +13,7 @@ from mockllm.protocols.ag_ui.errors import CHECKS, TEXT, wrong_type
 from mockllm.protocols.ag_ui.messages import check_messages, read_messages
 from mockllm.protocols.ag_ui.objects import Options
 from mockllm.protocols.records import Fields
-from mockllm.protocols.values import encodable, string
+from mockllm.protocols.values import encodable, mapping, string
 
 _MODEL = "ag-ui"
 
@@ -53,19 +53,12 @@ def options(request: Request) -> Options:
 
 
 def _tools(value: object) -> tuple[OfferedTool, ...]:
-    offered = []
-    for tool in value if isinstance(value, list) else ():
-        name = tool.get("name") if isinstance(tool, dict) else None
-        if isinstance(name, str):
-            parameters = tool.get("parameters")
-            offered.append(
-                OfferedTool(
-                    name,
-                    string(tool.get("description")),
-                    parameters if isinstance(parameters, dict) else {},
-                )
-            )
-    return tuple(offered)
+    offers = map(mapping, value if isinstance(value, list) else ())
+    return tuple(
+        OfferedTool(name, string(offer.get("description")), mapping(offer.get("parameters")))
+        for offer in offers
+        if isinstance(name := offer.get("name"), str)
+    )
 
 
 # Checks

@@ -214,11 +214,7 @@ def _check_turns(contents: list[Any]) -> None:
         results = [get(part, "functionResponse") for part in parts]
         results = [result for result in results if result is not None]
         if results and not calls:
-            raise RequestError(
-                "Please ensure that function response turn comes immediately after a function "
-                "call turn.",
-                param="contents",
-            )
+            raise _unpaired("function response turn comes immediately after a function call turn.")
         _check_answered(calls, results)
         calls = []
     _check_answered(calls, [])
@@ -226,16 +222,18 @@ def _check_turns(contents: list[Any]) -> None:
 
 def _check_answered(calls: list[Any], results: list[Any]) -> None:
     if len(calls) != len(results):
-        raise RequestError(
-            "Please ensure that the number of function response parts is equal to the number of "
-            "function call parts of the function call turn.",
-            param="contents",
+        raise _unpaired(
+            "the number of function response parts is equal to the number of function call parts "
+            "of the function call turn."
         )
     names = {call["name"] for call in calls}
     for result in results:
         if result["name"] not in names:
-            raise RequestError(
-                f"Please ensure that function response '{result['name']}' has a function call of "
-                "the same name in the function call turn.",
-                param="contents",
+            raise _unpaired(
+                f"function response '{result['name']}' has a function call of the same name in the "
+                "function call turn."
             )
+
+
+def _unpaired(rule: str) -> RequestError:
+    return RequestError(f"Please ensure that {rule}", param="contents")

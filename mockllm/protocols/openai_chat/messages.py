@@ -12,6 +12,7 @@ from mockllm.errors import RequestError
 from mockllm.protocols.base import dumps
 from mockllm.protocols.openai_common import (
     CHECKS,
+    OBJECTS,
     TEXT,
     bad_value,
     check_name,
@@ -40,7 +41,6 @@ _PARTS = {
 }
 _INSTEAD = ("tool_calls", "function_call", "refusal", "audio")
 
-_LIST = CHECKS.of_kind(list, "an array of objects")
 _HAS_ROLE = CHECKS.fields({"role": CHECKS.one_of(*_ROLES)})
 _ANSWERS = {
     "tool": CHECKS.fields({"tool_call_id": TEXT}),
@@ -106,7 +106,7 @@ def _check_list(where: str, value: object) -> None:
     """Raises for what is no array, or an empty one."""
     if value is None:
         raise missing(where)
-    _LIST(where, value)
+    OBJECTS(where, value)
     if not value:
         raise empty_array(where)
 

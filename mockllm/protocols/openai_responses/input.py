@@ -12,6 +12,7 @@ from mockllm.protocols.checks import Check
 from mockllm.protocols.openai_common import (
     CHECKS,
     OBJECT,
+    OBJECTS,
     TEXT,
     bad_value,
     check_parts,
@@ -146,7 +147,7 @@ _CHECKS: dict[str, Check] = {
     "function_call_output": _ANSWER,
     "custom_tool_call": CHECKS.fields(dict.fromkeys(("call_id", "name", "input"), TEXT)),
     "custom_tool_call_output": _ANSWER,
-    "reasoning": CHECKS.fields({"summary": CHECKS.of_kind(list, "an array of objects")}),
+    "reasoning": CHECKS.fields({"summary": OBJECTS}),
     "item_reference": CHECKS.fields({"id": TEXT}),
 }
 """The checks of items, by their types."""

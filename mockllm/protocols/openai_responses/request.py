@@ -15,14 +15,22 @@ from mockllm.core.request import Message, Request
 from mockllm.errors import RequestError
 from mockllm.protocols.base import dumps
 from mockllm.protocols.checks import Check
-from mockllm.protocols.openai_common import BOOLEAN, CHECKS, OBJECT, TEXT, missing
+from mockllm.protocols.openai_common import (
+    BOOLEAN,
+    CHECKS,
+    OBJECT,
+    OBJECTS,
+    TEXT,
+    missing,
+    output_schema,
+)
 from mockllm.protocols.openai_responses import API
 from mockllm.protocols.openai_responses.input import check_pairs, messages
 from mockllm.protocols.openai_responses.objects import Options, token_of
 from mockllm.protocols.openai_responses.tools import (
+    SCHEMA,
     added_tools,
     offered_tools,
-    output_schema,
     tool_choice,
 )
 from mockllm.protocols.records import Fields, Json
@@ -51,7 +59,9 @@ def parse(body: Fields, target: Target, strict: bool) -> Request:
         tool_choice(body.get("tool_choice"), body.get("tools"), strict),
         _previous(body.get("previous_response_id")),
         _conversation(body.get("conversation"), strict),
-        output_schema=output_schema(body.get("text"), strict),
+        output_schema=output_schema(
+            mapping(body.get("text")).get("format"), "text.format", strict, SCHEMA
+        ),
         wants_reasoning=_wants_reasoning(body.get("reasoning")),
     )
 
@@ -82,7 +92,7 @@ _CHECKS: dict[str, Check] = {
     "temperature": CHECKS.number(0, 2),
     "text": OBJECT,
     "tool_choice": CHECKS.of_kind((str, Mapping), "one of a string or an object"),
-    "tools": CHECKS.of_kind(list, "an array of objects"),
+    "tools": OBJECTS,
     "top_logprobs": CHECKS.number(0, 20, whole=True),
     "top_p": CHECKS.number(0, 1),
     "truncation": TEXT,

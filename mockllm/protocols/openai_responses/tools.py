@@ -13,9 +13,9 @@ from mockllm.protocols.openai_common import (
     TEXT,
     bad_value,
     check_tool,
-    grammar_of,
     invalid_type,
     missing,
+    offered_tool,
 )
 from mockllm.protocols.records import Fields
 from mockllm.protocols.values import mapping, string
@@ -37,11 +37,10 @@ def offered_tools(value: object, strict: bool) -> tuple[OfferedTool, ...]:
 def _offers(value: list[Any]) -> Iterator[OfferedTool]:
     for offer in value:
         tool = mapping(offer)
-        kind, name, inner = tool.get("type"), tool.get("name"), tool.get("tools")
-        if kind in ("function", "custom") and isinstance(name, str):
-            parameters = mapping(tool.get("parameters"))
-            description, grammar = string(tool.get("description")), grammar_of(tool.get("format"))
-            yield OfferedTool(name, description, parameters, kind == "custom", grammar)
+        kind, inner = tool.get("type"), tool.get("tools")
+        if kind in ("function", "custom"):
+            offered = offered_tool(tool, custom=kind == "custom")
+            yield from () if offered is None else (offered,)
         elif kind == "namespace" and isinstance(inner, list):
             yield from _offers([tool for tool in inner if mapping(tool).get("type") != kind])
 
@@ -130,27 +129,7 @@ def _not_found(name: str, where: str) -> RequestError:
     return RequestError(f"Tool choice '{name}' not found in 'tools' parameter.", param=where)
 
 
-_FORMATS = {
-    "json_object": None,
-    "json_schema": CHECKS.fields({"name": TEXT, "schema": OBJECT}),
-    "text": None,
-}
+SCHEMA = CHECKS.fields({"name": TEXT, "schema": OBJECT})
+"""A check of an output format with a schema."""
+
 _NAMED = CHECKS.fields({"name": TEXT})
-_HAS_FORMAT = CHECKS.fields({"type": CHECKS.one_of(*_FORMATS)})
-
-
-def output_schema(value: object, strict: bool) -> Fields | None:
-    """The JSON Schema in `text.format`; {} for any object, None for plain text."""
-    given = mapping(value).get("format")
-    if given is None:
-        return None
-    if strict:
-        _HAS_FORMAT("text.format", given)
-    format = mapping(given)
-    kind = string(format.get("type"))
-    check = _FORMATS.get(kind)
-    if strict and check is not None:
-        check("text.format", given)
-    if kind == "json_schema":
-        return mapping(format.get("schema"))
-    return {} if kind == "json_object" else None
