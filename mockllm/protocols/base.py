@@ -159,6 +159,16 @@ class Route:
     header: str | None = None
 
 
+def model_routes(*bases: str, header: str | None = None) -> list[Route]:
+    """The paths of the list of models and of single ones. A model `mock/<scenario>` is two segments
+    of a path."""
+    models = ("/{model}", "/{owner}/{model}")
+    return [
+        *(Route("GET", f"{base}/models", "models", header) for base in bases),
+        *(Route("GET", f"{base}/models{m}", "model", header) for base in bases for m in models),
+    ]
+
+
 @record
 class Address:
     """Where one API is served and found: what is known of it before its code is imported.

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import copy
 import json
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, wraps
@@ -143,15 +142,7 @@ class Item:
             return self.text
         if self._source is not None and _value(self._source.data) == self.data:
             return self._source.data
-        return self.data if self.data is None or isinstance(self.data, str) else _encoded(self.data)
-
-
-_SURROGATE = re.compile("[\ud800-\udfff]")
-
-
-def _encoded(value: Any) -> str:
-    """JSON text that UTF-8 can encode: lone surrogates stay escaped."""
-    return _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", dumps(value))
+        return self.data if self.data is None or isinstance(self.data, str) else dumps(self.data)
 
 
 def _value(data: str | None) -> Any:

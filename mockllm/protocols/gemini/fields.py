@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import base64
 import json
-import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 from mockllm.core import events as ev
+from mockllm.core import jsontext
 from mockllm.core.events import Frame, Usage
 from mockllm.core.turn import ToolCall
 from mockllm.protocols.base import dumps
@@ -51,38 +51,22 @@ _ESCAPED = re.compile(
     "[<>\x7f-\x9f\u00ad\u0600-\u0603\u06dd\u070f\u17b4\u17b5\u200b-\u200f\u2028-\u202e"
     "\u2060-\u2064\u206a-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb]"
 )
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def wire(value: object) -> str:
     """A value as Google's servers write JSON: a space after `:`, none after `,`."""
-    return _ESCAPED.sub(_escape, _spaced(value))
+    return _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", _spaced(value))
 
 
 def compact(value: object) -> str:
     """A value as compact JSON text that UTF-8 can encode: lone surrogates stay escaped."""
-    return _SURROGATE.sub(_escape, dumps(value))
-
-
-def _escape(match: re.Match[str]) -> str:
-    return f"\\u{ord(match[0]):04x}"
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _finite(digits: str) -> float:
-    number = float(digits)
-    if not math.isfinite(number):
-        raise ValueError(f"{digits} is beyond a double")
-    return number
+    return jsontext.json_bytes(dumps(value)).decode()
 
 
 def json_value(text: str) -> Any:
     """The value of a JSON text; `NO_JSON` for anything else, infinite numbers included."""
     try:
-        return json.loads(text, parse_constant=_no_constant, parse_float=_finite)
+        return jsontext.decode(text)
     except (ValueError, RecursionError):
         return NO_JSON
 
