@@ -21,12 +21,13 @@ from mockllm.protocols.base import Reply, derive, logprob
 from mockllm.protocols.custom_calls import with_functions
 from mockllm.protocols.gemini import fields
 from mockllm.protocols.gemini.errors import NO_MESSAGE, status_of
+from mockllm.protocols.gemini.fields import wire
 from mockllm.protocols.gemini.grounding import grounding
 from mockllm.protocols.gemini.partial import cut
 from mockllm.protocols.gemini.runs import Kind, Signatures
 from mockllm.protocols.gemini.server_tools import call_part, result_part
 from mockllm.protocols.records import Json
-from mockllm.protocols.values import mapping
+from mockllm.protocols.values import mapping, plain_object
 
 
 def response_id(reply: Reply) -> str:
@@ -334,3 +335,35 @@ def _append(parts: list[Json], more: object) -> None:
 def _plain(part: object) -> bool:
     value = mapping(part)
     return isinstance(value.get("text"), str) and value.keys() <= {"text", "thought"}
+
+
+# Several chunks as one
+
+
+def join(first: Frame, second: Frame) -> Frame | None:
+    """One chunk with the content of two, as the service sends what is ready in one; None where that
+    is not possible."""
+    one, other = plain_object(first), plain_object(second)
+    if one is None or other is None:
+        return None
+    mine, theirs = _only_candidate(one), _only_candidate(other)
+    if mine is None or theirs is None or "finishReason" in mine:
+        return None
+    if (set(mine) - {"content", "index"}) & set(theirs):
+        return None  # both have metadata, which cannot be merged
+    before = mine["content"]["parts"]
+    # The empty text of the last chunk only stands for content that came before.
+    more = [part for part in theirs["content"]["parts"] if not before or part != {"text": ""}]
+    content = {**mine["content"], **theirs["content"], "parts": [*before, *more]}
+    candidate = {**mine, **theirs, "content": content}
+    return Frame(wire({**one, **other, "candidates": [candidate]}))
+
+
+def _only_candidate(chunk: Json) -> Json | None:
+    candidates = chunk.get("candidates")
+    if not isinstance(candidates, list) or len(candidates) != 1:
+        return None
+    candidate = candidates[0]
+    content = candidate.get("content") if isinstance(candidate, dict) else None
+    parts = content.get("parts") if isinstance(content, dict) else None
+    return candidate if isinstance(parts, list) else None

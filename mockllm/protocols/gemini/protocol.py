@@ -12,10 +12,9 @@ from mockllm.protocols.gemini import ADDRESS, errors
 from mockllm.protocols.gemini.client import CLIENT
 from mockllm.protocols.gemini.contents import messages, text_of
 from mockllm.protocols.gemini.decoder import Decoder, decode_body
-from mockllm.protocols.gemini.encoder import Encoder, encode_body, response_id
+from mockllm.protocols.gemini.encoder import Encoder, encode_body, join, response_id
 from mockllm.protocols.gemini.fallback import FALLBACK_ROUTES
 from mockllm.protocols.gemini.fields import FINISHES, Options
-from mockllm.protocols.gemini.joining import join
 from mockllm.protocols.gemini.request import model_of, options, parse
 from mockllm.protocols.gemini.schema import get
 from mockllm.protocols.records import Fields, Json

@@ -9,10 +9,9 @@ from mockllm.protocols.decoding import projection
 from mockllm.protocols.openai_chat import ADDRESS
 from mockllm.protocols.openai_chat.client import CLIENT
 from mockllm.protocols.openai_chat.decoder import Decoder, decode_body
-from mockllm.protocols.openai_chat.encoder import Encoder, encode_body
+from mockllm.protocols.openai_chat.encoder import Encoder, encode_body, join
 from mockllm.protocols.openai_chat.fallback import FALLBACK_ROUTES
 from mockllm.protocols.openai_chat.fields import answer_id
-from mockllm.protocols.openai_chat.joining import join
 from mockllm.protocols.openai_chat.request import Options, options, parse
 from mockllm.protocols.records import Fields, Json
 from mockllm.protocols.values import mapped_text, mapping
