@@ -83,7 +83,7 @@ def _located(
         at, missed = in_plain_body(place, answer.body), no_place(place, f"{answer.size} bytes")
     else:
         finder = _read(answer, place, around)
-        at, missed = finder.found, finder.why_missed
+        at, missed = finder.position, finder.why_missed
         if at is not None and fault.name == "error":
             at = finder.between(at)
     if at is None or (at == answer.size and fault.name == "cut" and end_of(fault) == "complete"):

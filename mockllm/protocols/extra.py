@@ -151,7 +151,7 @@ def added_fields(
     ]
     places = protocol.normalize.places.values()
     others = frozenset(path for place in places for path in place.paths(streamed=streamed))
-    found: dict[str, Json] = {}
+    added: dict[str, Json] = {}
     for name, place in protocol.normalize.places.items():
         mine, theirs = (
             _objects(place, events, streamed=streamed) for events in (encoded, recorded)
@@ -162,10 +162,10 @@ def added_fields(
         search = _Search(protocol, texts, others, always=always)
         fields = search.added(mine, theirs, place.paths(streamed=streamed)[0])
         if fields:
-            found[name] = fields
-    if not found or not _is_short(found):
+            added[name] = fields
+    if not added or not _is_short(added):
         return {}
-    return _harmless(protocol, encoded, found, streamed=streamed)
+    return _harmless(protocol, encoded, added, streamed=streamed)
 
 
 def added_to_error(
@@ -274,14 +274,14 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 def _harmless(
-    protocol: WireProtocol, encoded: Sequence[Json], found: dict[str, Json], *, streamed: bool
+    protocol: WireProtocol, encoded: Sequence[Json], added: dict[str, Json], *, streamed: bool
 ) -> dict[str, Json]:
     """The fields that do not change what a client reads: all, or else those that do not alone."""
     wanted = _read(protocol, encoded, {}, streamed=streamed)
-    if _read(protocol, encoded, found, streamed=streamed) == wanted:
-        return found
+    if _read(protocol, encoded, added, streamed=streamed) == wanted:
+        return added
     kept: dict[str, Json] = {}
-    for name, fields in found.items():
+    for name, fields in added.items():
         for key, value in fields.items():
             tried = {**kept, name: {**kept.get(name, {}), key: value}}
             if _read(protocol, encoded, tried, streamed=streamed) == wanted:

@@ -43,15 +43,16 @@ def _part_type(part: Part) -> parts.PartType | None:
 
 class _Citing:
     def __init__(self, text: Text) -> None:
-        values = annotations_of(text)
-        self._later = list(zip(ends(values, text.text), enumerate(values), strict=True))
+        annotations = annotations_of(text)
+        due = ends(annotations, text.text)
+        self._pending = list(zip(due, enumerate(annotations), strict=True))
         self._length = 0
 
     def add(self, fragment: str) -> list[tuple[int, Json]]:
         """The annotations, with their numbers, that are due after this fragment."""
         self._length += len(fragment)
-        due = [numbered for end, numbered in self._later if end <= self._length]
-        del self._later[: len(due)]
+        due = [numbered for end, numbered in self._pending if end <= self._length]
+        del self._pending[: len(due)]
         return due
 
 

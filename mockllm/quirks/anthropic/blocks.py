@@ -92,8 +92,8 @@ def _cut_by_limit(items: list[Item], _: Context) -> list[Item]:
             nothing = {"stop_sequence": None, "stop_details": None}
             fields |= {"stop_reason": "max_tokens", **nothing}
     dropped = block.deltas[len(shortened) :] + ([] if block.stop is None else [block.stop])
-    for later in events.blocks(items):
-        dropped += later.positions if later.start > block.start else []
+    for following in events.blocks(items):
+        dropped += following.positions if following.start > block.start else []
     return events.without(items, dropped)
 
 

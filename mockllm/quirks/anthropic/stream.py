@@ -187,31 +187,15 @@ ENDINGS = (
     events.quirk(
         "anth-error-event",
         TEXT,
-        Variant(
-            "behind-delta",
-            _error(events.behind_first),
-            as_sent=True,
-        ),
+        Variant("behind-delta", _error(events.behind_first), as_sent=True),
         Variant("first", _error(lambda _: 0), as_sent=True),
-        Variant(
-            "at-the-end",
-            _error(events.end_position),
-            as_sent=True,
-        ),
+        Variant("at-the-end", _error(events.end_position), as_sent=True),
     ),
     events.quirk(
         "anth-cut",
         TEXT_AND_CALL,
-        Variant(
-            "behind-delta",
-            _cut(events.behind_first),
-            as_sent=True,
-        ),
-        Variant(
-            "in-call",
-            _cut(_behind_first_input),
-            as_sent=True,
-        ),
+        Variant("behind-delta", _cut(events.behind_first), as_sent=True),
+        Variant("in-call", _cut(_behind_first_input), as_sent=True),
         Variant("before-end", _cut(events.end_position), as_sent=True),
         Variant(
             "before-stop", drop(lambda item: events.kind(item) == "message_stop"), right="either"

@@ -84,13 +84,13 @@ def _repeated(items: list[Item], _: Context) -> list[Item]:
 
 
 def _repeated_in_finish(items: list[Item], _: Context) -> list[Item]:
-    for choice, again in [
+    for choice, repeated in [
         (choice, _whole_arguments(choice, items)) for choice in chunks.finishes(items)
     ]:
         nothing = {"id": None, "type": None}
         entries = [
             {"index": index, **nothing, "function": {"name": None, "arguments": text}}
-            for index, text in again
+            for index, text in repeated
         ]
         if entries:
             held = choice.delta.get("tool_calls")

@@ -255,9 +255,7 @@ def _twice_with_usage(items: list[Item], context: Context) -> list[Item]:
 
 QUIRKS = (
     chunks.quirk(
-        "chat-finish-stop-with-tools",
-        CALL,
-        Variant(frames=_stop_with_tools, as_sent=True),
+        "chat-finish-stop-with-tools", CALL, Variant(frames=_stop_with_tools, as_sent=True)
     ),
     chunks.quirk(
         "chat-finish-foreign-value",

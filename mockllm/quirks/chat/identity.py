@@ -193,10 +193,7 @@ QUIRKS = (
     chunks.quirk(
         "chat-index-missing",
         CALL,
-        Variant(
-            frames=each(chunks.fragments, _without_index_and_type, chunks.whole),
-            as_sent=True,
-        ),
+        Variant(frames=each(chunks.fragments, _without_index_and_type, chunks.whole), as_sent=True),
         Variant(
             "fragments",
             # Without index and id, only the order shows which call a fragment belongs to.
@@ -218,9 +215,7 @@ QUIRKS = (
         Variant("fragments", _fragments_all_zero, as_sent=True),
     ),
     chunks.quirk(
-        "chat-index-same-one-chunk",
-        TWO_CALLS,
-        Variant(frames=_same_one_chunk, as_sent=True),
+        "chat-index-same-one-chunk", TWO_CALLS, Variant(frames=_same_one_chunk, as_sent=True)
     ),
     chunks.quirk("chat-index-duplicate-fragments", CALL, _duplicate_fragments),
     chunks.quirk(

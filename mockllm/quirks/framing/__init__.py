@@ -99,8 +99,7 @@ QUIRKS: tuple[Quirk, ...] = (
         TEXT,
         Variant(
             bytes=lambda stream, context: change.between(b": ping")(
-                change.with_lines(b"id", lambda number: b"%d" % number)(stream, context),
-                context,
+                change.with_lines(b"id", lambda number: b"%d" % number)(stream, context), context
             )
         ),
     ),

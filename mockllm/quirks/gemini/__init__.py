@@ -90,7 +90,7 @@ def _fragmented(item: Item) -> list[Item]:
         return [item]
     named = {name: value for name, value in call.items() if name != "args"}
     opening = {**chunks.parts(item)[0], "functionCall": {**named, "willContinue": True}}
-    more = [{"functionCall": {"partialArgs": each, "willContinue": True}} for each in groups]
+    more = [{"functionCall": {"partialArgs": group, "willContinue": True}} for group in groups]
     return [chunks.with_parts(item, [part]) for part in (opening, *more, _END)]
 
 
@@ -321,11 +321,7 @@ QUIRKS: tuple[Quirk, ...] = (
         TEXT,
         Variant("no-last-chunk", _without_end, as_sent=True),
         Variant("no-word", _without_reason, as_sent=True),
-        Variant(
-            "cut",
-            lambda items, _: items[: chunks.behind_first(items)],
-            as_sent=True,
-        ),
+        Variant("cut", lambda items, _: items[: chunks.behind_first(items)], as_sent=True),
     ),
     chunks.quirk(
         "gem-empty-candidate",
@@ -340,11 +336,7 @@ QUIRKS: tuple[Quirk, ...] = (
             _nothing_but(_candidate(reason="SAFETY", safetyRatings=SAFETY_RATINGS)),
             as_sent=True,
         ),
-        Variant(
-            "no-candidates",
-            _nothing_but(_blocked),
-            as_sent=True,
-        ),
+        Variant("no-candidates", _nothing_but(_blocked), as_sent=True),
         Variant("usage-only", _usage_only),
     ),
 )

@@ -33,19 +33,23 @@ def chunk(item: Item) -> Json:
 
 def candidates(item: Item) -> list[Json]:
     """The candidates of a chunk. Changes of them change the chunk."""
-    listed = chunk(item).get("candidates")
-    return [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+    return _objects(chunk(item).get("candidates"))
+
+
+def _objects(listed: object) -> list[Json]:
+    return (
+        [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
+    )
 
 
 def _own_parts(candidate: Fields) -> list[Json]:
     content = candidate.get("content")
-    listed = content.get("parts") if isinstance(content, dict) else None
-    return [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+    return _objects(content.get("parts")) if isinstance(content, dict) else []
 
 
 def parts(item: Item) -> list[Json]:
     """The parts of a chunk, not to be changed; none where its candidates differ."""
-    first, *others = [_own_parts(each) for each in candidates(item)] or [[]]
+    first, *others = [_own_parts(candidate) for candidate in candidates(item)] or [[]]
     return first if all(other == first for other in others) else []
 
 
@@ -68,8 +72,8 @@ def call_of(item: Item) -> Json | None:
 
 def finish(item: Item) -> str:
     """The finish reason in a chunk; "" where it has none."""
-    fragment_of = (string(each.get("finishReason")) for each in candidates(item))
-    return next(filter(None, fragment_of), "")
+    reasons = (string(candidate.get("finishReason")) for candidate in candidates(item))
+    return next(filter(None, reasons), "")
 
 
 def is_empty_end(item: Item) -> bool:
