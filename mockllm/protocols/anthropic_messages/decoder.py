@@ -174,6 +174,3 @@ _HANDLERS: dict[str, _Handler] = {
     "ping": lambda decoder, value, frame: [],
     "error": _error,
 }
-
-HANDLED = frozenset(_HANDLERS)
-"""The types of events that are read; frames of other types are kept."""

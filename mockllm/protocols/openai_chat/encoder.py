@@ -57,7 +57,8 @@ class Encoder:
             case ev.Start():
                 if self._merged:
                     return []
-                return self._delta(self._opening, self._padding())
+                padding = fields.write_logprobs(()) if self._logprobs else None
+                return self._delta(self._opening, padding)
             case ev.TextDelta():
                 return self._text(event)
             case ev.ReasoningDelta(text=text):
@@ -86,9 +87,6 @@ class Encoder:
         self._length += len(event.text)
         logprobs = fields.write_logprobs([event.text]) if event.logprobs else None
         return self._delta({"content": event.text}, logprobs)
-
-    def _padding(self) -> Json | None:
-        return fields.write_logprobs(()) if self._logprobs else None
 
     def _tool(self, event: ev.ToolStart) -> list[Frame]:
         call = {

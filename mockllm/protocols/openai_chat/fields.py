@@ -230,16 +230,11 @@ def fingerprint(reply: Reply) -> str:
     return "fp_" + derive(reply.model, "fingerprint", length=10, hex=True)
 
 
-def error_type(type_: str | None) -> str:
-    """The type of an error; `server_error` where it has none."""
-    return type_ or "server_error"
-
-
 def write_error(error: ev.StreamError) -> Json:
     """An error as an event, and as a body; the inverse of `error_of`."""
     fields = {
         "message": error.message,
-        "type": error_type(error.type),
+        "type": error.type or "server_error",
         "param": None,
         "code": error.code,
     }

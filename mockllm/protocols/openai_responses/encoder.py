@@ -19,7 +19,7 @@ from mockllm.protocols.openai_responses import API, objects, parts
 from mockllm.protocols.openai_responses.citations import annotations_of, ends
 from mockllm.protocols.openai_responses.item_fields import code_deltas
 from mockllm.protocols.openai_responses.layout import bare, lay_out, opening
-from mockllm.protocols.openai_responses.server_tools import SERVER_TOOLS, encodable, item_type
+from mockllm.protocols.openai_responses.server_tools import SERVER_TOOLS, item_type
 from mockllm.protocols.records import Json
 from mockllm.protocols.values import json_object
 
@@ -35,7 +35,7 @@ def _part_type(part: Part) -> parts.PartType | None:
         case ToolCall(custom=custom):
             return parts.INPUTS["custom_tool_call" if custom else "function_call"]
         case ServerTool():
-            return parts.INPUTS.get(item_type(encodable(part)).type)
+            return parts.INPUTS.get(item_type(part).type)
         case Reasoning(summary=summary) if not bare(part):
             return parts.SUMMARY if summary else parts.REASONING
     return None

@@ -135,7 +135,7 @@ def _kind(part: Part) -> str:
         case ToolCall(custom=custom):
             return "custom_tool_call" if custom else "function_call"
         case ServerTool():
-            return item_type(encodable(part)).type
+            return item_type(part).type
         case Reasoning():
             return "reasoning"
     return "message"

@@ -229,5 +229,5 @@ def encodable(call: ServerTool) -> ServerTool:
 
 
 def item_type(call: ServerTool) -> ItemType:
-    """The type of the item of an encodable call."""
-    return BY_KIND[call.kind]
+    """The type of the item of a call."""
+    return BY_KIND[encodable(call).kind]
