@@ -15,7 +15,7 @@ from mockllm.errors import RequestError
 from mockllm.protocols.base import Reply, content_headers, derive, derive_int, retry_headers
 from mockllm.protocols.checks import Check, Checks
 from mockllm.protocols.records import Fields, Json, ServiceError
-from mockllm.protocols.values import mapping, string
+from mockllm.protocols.values import kind, mapping, string
 
 SERVICE_ERRORS: Mapping[str, ServiceError] = {
     "overloaded": ServiceError(
@@ -274,26 +274,6 @@ def check_schema(schema: object, name: str, where: str) -> None:
 def _bad_schema(name: str, problem: str, where: str) -> RequestError:
     message = f"Invalid schema for function '{name}': {problem}."
     return RequestError(message, param=where, code="invalid_function_parameters")
-
-
-def kind(value: object) -> str:
-    """The kind of a JSON value, in the terms of the messages: `a string`, `an object`, ..."""
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "a boolean"
-        case int():
-            return "an integer"
-        case float():
-            return "a decimal"
-        case str():
-            return "a string"
-        case Mapping():
-            return "an object"
-        case list():
-            return "an array"
-    return type(value).__name__
 
 
 def invalid_type(where: str, expected: str, got: object) -> RequestError:

@@ -72,6 +72,26 @@ def count(value: object) -> int:
     return value if type(value) is int else 0
 
 
+def kind(value: object) -> str:
+    """The kind of a JSON value, in the terms of messages: `a string`, `an object`, ..."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "a boolean"
+        case int():
+            return "an integer"
+        case float():
+            return "a decimal"
+        case str():
+            return "a string"
+        case Mapping():
+            return "an object"
+        case list():
+            return "an array"
+    return type(value).__name__
+
+
 def function_call(id: str, name: str, arguments: str) -> Json:
     """A call of a function in a history, in the form of most APIs."""
     return {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}

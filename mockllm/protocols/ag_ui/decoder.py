@@ -158,7 +158,7 @@ def _nothing(assembly: Assembly, value: Fields) -> _Events:
 
 
 def _run_started(assembly: Assembly, value: Fields) -> _Events:
-    assembly.complete = False
+    assembly.complete = False  # the client accepts several runs in one stream
     yield ev.Start(string(value.get("runId")))
 
 

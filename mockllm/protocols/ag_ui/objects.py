@@ -44,6 +44,7 @@ def answer_of(id: object) -> str | None:
 
 def event_of(type: str, **fields: Any) -> Json:
     """An event without the fields that are None."""
+    # @ag-ui/client fails at a null where a field may be missing.
     given = {name: value for name, value in fields.items() if value is not None}
     return {"type": type, **given}
 

@@ -144,6 +144,7 @@ def opened_block(part: Part) -> Json | None:
         case Reasoning():
             return {"type": "thinking", "thinking": "", "signature": ""}
         case ToolCall(id=id, name=name):
+            # Clients replace `input` by what the deltas join to, so the service leaves it empty.
             return {"type": "tool_use", "id": id, "name": name, "input": {}, "caller": DIRECT}
         case ServerTool():
             return opened_tool(part)

@@ -143,7 +143,7 @@ class Encoder:
             return []
         whole = self._turn.parts[part]
         frames = []
-        if isinstance(whole, Reasoning):
+        if isinstance(whole, Reasoning):  # whole, directly before the stop
             frames += self._delta(part, "signature_delta", signature=blocks.signature_of(whole))
         frames += self._stop(index)
         result = result_block(whole) if isinstance(whole, ServerTool) else None

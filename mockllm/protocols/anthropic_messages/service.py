@@ -64,6 +64,7 @@ def guard(headers: Mapping[str, str], target: Target) -> None:
     Args:
         headers: with names in lower case.
     """
+    # anthropic-python 2 sends its key as a bearer token, earlier versions as `x-api-key`.
     if not headers.get("x-api-key") and not headers.get("authorization"):
         raise RequestError(
             "x-api-key header is required (`authorization: Bearer …` will do; any value is "

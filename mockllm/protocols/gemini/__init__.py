@@ -22,7 +22,7 @@ _METHODS: dict[str, Operation] = {
     "generateContent": "generate",
     "countTokens": "count_tokens",
 }
-_VERSIONS = ("v1beta", "v1", "v1alpha")
+_VERSIONS = ("v1beta", "v1", "v1alpha")  # google-genai 3 calls v1, its version 2 v1beta
 
 
 def _routes() -> tuple[Route, ...]:

@@ -90,6 +90,7 @@ def _user_messages(content: Fields, waiting: list[CallEcho]) -> list[Message]:
 
 
 def _identified(message: Message, waiting: list[CallEcho]) -> Message:
+    # Two calls may have one name and equal arguments: then only their order tells them apart.
     for call in waiting:
         if message.call_id == call.id if message.call_id else message.name == call.name:
             waiting.remove(call)

@@ -155,7 +155,7 @@ class Encoder:
         if usage is None:
             return {}
         visible = max(0, usage.output - usage.reasoning)
-        if not last:
+        if not last:  # every chunk has the usage so far
             visible = visible * self._sent // max(1, self._size)
         return fields.write_usage(usage, visible, vertex=self._options.vertex)
 

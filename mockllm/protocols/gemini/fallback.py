@@ -28,11 +28,6 @@ _MOST_DIMENSIONS = 16_384
 _MOST_REQUESTS = 2048
 
 
-def _embed_content(body: Fields, target: Target) -> Json:
-    """The vector of one content (`mockllm.core.seeded`)."""
-    return {"embedding": _embedding(body, target)}
-
-
 def _batch_embed_contents(body: Fields, target: Target) -> Json:
     """The vectors of several contents, in their order."""
     requests = _listed(body, "requests")
@@ -59,6 +54,7 @@ def _predict(body: Fields, target: Target) -> Json:
 
 
 def _embedding(request: object, target: Target) -> Json:
+    """The vector of one content (`mockllm.core.seeded`)."""
     content = get(request, "content")
     if content is None:
         raise RequestError(
@@ -89,7 +85,10 @@ def _dimensions(fields: object, target: Target) -> int:
 
 
 FALLBACK_ROUTES = (
-    FallbackRoute(re.compile(r"/models/(?P<model>[^/:]+):embedContent$"), _embed_content),
+    FallbackRoute(
+        re.compile(r"/models/(?P<model>[^/:]+):embedContent$"),
+        lambda body, target: {"embedding": _embedding(body, target)},
+    ),
     FallbackRoute(
         re.compile(r"/models/(?P<model>[^/:]+):batchEmbedContents$"), _batch_embed_contents
     ),

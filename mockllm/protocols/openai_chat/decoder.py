@@ -19,9 +19,8 @@ from mockllm.core.turn import Turn
 from mockllm.errors import WireError
 from mockllm.protocols.openai_chat import fields
 from mockllm.protocols.openai_chat.calls import Calls
-from mockllm.protocols.openai_common import kind
 from mockllm.protocols.records import Fields, Json
-from mockllm.protocols.values import string
+from mockllm.protocols.values import kind, string
 
 _STANDARD = frozenset({"role", "content", "refusal", "tool_calls", "function_call", "annotations"})
 
@@ -84,6 +83,7 @@ class Decoder:
         return ev.Raw(fields.RAWS + self._raws - 1, "chat", frame)
 
     def _chunk(self, chunk: Json) -> list[ev.Event]:
+        # The first id counts: some servers make one for each chunk (`chat-chunk-id-changes`).
         self._id = self._id or string(chunk.get("id"))
         events: list[ev.Event] = []
         finish = ""
@@ -104,6 +104,7 @@ class Decoder:
                 has_content = bool(read or string(reason) or self._known)
                 self._first_choice = (delta, reason) if has_content else None
         error = chunk.get("error") or (chunk if chunk.get("object") == "error" else None)
+        # Usage may come in any chunk, and grow (`usage-cumulative`); `fold` takes the last one.
         if usage is not None:
             events.append(usage)
         if error:

@@ -20,6 +20,7 @@ from mockllm.protocols.openai_chat.request import Options
 from mockllm.protocols.records import Json
 from mockllm.protocols.values import plain_object
 
+# openai-python stops reading here, so nothing may follow.
 _DONE = Frame("[DONE]")
 
 
@@ -93,6 +94,7 @@ class Encoder:
             "index": self._index[event.part],
             **fields.write_call(event.id, event.name, event.custom),
         }
+        # Id, type and name come once: SDKs join the strings of all fragments of a call.
         if self._merged:
             return self._delta({**self._opening, "tool_calls": [call], "refusal": None})
         return self._delta({"tool_calls": [call]})
@@ -140,6 +142,7 @@ class Encoder:
         logprobs: Json | None = None,
         finish: str | None = None,
     ) -> list[Frame]:
+        # openai-node needs the key `finish_reason` in each choice, also where it is null.
         return [
             self._chunk(
                 [{"index": i, "delta": delta, "logprobs": logprobs, "finish_reason": finish}]

@@ -121,7 +121,7 @@ def _end(decoder: Decoder, value: Fields) -> Iterable[ev.Event]:
     if usage is not None:
         yield usage
     decoder.complete = True
-    if decoder.failed:
+    if decoder.failed:  # the `error` before it was the end
         decoder.failed = False
         return
     status = string(response.get("status"))
@@ -244,6 +244,7 @@ _HANDLERS: dict[str, _Handler] = {
     "response.in_progress": _begin,
     "response.output_item.added": _added,
     "response.output_item.done": _done,
+    # A part opens with its first delta, since servers leave this out (`resp-missing-openers`).
     "response.content_part.added": _nothing,
     "response.content_part.done": _part_done,
     "response.reasoning_summary_part.added": _nothing,

@@ -189,6 +189,7 @@ def _item(
     number = f"{reply.token}{group.output_index:04x}"
     id = f"{_PREFIXES[group.kind]}_{number}"
     parts = [turn.parts[i] for i in group.parts]
+    # openai-python 3 refuses an item whose id changes between its events, so it is made once.
     value: Json = {"id": id, "type": group.kind}
     match parts[-1]:
         case ToolCall(custom=True) as call:

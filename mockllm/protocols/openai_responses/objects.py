@@ -185,6 +185,7 @@ def usage_object(usage: TokenUsage) -> Json:
     """The tokens of an answer."""
     return {
         "input_tokens": usage.input,
+        # openai-python 3 requires both details in its types.
         "input_tokens_details": {"cached_tokens": usage.cached, "cache_write_tokens": 0},
         "output_tokens": usage.output,
         "output_tokens_details": {"reasoning_tokens": usage.reasoning},

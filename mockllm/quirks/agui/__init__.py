@@ -147,6 +147,7 @@ def _refused(what: str, *, called: bool = False) -> Callable[[Turn], Turn]:
     return expected
 
 
+# Adapters leave out `pendingToolCallIds`, which would name the calls that the client has to run.
 def _success(items: list[Item], context: Context) -> list[Item]:
     finish = last(items, "RUN_FINISHED")
     called = {call_id(item) for item in items if kind(item) == START}
