@@ -94,7 +94,8 @@ def _constant(name: str) -> float:
     raise _NumberError(f"{name} is not JSON")
 
 
-_decode = json.JSONDecoder(parse_float=_float, parse_constant=_constant).decode
+decode = json.JSONDecoder(parse_float=_float, parse_constant=_constant).decode
+"""The value of JSON text; a `ValueError` also for NaN, and for a number beyond a double."""
 
 
 MOST_VALUES = 300_000
@@ -130,7 +131,7 @@ def parse_object(body: bytes) -> dict[str, Any]:
     if type(value) is dict:
         return value
     try:
-        value = _decode(body.decode(json.detect_encoding(body), "surrogatepass"))
+        value = decode(body.decode(json.detect_encoding(body), "surrogatepass"))
         if isinstance(value, dict):
             return value
         where = f"it is {type(value).__name__!r}, not an object"

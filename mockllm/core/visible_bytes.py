@@ -26,11 +26,8 @@ class Piece:
     note: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class VisibleLine:
-    """One line of the stream."""
-
-    pieces: tuple[Piece, ...]
+VisibleLine = tuple[Piece, ...]
+"""One line of the stream."""
 
 
 def visible_lines(writes: Iterable[bytes]) -> Iterator[VisibleLine]:
@@ -85,16 +82,16 @@ def _lines(pieces: Iterator[Piece]) -> Iterator[VisibleLine]:
     for piece in pieces:
         if returned and piece.kind != "cut" and piece != Piece("end", "LF"):
             rest = [line.pop()] if line[-1].kind == "cut" else []
-            yield VisibleLine(tuple(_folded(line)))
+            yield tuple(_folded(line))
             line, returned = rest, False
         line.append(piece)
         if piece.kind == "end":
             returned = piece.text == "CR"
             if not returned:
-                yield VisibleLine(tuple(_folded(line)))
+                yield tuple(_folded(line))
                 line = []
     if line:
-        yield VisibleLine(tuple(_folded(line)))
+        yield tuple(_folded(line))
 
 
 def _folded(pieces: list[Piece]) -> Iterator[Piece]:

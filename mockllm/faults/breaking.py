@@ -83,7 +83,7 @@ def _located(
         at, missed = in_plain_body(place, answer.body), no_place(place, f"{answer.size} bytes")
     else:
         finder = _read(answer, place, around)
-        at, missed = finder.found, finder.why_missed
+        at, missed = finder.position, finder.why_missed
         if at is not None and fault.name == "error":
             at = finder.between(at)
     if at is None or (at == answer.size and fault.name == "cut" and end_of(fault) == "complete"):
@@ -150,11 +150,21 @@ def _burst(answer: Transmission, fault: Fault, around: Circumstances) -> Transmi
 
 
 def _garble(answer: Transmission, fault: Fault, around: Circumstances) -> Transmission:
-    number = fault.number("event", 0)
-    changed, reason = garbled(answer, fault.text("what", "json"), number, around.protocol)
-    if changed is None:
-        return _missed(answer, fault, reason)
-    return replace(changed, struck=_struck(answer, changed.struck or 0))
+    """The answer with something that cannot be read."""
+    protocol = around.protocol
+    match fault.text("what", "json"):
+        case "json":
+            return _broken_json(answer, fault, protocol)
+        case "content-type":
+            return _with_type(answer, _HTML_TYPE)
+        case "html":
+            return _replaced(_with_type(answer, _HTML_TYPE), _PAGE)
+        case "error":
+            body = protocol.error_body(service_error(protocol, "server_error"))
+            return _replaced(_with_type(answer, "application/json"), json_bytes(dumps(body)))
+        case "gzip":
+            return _broken_gzip(answer)
+    return _replaced(answer, b"")
 
 
 def http_failure(answer: Transmission, kind: str, around: Circumstances) -> Transmission:
@@ -298,30 +308,6 @@ _PAGE = b"""<!DOCTYPE html>
 """
 
 
-def garbled(
-    answer: Transmission, what: str, number: int, protocol: WireProtocol
-) -> tuple[Transmission | None, str]:
-    """The answer with something that cannot be read, or None and why there is nothing to change.
-
-    Args:
-        what: `json`, `content-type`, `html`, `error`, `gzip` or `empty`.
-        number: of the event that is no JSON, from 1; 0: the last one with JSON.
-    """
-    match what:
-        case "json":
-            return _broken_json(answer, number, protocol)
-        case "content-type":
-            return _with_type(answer, _HTML_TYPE), ""
-        case "html":
-            return _replaced(_with_type(answer, _HTML_TYPE), _PAGE), ""
-        case "error":
-            body = protocol.error_body(service_error(protocol, "server_error"))
-            return _replaced(_with_type(answer, "application/json"), json_bytes(dumps(body))), ""
-        case "gzip":
-            return _broken_gzip(answer), ""
-    return _replaced(answer, b""), ""
-
-
 def _replaced(answer: Transmission, body: bytes) -> Transmission:
     """The answer with another body, which comes when the first byte was due."""
     parts = (TimedBytes(answer.parts[0].at if answer.parts else 0, body),) if body else ()
@@ -333,25 +319,24 @@ def _with_type(answer: Transmission, value: str) -> Transmission:
     return replace(answer, headers=(("content-type", value), *others), struck=0)
 
 
-def _broken_json(
-    answer: Transmission, number: int, protocol: WireProtocol
-) -> tuple[Transmission | None, str]:
-    """Without the last brace of an event, or of a body that is not streamed."""
-    body = answer.body
+def _broken_json(answer: Transmission, fault: Fault, protocol: WireProtocol) -> Transmission:
+    """Without the last brace of an event (by its number from 1, else the last one with JSON), or of
+    a body that is not streamed."""
+    number, body = fault.number("event", 0), answer.body
     begin, end = 0, len(body)
     if answer.streamed:
         events = seen_events(protocol, body)
         objects = [event for event in events if event.data.startswith("{")]
         if number > len(events) or not objects:
-            return None, f"the answer has {len(events)} events"
+            return _missed(answer, fault, f"the answer has {len(events)} events")
         event = events[number - 1] if number else objects[-1]
         begin, end = event.begin, event.end
     at = body.rfind(b"}", begin, end)
     if at < 0:
-        return None, f"event {number} has no JSON object"
+        return _missed(answer, fault, f"event {number} has no JSON object")
     before, rest = split_at(answer.parts, at)
     parts = before + split_at(rest, 1)[1]
-    return replace(answer, parts=parts, struck=begin), ""
+    return replace(answer, parts=parts, struck=_struck(answer, begin))
 
 
 def _broken_gzip(answer: Transmission) -> Transmission:

@@ -84,11 +84,11 @@ class LiveFault:
 
     def _steps(self, safe: int) -> Iterator[Step]:
         """Strikes where that can be done now; else sends what is safe."""
-        found, size = self._finder.found, len(self._finder.body)
+        position, size = self._finder.position, len(self._finder.body)
         if self._struck:
             yield from self._rest(size)
-        elif found is not None and found <= size:
-            yield from self.strike(found)
+        elif position is not None and position <= size:
+            yield from self.strike(position)
         else:
             yield from self._rest(safe)
 

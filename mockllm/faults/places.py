@@ -39,12 +39,12 @@ class PlaceFinder:
         self._calls: dict[int, tuple[str, str]] = {}
         self._ends: list[int] = []
         self.body = b""
-        self.found: int | None = None
+        self.position: int | None = None
         """The byte, as soon as it is known; it may still have to arrive."""
         if place.kind == "bytes" or place == Place("events"):
-            self.found = place.number
+            self.position = place.number
         elif place == _FIRST:
-            self.found = 0
+            self.position = 0
 
     def read(self, data: bytes) -> None:
         """Reads more bytes of the stream."""
@@ -54,10 +54,10 @@ class PlaceFinder:
     def close(self) -> None:
         """The stream has ended."""
         self._see(self._reader.close())
-        if self.found is None and self._pending is not None:
-            self.found = self._pending.middle
-        if self.found is not None and self.found > len(self.body):
-            self.found = None
+        if self.position is None and self._pending is not None:
+            self.position = self._pending.middle
+        if self.position is not None and self.position > len(self.body):
+            self.position = None
 
     @property
     def safe(self) -> int:
@@ -78,8 +78,8 @@ class PlaceFinder:
     def _see(self, events: list[SeenEvent]) -> None:
         for event in events:
             self._ends.append(event.end)
-            if self.found is None:
-                self.found = self._in_event(event)
+            if self.position is None:
+                self.position = self._in_event(event)
 
     def _in_event(self, event: SeenEvent) -> int | None:
         place = self._place
@@ -200,7 +200,7 @@ class EventReader:
             self._elements = ElementScanner() if first == b"[" else None
         if not self._begun:
             return []
-        return self._blocks(final=False) if self._elements is None else self._found_elements()
+        return self._blocks(final=False) if self._elements is None else self._elements_read()
 
     def close(self) -> list[SeenEvent]:
         """The event that ends with the stream and not with a blank line, if there is one."""
@@ -211,7 +211,7 @@ class EventReader:
             events += self._block(self._pending)
         return events
 
-    def _found_elements(self) -> list[SeenEvent]:
+    def _elements_read(self) -> list[SeenEvent]:
         assert self._elements is not None
         spans = self._elements.read(self._pending[self._scanned :])
         events: list[SeenEvent] = []

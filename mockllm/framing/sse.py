@@ -68,9 +68,8 @@ class SSEDecoder:
         max_line: the longest line, in characters; a longer one raises `SSEError`.
         max_event: the most data of one event, in characters; more raises `SSEError`.
 
-    `last_event_id` is set when an event is complete, and stays until a later event has an `id`
-    line (9.2.6). Bytes that are not UTF-8 become U+FFFD, because the specification decodes with
-    "UTF-8 decode", which never fails. A decoder that raised `SSEError` must not be used again.
+    Bytes that are not UTF-8 become U+FFFD, because the specification decodes with "UTF-8 decode",
+    which never fails. A decoder that raised `SSEError` must not be used again.
     """
 
     def __init__(self, *, max_line: int = MAX_LINE, max_event: int = MAX_EVENT) -> None:
@@ -86,7 +85,6 @@ class SSEDecoder:
         self._event: str | None = None
         self._id: str | None = None
         self._retry: int | None = None
-        self.last_event_id = ""
 
     def decode(self, chunk: bytes) -> list[Frame]:
         """The frames that these bytes complete, in order.
@@ -188,8 +186,6 @@ class SSEDecoder:
         if self._data or self._id is not None or self._retry is not None:
             data = "\n".join(self._data) if self._data else None
             frames.append(Frame(data, self._event, self._id, self._retry))
-        if self._id is not None:
-            self.last_event_id = self._id
         self._data, self._data_size = [], 0
         self._event = self._id = self._retry = None
 

@@ -31,6 +31,8 @@ from mockllm.protocols.records import (
     Environment,
     FallbackRoute,
     FieldNames,
+    Fields,
+    Json,
     Normalisation,
     ServiceError,
     StoredAnswers,
@@ -140,8 +142,8 @@ class Lookup:
     target: Target = NO_TARGET
     models: tuple[str, ...] = ()
     any_model: bool = True
-    request: Mapping[str, Any] = field(default_factory=dict)
-    answer: Mapping[str, Any] = field(default_factory=dict)
+    request: Fields = field(default_factory=dict)
+    answer: Fields = field(default_factory=dict)
     number: int = 0
 
 
@@ -155,6 +157,16 @@ class Route:
     path: str
     operation: Operation
     header: str | None = None
+
+
+def model_routes(*bases: str, header: str | None = None) -> list[Route]:
+    """The paths of the list of models and of single ones. A model `mock/<scenario>` is two segments
+    of a path."""
+    models = ("/{model}", "/{owner}/{model}")
+    return [
+        *(Route("GET", f"{base}/models", "models", header) for base in bases),
+        *(Route("GET", f"{base}/models{m}", "model", header) for base in bases for m in models),
+    ]
 
 
 @record
@@ -248,14 +260,14 @@ class WireProtocol:
     """
 
     address: Address
-    parse: Callable[[Mapping[str, Any], Target, bool], Request]
+    parse: Callable[[Fields, Target, bool], Request]
     options: Callable[[Request], Hashable]
     encoder: Callable[[Turn, Reply], Encoder]
     decoder: Callable[[], Decoder]
-    encode_body: Callable[[Turn, Reply], dict[str, Any]]
-    decode_body: Callable[[Mapping[str, Any]], Turn]
+    encode_body: Callable[[Turn, Reply], Json]
+    decode_body: Callable[[Fields], Turn]
     answer_id: Callable[[Reply], str]
-    error_body: Callable[[RequestError], dict[str, Any]]
+    error_body: Callable[[RequestError], Json]
     error_headers: Callable[[str, RequestError, float | None], dict[str, str]]
     headers: Callable[[Reply, bool], dict[str, str]]
     project: Callable[[Turn], Turn]
@@ -265,8 +277,8 @@ class WireProtocol:
     normalize: Normalisation
     fields: FieldNames = field(default_factory=FieldNames)
     stored: StoredAnswers | None = None
-    decode_error: Callable[[Mapping[str, Any]], StreamError | None] = lambda _: None
-    lookups: Mapping[Operation, Callable[[Lookup], dict[str, Any]]] = field(default_factory=dict)
+    decode_error: Callable[[Fields], StreamError | None] = lambda _: None
+    lookups: Mapping[Operation, Callable[[Lookup], Json]] = field(default_factory=dict)
     fallback_routes: tuple[FallbackRoute, ...] = ()
     guard: Callable[[Mapping[str, str], Target], None] | None = None
     lists_errors: Callable[[Target], bool] | None = None
@@ -286,7 +298,7 @@ class WireProtocol:
         return self.address.name
 
 
-def no_body(title: str, needs: str, body: Mapping[str, Any]) -> WireError:
+def no_body(title: str, needs: str, body: Fields) -> WireError:
     """The error for a value that is no body of an API, and what such a body has."""
     return WireError(
         f"{title} needs {needs}, this one has {', '.join(map(repr, body)) or 'no fields'}; is it a "

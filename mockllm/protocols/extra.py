@@ -17,15 +17,14 @@ from copy import deepcopy
 from dataclasses import replace
 from typing import Any
 
-from mockllm.core.events import Frame, Timed
-from mockllm.core.timeline import fold
+from mockllm.core.events import Frame
 from mockllm.core.turn import Opaque, Turn
 from mockllm.errors import MockLLMError
 from mockllm.protocols.base import WireProtocol, dumps
-from mockllm.protocols.records import Normalisation, ObjectPlace
+from mockllm.protocols.decoding import decoded
+from mockllm.protocols.records import Fields, Json, Normalisation, ObjectPlace
 from mockllm.protocols.values import json_object
 
-Json = dict[str, Any]
 Extra = Mapping[str, Json]
 
 _MOST = 16_000
@@ -38,16 +37,16 @@ _MOST_BRACKETS = 50
 # The form of a body among the events of a stream
 
 
-def in_envelope(protocol: WireProtocol, body: dict[str, Any]) -> dict[str, Any]:
+def in_envelope(protocol: WireProtocol, body: Json) -> Json:
     """A body as the events of a stream hold it."""
     envelope = protocol.normalize.envelope
     return {envelope: body} if envelope else body
 
 
-def answer_in(protocol: WireProtocol, value: dict[str, Any]) -> dict[str, Any]:
+def answer_in(protocol: WireProtocol, value: Json) -> Json:
     """The inverse of `in_envelope`."""
     envelope = protocol.normalize.envelope
-    inner: dict[str, Any] = value[envelope] if envelope else value
+    inner: Json = value[envelope] if envelope else value
     return inner
 
 
@@ -85,7 +84,7 @@ def _merge_places(protocol: WireProtocol, value: Json, extra: Extra, *, streamed
             merge(target, fields)
 
 
-def merge(target: Json, fields: Mapping[str, Any]) -> None:
+def merge(target: Json, fields: Fields) -> None:
     """Puts fields into an object; objects inside of it are merged, all else is replaced."""
     for key, value in fields.items():
         if isinstance(value, dict) and isinstance(target.get(key), dict):
@@ -152,7 +151,7 @@ def added_fields(
     ]
     places = protocol.normalize.places.values()
     others = frozenset(path for place in places for path in place.paths(streamed=streamed))
-    found: dict[str, Json] = {}
+    added: dict[str, Json] = {}
     for name, place in protocol.normalize.places.items():
         mine, theirs = (
             _objects(place, events, streamed=streamed) for events in (encoded, recorded)
@@ -163,10 +162,10 @@ def added_fields(
         search = _Search(protocol, texts, others, always=always)
         fields = search.added(mine, theirs, place.paths(streamed=streamed)[0])
         if fields:
-            found[name] = fields
-    if not found or not _is_short(found):
+            added[name] = fields
+    if not added or not _is_short(added):
         return {}
-    return _harmless(protocol, encoded, found, streamed=streamed)
+    return _harmless(protocol, encoded, added, streamed=streamed)
 
 
 def added_to_error(
@@ -275,14 +274,14 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 def _harmless(
-    protocol: WireProtocol, encoded: Sequence[Json], found: dict[str, Json], *, streamed: bool
+    protocol: WireProtocol, encoded: Sequence[Json], added: dict[str, Json], *, streamed: bool
 ) -> dict[str, Json]:
     """The fields that do not change what a client reads: all, or else those that do not alone."""
     wanted = _read(protocol, encoded, {}, streamed=streamed)
-    if _read(protocol, encoded, found, streamed=streamed) == wanted:
-        return found
+    if _read(protocol, encoded, added, streamed=streamed) == wanted:
+        return added
     kept: dict[str, Json] = {}
-    for name, fields in found.items():
+    for name, fields in added.items():
         for key, value in fields.items():
             tried = {**kept, name: {**kept.get(name, {}), key: value}}
             if _read(protocol, encoded, tried, streamed=streamed) == wanted:
@@ -297,11 +296,9 @@ def _read(
         if not streamed:
             body = with_extra_in_body(protocol, answer_in(protocol, encoded[0]), extra)
             return protocol.decode_body(body)
-        wire = protocol.decoder()
         frames = [Frame(dumps(event), event=event.get("type")) for event in encoded]
         if extra:
             frames = [_with_fields(protocol, frame, extra) for frame in frames]
-        events = [event for frame in frames for event in wire.decode(frame)]
-        return fold(Timed(0, event) for event in [*events, *wire.close()])
+        return decoded(protocol, frames)[0]
     except (MockLLMError, ValueError):
         return None

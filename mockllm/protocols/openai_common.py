@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
 
 from mockllm.core.events import StreamError
+from mockllm.core.request import OfferedTool
 from mockllm.errors import RequestError
 from mockllm.protocols.base import Reply, content_headers, derive, derive_int, retry_headers
-from mockllm.protocols.checks import Checks
-from mockllm.protocols.records import ServiceError
-from mockllm.protocols.values import string
+from mockllm.protocols.checks import Check, Checks
+from mockllm.protocols.records import Fields, Json, ServiceError
+from mockllm.protocols.values import kind, mapping, string
 
 SERVICE_ERRORS: Mapping[str, ServiceError] = {
     "overloaded": ServiceError(
@@ -68,7 +68,7 @@ _LIMIT_REQUESTS = 10_000
 _LIMIT_TOKENS = 30_000_000
 
 
-def error_body(error: RequestError) -> dict[str, Any]:
+def error_body(error: RequestError) -> Json:
     """An error as `{"error": {"message", "type", "param", "code"}}`. Where the error has no `type`,
     it is the usual one of the status; so is `code` for 401 and 429."""
     status = error.status
@@ -189,7 +189,7 @@ def is_tool_name(name: object) -> bool:
     return isinstance(name, str) and _NAME.match(name) is not None
 
 
-def grammar_of(format: object) -> str:
+def _grammar_of(format: object) -> str:
     """The grammar in the `format` of a custom tool, as either API writes it; "" for any text. The
     `CustomToolInputFormat` of openai-python 2.x has `syntax` and `definition` in the format, that
     of Chat Completions in its `grammar`."""
@@ -272,40 +272,14 @@ def check_schema(schema: object, name: str, where: str) -> None:
 
 
 def _bad_schema(name: str, problem: str, where: str) -> RequestError:
-    return RequestError(
-        f"Invalid schema for function '{name}': {problem}.",
-        param=where,
-        code="invalid_function_parameters",
-    )
-
-
-def kind(value: object) -> str:
-    """The kind of a JSON value, in the terms of the messages: `a string`, `an object`, ..."""
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "a boolean"
-        case int():
-            return "an integer"
-        case float():
-            return "a decimal"
-        case str():
-            return "a string"
-        case Mapping():
-            return "an object"
-        case list():
-            return "an array"
-    return type(value).__name__
+    message = f"Invalid schema for function '{name}': {problem}."
+    return RequestError(message, param=where, code="invalid_function_parameters")
 
 
 def invalid_type(where: str, expected: str, got: object) -> RequestError:
     """A field of the wrong kind, e.g. `invalid_type("n", "an integer", "2")`."""
-    return RequestError(
-        f"Invalid type for '{where}': expected {expected}, but got {kind(got)} instead.",
-        param=where,
-        code="invalid_type",
-    )
+    message = f"Invalid type for '{where}': expected {expected}, but got {kind(got)} instead."
+    return RequestError(message, param=where, code="invalid_type")
 
 
 def missing(where: str) -> RequestError:
@@ -317,25 +291,17 @@ def missing(where: str) -> RequestError:
 
 def empty_array(where: str) -> RequestError:
     """An empty array that must have an item."""
-    return RequestError(
-        f"Invalid '{where}': empty array. Expected an array with minimum length 1, but got an "
-        "empty array instead.",
-        param=where,
-        code="empty_array",
-    )
+    problem = "empty array. Expected an array with minimum length 1, but got an empty array instead"
+    return RequestError(f"Invalid '{where}': {problem}.", param=where, code="empty_array")
 
 
 def bad_value(where: str, got: str, known: tuple[str, ...]) -> RequestError:
     """A value that is not one of the known ones."""
     quoted = [f"'{value}'" for value in known]
-    values = (
-        f"{', '.join(quoted[:-1])}, and {quoted[-1]}" if len(quoted) > 2 else " and ".join(quoted)
-    )
-    return RequestError(
-        f"Invalid value: '{got}'. Supported values are: {values}.",
-        param=where,
-        code="invalid_value",
-    )
+    if len(quoted) > 2:
+        quoted = [", ".join(quoted[:-1]) + ",", quoted[-1]]
+    message = f"Invalid value: '{got}'. Supported values are: {' and '.join(quoted)}."
+    return RequestError(message, param=where, code="invalid_value")
 
 
 def _outside(where: str, got: float, low: float, high: float | None, whole: bool) -> RequestError:
@@ -343,12 +309,9 @@ def _outside(where: str, got: float, low: float, high: float | None, whole: bool
     side, bound, relation = "above", "maximum", f"<= {high:g}" if high is not None else ""
     if got < low:
         side, bound, relation = "below", "minimum", f">= {low:g}"
-    return RequestError(
-        f"Invalid '{where}': {noun} {side} {bound} value. Expected a value {relation}, but got "
-        f"{got} instead.",
-        param=where,
-        code=f"{noun}_{side}_{bound[:3]}_value",
-    )
+    problem = f"{noun} {side} {bound} value. Expected a value {relation}, but got {got} instead"
+    code = f"{noun}_{side}_{bound[:3]}_value"
+    return RequestError(f"Invalid '{where}': {problem}.", param=where, code=code)
 
 
 CHECKS = Checks(
@@ -365,3 +328,35 @@ CHECKS = Checks(
 BOOLEAN = CHECKS.of_kind(bool, "a boolean")
 TEXT = CHECKS.text
 OBJECT = CHECKS.mapping
+OBJECTS = CHECKS.of_kind(list, "an array of objects")
+_HAS_FORMAT = CHECKS.fields({"type": CHECKS.one_of("json_object", "json_schema", "text")})
+
+
+def output_schema(
+    format: object, where: str, strict: bool, check: Check, inner: str = ""
+) -> Fields | None:
+    """The JSON Schema in the format of a text; {} for any JSON object, None for plain text.
+
+    Args:
+        check: of a format with a schema.
+        inner: the field of the format that has the schema; "" if it is the format itself.
+    """
+    if format is None:
+        return None
+    if strict:
+        _HAS_FORMAT(where, format)
+    given = mapping(format)
+    if given.get("type") == "json_schema":
+        if strict:
+            check(where, format)
+        return mapping((mapping(given.get(inner)) if inner else given).get("schema"))
+    return {} if given.get("type") == "json_object" else None
+
+
+def offered_tool(fields: Fields, *, custom: bool) -> OfferedTool | None:
+    """The tool that an object offers; None for one without a name."""
+    name, format = fields.get("name"), fields.get("format")
+    if not isinstance(name, str):
+        return None
+    description, schema = string(fields.get("description")), mapping(fields.get("parameters"))
+    return OfferedTool(name, description, schema, custom, _grammar_of(format))

@@ -22,6 +22,9 @@ from mockllm.errors import RequestError
 Json = dict[str, Any]
 """A JSON object."""
 
+Fields = Mapping[str, Any]
+"""A JSON object that is only read."""
+
 
 @record
 class ClientRequests:
@@ -66,12 +69,12 @@ class ClientRequests:
     body_path: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
     stream_field: str = ""
-    usage: Mapping[str, Any] = field(default_factory=dict)
+    usage: Fields = field(default_factory=dict)
     tool_fields: tuple[str, ...] = ("tools",)
     arguments_are_values: bool = False
-    may_lack_call_ids: Callable[[Mapping[str, Any]], bool] = lambda _: False
+    may_lack_call_ids: Callable[[Fields], bool] = lambda _: False
     may_leave_calls: bool = False
-    hosted_results: Callable[[Mapping[str, Any]], frozenset[str]] = lambda _: frozenset()
+    hosted_results: Callable[[Fields], frozenset[str]] = lambda _: frozenset()
     opaque_mistake: Callable[[Request, Turn], str | None] = lambda _request, _turn: None
 
     def path_of(self, model: str, *, stream: bool = True) -> str:
@@ -80,10 +83,26 @@ class ClientRequests:
         return path.format(model=model)
 
 
-def identity(value: Mapping[str, Any]) -> Start:
+def with_messages(body: Fields, *messages: Json) -> Json:
+    """The body of a request with more messages."""
+    return {**body, "messages": [*body["messages"], *messages]}
+
+
+def identity(value: Fields) -> Start:
     """The `id` and the `model` of a JSON object; "" for one that it does not have."""
     id, model = value.get("id"), value.get("model")
     return Start(id if isinstance(id, str) else "", model if isinstance(model, str) else "")
+
+
+def identity_in(field: str) -> Callable[[Fields], Start]:
+    """A function for `Detection.identity`, where a field of some events holds the whole answer, as
+    a body has it."""
+
+    def identify(value: Fields) -> Start:
+        answer = value.get(field)
+        return identity(answer if isinstance(answer, dict) else value)
+
+    return identify
 
 
 @record
@@ -99,10 +118,10 @@ class Detection:
             does not have.
     """
 
-    request: Callable[[Mapping[str, Any]], bool] = lambda _: False
-    answer: Callable[[Mapping[str, Any]], bool] = lambda _: False
-    likely_request: Callable[[Mapping[str, Any]], bool] = lambda _: False
-    identity: Callable[[Mapping[str, Any]], Start] = identity
+    request: Callable[[Fields], bool] = lambda _: False
+    answer: Callable[[Fields], bool] = lambda _: False
+    likely_request: Callable[[Fields], bool] = lambda _: False
+    identity: Callable[[Fields], Start] = identity
 
 
 @record
@@ -131,7 +150,7 @@ class StreamEvents:
             by dots; "" if no event has them.
     """
 
-    is_end: Callable[[Mapping[str, Any]], bool]
+    is_end: Callable[[Fields], bool]
     map_text: Callable[[Any, Callable[[str], str]], Any]
     id_path: str = ""
     model_path: str = ""
@@ -224,7 +243,7 @@ class StoredAnswers:
     prefix: str
     segment: str
     field: str
-    is_stored: Callable[[Mapping[str, Any]], bool]
+    is_stored: Callable[[Fields], bool]
     not_found: Callable[[str], RequestError]
     previous_not_found: Callable[[str], RequestError]
     missing_result: Callable[[str], RequestError]
@@ -243,7 +262,7 @@ class FallbackRoute:
     """
 
     path: re.Pattern[str]
-    answer: Callable[[Mapping[str, Any], Target], Json]
+    answer: Callable[[Fields, Target], Json]
 
 
 @record

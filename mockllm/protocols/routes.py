@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from mockllm.core.http import NO_TARGET, Target
@@ -21,7 +20,7 @@ from mockllm.errors import StreamFormatError
 from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Address, Operation, WireProtocol
-from mockllm.protocols.records import identity
+from mockllm.protocols.records import Fields, Json, identity
 from mockllm.protocols.values import json_object
 
 _MOST_VALUES = 16
@@ -94,7 +93,7 @@ def detect(method: str, url: str, body: bytes) -> Detected:
     return Detected(None, reason=f"{host} has no known API at {parts.path or '/'}")
 
 
-def detect_by_body(request: Mapping[str, Any] | None, body: bytes) -> WireProtocol | None:
+def detect_by_body(request: Fields | None, body: bytes) -> WireProtocol | None:
     """The API of a request and its answer, by their fields; None where neither decides.
 
     Args:
@@ -113,7 +112,7 @@ def detect_by_body(request: Mapping[str, Any] | None, body: bytes) -> WireProtoc
     return next(likely, None)
 
 
-def _values(body: bytes) -> Iterator[dict[str, Any]]:
+def _values(body: bytes) -> Iterator[Json]:
     try:
         texts = [frame.data or "" for frame in decode(body)[:_MOST_VALUES]]
     except StreamFormatError:
@@ -122,7 +121,7 @@ def _values(body: bytes) -> Iterator[dict[str, Any]]:
     yield from (value for value in objects if value is not None)
 
 
-def model_of(request: Mapping[str, Any] | None, body: bytes) -> str:
+def model_of(request: Fields | None, body: bytes) -> str:
     """The model in a request or in its answer; "" where neither has one."""
     protocol = detect_by_body(request, body)
     identify = identity if protocol is None else protocol.detect.identity
@@ -136,21 +135,18 @@ def route_pattern(path: str) -> re.Pattern[str]:
     return re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(path)))
 
 
-def path_target(match: re.Match[str], path: str) -> Target:
-    """The target of a path that a route's pattern matched, without the query."""
+def path_target(match: re.Match[str]) -> Target:
+    """The target of a path whose end a pattern matched, without the query."""
     segments = {name: unquote(value) for name, value in match.groupdict().items() if value}
-    return Target(segments, path.rpartition(":")[2] if ":" in path else "")
+    _, colon, method = match[0].rpartition(":")
+    return Target(segments, method if colon else "")
 
 
 def detected_target(address: Address, path: str) -> Target | None:
     """The target of a path by whose end requests of a protocol are recognised, without the query;
     None where they are not."""
-    for pattern in address.paths:
-        match = pattern.search(path.rstrip("/"))
-        if match is not None:
-            segments = {name: unquote(value) for name, value in match.groupdict().items() if value}
-            return Target(segments, path.rpartition(":")[2] if ":" in match[0] else "")
-    return None
+    matches = (pattern.search(path.rstrip("/")) for pattern in address.paths)
+    return next((path_target(match) for match in matches if match is not None), None)
 
 
 def parse_query(query: str) -> Mapping[str, str]:
@@ -166,6 +162,5 @@ def target_of(
         if route.operation == operation:
             match = route_pattern(route.path).fullmatch(path)
             if match is not None:
-                target = path_target(match, path)
-                return Target(target.segments, target.method, parse_query(query))
+                return replace(path_target(match), query=parse_query(query))
     return None

@@ -8,9 +8,10 @@ from typing import Any
 
 from mockllm.core.events import Frame
 from mockllm.core.request import OfferedTool
+from mockllm.protocols.records import Fields, Json
 
 
-def json_object(text: str | bytes | None) -> dict[str, Any] | None:
+def json_object(text: str | bytes | None) -> Json | None:
     """The JSON object in a text or a body; None for any other."""
     try:
         value = json.loads(text) if text else None
@@ -19,7 +20,7 @@ def json_object(text: str | bytes | None) -> dict[str, Any] | None:
     return value if isinstance(value, dict) else None
 
 
-def plain_object(frame: Frame) -> dict[str, Any] | None:
+def plain_object(frame: Frame) -> Json | None:
     """The JSON object in a frame that has nothing but data; None for any other frame."""
     if frame.event or frame.id or frame.comment or frame.raw:
         return None
@@ -37,7 +38,7 @@ def sendable_value(text: str) -> Any:
     return value
 
 
-def typed_event(frame: Frame) -> dict[str, Any]:
+def typed_event(frame: Frame) -> Json:
     """The event's JSON object, with `type` always a string; only a `type` of "" for other data.
     Proxies send the type in the event line only, or put a bare {"error": …} into the stream."""
     value = json_object(frame.data)
@@ -55,7 +56,7 @@ def encodable(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
-def mapping(value: object) -> Mapping[str, Any]:
+def mapping(value: object) -> Fields:
     """The value if it is an object, else an empty one."""
     # dict first: the ABC's check is slow
     return value if isinstance(value, (dict, Mapping)) else {}
@@ -66,7 +67,37 @@ def string(value: object) -> str:
     return value if isinstance(value, str) else ""
 
 
-def function_tool(tool: OfferedTool) -> dict[str, Any]:
+def count(value: object) -> int:
+    """The value if it is a whole number, else 0."""
+    return value if type(value) is int else 0
+
+
+def kind(value: object) -> str:
+    """The kind of a JSON value, in the terms of messages: `a string`, `an object`, ..."""
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "a boolean"
+        case int():
+            return "an integer"
+        case float():
+            return "a decimal"
+        case str():
+            return "a string"
+        case Mapping():
+            return "an object"
+        case list():
+            return "an array"
+    return type(value).__name__
+
+
+def function_call(id: str, name: str, arguments: str) -> Json:
+    """A call of a function in a history, in the form of most APIs."""
+    return {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def function_tool(tool: OfferedTool) -> Json:
     """A tool in the form of most APIs."""
     return {
         "name": tool.name,
@@ -75,7 +106,7 @@ def function_tool(tool: OfferedTool) -> dict[str, Any]:
     }
 
 
-def tool_schema(tool: OfferedTool) -> Mapping[str, Any]:
+def tool_schema(tool: OfferedTool) -> Fields:
     """The JSON Schema of a tool's arguments; that of an empty object if it has none."""
     return tool.parameters or {"type": "object", "properties": {}}
 
@@ -84,7 +115,7 @@ _DEEPEST = 12  # no protocol nests text deeper; raw frames of a scenario may
 
 
 def mapped_text(
-    is_text: Callable[[str, Mapping[str, Any]], bool], opaque: frozenset[str] = frozenset()
+    is_text: Callable[[str, Fields], bool], opaque: frozenset[str] = frozenset()
 ) -> Callable[[Any, Callable[[str], str]], Any]:
     """A function for `StreamEvents.map_text`: it changes the model's text in a JSON value.
 

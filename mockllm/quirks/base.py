@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import copy
 import json
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, wraps
@@ -29,8 +28,8 @@ from mockllm.protocols.base import Reply, dumps
 from mockllm.scenario.model import Api, Scenario
 
 Right = Literal["same", "error", "either"]
-"""What a correct client does: return the same answer as without the quirk (or that of
-`Variant.expected`), report a clear error, or either of them."""
+"""What a correct client does: return the same answer as without the quirk (or the one that is sent,
+with `Variant.as_sent`), report a clear error, or either of them."""
 
 TOPICS = (
     "index",
@@ -95,25 +94,6 @@ def prose() -> Mapping[str, Prose]:
     }
 
 
-__all__ = [
-    "BytesChange",
-    "Context",
-    "Ending",
-    "FramesChange",
-    "Item",
-    "Quirk",
-    "Tolerance",
-    "Variant",
-    "change_frames",
-    "drop",
-    "each",
-    "each_with",
-    "parametrised",
-    "quirks_of",
-    "spread",
-]
-
-
 @dataclass(slots=True)
 class Item:
     """A frame that a quirk may change: the fields of `Frame`, with JSON data as a value.
@@ -162,15 +142,7 @@ class Item:
             return self.text
         if self._source is not None and _value(self._source.data) == self.data:
             return self._source.data
-        return self.data if self.data is None or isinstance(self.data, str) else _encoded(self.data)
-
-
-_SURROGATE = re.compile("[\ud800-\udfff]")
-
-
-def _encoded(value: Any) -> str:
-    """JSON text that UTF-8 can encode: lone surrogates stay escaped."""
-    return _SURROGATE.sub(lambda match: f"\\u{ord(match[0]):04x}", dumps(value))
+        return self.data if self.data is None or isinstance(self.data, str) else dumps(self.data)
 
 
 def _value(data: str | None) -> Any:
@@ -223,8 +195,11 @@ class Variant:
         ending: how the answer ends.
         writes: whether each item of the result of `bytes` must be a separate write.
         right: overrides `Quirk.right`.
-        expected: the turn that a correct client gets, from the turn without the quirk; None if
-            they are the same.
+        as_sent: whether the stream says something else: then a correct client gets the turn that
+            our decoder reads in it. Otherwise it gets that of the scenario, whatever the decoder
+            makes of the quirk.
+        expected: what a correct client makes of that turn, where it has to report an error that
+            our decoder does not.
         ids: whether the calls keep the ids of the scenario; otherwise any unique, non-empty ids
             are correct.
         tolerated: other outcomes that are acceptable.
@@ -240,6 +215,7 @@ class Variant:
     ending: Ending = "complete"
     writes: bool = False
     right: Right | None = None
+    as_sent: bool = False
     expected: Callable[[Turn], Turn] | None = None
     ids: bool = True
     tolerated: tuple[Tolerance, ...] = ()
@@ -292,11 +268,13 @@ class Quirk:
         return variant.sample or self.sample
 
 
-def quirks_of(api: str) -> Callable[..., Quirk]:
-    """A constructor of quirks that occur in one protocol, from name, sample and variants."""
+def quirks_of(*apis: str) -> Callable[..., Quirk]:
+    """A constructor of quirks that occur in some protocols (none named: in all), from name, sample
+    and variants. A change of the frames is a variant without a name."""
 
-    def quirk(name: str, sample: Scenario, *variants: Variant) -> Quirk:
-        return Quirk(name, sample, variants, (api,))
+    def quirk(name: str, sample: Scenario, *variants: Variant | FramesChange) -> Quirk:
+        made = (v if isinstance(v, Variant) else Variant(frames=v) for v in variants)
+        return Quirk(name, sample, tuple(made), apis)
 
     return quirk
 

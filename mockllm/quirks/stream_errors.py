@@ -7,47 +7,35 @@ before them (`followed`). `[DONE]` still follows, except for servers that are kn
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any
 
 from mockllm.core.events import StreamError
 from mockllm.core.http import TimedBytes
 from mockllm.core.turn import Turn
 from mockllm.protocols.base import dumps
-from mockllm.quirks.base import Context, Item, Quirk, Variant, parametrised
+from mockllm.protocols.records import Json
+from mockllm.quirks.base import Context, Item, Quirk, Variant, parametrised, quirks_of
 from mockllm.quirks.samples import TEXT
-from mockllm.quirks.streams import DONE, end_position, time_at, without_finish
+from mockllm.quirks.streams import DONE, end_position, failed, time_at
 from mockllm.scenario.model import Api
 
-_Json = dict[str, Any]
-
-UPSTREAM: _Json = {"message": "The upstream provider failed", "code": 502}
-REFUSED: _Json = {
+UPSTREAM: Json = {"message": "The upstream provider failed", "code": 502}
+REFUSED: Json = {
     "message": "A tool call was demanded, but the model made none",
     "type": "invalid_request_error",
     "code": "tool_use_failed",
     "status_code": 400,
 }
-PLAIN: _Json = {"object": "error", "message": "boom", "code": 400}
-BARE: _Json = {"code": 503, "details": "The model is loading"}
-BODY: _Json = {
+PLAIN: Json = {"object": "error", "message": "boom", "code": 400}
+BARE: Json = {"code": 503, "details": "The model is loading"}
+BODY: Json = {
     "error": {"message": "The upstream provider failed", "type": "server_error", "code": 502}
 }
 
 
-def _stream_error(error: _Json) -> StreamError:
+def _stream_error(error: Json) -> StreamError:
     code = error.get("code")
     message = error.get("message") or error["details"]
     return StreamError(message, error.get("type"), None if code is None else str(code))
-
-
-def _alone(error: _Json) -> Callable[[Turn], Turn]:
-    return lambda turn: Turn(error=_stream_error(error))
-
-
-def _after(error: _Json) -> Callable[[Turn], Turn]:
-    ended = _stream_error(error)
-    return lambda turn: replace(without_finish(turn), error=ended)
 
 
 def _before_end(items: list[Item], api: Api) -> int:
@@ -61,19 +49,19 @@ _Make = Callable[[list[Item], int], Item]
 
 @parametrised
 def _instead(
-    items: list[Item], context: Context, make: _Make, *, later: bool, done: bool
+    items: list[Item], context: Context, make: _Make, *, at_end: bool, done: bool
 ) -> list[Item]:
     """Replaces the frames of a stream by an error.
 
     Args:
         make: makes the frame of the error.
-        later: replace only the frames that end the answer.
+        at_end: replace only the frames that end the answer.
         done: keep one `[DONE]` after the error.
     """
 
     sentinels = [item for item in items if item.data == DONE]
     events = [item for item in items if item.data != DONE]
-    position = _before_end(events, context.api) if later else 0
+    position = _before_end(events, context.api) if at_end else 0
     return [*events[:position], make(events, position), *sentinels[: int(done)]]
 
 
@@ -83,7 +71,7 @@ def _followed(items: list[Item], context: Context, make: _Make) -> list[Item]:
     return [*items[:position], make(items, position), *items[position:]]
 
 
-def _event(data: _Json, name: str | None = None) -> _Make:
+def _event(data: Json, name: str | None = None) -> _Make:
     def make(items: list[Item], position: int) -> Item:
         return Item(time_at(items, position), data, event=name).copy()
 
@@ -98,55 +86,49 @@ def _with_choices(items: list[Item], position: int) -> Item:
     return Item(time_at(items, position), {**own, "choices": [choice], "error": UPSTREAM}).copy()
 
 
-def _both(
-    make: _Make, error: _Json, *, usual: str = "first", done: bool = True
-) -> tuple[Variant, ...]:
-    """The error as the first event, and as a later one; the usual form comes first."""
-    forms = (
-        Variant("first", frames=_instead(make, later=False, done=done), expected=_alone(error)),
-        Variant("later", frames=_instead(make, later=True, done=done), expected=_after(error)),
+def _both(make: _Make, *, usual: str = "first", done: bool = True) -> tuple[Variant, ...]:
+    """The error as the first event, and as a later one; the usual one comes first."""
+    variants = (
+        Variant("first", frames=_instead(make, at_end=False, done=done), as_sent=True),
+        Variant("later", frames=_instead(make, at_end=True, done=done), as_sent=True),
     )
-    return forms if usual == "first" else forms[::-1]
+    return variants if usual == "first" else variants[::-1]
 
+
+quirk_of_chat = quirks_of("chat")
 
 QUIRKS: tuple[Quirk, ...] = (
-    Quirk(
+    quirks_of("chat", "responses", "anthropic")(
         "err-in-stream",
         TEXT,
-        (
-            *_both(_event({"error": UPSTREAM}), UPSTREAM),
-            Variant(
-                "followed", frames=_followed(_event({"error": UPSTREAM})), expected=_after(UPSTREAM)
-            ),
+        *_both(_event({"error": UPSTREAM})),
+        Variant(
+            "followed",
+            frames=_followed(_event({"error": UPSTREAM})),
+            expected=failed(_stream_error(UPSTREAM)),
         ),
-        only=("chat", "responses", "anthropic"),
     ),
-    Quirk(
+    quirks_of()(
         "err-json-200",
         TEXT,
-        (
-            Variant(
-                bytes=lambda stream, _context: [
-                    TimedBytes(stream[0].at if stream else 0, dumps(BODY).encode())
-                ],
-                content_type="application/json",
-                expected=_alone(BODY["error"]),
-            ),
+        Variant(
+            bytes=lambda stream, _context: [
+                TimedBytes(stream[0].at if stream else 0, dumps(BODY).encode())
+            ],
+            content_type="application/json",
+            expected=lambda _: Turn(error=_stream_error(BODY["error"])),
         ),
     ),
-    Quirk("err-with-choices", TEXT, _both(_with_choices, UPSTREAM, usual="later"), only=("chat",)),
-    Quirk(
+    quirk_of_chat("err-with-choices", TEXT, *_both(_with_choices, usual="later")),
+    quirk_of_chat(
         "err-event-line",
         TEXT,
-        (
-            *_both(_event({"error": REFUSED}, "error"), REFUSED, usual="later", done=False),
-            Variant(
-                "bare",
-                frames=_instead(_event(BARE, "error"), later=True, done=True),
-                expected=_after(BARE),
-            ),
+        *_both(_event({"error": REFUSED}, "error"), usual="later", done=False),
+        Variant(
+            "bare",
+            frames=_instead(_event(BARE, "error"), at_end=True, done=True),
+            expected=failed(_stream_error(BARE)),
         ),
-        only=("chat",),
     ),
-    Quirk("err-object-error", TEXT, _both(_event(PLAIN), PLAIN), only=("chat",)),
+    quirk_of_chat("err-object-error", TEXT, *_both(_event(PLAIN))),
 )

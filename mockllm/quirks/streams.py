@@ -6,20 +6,22 @@ event.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from itertools import zip_longest
+from typing import Any, TypeVar
 
 from mockllm.core.events import StreamError
 from mockllm.core.turn import Turn
 from mockllm.protocols import PROTOCOLS
+from mockllm.protocols.records import Json
 from mockllm.quirks.base import Context, Item, parametrised
 from mockllm.scenario.model import Api
 
 # Events that name their type in the field `type`
 
 
-def event(item: Item) -> dict[str, Any]:
+def event(item: Item) -> Json:
     """The event in an item; {} where it holds none."""
     data = item.data
     return data if isinstance(data, dict) and isinstance(data.get("type"), str) else {}
@@ -33,6 +35,26 @@ def kind(item: Item) -> str:
 def last(items: list[Item], *types: str) -> int | None:
     """The position of the last event that has one of these types; None where none has."""
     return next((i for i in reversed(range(len(items))) if kind(items[i]) in types), None)
+
+
+# Another order
+
+_Element = TypeVar("_Element")
+_ENDED: Any = object()
+
+
+def alternating(*rows: Iterable[_Element]) -> Iterator[_Element]:
+    """The first of each row, the second of each, and so on; a row that has ended is left out."""
+    for turn in zip_longest(*rows, fillvalue=_ENDED):
+        yield from (element for element in turn if element is not _ENDED)
+
+
+def at_times_of(before: Sequence[Item], moved: list[Item]) -> list[Item]:
+    """The moved items, due when those were that stood at their positions before. Times never
+    decrease, so an event that kept its own while it moves forward would delay all after it."""
+    for at, item in zip([item.at for item in before], moved, strict=False):
+        item.at = at
+    return moved
 
 
 # Ends
@@ -74,11 +96,6 @@ def without_finish(turn: Turn) -> Turn:
     return replace(turn, finish=None, finish_raw=None, usage=None, error=None)
 
 
-def failed(error: StreamError, sent: Callable[[Turn], Turn]) -> Callable[[Turn], Turn]:
-    """The turn that ends in an error after what `sent` leaves of it."""
-    return lambda turn: replace(without_finish(sent(turn)), error=error)
-
-
-def unfinished(turn: Turn) -> Turn:
-    """The turn without finish and usage; one that ended in an error stays as it is."""
-    return turn if turn.finish is None else without_finish(turn)
+def failed(error: StreamError) -> Callable[[Turn], Turn]:
+    """The turn that ends in an error, without finish and usage."""
+    return lambda turn: replace(without_finish(turn), error=error)

@@ -119,7 +119,7 @@ class Routes:
             match = rule.pattern.fullmatch(path)
             if match is not None and (rule.header is not None or exact is None):
                 protocol = self._protocols[rule.api]
-                return Endpoint(protocol, rule.operation, path_target(match, path))
+                return Endpoint(protocol, rule.operation, path_target(match))
         return None if exact is None else Endpoint(self._protocols[exact[0]], exact[1])
 
     def _by_end(self, method: str, path: str, headers: Container[str]) -> Endpoint | None:

@@ -261,7 +261,7 @@ def stream_json(shown: ShownAnswer, protocol: WireProtocol | None) -> dict[str, 
 
 
 def _lines(data: bytes) -> list[list[Any]]:
-    lines = [[_piece(piece) for piece in line.pieces] for line in visible_lines([data])]
+    lines = [[_piece(piece) for piece in line] for line in visible_lines([data])]
     if lines:
         del lines[0][0]  # the mark where a write begins: each part is one
     return lines

@@ -144,11 +144,11 @@ def test_line_ends_are_equivalent(stream, frames, line_end):
 @given(soup, st.sets(st.integers(0, 80)))
 @example(b"\xef\xbb\xbfdata: x\r\n\r\n", {1, 2, 11, 13})
 def test_every_split_decodes_the_same(stream, cuts):
-    """Any bytes, valid or not, cut anywhere, give the same frames and the same last id."""
+    """Any bytes, valid or not, cut anywhere, give the same frames."""
     frames, whole = in_chunks([stream])
     split_frames, split = in_chunks(cut(stream, cuts))
     assert split_frames == frames
-    assert (split.last_event_id, split.pending) == (whole.last_event_id, whole.pending)
+    assert split.pending == whole.pending
 
 
 @given(st.lists(events | comments | settings_only, max_size=5), line_ends, st.booleans())
@@ -227,25 +227,10 @@ def test_the_last_of_several_fields_holds():
     assert decode(stream) == [Frame("x", event="b", id="2", retry=2)]
 
 
-def test_id_persists_until_another():
-    """The last event id persists after its event; an id with NUL is ignored, an empty one resets
-    it."""
-    decoder = SSEDecoder()
-    decoder.decode(b"id: 1\ndata: a\n\ndata: b\n\n")
-    assert decoder.last_event_id == "1"
-    assert decoder.decode(b"id: 2\0\ndata: c\n\n") == [Frame("c")]
-    assert decoder.last_event_id == "1"
-    assert decoder.decode(b"id\n\n") == [Frame(id="")]
-    assert decoder.last_event_id == ""
-
-
-def test_id_counts_when_its_event_is_complete():
-    """A client that reconnects with the last event id gets the unfinished event again."""
-    decoder = SSEDecoder()
-    decoder.decode(b"id: 1\ndata: a\n\nid: 2\ndata: b\n")
-    assert decoder.last_event_id == "1"
-    decoder.decode(b"\n")
-    assert decoder.last_event_id == "2"
+def test_an_id_is_one_of_its_event():
+    """An id with NUL is ignored, and an empty one resets that of the stream, so it is kept."""
+    stream = b"id: 1\ndata: a\n\ndata: b\n\nid: 2\0\ndata: c\n\nid\n\n"
+    assert decode(stream) == [Frame("a", id="1"), Frame("b"), Frame("c"), Frame(id="")]
 
 
 @for_all("value", ["", "1.5", "-1", "+1", "1e3", " 5", "5 ", "x", "\u0665", "²"])

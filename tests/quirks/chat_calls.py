@@ -19,6 +19,7 @@ from mockllm.protocols.openai_chat.request import Options
 from mockllm.quirks.base import Quirk, Variant
 from tests.quirks import chat_laws as laws
 from tests.quirks.chat_laws import DONE, USAGE, chunk
+from tests.quirks.meaning import expected_turn
 from tests.strategies import tool_calls, turns
 
 END = [chunk("{}", '"tool_calls"'), USAGE, DONE]
@@ -62,11 +63,7 @@ def reads_back(quirks: Iterable[Quirk], turn: Turn, *, but: tuple[str, ...] = ()
             continue
         note(name)
         got = read(laws.streamed(turn, Options(stream_usage=True), name))
-        expected = (
-            variant.expected(PROTOCOLS["chat"].project(turn))
-            if variant.expected
-            else PROTOCOLS["chat"].project(turn)
-        )
+        expected = expected_turn(name, variant, PROTOCOLS["chat"].project(turn))
         assert expand(expected)
         assert _calls(got, variant) == _calls(expected, variant)
         assert _rest(got) == _rest(expected)

@@ -24,6 +24,7 @@ from mockllm.quirks.base import Context, Quirk, Variant, change_frames
 from mockllm.replay.compilation.compiler import stream
 from mockllm.replay.compilation.http_answer import HttpAnswer
 from mockllm.scenario.model import Scenario, Wire
+from tests.quirks.meaning import expected_turn
 from tests.quirks.playing import frames, plain, play
 
 CHAT = PROTOCOLS["chat"]
@@ -135,7 +136,7 @@ def reads_back(quirks: Iterable[Quirk], turn: Turn) -> None:
         decoder = CHAT.decoder()
         events = [event for frame in _decoded(found) for event in decoder.decode(frame)]
         got = fold(Timed(0, event) for event in [*events, *decoder.close()])
-        expected = variant.expected(projected) if variant.expected else projected
+        expected = expected_turn(name, variant, projected)
         assert (name, _summed(got)) == (name, _summed(expected))
 
 

@@ -20,6 +20,7 @@ from mockllm.quirks.samples import (
     TWO_CALLS,
 )
 from mockllm.scenario.model import Scenario
+from tests.quirks.meaning import expected_turn
 from tests.quirks.playing import decoded_turn, frames, plain, play
 
 Json = dict[str, Any]
@@ -299,8 +300,7 @@ def test_missing_signature_decodes_to_none() -> None:
     """The turn of a stream without signatures has none."""
     _, variant = table.find("anth-signature")
     turn = decoded_turn(plain(REASONING, "anthropic"), "anthropic")
-    assert variant.expected is not None
-    thought = variant.expected(turn).parts[0]
+    thought = expected_turn("anth-signature:missing", variant, turn).parts[0]
     assert isinstance(thought, Reasoning)
     assert (thought.text, thought.signature) == ("Let me think.", None)
 

@@ -15,6 +15,7 @@ from tests.quirks import chat_calls as calls
 from tests.quirks import chat_laws as laws
 from tests.quirks.chat_calls import END, first, then
 from tests.quirks.chat_laws import DONE, USAGE, chunk
+from tests.quirks.meaning import MEANINGS
 
 BY_NAME = {quirk.name: quirk for quirk in QUIRKS}
 EACH = for_all(("quirk", "variant"), laws.each_variant(QUIRKS))
@@ -157,9 +158,7 @@ def test_two_characters_are_lost_where_that_breaks_the_rest(
 ) -> None:
     """The call has the fragments that are left; an object stays whole."""
     turn = Turn((ToolCall("f", "call_1", fragments),), "tool_calls")
-    (variant,) = BY_NAME["chat-args-lost-prefix"].variants
-    assert variant.expected is not None
-    assert variant.expected(turn).tool_calls == (ToolCall("f", "call_1", left),)
+    assert MEANINGS["chat-args-lost-prefix"](turn).tool_calls == (ToolCall("f", "call_1", left),)
 
 
 def test_only_the_last_call_is_cut() -> None:
@@ -174,10 +173,6 @@ def test_only_the_last_call_is_cut() -> None:
 @pytest.mark.parametrize("name", ["chat-args-truncated", "chat-args-truncated:normal-finish"])
 def test_an_answer_that_is_not_cut_keeps_its_finish(name: str) -> None:
     """Without calls, or without a finish, the stream does not change."""
-    quirk, _, wanted = name.partition(":")
-    variant = BY_NAME[quirk].variant(wanted)
-    assert variant is not None
-    assert variant.expected is not None
     for turn in [Turn((), "stop"), Turn((ToolCall("f", "call_1", ('{"a":', "1}")),))]:
-        assert variant.expected(turn) is turn
+        assert MEANINGS[name](turn) is turn
         assert laws.streamed(turn, Options(), name) == laws.streamed(turn, Options())

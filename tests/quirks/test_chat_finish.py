@@ -13,6 +13,7 @@ from mockllm.scenario.model import Scenario
 from tests.cases import for_all
 from tests.quirks import chat_laws as laws
 from tests.quirks.chat_laws import DONE, HEL, LO, OPENING, STOP, USAGE, chunk, sent, usage
+from tests.quirks.meaning import MEANINGS
 
 BY_NAME = {quirk.name: quirk for quirk in QUIRKS}
 EACH = for_all(("quirk", "variant"), laws.each_variant(QUIRKS))
@@ -108,9 +109,10 @@ def test_foreign_finish_reasons_follow_the_finish() -> None:
     """Anthropic's reasons differ for text, calls and the limit; with calls `stop` becomes the
     reason for calls."""
     call = ToolCall("f", "call_1")
-    anthropic, _, guardrail = BY_NAME["chat-finish-foreign-value"].variants
-    stopped = BY_NAME["chat-finish-stop-with-tools"].variants[0]
-    for variant, turn, expected in [
+    anthropic = "chat-finish-foreign-value:end-turn"
+    guardrail = "chat-finish-foreign-value:guardrail"
+    stopped = "chat-finish-stop-with-tools"
+    for name, turn, expected in [
         (anthropic, Turn((), "stop"), ("stop", "end_turn")),
         (anthropic, Turn((call,), "tool_calls"), ("tool_calls", "tool_use")),
         (anthropic, Turn((), "length"), ("length", "max_tokens")),
@@ -120,8 +122,7 @@ def test_foreign_finish_reasons_follow_the_finish() -> None:
         (stopped, Turn((), "tool_calls"), ("tool_calls", None)),
         (stopped, Turn((call,)), (None, None)),
     ]:
-        assert variant.expected is not None
-        outcome = variant.expected(turn)
+        outcome = MEANINGS[name](turn)
         assert (outcome.finish, outcome.finish_raw) == expected
 
 

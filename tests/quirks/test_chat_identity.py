@@ -15,6 +15,7 @@ from tests.cases import for_all
 from tests.quirks import chat_calls as calls
 from tests.quirks import chat_laws as laws
 from tests.quirks.chat_calls import END, ROLE, first, then
+from tests.quirks.meaning import MEANINGS
 from tests.quirks.playing import decoded_turn, plain, play
 
 BY_NAME = {quirk.name: quirk for quirk in QUIRKS}
@@ -227,11 +228,7 @@ def test_calls_without_index_are_never_interleaved(name: str) -> None:
 def test_calls_without_an_index_of_their_own_come_in_the_order_of_arrival(name: str) -> None:
     """Where the second call opens first and nothing numbers them, it is the first."""
     turn = Turn((ToolCall("f", "call_1"), ToolCall("g", "call_2")), "tool_calls", order=(1, 0))
-    quirk, _, wanted = name.partition(":")
-    variant = BY_NAME[quirk].variant(wanted)
-    assert variant is not None
-    assert variant.expected is not None
-    assert [call.name for call in variant.expected(turn).tool_calls] == ["g", "f"]
+    assert [call.name for call in MEANINGS[name](turn).tool_calls] == ["g", "f"]
     decoded = calls.read(laws.streamed(turn, Options(), name))
     assert [call.name for call in decoded.tool_calls] == ["g", "f"]
 

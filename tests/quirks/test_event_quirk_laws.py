@@ -15,6 +15,7 @@ from mockllm.quirks.responses import QUIRKS as RESPONSES
 from mockllm.replay.compilation.resolve import resolve
 from tests.cases import for_all
 from tests.quirks.event_laws import assert_plays, named, odd_turns, read, sent, summary
+from tests.quirks.meaning import expected_turn
 from tests.quirks.playing import decoded_turn, plain, play
 from tests.strategies import turns
 
@@ -90,8 +91,8 @@ read_forms = for_all(
 few = settings(max_examples=12)
 
 
-def _expected(turn: Turn, api: str, variant: Variant) -> dict[str, object]:
-    wanted = PROTOCOLS[api].project(variant.expected(turn) if variant.expected else turn)
+def _expected(turn: Turn, api: str, quirk: Quirk, variant: Variant) -> dict[str, object]:
+    wanted = PROTOCOLS[api].project(expected_turn(named(quirk, variant), variant, turn))
     return summary(wanted, ids=variant.ids)
 
 
@@ -108,7 +109,7 @@ def test_samples_decode_to_the_declared_turn(api: str, quirk: Quirk, variant: Va
     """Where no error is expected, our own decoder reads the turn that the variant declares."""
     turn = resolve(quirk.sample, 0, api)
     got = decoded_turn(play(quirk, variant, api), api)
-    assert summary(got, ids=variant.ids) == _expected(turn, api, variant)
+    assert summary(got, ids=variant.ids) == _expected(turn, api, quirk, variant)
 
 
 @pytest.mark.slow
@@ -131,7 +132,7 @@ def test_any_turn_decodes_to_the_declared_turn(
     turn."""
     turn = data.draw(turns(interleaved=named(quirk, variant) not in IN_ORDER))
     got = read(sent(turn, api, named(quirk, variant)), api)
-    assert summary(got, ids=variant.ids) == _expected(turn, api, variant)
+    assert summary(got, ids=variant.ids) == _expected(turn, api, quirk, variant)
 
 
 @forms
@@ -143,7 +144,7 @@ def test_nothing_to_change(api: str, quirk: Quirk, variant: Variant) -> None:
         assert sent(CUT, api, name) != sent(CUT, api), "give IDLE a turn for it"
         return
     assert sent(turn, api, name) == sent(turn, api)
-    assert variant.expected is None or variant.expected(turn) == turn
+    assert expected_turn(name, variant, turn) == turn
 
 
 @forms

@@ -12,6 +12,7 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.quirks.framing import QUIRKS
 from mockllm.quirks.samples import CALL, TEXT, UNICODE
 from tests.cases import for_all
+from tests.quirks.meaning import expected_turn
 from tests.quirks.playing import decoded_turn, events, plain, play
 
 APIS = tuple(PROTOCOLS)
@@ -195,7 +196,12 @@ def test_separators_are_part_of_the_text(api, name):
     variant = quirk.variant(name[1:])
     text = decoded_turn(play(quirk, variant, api), api).text
     assert text == "".join(c + text[1 : len(text) // 5] for c in "Hello")
-    assert variant.expected(decoded_turn(plain(TEXT, api), api)).text == text
+    assert (
+        expected_turn(
+            f"{quirk.name}:{variant.name}", variant, decoded_turn(plain(TEXT, api), api)
+        ).text
+        == text
+    )
 
 
 def test_huge_event():

@@ -23,6 +23,7 @@ from mockllm.replay.compilation.compiler import stream
 from mockllm.replay.compilation.http_answer import HttpAnswer
 from mockllm.replay.compilation.resolve import resolve
 from mockllm.scenario.model import Scenario, Wire
+from tests.quirks.meaning import expected_turn
 from tests.quirks.playing import decoded_turn, events, frames, plain, play
 
 Json = dict[str, Any]
@@ -209,8 +210,7 @@ def test_raw_error_decodes_as_expected() -> None:
     """Parts before the error stay; usage and finish are removed."""
     turn = Turn((Text(("Hel", "lo")),), "stop", TokenUsage(12, 7))
     _, variant = table.find("gem-raw-error-lines")
-    assert variant.expected is not None
-    left = variant.expected(turn)
+    left = expected_turn("gem-raw-error-lines:behind-text", variant, turn)
     assert (left.text, left.finish, left.usage) == ("Hel", None, None)
     assert left.error is not None
     assert (left.error.type, left.error.code) == ("UNAVAILABLE", "503")

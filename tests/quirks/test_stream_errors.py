@@ -18,6 +18,7 @@ from mockllm.replay.client_requests import client_target, first_body
 from mockllm.replay.compilation.compiler import stream
 from mockllm.scenario.model import Wire
 from tests.cases import for_all
+from tests.quirks.meaning import expected_turn
 from tests.quirks.playing import decoded_turn, events, frames, plain, play
 from tests.strategies import opaques, parts, turns
 
@@ -136,7 +137,8 @@ def test_every_variant_decodes_to_the_declared_turn(quirk, variant, api):
     shape whole."""
     found = play(quirk, variant, api)
     assert found.data != plain(quirk.sample, api).data
-    wanted = variant.expected(decoded_turn(plain(quirk.sample, api), api))
+    name = f"{quirk.name}:{variant.name}"
+    wanted = expected_turn(name, variant, decoded_turn(plain(quirk.sample, api), api))
     assert (wanted.finish, wanted.usage) == (None, None)
     if quirk.name == "err-json-200":
         assert frames(found) == []
@@ -157,7 +159,7 @@ def test_an_error_keeps_the_parts_before_it():
     turn = Turn(parts, "stop", TokenUsage(1, 2), order=(1, 0, 1, 0, 1), finish_raw="eos")
     for quirk in QUIRKS:
         for variant in quirk.variants:
-            wanted = variant.expected(turn)
+            wanted = expected_turn(f"{quirk.name}:{variant.name}", variant, turn)
             kept = variant.name in ("later", "followed", "bare")
             assert (wanted.parts, wanted.order) == ((parts, turn.order) if kept else ((), ()))
             assert (wanted.finish, wanted.finish_raw, wanted.usage) == (None, None, None)
@@ -191,7 +193,7 @@ def test_every_turn_can_be_played(quirk, variant, api, data):
     name = f"{quirk.name}:{variant.name}".rstrip(":")
     writes = stream(turn, protocol, reply, Wire(quirks=(name,)))
     *before, last = (write.data for write in writes if b"data: [DONE]" not in write.data)
-    message = variant.expected(turn).error.message.encode()
+    message = expected_turn(name, variant, turn).error.message.encode()
     assert any(
         message in data for data in ([*before, last] if variant.name == "followed" else [last])
     )

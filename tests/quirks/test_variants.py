@@ -16,6 +16,7 @@ from mockllm.quirks.base import Quirk, Variant
 from mockllm.quirks.samples import LONG_TEXT, NOT_OFFERED, SAMPLES
 from mockllm.replay.compilation.http_answer import HttpAnswer
 from tests.cases import for_all
+from tests.quirks.meaning import MEANINGS
 from tests.quirks.playing import plain, play
 
 SMALL = tuple(sample for sample in (*SAMPLES.values(), NOT_OFFERED) if sample is not LONG_TEXT)
@@ -85,3 +86,14 @@ def test_a_variant_is_left_out_only_where_it_repeats_something(
         for answer in (_plain(sample.name, api) for sample in SMALL)
     )
     assert received == usual or _digest(received) in _received(api)
+
+
+def test_what_every_changed_stream_means_is_written_by_hand() -> None:
+    """Each variant whose stream says something else has a meaning to compare our decoder with."""
+    changed = {
+        f"{quirk.name}:{variant.name}".rstrip(":")
+        for quirk in QUIRKS.values()
+        for variant in quirk.variants
+        if variant.as_sent
+    }
+    assert changed == set(MEANINGS)

@@ -183,7 +183,7 @@ def test_visible_lines_lose_nothing(writes: list[bytes]) -> None:
     """What is shown of bytes can be read back."""
     data = b""
     for line in visible_lines(writes):
-        for piece in line.pieces:
+        for piece in line:
             if piece.kind == "end":
                 data += {"CR LF": b"\r\n", "CR": b"\r", "LF": b"\n"}[piece.text]
             elif piece.kind == "escape":

@@ -34,6 +34,7 @@ from mockllm.errors import RequestError, UsageError
 from mockllm.framing.sse import decode
 from mockllm.matching.select import Selection
 from mockllm.protocols import PROTOCOLS
+from mockllm.protocols.decoding import decoded as read_turn
 from mockllm.quirks import Quirk, Variant, find
 from mockllm.quirks.base import Right
 from mockllm.replay.client_requests import first_request, user_text
@@ -139,12 +140,10 @@ def _compiled(
     plain: Case | None,
 ) -> Case:
     spec = scenario.turns[0].for_api(api)
-    protocol = PROTOCOLS[api]
     request, answer = first_answer(scenario, api)
     quirks = _quirks(spec, api)
     variants = [variant for _, variant in quirks]
-    # Project first: a quirk may add a value that the protocol itself cannot carry.
-    turn = protocol.project(resolve(scenario, 0, api))
+    turn = _turn_sent(scenario, api, variants, answer)
     received = _received(turn, variants)
     expected = outcome_of_turn(received, spec, api)
     reaction = _reaction(spec, answer, scenario, request, plain)
@@ -198,6 +197,24 @@ def _quirks(spec: TurnSpec, api: Api) -> list[tuple[Quirk, Variant]]:
     """The quirks of a turn that occur in a protocol."""
     found = map(find, spec.wire.quirks if spec.wire else ())
     return [(quirk, variant) for quirk, variant in found if quirk.applies_to(api)]
+
+
+def _turn_sent(
+    scenario: Scenario, api: Api, variants: Sequence[Variant], answer: HttpAnswer
+) -> Turn:
+    """The turn that an answer has: that of the scenario, or what our decoder reads in the stream
+    where a quirk changes it. The stream is read without other quirks, which it need not know."""
+    protocol = PROTOCOLS[api]
+    if not any(variant.as_sent for variant in variants):
+        # A quirk may add a value that the protocol itself cannot carry, so project first.
+        return protocol.project(resolve(scenario, 0, api))
+    wire = scenario.turns[0].for_api(api).wire
+    others = [name for name in (wire.quirks if wire else ()) if not find(name)[1].as_sent]
+    for name in others:
+        scenario = without_quirk(scenario, name)
+    if others:
+        _, answer = first_answer(scenario, api)
+    return read_turn(protocol, decode(b"".join(answer.data)))[0]
 
 
 def _received(turn: Turn, variants: Sequence[Variant]) -> Turn:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mockllm.core.turn import ToolCall
-from mockllm.protocols.records import ClientRequests, Json
-from mockllm.protocols.values import function_tool
+from mockllm.protocols.records import ClientRequests, Json, with_messages
+from mockllm.protocols.values import function_call, function_tool
 
 
 def _first_request(model: str, user: str) -> Json:
@@ -18,34 +18,26 @@ def _first_request(model: str, user: str) -> Json:
 def _continuation(
     body: Json, answer: str, calls: Sequence[ToolCall], results: Sequence[str]
 ) -> Json:
-    tool_calls = [
-        {
-            "id": call.id,
-            "type": "function",
-            "function": {"name": call.name, "arguments": call.arguments},
-        }
-        for call in calls
-    ]
+    tool_calls = [function_call(call.id, call.name, call.arguments) for call in calls]
     assistant = {"id": f"assistant_{len(body['messages'])}", "role": "assistant"}
     tool_messages = [
         {"id": f"tool_{call.id}", "role": "tool", "toolCallId": call.id, "content": text}
         for call, text in zip(calls, results, strict=True)
     ]
-    messages = [*body["messages"], {**assistant, "toolCalls": tool_calls}, *tool_messages]
-    return {**body, "runId": _next_run(body), "messages": messages}
+    called = {**assistant, "toolCalls": tool_calls}
+    return _next_run(with_messages(body, called, *tool_messages))
 
 
 def _next_message(body: Json, answer: str, text: str, user: str) -> Json:
     count = len(body["messages"])
-    more = [
-        {"id": f"assistant_{count}", "role": "assistant", "content": text},
-        {"id": f"user_{count}", "role": "user", "content": user},
-    ]
-    return {**body, "runId": _next_run(body), "messages": [*body["messages"], *more]}
+    answered = {"id": f"assistant_{count}", "role": "assistant", "content": text}
+    asked = {"id": f"user_{count}", "role": "user", "content": user}
+    return _next_run(with_messages(body, answered, asked))
 
 
-def _next_run(body: Json) -> str:
-    return f"run_{int(body['runId'].removeprefix('run_')) + 1}"
+def _next_run(body: Json) -> Json:
+    number = int(body["runId"].removeprefix("run_")) + 1
+    return {**body, "runId": f"run_{number}"}
 
 
 CLIENT = ClientRequests(

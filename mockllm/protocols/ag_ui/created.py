@@ -10,25 +10,25 @@ https://github.com/soliplex/soliplex/blob/main/src/soliplex/views/agui.py
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from mockllm.core.http import Target
 from mockllm.core.seeded import derive
 from mockllm.protocols.ag_ui import CREATES
 from mockllm.protocols.base import Lookup
+from mockllm.protocols.records import Json
 
 _ID = re.compile(r"_?id$", re.IGNORECASE)
 _CREATED = "2026-01-01T00:00:00Z"
 
 
-def create(lookup: Lookup) -> dict[str, Any]:
+def create(lookup: Lookup) -> Json:
     """The answer to a request for a run: the run, or a thread with its first run. Its ids are the
     same for the same number of earlier requests in the session."""
     known = _bare(lookup.target)
     number = lookup.number
     where = {f"{name}_id": value for name, value in known.items()}
     thread = known.get("thread") or _uuid("thread", number)
-    run: dict[str, Any] = {
+    run: Json = {
         **where,
         "thread_id": thread,
         "run_id": _uuid("run", number),

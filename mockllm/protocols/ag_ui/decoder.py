@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 from mockllm.core import events as ev
 from mockllm.core.events import Frame
@@ -24,6 +24,7 @@ from mockllm.core.turn import Turn
 from mockllm.protocols.ag_ui import API
 from mockllm.protocols.ag_ui.objects import event_in, read_usage
 from mockllm.protocols.base import dumps, no_body
+from mockllm.protocols.records import Fields
 from mockllm.protocols.values import string
 
 Kind = Literal["text", "reasoning", "call"]
@@ -95,9 +96,6 @@ def delta(part: Part, text: str) -> ev.Event:
             return ev.ToolArgs(part.key, text)
 
 
-_Value = Mapping[str, Any]
-
-
 class Decoder:
     """Turns the frames of one stream into events. `complete` is true once a run has finished or
     failed, and false again if another begins."""
@@ -131,7 +129,7 @@ class Decoder:
         return ev.Raw(self._assembly.new_key(), API, frame)
 
 
-def decode_body(body: Mapping[str, Any]) -> Turn:
+def decode_body(body: Fields) -> Turn:
     """The turn of a list of events, `{"events": [...]}`, with one fragment for each part; raises
     `WireError` without one."""
     events = body.get("events")
@@ -145,26 +143,26 @@ def decode_body(body: Mapping[str, Any]) -> Turn:
 _Events = Iterable[ev.Event | None]
 """The result of a handler; None stands for the frame itself, kept as `Raw`."""
 
-_Handler = Callable[[Assembly, _Value], _Events]
+_Handler = Callable[[Assembly, Fields], _Events]
 
 
-def _unknown(assembly: Assembly, value: _Value) -> _Events:
+def _unknown(assembly: Assembly, value: Fields) -> _Events:
     return (None,)
 
 
-def _nothing(assembly: Assembly, value: _Value) -> _Events:
+def _nothing(assembly: Assembly, value: Fields) -> _Events:
     return ()
 
 
 # Runs
 
 
-def _run_started(assembly: Assembly, value: _Value) -> _Events:
-    assembly.complete = False
+def _run_started(assembly: Assembly, value: Fields) -> _Events:
+    assembly.complete = False  # the client accepts several runs in one stream
     yield ev.Start(string(value.get("runId")))
 
 
-def _run_finished(assembly: Assembly, value: _Value) -> _Events:
+def _run_finished(assembly: Assembly, value: Fields) -> _Events:
     yield from assembly.close_all()
     if not _plain(value):
         yield None
@@ -173,14 +171,14 @@ def _run_finished(assembly: Assembly, value: _Value) -> _Events:
     yield ev.Finish("tool_calls" if assembly.called else "stop")
 
 
-def _plain(value: _Value) -> bool:
+def _plain(value: Fields) -> bool:
     """Whether a run ended without a result, and neither interrupted nor cancelled."""
     outcome = value.get("outcome")
     kind = outcome.get("type") if isinstance(outcome, Mapping) else outcome
     return value.get("result") is None and kind in (None, "success")
 
 
-def _run_error(assembly: Assembly, value: _Value) -> _Events:
+def _run_error(assembly: Assembly, value: Fields) -> _Events:
     yield from assembly.close_all()
     yield from _usage(value)
     assembly.complete = True
@@ -189,7 +187,7 @@ def _run_error(assembly: Assembly, value: _Value) -> _Events:
     yield ev.StreamError(text, None, string(value.get("code")) or None)
 
 
-def _usage(value: _Value) -> _Events:
+def _usage(value: Fields) -> _Events:
     usage = read_usage(value.get("usage"))
     return () if usage is None else (usage,)
 
@@ -197,7 +195,7 @@ def _usage(value: _Value) -> _Events:
 # Messages
 
 
-def _message_start(assembly: Assembly, value: _Value, kind: Kind) -> _Events:
+def _message_start(assembly: Assembly, value: Fields, kind: Kind) -> _Events:
     id = string(value.get("messageId"))
     if _of_another(value):
         assembly.others.add(id)
@@ -210,24 +208,24 @@ def _message_start(assembly: Assembly, value: _Value, kind: Kind) -> _Events:
     assembly.open(kind, id)
 
 
-def _of_another(value: _Value) -> bool:
+def _of_another(value: Fields) -> bool:
     return value.get("role") not in (None, "assistant", "reasoning")
 
 
-def _message_content(assembly: Assembly, value: _Value, kind: Kind) -> _Events:
+def _message_content(assembly: Assembly, value: Fields, kind: Kind) -> _Events:
     id, text = string(value.get("messageId")), value.get("delta")
     if not isinstance(text, str) or id in assembly.others:
         return (None,)
     return (delta(assembly.find(kind, id) or assembly.open(kind, id), text),)
 
 
-def _end(assembly: Assembly, value: _Value, kind: Kind) -> _Events:
+def _end(assembly: Assembly, value: Fields, kind: Kind) -> _Events:
     name = "toolCallId" if kind == "call" else "messageId"
     part = assembly.find(kind, string(value.get(name)))
     return (None,) if part is None else assembly.close(part)
 
 
-def _message_chunk(assembly: Assembly, value: _Value, kind: Kind) -> _Events:
+def _message_chunk(assembly: Assembly, value: Fields, kind: Kind) -> _Events:
     id, text = value.get("messageId"), value.get("delta")
     if _of_another(value) or string(id) in assembly.others:
         assembly.others.add(string(id))
@@ -236,7 +234,7 @@ def _message_chunk(assembly: Assembly, value: _Value, kind: Kind) -> _Events:
     return (delta(part, text),) if isinstance(text, str) else ()
 
 
-def _encrypted(assembly: Assembly, value: _Value) -> _Events:
+def _encrypted(assembly: Assembly, value: Fields) -> _Events:
     id, signature = string(value.get("entityId")), value.get("encryptedValue")
     kind: Kind = "call" if value.get("subtype") == "tool-call" else "reasoning"
     part = assembly.parts.get((kind, id))
@@ -253,7 +251,7 @@ def _encrypted(assembly: Assembly, value: _Value) -> _Events:
 # Tool calls
 
 
-def _call_start(assembly: Assembly, value: _Value) -> _Events:
+def _call_start(assembly: Assembly, value: Fields) -> _Events:
     id, name = value.get("toolCallId"), value.get("toolCallName")
     if not isinstance(id, str) or not isinstance(name, str):
         yield None
@@ -266,13 +264,13 @@ def _call_start(assembly: Assembly, value: _Value) -> _Events:
     yield ev.ToolStart(part.key, id, name)
 
 
-def _call_args(assembly: Assembly, value: _Value) -> _Events:
+def _call_args(assembly: Assembly, value: Fields) -> _Events:
     part = assembly.find("call", string(value.get("toolCallId")))
     text = value.get("delta")
     return (delta(part, text),) if part is not None and isinstance(text, str) else (None,)
 
 
-def _call_chunk(assembly: Assembly, value: _Value) -> _Events:
+def _call_chunk(assembly: Assembly, value: Fields) -> _Events:
     id, text = value.get("toolCallId"), value.get("delta")
     latest = assembly.find("call", None)
     if value.get("toolCallName") is not None and (latest is None or id not in (None, latest.id)):

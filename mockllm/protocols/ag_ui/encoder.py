@@ -26,6 +26,7 @@ from mockllm.protocols.ag_ui.objects import (
 )
 from mockllm.protocols.base import Reply
 from mockllm.protocols.custom_calls import function
+from mockllm.protocols.records import Json
 from mockllm.protocols.values import string
 
 
@@ -154,7 +155,7 @@ def _encrypted(subtype: str, id: str, signature: str | None) -> list[Frame]:
     return [frame_of("REASONING_ENCRYPTED_VALUE", **fields)]
 
 
-def encode_body(turn: Turn, reply: Reply) -> dict[str, Any]:
+def encode_body(turn: Turn, reply: Reply) -> Json:
     """The events of an answer in a list, `{"events": [...]}`, without frames that hold no event.
     This form is mockllm's own, for reading and comparing: AG-UI always streams."""
     encoder = Encoder(turn, reply)

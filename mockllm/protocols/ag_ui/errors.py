@@ -9,11 +9,11 @@ from agents that validate with the official Python types (FastAPI); an impossibl
 
 from __future__ import annotations
 
-from typing import Any
-
 from mockllm.errors import RequestError
 from mockllm.protocols.base import Reply, content_headers
 from mockllm.protocols.checks import Checks
+from mockllm.protocols.records import Json
+from mockllm.protocols.values import kind
 
 _CODES = {
     401: "unauthorized",
@@ -30,7 +30,7 @@ _CODES = {
 }
 
 
-def error_body(error: RequestError) -> dict[str, Any]:
+def error_body(error: RequestError) -> Json:
     """An error as `{"error": {"message", "code"}}`; the code is the error's, or its type, or the
     usual one of the status."""
     usual = "server_error" if error.status >= 500 else "bad_request"
@@ -65,7 +65,9 @@ def _missing(where: str) -> RequestError:
 def wrong_type(where: str, expected: str, got: object) -> RequestError:
     """A value of the wrong kind, e.g. `wrong_type("runId", "a string", 5)`; "" is the body."""
     place = where or "the body"
-    return _invalid(f"{place} must be {expected}, got {_kind(got)}.", place)
+    given = "an empty string" if got == "" else kind(got)
+    given = "a number" if given in ("an integer", "a decimal") else given
+    return _invalid(f"{place} must be {expected}, got {given}.", place)
 
 
 def _unknown_value(where: str, got: str, known: tuple[str, ...]) -> RequestError:
@@ -75,21 +77,6 @@ def _unknown_value(where: str, got: str, known: tuple[str, ...]) -> RequestError
 def impossible_history(message: str, where: str) -> RequestError:
     """A history that is impossible although its messages are well-formed."""
     return RequestError(message, status=400, param=where, code="invalid_history")
-
-
-def _kind(value: object) -> str:
-    match value:
-        case None:
-            return "null"
-        case bool():
-            return "a boolean"
-        case int() | float():
-            return "a number"
-        case str():
-            return "a string" if value else "an empty string"
-        case list():
-            return "an array"
-    return "an object"
 
 
 CHECKS = Checks(

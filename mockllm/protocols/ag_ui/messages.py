@@ -12,9 +12,8 @@ from typing import Any
 from mockllm.core.request import CallEcho, Message
 from mockllm.protocols.ag_ui.errors import CHECKS, TEXT, impossible_history, wrong_type
 from mockllm.protocols.ag_ui.objects import answer_of
+from mockllm.protocols.records import Fields
 from mockllm.protocols.values import string
-
-_Value = Mapping[str, Any]
 
 
 def read_messages(value: object) -> tuple[Message, ...]:
@@ -35,7 +34,7 @@ def read_messages(value: object) -> tuple[Message, ...]:
     return tuple(message for _, message in sorted(numbered, key=itemgetter(0)))
 
 
-def _message(value: _Value) -> Message | None:
+def _message(value: Fields) -> Message | None:
     content = _text_of(value.get("content"))
     match value.get("role"):
         case "user":
@@ -120,7 +119,7 @@ _ROLES = {
 _HAS_ROLE = CHECKS.fields({"role": CHECKS.one_of(*_ROLES)})
 
 
-def _check_pairs(messages: list[_Value]) -> None:
+def _check_pairs(messages: list[Fields]) -> None:
     waiting: dict[str, str] = {}
     called: set[str] = set()
     for i, message in enumerate(messages):

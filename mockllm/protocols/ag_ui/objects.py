@@ -12,7 +12,8 @@ from typing import Any
 
 from mockllm.core.events import Frame, Usage
 from mockllm.protocols.base import Reply, derive, dumps
-from mockllm.protocols.values import json_object
+from mockllm.protocols.records import Json
+from mockllm.protocols.values import count, json_object
 
 ENDINGS = frozenset({"RUN_FINISHED", "RUN_ERROR"})
 """The events that end a run."""
@@ -41,8 +42,9 @@ def answer_of(id: object) -> str | None:
     return match[1] if match else None
 
 
-def event_of(type: str, **fields: Any) -> dict[str, Any]:
+def event_of(type: str, **fields: Any) -> Json:
     """An event without the fields that are None."""
+    # @ag-ui/client fails at a null where a field may be missing.
     given = {name: value for name, value in fields.items() if value is not None}
     return {"type": type, **given}
 
@@ -52,13 +54,13 @@ def frame_of(type: str, **fields: Any) -> Frame:
     return Frame(dumps(event_of(type, **fields)))
 
 
-def event_in(frame: Frame) -> dict[str, Any] | None:
+def event_in(frame: Frame) -> Json | None:
     """The event in a frame; None where it holds none."""
     value = json_object(frame.data)
     return value if value is not None and isinstance(value.get("type"), str) else None
 
 
-def write_usage(usage: Usage | None, model: str) -> list[dict[str, Any]] | None:
+def write_usage(usage: Usage | None, model: str) -> list[Json] | None:
     """The `usage` of the event that ends a run: an entry for each model, here one."""
     if usage is None:
         return None
@@ -81,8 +83,4 @@ def read_usage(value: object) -> Usage | None:
     if not entries:
         return None
     names = ("inputTokens", "outputTokens", "reasoningTokens", "cachedInputTokens")
-    return Usage(*(sum(_count(entry.get(name)) for entry in entries) for name in names))
-
-
-def _count(value: object) -> int:
-    return value if type(value) is int else 0
+    return Usage(*(sum(count(entry.get(name)) for entry in entries) for name in names))

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from mockllm.protocols import records
 from mockllm.protocols.ag_ui import ADDRESS
 from mockllm.protocols.ag_ui.client import CLIENT
@@ -16,10 +13,11 @@ from mockllm.protocols.ag_ui.objects import ENDINGS, Options
 from mockllm.protocols.ag_ui.request import options, parse
 from mockllm.protocols.base import WireProtocol
 from mockllm.protocols.decoding import projection
+from mockllm.protocols.records import Fields
 from mockllm.protocols.values import mapped_text, string
 
 
-def _is_text(name: str, event: Mapping[str, Any]) -> bool:
+def _is_text(name: str, event: Fields) -> bool:
     # Arguments of calls are deltas, too.
     return name == "delta" and str(event.get("type")).endswith("MESSAGE_CONTENT")
 

@@ -5,9 +5,6 @@ https://docs.ag-ui.com/sdk/python/core/types#runagentinput
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from mockllm.core.http import Target
 from mockllm.core.request import OfferedTool, Request
 from mockllm.protocols.ag_ui import API
@@ -15,12 +12,13 @@ from mockllm.protocols.ag_ui.created import ids_of_path
 from mockllm.protocols.ag_ui.errors import CHECKS, TEXT, wrong_type
 from mockllm.protocols.ag_ui.messages import check_messages, read_messages
 from mockllm.protocols.ag_ui.objects import Options
-from mockllm.protocols.values import encodable, string
+from mockllm.protocols.records import Fields
+from mockllm.protocols.values import encodable, mapping, string
 
 _MODEL = "ag-ui"
 
 
-def parse(body: Mapping[str, Any], target: Target, strict: bool) -> Request:
+def parse(body: Fields, target: Target, strict: bool) -> Request:
     """The neutral request of the input of a run. The path may name the scenario, and the thread and
     the run where the body leaves them out. AG-UI has no model: it is `forwardedProps.model` if
     present, else `ag-ui`. `context`, `state` and `resume` are only in `body`."""
@@ -55,19 +53,12 @@ def options(request: Request) -> Options:
 
 
 def _tools(value: object) -> tuple[OfferedTool, ...]:
-    offered = []
-    for tool in value if isinstance(value, list) else ():
-        name = tool.get("name") if isinstance(tool, dict) else None
-        if isinstance(name, str):
-            parameters = tool.get("parameters")
-            offered.append(
-                OfferedTool(
-                    name,
-                    string(tool.get("description")),
-                    parameters if isinstance(parameters, dict) else {},
-                )
-            )
-    return tuple(offered)
+    offers = map(mapping, value if isinstance(value, list) else ())
+    return tuple(
+        OfferedTool(name, string(offer.get("description")), mapping(offer.get("parameters")))
+        for offer in offers
+        if isinstance(name := offer.get("name"), str)
+    )
 
 
 # Checks

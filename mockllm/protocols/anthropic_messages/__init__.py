@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 
-from mockllm.protocols.base import Address, Route
+from mockllm.protocols.base import Address, Route, model_routes
 from mockllm.protocols.records import Environment
 
 API = "anthropic"
@@ -27,13 +27,7 @@ ADDRESS = Address(
         Route("POST", "/messages", "generate"),
         Route("POST", "/v1/messages/count_tokens", "count_tokens"),
         Route("POST", "/messages/count_tokens", "count_tokens"),
-        Route("GET", "/v1/models", "models", header=VERSION_HEADER),
-        Route("GET", "/models", "models", header=VERSION_HEADER),
-        *(
-            Route("GET", f"{prefix}/models/{name}", "model", header=VERSION_HEADER)
-            for prefix in ("/v1", "")
-            for name in ("{model}", "{owner}/{model}")
-        ),
+        *model_routes("/v1", "", header=VERSION_HEADER),
     ),
     paths=(
         # OpenAI's Assistants have /threads/ID/messages

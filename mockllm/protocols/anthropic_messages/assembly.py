@@ -7,15 +7,15 @@ converters leave gaps, change the order, or number all blocks 0 (`anth-index-gap
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 from mockllm.core import events as ev
 from mockllm.core.events import Frame
 from mockllm.protocols.anthropic_messages import API, server_tools
 from mockllm.protocols.anthropic_messages.blocks import read_citation
 from mockllm.protocols.base import dumps
+from mockllm.protocols.records import Fields
 from mockllm.protocols.values import mapping, string
 
 _KINDS = frozenset({"text", "thinking", "tool_use"}) | server_tools.USES
@@ -36,8 +36,6 @@ DELTAS = {
 """By the type of a delta: the type of its block, and the field with the fragment."""
 _OPENING = ("text", "thinking")
 """Fields whose deltas open their block if its start is missing."""
-
-_Value = Mapping[str, Any]
 
 
 @dataclass(slots=True)
@@ -133,7 +131,7 @@ class Assembly:
         """The events that close all blocks."""
         return [event for block in self._blocks.values() for event in block.close()]
 
-    def start(self, value: _Value, frame: Frame) -> list[ev.Event]:
+    def start(self, value: Fields, frame: Frame) -> list[ev.Event]:
         """`content_block_start`, with the content that the start has already."""
         block = mapping(value.get("content_block"))
         kind = string(block.get("type"))
@@ -156,7 +154,7 @@ class Assembly:
             self._server = opened
         return [*out, *_OPENERS[kind](opened, block)]
 
-    def _result(self, block: _Value) -> list[ev.Event]:
+    def _result(self, block: Fields) -> list[ev.Event]:
         """The result of the call directly before it, or else a part of its own."""
         id, called = string(block.get("tool_use_id")), self._server
         kind, output = server_tools.read_result(block)
@@ -173,7 +171,7 @@ class Assembly:
         called, self._server = self._server, None
         return [] if called is None else called.close()
 
-    def delta(self, value: _Value, frame: Frame) -> list[ev.Event]:
+    def delta(self, value: Fields, frame: Frame) -> list[ev.Event]:
         """`content_block_delta`."""
         delta = mapping(value.get("delta"))
         kind, name = DELTAS.get(string(delta.get("type")), ("", ""))
@@ -191,7 +189,7 @@ class Assembly:
         block.deltas += 1
         return _ADDERS[name](block, added) if isinstance(added, str) else [self.raw(frame)]
 
-    def stop(self, value: _Value, frame: Frame) -> list[ev.Event]:
+    def stop(self, value: Fields, frame: Frame) -> list[ev.Event]:
         """`content_block_stop`."""
         index = _index(value, self._last)
         block = self._blocks.get(index)
@@ -208,12 +206,12 @@ class Assembly:
         return self._key
 
 
-def _index(value: _Value, default: int) -> int:
+def _index(value: Fields, default: int) -> int:
     index = value.get("index")
     return index if isinstance(index, int) else default
 
 
-def _open_text(opened: _Block, block: _Value) -> list[ev.Event]:
+def _open_text(opened: _Block, block: Fields) -> list[ev.Event]:
     cites = block.get("citations")
     for cite in cites if isinstance(cites, list) else ():
         opened.cite(cite)
@@ -221,25 +219,25 @@ def _open_text(opened: _Block, block: _Value) -> list[ev.Event]:
     return opened.text(text) if text else []
 
 
-def _open_thinking(opened: _Block, block: _Value) -> list[ev.Event]:
+def _open_thinking(opened: _Block, block: Fields) -> list[ev.Event]:
     text = string(block.get("thinking"))
     out = opened.text(text) if text else []
     return [*out, *opened.signature(string(block.get("signature")))]
 
 
-def _open_call(opened: _Block, block: _Value) -> list[ev.Event]:
+def _open_call(opened: _Block, block: Fields) -> list[ev.Event]:
     input = block.get("input")
     opened.input = input if isinstance(input, str) else dumps(input) if input else ""
     return [ev.ToolStart(opened.key, string(block.get("id")), string(block.get("name")))]
 
 
-def _open_server_call(opened: _Block, block: _Value) -> list[ev.Event]:
+def _open_server_call(opened: _Block, block: Fields) -> list[ev.Event]:
     _open_call(opened, block)
     kind, name = server_tools.read_call(block)
     return [ev.ServerToolStart(opened.key, string(block.get("id")), kind, name)]
 
 
-_OPENERS: dict[str, Callable[[_Block, _Value], list[ev.Event]]] = {
+_OPENERS: dict[str, Callable[[_Block, Fields], list[ev.Event]]] = {
     "text": _open_text,
     "thinking": _open_thinking,
     "tool_use": _open_call,

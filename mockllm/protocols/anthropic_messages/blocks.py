@@ -5,14 +5,12 @@ https://docs.claude.com/en/api/messages
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from mockllm.core.events import Cite, Finish, FinishReason
 from mockllm.core.turn import Part, Reasoning, Refusal, ServerTool, Text, TokenUsage, ToolCall, Turn
 from mockllm.protocols.anthropic_messages.server_tools import DIRECT, opened_tool, requests_of
 from mockllm.protocols.base import Reply, derive
-from mockllm.protocols.values import mapping, string
+from mockllm.protocols.records import Fields, Json
+from mockllm.protocols.values import count, mapping, string
 
 DEFAULT_ERROR = "api_error"
 """The type of an error that has none; the service always sends one."""
@@ -66,7 +64,7 @@ def message_usage(turn: Turn) -> TokenUsage:
     return TokenUsage(usage.input, usage.output, usage.reasoning, cached)
 
 
-def write_usage(turn: Turn) -> dict[str, Any]:
+def write_usage(turn: Turn) -> Json:
     """The `usage` object at the end of the stream. In this API `input_tokens` does not include
     cached tokens; in `TokenUsage` it does."""
     usage = message_usage(turn)
@@ -78,7 +76,7 @@ def write_usage(turn: Turn) -> dict[str, Any]:
     }
 
 
-def _input_usage(usage: TokenUsage) -> dict[str, Any]:
+def _input_usage(usage: TokenUsage) -> Json:
     return {
         "input_tokens": usage.input - usage.cached,
         "cache_creation_input_tokens": 0,
@@ -86,22 +84,17 @@ def _input_usage(usage: TokenUsage) -> dict[str, Any]:
     }
 
 
-def read_usage(value: Mapping[str, Any]) -> TokenUsage:
+def read_usage(value: Fields) -> TokenUsage:
     """The usage in a `usage` object; the inverse of `write_usage`. Cached tokens count as input."""
-    cached = _count(value, "cache_read_input_tokens")
-    created = _count(value, "cache_creation_input_tokens")
+    cached = count(value.get("cache_read_input_tokens"))
+    created = count(value.get("cache_creation_input_tokens"))
     details = mapping(value.get("output_tokens_details"))
     return TokenUsage(
-        _count(value, "input_tokens") + cached + created,
-        _count(value, "output_tokens"),
-        _count(details, "thinking_tokens"),
+        count(value.get("input_tokens")) + cached + created,
+        count(value.get("output_tokens")),
+        count(details.get("thinking_tokens")),
         cached,
     )
-
-
-def _count(value: Mapping[str, Any], name: str) -> int:
-    number = value.get(name)
-    return number if type(number) is int else 0
 
 
 # The message and its blocks
@@ -117,7 +110,7 @@ def request_id(seed: str, *what: object) -> str:
     return "req_01" + derive(seed, "request", *what, length=22)
 
 
-def opened_message(turn: Turn, reply: Reply) -> dict[str, Any]:
+def opened_message(turn: Turn, reply: Reply) -> Json:
     """The message in `message_start`: without content, and with one output token, because the
     service sends a small number there and the real one at the end."""
     created = {"ephemeral_5m_input_tokens": 0, "ephemeral_1h_input_tokens": 0}
@@ -140,7 +133,7 @@ def opened_message(turn: Turn, reply: Reply) -> dict[str, Any]:
     }
 
 
-def opened_block(part: Part) -> dict[str, Any] | None:
+def opened_block(part: Part) -> Json | None:
     """The block in `content_block_start`; None for parts without a block (opaque frames, empty
     refusals, tools of other services)."""
     match part:
@@ -151,6 +144,7 @@ def opened_block(part: Part) -> dict[str, Any] | None:
         case Reasoning():
             return {"type": "thinking", "thinking": "", "signature": ""}
         case ToolCall(id=id, name=name):
+            # Clients replace `input` by what the deltas join to, so the service leaves it empty.
             return {"type": "tool_use", "id": id, "name": name, "input": {}, "caller": DIRECT}
         case ServerTool():
             return opened_tool(part)
@@ -168,7 +162,7 @@ def signature_of(part: Reasoning) -> str:
     return part.signature or "ErUB" + derive(part.text, "signature", length=60)
 
 
-def citation(cite: Cite) -> dict[str, Any]:
+def citation(cite: Cite) -> Json:
     """A citation: of a result of a web search, or, without a URL, of a document in the request."""
     if not cite.url:
         return {

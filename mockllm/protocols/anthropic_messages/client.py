@@ -8,13 +8,12 @@ https://platform.claude.com/docs/en/build-with-claude/extended-thinking#preservi
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from mockllm.core.request import Request
 from mockllm.core.text import display
 from mockllm.core.turn import Opaque, Reasoning, ToolCall, Turn
 from mockllm.protocols.anthropic_messages.blocks import signature_of
-from mockllm.protocols.records import ClientRequests, Json
+from mockllm.protocols.records import ClientRequests, Fields, Json, with_messages
 from mockllm.protocols.values import tool_schema
 
 
@@ -50,7 +49,7 @@ def _begins_with_reasoning(turn: Turn) -> bool:
 _THINKING = ("thinking", "redacted_thinking")
 
 
-def _latest_blocks(request: Request) -> Iterator[Mapping[str, Any]]:
+def _latest_blocks(request: Request) -> Iterator[Fields]:
     messages = request.body.get("messages")
     reached = False
     for message in reversed(messages if isinstance(messages, list) else []):
@@ -79,13 +78,13 @@ def _continuation(
         {"type": "tool_result", "tool_use_id": call.id, "content": text}
         for call, text in zip(calls, results, strict=True)
     ]
-    more = [{"role": "assistant", "content": uses}, {"role": "user", "content": tool_results}]
-    return {**body, "messages": [*body["messages"], *more]}
+    called = {"role": "assistant", "content": uses}
+    return with_messages(body, called, {"role": "user", "content": tool_results})
 
 
 def _next_message(body: Json, answer: str, text: str, user: str) -> Json:
-    more = [{"role": "assistant", "content": text}, {"role": "user", "content": user}]
-    return {**body, "messages": [*body["messages"], *more]}
+    answered = {"role": "assistant", "content": text}
+    return with_messages(body, answered, {"role": "user", "content": user})
 
 
 CLIENT = ClientRequests(

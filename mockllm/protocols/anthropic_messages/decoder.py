@@ -9,7 +9,7 @@ as the API reference asks clients to accept new types of events.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from mockllm.core import events as ev
@@ -19,9 +19,8 @@ from mockllm.core.turn import Turn
 from mockllm.protocols.anthropic_messages.assembly import Assembly, is_placeholder
 from mockllm.protocols.anthropic_messages.blocks import DEFAULT_ERROR, read_stop, read_usage
 from mockllm.protocols.base import dumps, no_body
+from mockllm.protocols.records import Fields, Json
 from mockllm.protocols.values import mapping, string, typed_event
-
-_Value = Mapping[str, Any]
 
 
 class Decoder:
@@ -32,7 +31,7 @@ class Decoder:
         self.complete = False
         self.started = False
         self.begun = False
-        self.usage: dict[str, Any] = {}
+        self.usage: Json = {}
         self.assembly = Assembly()
 
     def decode(self, frame: Frame) -> list[ev.Event]:
@@ -53,11 +52,11 @@ class Decoder:
         return self.assembly.flush()
 
 
-def decode_body(body: Mapping[str, Any]) -> Turn:
+def decode_body(body: Fields) -> Turn:
     """The turn of a message, or of an error body; raises `WireError` if it is neither."""
     content = body.get("content")
     if body.get("error"):
-        values: list[_Value] = [{**body, "type": "error"}]
+        values: list[Fields] = [{**body, "type": "error"}]
     elif isinstance(content, list):
         values = _unrolled(body, content)
     else:
@@ -68,8 +67,8 @@ def decode_body(body: Mapping[str, Any]) -> Turn:
     return fold(ev.Timed(0, event) for event in [*events, *decoder.close()])
 
 
-def _unrolled(body: _Value, content: list[Any]) -> list[_Value]:
-    values: list[_Value] = [{"type": "message_start", "message": {**body, "content": []}}]
+def _unrolled(body: Fields, content: list[Any]) -> list[Fields]:
+    values: list[Fields] = [{"type": "message_start", "message": {**body, "content": []}}]
     values += _blocks(content)
     if body.get("stop_reason") is not None:
         names = ("stop_reason", "stop_sequence", "stop_details", "container")
@@ -79,7 +78,7 @@ def _unrolled(body: _Value, content: list[Any]) -> list[_Value]:
     return values
 
 
-def _blocks(content: list[Any]) -> list[_Value]:
+def _blocks(content: list[Any]) -> list[Fields]:
     """A start with the complete block and a stop, for each block of a message."""
     return [
         event
@@ -91,11 +90,11 @@ def _blocks(content: list[Any]) -> list[_Value]:
     ]
 
 
-def _unknown(decoder: Decoder, value: _Value, frame: Frame) -> list[ev.Event]:
+def _unknown(decoder: Decoder, value: Fields, frame: Frame) -> list[ev.Event]:
     return [decoder.assembly.raw(frame)]
 
 
-def _start(decoder: Decoder, value: _Value, frame: Frame) -> list[ev.Event]:
+def _start(decoder: Decoder, value: Fields, frame: Frame) -> list[ev.Event]:
     if decoder.begun:
         decoder.complete = True
         error = ev.StreamError("message_start came twice in one stream", DEFAULT_ERROR)
@@ -112,7 +111,7 @@ def _start(decoder: Decoder, value: _Value, frame: Frame) -> list[ev.Event]:
     return [*out, *_filled(decoder, message, _blocks(blocks))] if filled else out
 
 
-def _filled(decoder: Decoder, message: _Value, blocks: list[_Value]) -> list[ev.Event]:
+def _filled(decoder: Decoder, message: Fields, blocks: list[Fields]) -> list[ev.Event]:
     """The events of a message that is complete in its start. Programmatic tool calling sends such
     messages: `message_stop` may follow at once, and the stop reason is in the start, too
     (langchain-ai/langchain#34406)."""
@@ -131,7 +130,7 @@ def _filled(decoder: Decoder, message: _Value, blocks: list[_Value]) -> list[ev.
     return out
 
 
-def _delta(decoder: Decoder, value: _Value, frame: Frame) -> list[ev.Event]:
+def _delta(decoder: Decoder, value: Fields, frame: Frame) -> list[ev.Event]:
     reason = mapping(value.get("delta")).get("stop_reason")
     out = decoder.assembly.flush() if isinstance(reason, str) else []
     usage = _counts(value.get("usage"))
@@ -143,12 +142,12 @@ def _delta(decoder: Decoder, value: _Value, frame: Frame) -> list[ev.Event]:
     return out
 
 
-def _stop(decoder: Decoder, value: _Value, frame: Frame) -> list[ev.Event]:
+def _stop(decoder: Decoder, value: Fields, frame: Frame) -> list[ev.Event]:
     decoder.complete = True
     return decoder.assembly.flush()
 
 
-def _error(decoder: Decoder, value: _Value, frame: Frame) -> list[ev.Event]:
+def _error(decoder: Decoder, value: Fields, frame: Frame) -> list[ev.Event]:
     decoder.complete = True
     error = value.get("error")
     details = mapping(error)
@@ -158,13 +157,13 @@ def _error(decoder: Decoder, value: _Value, frame: Frame) -> list[ev.Event]:
     return [*decoder.assembly.flush(), reported]
 
 
-def _counts(value: object) -> dict[str, Any]:
+def _counts(value: object) -> Json:
     """The counts in a `usage` object. Usage is cumulative (API reference, "Event types"): each
     event replaces the counts that it has, and null or absent ones stay."""
     return {name: count for name, count in mapping(value).items() if count is not None}
 
 
-_Handler = Callable[[Decoder, _Value, Frame], list[ev.Event]]
+_Handler = Callable[[Decoder, Fields, Frame], list[ev.Event]]
 _HANDLERS: dict[str, _Handler] = {
     "message_start": _start,
     "content_block_start": lambda decoder, value, frame: decoder.assembly.start(value, frame),
@@ -175,6 +174,3 @@ _HANDLERS: dict[str, _Handler] = {
     "ping": lambda decoder, value, frame: [],
     "error": _error,
 }
-
-HANDLED = frozenset(_HANDLERS)
-"""The types of events that are read; frames of other types are kept."""

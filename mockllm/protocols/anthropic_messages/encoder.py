@@ -9,8 +9,7 @@ line, so every event has one. The body is what the stream adds up to.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from mockllm.core import events as ev
@@ -22,46 +21,11 @@ from mockllm.protocols.anthropic_messages.assembly import DELTAS
 from mockllm.protocols.anthropic_messages.server_tools import is_result, result_block
 from mockllm.protocols.base import Reply, derive_int, dumps
 from mockllm.protocols.custom_calls import function
+from mockllm.protocols.records import Fields, Json
 from mockllm.protocols.values import json_object, mapping, sendable_value, string
 
 _PING = Frame('{"type": "ping"}', event="ping")
 _MAX_PADDING = 16
-
-
-@dataclass(frozen=True, slots=True)
-class Opening:
-    """The opening of a part that has no event for it: text, reasoning or a refusal."""
-
-    part: int
-
-
-class Openings:
-    """Puts the events of a turn into the order of this protocol. Before the first event of a part,
-    all parts before it open. An opaque frame opens by being sent."""
-
-    def __init__(self, turn: Turn) -> None:
-        self._turn = turn
-        self._opened = 0
-
-    def due(self, event: ev.Event) -> list[ev.Event | Opening]:
-        """The events to encode for an event, in order; none where it was encoded before."""
-        part = getattr(event, "part", None)
-        if part is None:
-            return [event]
-        out = [self._open(i) for i in range(self._opened, part + 1)]
-        self._opened = max(self._opened, part + 1)
-        opened = isinstance(event, (ev.ToolStart, ev.ServerToolStart, ev.Raw))
-        return out if opened else [*out, event]
-
-    def _open(self, index: int) -> ev.Event | Opening:
-        match self._turn.parts[index]:
-            case ToolCall(id=id, name=name):
-                return ev.ToolStart(index, id, name)
-            case ServerTool(id=id, kind=kind, name=name):
-                return ev.ServerToolStart(index, id, kind, name)
-            case Opaque(api=api, frame=frame):
-                return ev.Raw(index, api, frame)
-        return Opening(index)
 
 
 class Encoder:
@@ -70,7 +34,7 @@ class Encoder:
     def __init__(self, turn: Turn, reply: Reply) -> None:
         self._turn = turn
         self._reply = reply
-        self._openings = Openings(turn)
+        self._opened = 0
         self._of_custom = {
             index: iter(function(part).fragments)
             for index, part in enumerate(turn.parts)
@@ -86,15 +50,20 @@ class Encoder:
         """The frames of one event, in order."""
         if isinstance(event, ev.ToolArgs) and event.part in self._of_custom:
             event = replace(event, text=next(self._of_custom[event.part]))
-        return [frame for due in self._openings.due(event) for frame in self._frames(due)]
+        part = getattr(event, "part", None)
+        if part is None:
+            return self._frames(event)
+        # Before the first event of a part, all parts before it open.
+        frames = [frame for i in range(self._opened, part + 1) for frame in self._open(i)]
+        self._opened = max(self._opened, part + 1)
+        opens = isinstance(event, (ev.ToolStart, ev.ServerToolStart, ev.Raw))
+        return frames if opens else [*frames, *self._frames(event)]
 
-    def _frames(self, event: ev.Event | Opening) -> list[Frame]:
+    def _frames(self, event: ev.Event) -> list[Frame]:
         match event:
             case ev.Start() if not self._opens_with_frame():
                 message = blocks.opened_message(self._turn, self._reply)
                 return [self._frame("message_start", message=message)]
-            case Opening(part=part) | ev.ToolStart(part=part) | ev.ServerToolStart(part=part):
-                return self._open(part)
             case ev.TextDelta(part=part, text=text) | ev.RefusalDelta(part=part, text=text):
                 return self._delta(part, "text_delta", text=text)
             case ev.ReasoningDelta(part=part, text=text):
@@ -103,8 +72,6 @@ class Encoder:
                 return self._delta(part, "input_json_delta", partial_json=text)
             case ev.PartEnd(part=part):
                 return self._close(part)
-            case ev.Raw():
-                return self._raw(event)
             case ev.Finish():
                 return self._finish(event)
             case ev.StreamError():
@@ -125,6 +92,8 @@ class Encoder:
 
     def _open(self, part: int) -> list[Frame]:
         whole = self._turn.parts[part]
+        if isinstance(whole, Opaque):
+            return self._opaque(whole)
         block = blocks.opened_block(whole)
         if block is None:
             return []
@@ -141,7 +110,7 @@ class Encoder:
                     frames += self._delta(part, "citations_delta", citation=blocks.citation(cite))
         return frames
 
-    def _start(self, part: int, block: dict[str, Any]) -> list[Frame]:
+    def _start(self, part: int, block: Json) -> list[Frame]:
         index = self._blocks[part] = self._next_block
         self._next_block += 1
         return [self._frame("content_block_start", index=index, content_block=block)]
@@ -174,7 +143,7 @@ class Encoder:
             return []
         whole = self._turn.parts[part]
         frames = []
-        if isinstance(whole, Reasoning):
+        if isinstance(whole, Reasoning):  # whole, directly before the stop
             frames += self._delta(part, "signature_delta", signature=blocks.signature_of(whole))
         frames += self._stop(index)
         result = result_block(whole) if isinstance(whole, ServerTool) else None
@@ -183,23 +152,23 @@ class Encoder:
             frames += self._stop(self._blocks[part])
         return frames
 
-    def _raw(self, event: ev.Raw) -> list[Frame]:
-        if event.api != API:
+    def _opaque(self, part: Opaque) -> list[Frame]:
+        if part.api != API:
             return []
-        value = json_object(event.frame.data) or {}
+        value = json_object(part.frame.data) or {}
         type = value.get("type")
         if type == "message_delta" and mapping(value.get("delta")).get("stop_reason"):
             self._finished = True
         if type == "message_start":
             self._start_frame(mapping(value.get("message")))
         if type != "content_block_start":
-            return [event.frame]
+            return [part.frame]
         index = value.get("index")
         if isinstance(index, int):
             self._next_block = max(self._next_block, index + 1)
-        return [event.frame, *self._ping()]
+        return [part.frame, *self._ping()]
 
-    def _start_frame(self, message: Mapping[str, Any]) -> None:
+    def _start_frame(self, message: Fields) -> None:
         """Continues after a `message_start` that is a frame, maybe with blocks and their end."""
         content = message.get("content")
         if isinstance(content, list) and content:
@@ -230,7 +199,7 @@ class Encoder:
 # The body
 
 
-def encode_body(turn: Turn, reply: Reply) -> dict[str, Any]:
+def encode_body(turn: Turn, reply: Reply) -> Json:
     """The message of an answer that is not streamed, equal to what its stream adds up to. The body
     of a turn with an error is the error only."""
     encoder = Encoder(turn, reply)
@@ -243,12 +212,12 @@ def encode_body(turn: Turn, reply: Reply) -> dict[str, Any]:
 
 class _Accumulator:
     def __init__(self) -> None:
-        self.error: dict[str, Any] | None = None
-        self._message: dict[str, Any] = {}
-        self._blocks: dict[int, dict[str, Any]] = {}
+        self.error: Json | None = None
+        self._message: Json = {}
+        self._blocks: dict[int, Json] = {}
         self._inputs: dict[int, str] = {}
 
-    def add(self, value: dict[str, Any]) -> None:
+    def add(self, value: Json) -> None:
         """Adds an event of the stream to the message."""
         index = value.get("index")
         match value.get("type"):
@@ -265,13 +234,13 @@ class _Accumulator:
             case "error":
                 self.error = value
 
-    def _start(self, message: Mapping[str, Any]) -> None:
+    def _start(self, message: Fields) -> None:
         self._message = dict(message)
         content = message.get("content")
         for index, block in enumerate(content if isinstance(content, list) else ()):
             self._blocks[index] = dict(mapping(block))
 
-    def _delta(self, block: dict[str, Any], index: int, delta: Mapping[str, Any]) -> None:
+    def _delta(self, block: Json, index: int, delta: Fields) -> None:
         _, name = DELTAS.get(string(delta.get("type")), ("", ""))
         added = delta.get(name)
         match name:
@@ -284,7 +253,7 @@ class _Accumulator:
             case "partial_json":
                 self._inputs[index] = self._inputs.get(index, "") + string(added)
 
-    def finished(self) -> dict[str, Any]:
+    def finished(self) -> Json:
         """The message, with arguments as JSON values, and with the null fields of a body."""
         for index, text in self._inputs.items():
             if text:

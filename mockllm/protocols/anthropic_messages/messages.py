@@ -14,9 +14,8 @@ from mockllm.core.request import CallEcho, Message
 from mockllm.errors import RequestError
 from mockllm.protocols.base import dumps
 from mockllm.protocols.checks import Checks
+from mockllm.protocols.records import Fields
 from mockllm.protocols.values import mapping, string
-
-_Block = Mapping[str, Any]
 
 _ROLES = ("user", "assistant", "system")
 _ID = re.compile(r"[a-zA-Z0-9_-]+\Z")
@@ -70,11 +69,11 @@ def text_of(content: object) -> str:
     return content if isinstance(content, str) else "".join(map(_text, _blocks(content)))
 
 
-def _text(block: _Block) -> str:
+def _text(block: Fields) -> str:
     return string(block.get("text")) if block.get("type") == "text" else ""
 
 
-def _blocks(content: object) -> list[_Block]:
+def _blocks(content: object) -> list[Fields]:
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
     return [mapping(block) for block in content] if isinstance(content, list) else []
@@ -88,7 +87,7 @@ def messages(value: object) -> list[Message]:
     return [message for item in value for message in _neutral(mapping(item))]
 
 
-def _neutral(item: _Block) -> Iterator[Message]:
+def _neutral(item: Fields) -> Iterator[Message]:
     blocks = _blocks(item.get("content"))
     text = "".join(map(_text, blocks))
     match item.get("role"):
@@ -104,13 +103,13 @@ def _neutral(item: _Block) -> Iterator[Message]:
                 yield Message("user", text)
 
 
-def _call(block: _Block) -> CallEcho:
+def _call(block: Fields) -> CallEcho:
     input = block.get("input")
     arguments = input if isinstance(input, str) else dumps({} if input is None else input)
     return CallEcho(string(block.get("id")), string(block.get("name")), arguments)
 
 
-def _result(block: _Block) -> Message:
+def _result(block: Fields) -> Message:
     return Message(
         "tool",
         text_of(block.get("content")),
@@ -233,7 +232,7 @@ def _check_pairs(value: list[Any]) -> None:
         raise _unanswered(caller, called)
 
 
-def _answers(blocks: list[tuple[str, _Block]], called: list[str]) -> set[str]:
+def _answers(blocks: list[tuple[str, Fields]], called: list[str]) -> set[str]:
     """The ids of the calls whose results come first in the blocks."""
     leading: set[str] = set()
     seen: set[str] = set()

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from mockllm.core.events import Start
 from mockllm.protocols import records
 from mockllm.protocols.anthropic_messages import ADDRESS, service
 from mockllm.protocols.anthropic_messages.blocks import message_id
@@ -16,13 +12,6 @@ from mockllm.protocols.anthropic_messages.request import options, parse
 from mockllm.protocols.base import WireProtocol
 from mockllm.protocols.decoding import projection
 from mockllm.protocols.values import mapped_text
-
-
-def _identity(value: Mapping[str, Any]) -> Start:
-    # `message_start` holds the message, a body is one.
-    message = value.get("message")
-    return records.identity(message if isinstance(message, dict) else value)
-
 
 _ENDINGS = ("message_delta", "message_stop", "error")
 
@@ -44,7 +33,7 @@ PROTOCOL = WireProtocol(
     client=CLIENT,
     detect=records.Detection(
         answer=lambda value: value.get("type") in ("message_start", "message"),
-        identity=_identity,
+        identity=records.identity_in("message"),
     ),
     events=records.StreamEvents(
         is_end=lambda event: bool(event.get("error")) or event.get("type") in _ENDINGS,

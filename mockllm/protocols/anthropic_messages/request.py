@@ -27,12 +27,11 @@ from mockllm.protocols.anthropic_messages.messages import (
     wrong_tag,
 )
 from mockllm.protocols.checks import Check
+from mockllm.protocols.records import Fields
 from mockllm.protocols.values import mapping, string
 
-_Body = Mapping[str, Any]
 
-
-def parse(body: Mapping[str, Any], target: Target, strict: bool) -> Request:
+def parse(body: Fields, target: Target, strict: bool) -> Request:
     """The neutral request of a body."""
     if body.get("thread") is not None:
         raise RequestError(
@@ -84,7 +83,7 @@ def _offered(value: object) -> tuple[OfferedTool, ...]:
     return tuple(tools)
 
 
-def _tool_choice(choice: Mapping[str, Any]) -> str:
+def _tool_choice(choice: Fields) -> str:
     match choice.get("type"):
         case "any":
             return "required"
@@ -95,7 +94,7 @@ def _tool_choice(choice: Mapping[str, Any]) -> str:
     return "auto"
 
 
-def _output_schema(body: _Body) -> Mapping[str, Any] | None:
+def _output_schema(body: Fields) -> Fields | None:
     # `output_format` is the name of the field in the beta version.
     for format in (mapping(body.get("output_config")).get("format"), body.get("output_format")):
         if isinstance(format, Mapping) and format.get("type") == "json_schema":
@@ -132,7 +131,7 @@ _FOREIGN = frozenset(
 )
 
 
-def _check(body: _Body) -> None:
+def _check(body: Fields) -> None:
     for name in ("model", "max_tokens", "messages"):
         if body.get(name) is None:
             raise refused(name, "Field required")
@@ -215,7 +214,7 @@ def _is_schema(value: object) -> bool:
     return not isinstance(kind, str) or kind in _SCHEMA_TYPES
 
 
-def _check_choice(body: _Body) -> None:
+def _check_choice(body: Fields) -> None:
     choice, tools = body.get("tool_choice"), body.get("tools") or []
     if choice is None:
         return
@@ -233,7 +232,7 @@ def _check_choice(body: _Body) -> None:
 _ENABLED = CHECKS.fields({"budget_tokens": CHECKS.number(1024, whole=True)})
 
 
-def _check_thinking(body: _Body) -> None:
+def _check_thinking(body: Fields) -> None:
     thinking = mapping(body.get("thinking"))
     if not thinking:
         return

@@ -10,11 +10,10 @@ it. Any other result is a part of its own, whose name is the type of its block.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from typing import Any
 
 from mockllm.core.turn import ServerTool, Turn
 from mockllm.protocols.base import derive, dumps
+from mockllm.protocols.records import Fields, Json
 from mockllm.protocols.values import json_object, mapping, sendable_value, string
 
 DIRECT = {"type": "direct"}
@@ -71,7 +70,7 @@ def server_id(part: ServerTool) -> str:
     return part.id or "srvtoolu_01" + derive(part.kind, "server tool", part.input, length=22)
 
 
-def opened_tool(part: ServerTool) -> dict[str, Any] | None:
+def opened_tool(part: ServerTool) -> Json | None:
     """The block in `content_block_start`: of a call without its input, or of a complete result.
     None for a part that is not sent."""
     name = wire_name(part)
@@ -82,7 +81,7 @@ def opened_tool(part: ServerTool) -> dict[str, Any] | None:
     return call_block(part, name)
 
 
-def call_block(part: ServerTool, name: str) -> dict[str, Any]:
+def call_block(part: ServerTool, name: str) -> Json:
     """The block of a call, without its input."""
     if part.kind == _MCP:
         return {
@@ -103,7 +102,7 @@ def result_type(part: ServerTool) -> str:
     return "mcp_tool_result" if part.kind == _MCP else f"{base}_tool_result"
 
 
-def result_block(part: ServerTool) -> dict[str, Any] | None:
+def result_block(part: ServerTool) -> Json | None:
     """The block of a part's result; None without one, and for one in the form of another API."""
     if part.output is None or wire_name(part) is None:
         return None
@@ -132,7 +131,7 @@ def _is_list(content: object, types: tuple[str, ...]) -> bool:
     return isinstance(content, list) and all(mapping(item).get("type") in types for item in content)
 
 
-def requests_of(turn: Turn) -> dict[str, Any]:
+def requests_of(turn: Turn) -> Json:
     """The `server_tool_use` of the usage; {} for a turn without tools of the service."""
     names = [
         wire_name(part)
@@ -148,14 +147,14 @@ def requests_of(turn: Turn) -> dict[str, Any]:
 # Blocks to neutral parts
 
 
-def read_call(block: Mapping[str, Any]) -> tuple[str, str]:
+def read_call(block: Fields) -> tuple[str, str]:
     """The neutral kind and name of a call."""
     name = string(block.get("name"))
     kind = _MCP if block.get("type") == "mcp_tool_use" else _KINDS.get(name, name)
     return kind, "" if kind == name else name
 
 
-def read_result(block: Mapping[str, Any]) -> tuple[str, str]:
+def read_result(block: Fields) -> tuple[str, str]:
     """The neutral kind of a result alone, and its content as JSON text."""
     type = string(block.get("type"))
     base = type.removesuffix("_tool_result")

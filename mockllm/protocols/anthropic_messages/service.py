@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import Any
 
 from mockllm.core.events import StreamError
 from mockllm.core.http import Target
@@ -25,7 +24,7 @@ from mockllm.protocols.base import (
     looked_up_model,
     retry_headers,
 )
-from mockllm.protocols.records import ServiceError
+from mockllm.protocols.records import Json, ServiceError
 
 SERVICE_ERRORS: Mapping[str, ServiceError] = {
     "overloaded": ServiceError(529, StreamError("Overloaded", "overloaded_error")),
@@ -65,6 +64,7 @@ def guard(headers: Mapping[str, str], target: Target) -> None:
     Args:
         headers: with names in lower case.
     """
+    # anthropic-python 2 sends its key as a bearer token, earlier versions as `x-api-key`.
     if not headers.get("x-api-key") and not headers.get("authorization"):
         raise RequestError(
             "x-api-key header is required (`authorization: Bearer …` will do; any value is "
@@ -79,7 +79,7 @@ def guard(headers: Mapping[str, str], target: Target) -> None:
 # Errors
 
 
-def error_body(error: RequestError) -> dict[str, Any]:
+def error_body(error: RequestError) -> Json:
     """An error as `{"type": "error", "error": {"type", "message"}, "request_id"}`. `error.details`
     is sent only for a thread, where clients act on it."""
     threaded = {"details": {"error_code": UNTHREADED, "unsupported": [error.param or "thread"]}}
@@ -146,7 +146,7 @@ def _rfc3339(seconds: int) -> str:
 # Lookups
 
 
-def _model_object(name: str) -> dict[str, Any]:
+def _model_object(name: str) -> Json:
     return {
         "type": "model",
         "id": name,
@@ -156,7 +156,7 @@ def _model_object(name: str) -> dict[str, Any]:
     }
 
 
-def models(lookup: Lookup) -> dict[str, Any]:
+def models(lookup: Lookup) -> Json:
     """A page of the models served, by the query's `limit`, `after_id` and `before_id`."""
     names = list(lookup.models)
     limit = _limit(lookup.target.query.get("limit", "20"))
@@ -183,7 +183,7 @@ def _limit(text: str) -> int:
     )
 
 
-def model(lookup: Lookup) -> dict[str, Any]:
+def model(lookup: Lookup) -> Json:
     """One model."""
     name, served = looked_up_model(lookup)
     if not served:
@@ -196,7 +196,7 @@ def model(lookup: Lookup) -> dict[str, Any]:
     return _model_object(name)
 
 
-def count_tokens(lookup: Lookup) -> dict[str, Any]:
+def count_tokens(lookup: Lookup) -> Json:
     """The number of tokens of a request: of its texts, calls, results and tools."""
     request = parse(lookup.request, lookup.target, False)
     if not isinstance(lookup.request.get("messages"), list):

@@ -2,7 +2,7 @@
 
 https://ai.google.dev/api/generate-content
 
-`request` (with `contents`, `tools` and `schema`) parses requests; `encoder` writes answers,
+`request` (with `contents` and `schema`) parses requests; `encoder` writes answers,
 `decoder` reads them, with `partial` for arguments in fragments, `grounding` for citations, `runs`
 for the parts of texts and their signatures, `server_tools` for tools of the service; `errors` has
 errors and headers, `fields` what both sides share; `protocol` is the whole.
@@ -22,7 +22,7 @@ _METHODS: dict[str, Operation] = {
     "generateContent": "generate",
     "countTokens": "count_tokens",
 }
-_VERSIONS = ("v1beta", "v1", "v1alpha")
+_VERSIONS = ("v1beta", "v1", "v1alpha")  # google-genai 3 calls v1, its version 2 v1beta
 
 
 def _routes() -> tuple[Route, ...]:

@@ -15,7 +15,7 @@ from mockllm.core.request import Request
 from mockllm.core.text import display
 from mockllm.core.turn import ToolCall, Turn
 from mockllm.protocols.gemini.fields import signature_of
-from mockllm.protocols.records import ClientRequests, Json
+from mockllm.protocols.records import ClientRequests, Fields, Json
 from mockllm.protocols.values import function_tool
 
 _NO_SIGNATURE = ("skip_thought_signature_validator", "context_engineering_is_the_way_to_go")
@@ -66,12 +66,12 @@ def _plain(value: str) -> str:
     return value.replace("-", "+").replace("_", "/").rstrip("=")
 
 
-def _name(part: Mapping[str, Any]) -> object:
+def _name(part: Fields) -> object:
     call = part.get("functionCall", part.get("function_call"))
     return call.get("name") if isinstance(call, Mapping) else None
 
 
-def _latest_calls(request: Request) -> Iterator[Mapping[str, Any]]:
+def _latest_calls(request: Request) -> Iterator[Fields]:
     contents = request.body.get("contents")
     latest: list[Any] = []
     for content in reversed(contents if isinstance(contents, list) else []):

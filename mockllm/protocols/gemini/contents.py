@@ -15,6 +15,7 @@ from mockllm.errors import RequestError
 from mockllm.protocols.gemini.errors import TEXT, invalid, unfit
 from mockllm.protocols.gemini.fields import compact
 from mockllm.protocols.gemini.schema import get
+from mockllm.protocols.records import Fields
 from mockllm.protocols.values import mapping, string
 
 _TYPES = "type.googleapis.com/google.ai.generativelanguage.v1beta."
@@ -78,7 +79,7 @@ def without_ids(history: list[Message]) -> list[Message]:
     return out
 
 
-def _user_messages(content: Mapping[str, Any], waiting: list[CallEcho]) -> list[Message]:
+def _user_messages(content: Fields, waiting: list[CallEcho]) -> list[Message]:
     results = [get(part, "functionResponse") for part in _parts(content)]
     answered = [_result(result) for result in results if isinstance(result, Mapping)]
     tool_messages = [_identified(message, waiting) for message in answered]
@@ -89,6 +90,7 @@ def _user_messages(content: Mapping[str, Any], waiting: list[CallEcho]) -> list[
 
 
 def _identified(message: Message, waiting: list[CallEcho]) -> Message:
+    # Two calls may have one name and equal arguments: then only their order tells them apart.
     for call in waiting:
         if message.call_id == call.id if message.call_id else message.name == call.name:
             waiting.remove(call)
@@ -114,12 +116,12 @@ def text_of(content: object) -> str:
     )
 
 
-def _echo(call: Mapping[str, Any]) -> CallEcho:
+def _echo(call: Fields) -> CallEcho:
     arguments = compact(call.get("args") or {})
     return CallEcho(string(call.get("id")), string(call.get("name")), arguments)
 
 
-def _result(result: Mapping[str, Any]) -> Message:
+def _result(result: Fields) -> Message:
     response, name = mapping(result.get("response")), result.get("name")
     error = response.get("error")
     # Vercel's AI SDK adds the name of the function to its result.
@@ -213,11 +215,7 @@ def _check_turns(contents: list[Any]) -> None:
         results = [get(part, "functionResponse") for part in parts]
         results = [result for result in results if result is not None]
         if results and not calls:
-            raise RequestError(
-                "Please ensure that function response turn comes immediately after a function "
-                "call turn.",
-                param="contents",
-            )
+            raise _unpaired("function response turn comes immediately after a function call turn.")
         _check_answered(calls, results)
         calls = []
     _check_answered(calls, [])
@@ -225,16 +223,18 @@ def _check_turns(contents: list[Any]) -> None:
 
 def _check_answered(calls: list[Any], results: list[Any]) -> None:
     if len(calls) != len(results):
-        raise RequestError(
-            "Please ensure that the number of function response parts is equal to the number of "
-            "function call parts of the function call turn.",
-            param="contents",
+        raise _unpaired(
+            "the number of function response parts is equal to the number of function call parts "
+            "of the function call turn."
         )
     names = {call["name"] for call in calls}
     for result in results:
         if result["name"] not in names:
-            raise RequestError(
-                f"Please ensure that function response '{result['name']}' has a function call of "
-                "the same name in the function call turn.",
-                param="contents",
+            raise _unpaired(
+                f"function response '{result['name']}' has a function call of the same name in the "
+                "function call turn."
             )
+
+
+def _unpaired(rule: str) -> RequestError:
+    return RequestError(f"Please ensure that {rule}", param="contents")

@@ -18,7 +18,7 @@ from typing import Any
 from mockllm.core import events as ev
 from mockllm.core.events import Frame
 from mockllm.core.timeline import fold
-from mockllm.core.turn import Opaque, Part, Text, Turn
+from mockllm.core.turn import Opaque, Part, ServerTool, Text, Turn
 from mockllm.protocols.base import no_body
 from mockllm.protocols.gemini import API, fields
 from mockllm.protocols.gemini.errors import error_of
@@ -28,14 +28,11 @@ from mockllm.protocols.gemini.runs import Runs
 from mockllm.protocols.gemini.server_tools import (
     CALLS,
     RESULTS,
-    CallPart,
-    ResultPart,
     read_call,
     read_result,
 )
+from mockllm.protocols.records import Fields
 from mockllm.protocols.values import mapping, string
-
-_Value = Mapping[str, Any]
 
 # The fields about the answer that the encoder writes into every chunk.
 _METADATA = {"candidates", "createTime", "modelVersion", "responseId", "usageMetadata"}
@@ -93,12 +90,12 @@ class Decoder:
     def _raw(self, frame: Frame) -> ev.Raw:
         return ev.Raw(self._runs.key(), API, frame)
 
-    def _rest(self, value: _Value) -> ev.Raw:
+    def _rest(self, value: Fields) -> ev.Raw:
         return self._raw(Frame(fields.wire(value)))
 
     # Chunks
 
-    def _chunk(self, chunk: _Value) -> list[ev.Event]:
+    def _chunk(self, chunk: Fields) -> list[ev.Event]:
         if chunk.get("error"):
             self.complete = True
             return [error_of(chunk["error"])]
@@ -139,7 +136,7 @@ class Decoder:
             reason = string(candidate.get("finishReason")) or reason
         return events, reason
 
-    def _candidate(self, candidate: _Value) -> Iterable[ev.Event]:
+    def _candidate(self, candidate: Fields) -> Iterable[ev.Event]:
         parts = mapping(candidate.get("content")).get("parts")
         for part in parts if isinstance(parts, list) else ():
             yield from self._part(mapping(part))
@@ -165,7 +162,7 @@ class Decoder:
 
     # Parts
 
-    def _part(self, part: _Value) -> Iterable[ev.Event]:
+    def _part(self, part: Fields) -> Iterable[ev.Event]:
         signature = string(part.get("thoughtSignature"))
         text = part.get("text")
         rest = {name: value for name, value in part.items() if name not in _PART and value}
@@ -193,7 +190,7 @@ class Decoder:
 
     # Tools of the service
 
-    def _server_call(self, call: CallPart) -> Iterable[ev.Event]:
+    def _server_call(self, call: ServerTool) -> Iterable[ev.Event]:
         yield from self._runs.end()
         key = self._runs.key()
         self._server = call.id, key
@@ -201,7 +198,7 @@ class Decoder:
         if call.input:
             yield ev.ToolArgs(key, call.input)
 
-    def _server_result(self, result: ResultPart) -> Iterable[ev.Event]:
+    def _server_result(self, result: ServerTool) -> Iterable[ev.Event]:
         if self._server == (result.id, self._runs.last):
             key = self._runs.last
         else:
@@ -210,7 +207,7 @@ class Decoder:
             key = self._runs.key()
             yield ev.ServerToolStart(key, result.id, result.kind, result.name)
         self._server = None
-        yield ev.ServerToolResult(key, result.output)
+        yield ev.ServerToolResult(key, result.output or "")
         yield ev.PartEnd(key)
 
     def _end_server(self) -> list[ev.Event]:
@@ -219,7 +216,7 @@ class Decoder:
 
     # Calls
 
-    def _function_call(self, call: _Value, signature: str) -> Iterable[ev.Event]:
+    def _function_call(self, call: Fields, signature: str) -> Iterable[ev.Event]:
         partial_args, arguments = call.get("partialArgs"), call.get("args")
         name = string(call.get("name"))
         if name or (self._call is None and (arguments or partial_args)):
@@ -281,7 +278,7 @@ def _without_array(value: Any) -> Any:
     return value
 
 
-def decode_body(body: Mapping[str, Any]) -> Turn:
+def decode_body(body: Fields) -> Turn:
     """The turn of an answer, or of an error body; raises `WireError` if it is neither."""
     if not body.keys() & {"promptFeedback", "error", *_METADATA}:
         raise no_body("a Gemini body", "`candidates`, `promptFeedback` or `error`", body)

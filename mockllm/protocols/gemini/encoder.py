@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import Any
 
 from mockllm.core import events as ev
 from mockllm.core.events import Frame
@@ -22,13 +21,13 @@ from mockllm.protocols.base import Reply, derive, logprob
 from mockllm.protocols.custom_calls import with_functions
 from mockllm.protocols.gemini import fields
 from mockllm.protocols.gemini.errors import NO_MESSAGE, status_of
+from mockllm.protocols.gemini.fields import wire
 from mockllm.protocols.gemini.grounding import grounding
 from mockllm.protocols.gemini.partial import cut
 from mockllm.protocols.gemini.runs import Kind, Signatures
 from mockllm.protocols.gemini.server_tools import call_part, result_part
-from mockllm.protocols.values import mapping
-
-_Json = dict[str, Any]
+from mockllm.protocols.records import Json
+from mockllm.protocols.values import mapping, plain_object
 
 
 def response_id(reply: Reply) -> str:
@@ -49,7 +48,7 @@ class Encoder:
             for index, part in enumerate(turn.parts)
             if isinstance(part, ToolCall)
         }
-        self._partial: dict[int, Iterator[list[_Json]]] = {}
+        self._partial: dict[int, Iterator[list[Json]]] = {}
         for part in _alone(turn) if self._options.partial else ():
             if groups := cut(self._arguments[part] or {}, beats(turn.parts[part]) - 1):
                 self._partial[part] = iter(groups)
@@ -119,7 +118,7 @@ class Encoder:
 
     # Frames
 
-    def _frame(self, value: _Json, *, last: bool = False) -> Frame:
+    def _frame(self, value: Json, *, last: bool = False) -> Frame:
         return self._framed(fields.wire(value), last=last)
 
     def _framed(self, text: str, *, last: bool = False) -> Frame:
@@ -131,18 +130,18 @@ class Encoder:
         self._begun = True
         return Frame(raw=before + text + "\r\n]" * last)
 
-    def _chunk(self, candidate: _Json, more: _Json | None = None, *, last: bool = False) -> Frame:
+    def _chunk(self, candidate: Json, more: Json | None = None, *, last: bool = False) -> Frame:
         candidates = [
             {**candidate, **self._index(index), **(more or {})}
             for index in range(self._options.candidates)
         ]
         return self._frame({"candidates": candidates, **self._tail(last)}, last=last)
 
-    def _index(self, index: int) -> _Json:
+    def _index(self, index: int) -> Json:
         # Protocol buffers omit zeros; only the Gemini API writes this one.
         return {"index": index} if index or not self._options.vertex else {}
 
-    def _tail(self, last: bool) -> _Json:
+    def _tail(self, last: bool) -> Json:
         usage = self._usage(last)
         return {
             **({"usageMetadata": usage} if usage else {}),
@@ -151,12 +150,12 @@ class Encoder:
             "responseId": self._id,
         }
 
-    def _usage(self, last: bool) -> _Json:
+    def _usage(self, last: bool) -> Json:
         usage = self._turn.usage
         if usage is None:
             return {}
         visible = max(0, usage.output - usage.reasoning)
-        if not last:
+        if not last:  # every chunk has the usage so far
             visible = visible * self._sent // max(1, self._size)
         return fields.write_usage(usage, visible, vertex=self._options.vertex)
 
@@ -169,13 +168,13 @@ class Encoder:
                 return len(call.name) + len(call.arguments)
         return 0
 
-    def _part(self, part: _Json, weight: int = 0) -> Frame:
+    def _part(self, part: Json, weight: int = 0) -> Frame:
         self._sent += weight
         return self._chunk({"content": {"parts": [part], "role": "model"}})
 
     # Calls
 
-    def _call(self, part: int, given: _Json) -> Frame:
+    def _call(self, part: int, given: Json) -> Frame:
         """The part that opens a call; the first one after reasoning has its signature, as Gemini
         sends `thoughtSignature` on the first call of a step."""
         call = self._turn.parts[part]
@@ -227,13 +226,13 @@ class Encoder:
         *before, signature = ["", *self._signatures.last()]
         frames = [self._part({"text": "", **_signed(earlier)}) for earlier in before if earlier]
         candidate = {**self._last_content(reason, signature), "finishReason": reason}
-        more: _Json = {"safetyRatings": fields.SAFETY_RATINGS} if reason == "SAFETY" else {}
+        more: Json = {"safetyRatings": fields.SAFETY_RATINGS} if reason == "SAFETY" else {}
         text = "".join(p.text for p in self._turn.parts if isinstance(p, (Text, Refusal)))
         if self._cites and text:
             more["groundingMetadata"] = grounding(self._cites, text)
         return [*frames, self._chunk(candidate, more, last=True)]
 
-    def _last_content(self, reason: str, signature: str) -> _Json:
+    def _last_content(self, reason: str, signature: str) -> Json:
         """The content of the last chunk: usually an empty text. The service sends none for a
         blocked answer, and no parts if the limit was reached while thinking."""
         if signature:
@@ -251,7 +250,7 @@ def _time(seconds: int) -> str:
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def _signed(signature: str) -> _Json:
+def _signed(signature: str) -> Json:
     return {"thoughtSignature": signature} if signature else {}
 
 
@@ -273,7 +272,7 @@ def _alone(turn: Turn) -> set[int]:
 # The body
 
 
-def encode_body(turn: Turn, reply: Reply) -> dict[str, Any]:
+def encode_body(turn: Turn, reply: Reply) -> Json:
     """The body of an answer that is not streamed: all chunks of the stream joined. The body of a
     turn with an error is the error."""
     options = replace(reply.options, array=False, partial=False)
@@ -291,17 +290,17 @@ def encode_body(turn: Turn, reply: Reply) -> dict[str, Any]:
     return body
 
 
-def _only_in_bodies(turn: Turn, options: fields.Options) -> _Json:
+def _only_in_bodies(turn: Turn, options: fields.Options) -> Json:
     if options.vertex:
         return {"avgLogprobs": logprob(turn.text + "".join(map(str, turn.tool_calls)))}
     calls = any(fields.arguments_of(call) is not None for call in with_functions(turn).tool_calls)
     return {"finishMessage": fields.CALLS_MESSAGE} if calls and turn.finish == "tool_calls" else {}
 
 
-def _joined(chunks: Iterable[_Json]) -> _Json:
-    candidate: _Json = {}
-    parts: list[_Json] = []
-    body: _Json = {}
+def _joined(chunks: Iterable[Json]) -> Json:
+    candidate: Json = {}
+    parts: list[Json] = []
+    body: Json = {}
     for chunk in chunks:
         if "error" in chunk:
             return {"error": chunk["error"]}
@@ -324,7 +323,7 @@ def _joined(chunks: Iterable[_Json]) -> _Json:
     return {"candidates": [candidate], **body}
 
 
-def _append(parts: list[_Json], more: object) -> None:
+def _append(parts: list[Json], more: object) -> None:
     for part in more if isinstance(more, list) else ():
         last = parts[-1] if parts else {}
         if _plain(part) and _plain(last) and part.get("thought") == last.get("thought"):
@@ -336,3 +335,35 @@ def _append(parts: list[_Json], more: object) -> None:
 def _plain(part: object) -> bool:
     value = mapping(part)
     return isinstance(value.get("text"), str) and value.keys() <= {"text", "thought"}
+
+
+# Several chunks as one
+
+
+def join(first: Frame, second: Frame) -> Frame | None:
+    """One chunk with the content of two, as the service sends what is ready in one; None where that
+    is not possible."""
+    one, other = plain_object(first), plain_object(second)
+    if one is None or other is None:
+        return None
+    mine, theirs = _only_candidate(one), _only_candidate(other)
+    if mine is None or theirs is None or "finishReason" in mine:
+        return None
+    if (set(mine) - {"content", "index"}) & set(theirs):
+        return None  # both have metadata, which cannot be merged
+    before = mine["content"]["parts"]
+    # The empty text of the last chunk only stands for content that came before.
+    more = [part for part in theirs["content"]["parts"] if not before or part != {"text": ""}]
+    content = {**mine["content"], **theirs["content"], "parts": [*before, *more]}
+    candidate = {**mine, **theirs, "content": content}
+    return Frame(wire({**one, **other, "candidates": [candidate]}))
+
+
+def _only_candidate(chunk: Json) -> Json | None:
+    candidates = chunk.get("candidates")
+    if not isinstance(candidates, list) or len(candidates) != 1:
+        return None
+    candidate = candidates[0]
+    content = candidate.get("content") if isinstance(candidate, dict) else None
+    parts = content.get("parts") if isinstance(content, dict) else None
+    return candidate if isinstance(parts, list) else None

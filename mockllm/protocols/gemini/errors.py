@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from typing import Any
 
 from mockllm.core.events import StreamError
 from mockllm.core.http import Target
 from mockllm.errors import RequestError
 from mockllm.protocols.base import Reply, derive_int
 from mockllm.protocols.checks import Checks
-from mockllm.protocols.records import ServiceError
+from mockllm.protocols.records import Json, ServiceError
 from mockllm.protocols.values import mapping, string
 
 SERVICE_ERRORS: Mapping[str, ServiceError] = {
@@ -86,7 +85,7 @@ def _status(code: int) -> str:
 # Errors of requests
 
 
-def error_body(error: RequestError) -> dict[str, Any]:
+def error_body(error: RequestError) -> Json:
     """An error as `{"error": {"code", "message", "status", "details"}}`. `code` is the HTTP status.
     The time to wait (`RetryInfo`), the faulty field (`BadRequest`) and the error's code
     (`ErrorInfo`) are in `details`, which is left out where there are none."""
@@ -102,8 +101,8 @@ def error_body(error: RequestError) -> dict[str, Any]:
     }
 
 
-def _details(error: RequestError, status: str) -> list[dict[str, Any]]:
-    details: list[dict[str, Any]] = []
+def _details(error: RequestError, status: str) -> list[Json]:
+    details: list[Json] = []
     if status == "RESOURCE_EXHAUSTED":
         details.append({"@type": f"{_RPC}QuotaFailure", "violations": [_VIOLATION]})
     if error.retry_after is not None:

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from mockllm.core.http import Target
 from mockllm.core.seeded import tokens, unit_vector
 from mockllm.errors import RequestError
 from mockllm.protocols.gemini.contents import text_of
 from mockllm.protocols.gemini.schema import get
-from mockllm.protocols.records import FallbackRoute
+from mockllm.protocols.records import FallbackRoute, Fields, Json
 from mockllm.protocols.values import string
 
 _DIMENSIONS = {
@@ -29,18 +28,13 @@ _MOST_DIMENSIONS = 16_384
 _MOST_REQUESTS = 2048
 
 
-def _embed_content(body: Mapping[str, Any], target: Target) -> dict[str, Any]:
-    """The vector of one content (`mockllm.core.seeded`)."""
-    return {"embedding": _embedding(body, target)}
-
-
-def _batch_embed_contents(body: Mapping[str, Any], target: Target) -> dict[str, Any]:
+def _batch_embed_contents(body: Fields, target: Target) -> Json:
     """The vectors of several contents, in their order."""
     requests = _listed(body, "requests")
     return {"embeddings": [_embedding(request, target) for request in requests]}
 
 
-def _predict(body: Mapping[str, Any], target: Target) -> dict[str, Any]:
+def _predict(body: Fields, target: Target) -> Json:
     """The vectors of several texts, in the form of Vertex AI's predictions."""
     instances = _listed(body, "instances")
     size = _dimensions(get(body, "parameters"), target)
@@ -59,7 +53,8 @@ def _predict(body: Mapping[str, Any], target: Target) -> dict[str, Any]:
     }
 
 
-def _embedding(request: object, target: Target) -> dict[str, Any]:
+def _embedding(request: object, target: Target) -> Json:
+    """The vector of one content (`mockllm.core.seeded`)."""
     content = get(request, "content")
     if content is None:
         raise RequestError(
@@ -70,7 +65,7 @@ def _embedding(request: object, target: Target) -> dict[str, Any]:
     return {"values": list(unit_vector(text_of(content), size))}
 
 
-def _listed(body: Mapping[str, Any], name: str) -> Sequence[object]:
+def _listed(body: Fields, name: str) -> Sequence[object]:
     items = get(body, name)
     if not isinstance(items, list) or not 0 < len(items) <= _MOST_REQUESTS:
         raise RequestError(f"{name}: must be a list of 1 to {_MOST_REQUESTS} items", param=name)
@@ -90,7 +85,10 @@ def _dimensions(fields: object, target: Target) -> int:
 
 
 FALLBACK_ROUTES = (
-    FallbackRoute(re.compile(r"/models/(?P<model>[^/:]+):embedContent$"), _embed_content),
+    FallbackRoute(
+        re.compile(r"/models/(?P<model>[^/:]+):embedContent$"),
+        lambda body, target: {"embedding": _embedding(body, target)},
+    ),
     FallbackRoute(
         re.compile(r"/models/(?P<model>[^/:]+):batchEmbedContents$"), _batch_embed_contents
     ),

@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import base64
 import json
-import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 from mockllm.core import events as ev
+from mockllm.core import jsontext
 from mockllm.core.events import Frame, Usage
 from mockllm.core.turn import ToolCall
 from mockllm.protocols.base import dumps
-from mockllm.protocols.values import mapping
+from mockllm.protocols.records import Fields, Json
+from mockllm.protocols.values import count, mapping
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,43 +51,27 @@ _ESCAPED = re.compile(
     "[<>\x7f-\x9f\u00ad\u0600-\u0603\u06dd\u070f\u17b4\u17b5\u200b-\u200f\u2028-\u202e"
     "\u2060-\u2064\u206a-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb]"
 )
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def wire(value: object) -> str:
     """A value as Google's servers write JSON: a space after `:`, none after `,`."""
-    return _ESCAPED.sub(_escape, _spaced(value))
+    return _ESCAPED.sub(lambda match: f"\\u{ord(match[0]):04x}", _spaced(value))
 
 
 def compact(value: object) -> str:
     """A value as compact JSON text that UTF-8 can encode: lone surrogates stay escaped."""
-    return _SURROGATE.sub(_escape, dumps(value))
-
-
-def _escape(match: re.Match[str]) -> str:
-    return f"\\u{ord(match[0]):04x}"
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _finite(digits: str) -> float:
-    number = float(digits)
-    if not math.isfinite(number):
-        raise ValueError(f"{digits} is beyond a double")
-    return number
+    return jsontext.json_bytes(dumps(value)).decode()
 
 
 def json_value(text: str) -> Any:
     """The value of a JSON text; `NO_JSON` for anything else, infinite numbers included."""
     try:
-        return json.loads(text, parse_constant=_no_constant, parse_float=_finite)
+        return jsontext.decode(text)
     except (ValueError, RecursionError):
         return NO_JSON
 
 
-def arguments_of(call: ToolCall) -> dict[str, Any] | None:
+def arguments_of(call: ToolCall) -> Json | None:
     """The arguments of a call as a JSON object; None where they are not one."""
     value = json_value(call.arguments)
     return value if isinstance(value, dict) else None
@@ -176,18 +161,22 @@ def read_finish(value: str, *, calls: bool) -> ev.Finish | None:
 def ends(frame: Frame) -> bool:
     """Whether a frame has the finish reason of the first candidate, or blocks the prompt: it
     replaces the end of its turn."""
-    chunk = mapping(json_value(frame.data or ""))
-    candidates = chunk.get("candidates")
-    first = mapping(candidates[0]) if isinstance(candidates, list) and candidates else {}
+    chunk, first = _first_candidate(frame)
     blocked = mapping(chunk.get("promptFeedback")).get("blockReason")
     return bool(blocked or (first.get("finishReason") and not first.get("index")))
 
 
 def has_part(frame: Frame) -> bool:
     """Whether a frame has a part of content, so that texts before and after it are not one."""
-    candidates = mapping(json_value(frame.data or "")).get("candidates")
-    first = mapping(candidates[0]) if isinstance(candidates, list) and candidates else {}
+    _, first = _first_candidate(frame)
     return bool(mapping(first.get("content")).get("parts"))
+
+
+def _first_candidate(frame: Frame) -> tuple[Fields, Fields]:
+    chunk = mapping(json_value(frame.data or ""))
+    candidates = chunk.get("candidates")
+    first = candidates[0] if isinstance(candidates, list) and candidates else {}
+    return chunk, mapping(first)
 
 
 def blocked_reason(value: str) -> str | None:
@@ -198,7 +187,7 @@ def blocked_reason(value: str) -> str | None:
 # Usage
 
 
-def write_usage(usage: Usage, visible: int, *, vertex: bool) -> dict[str, Any]:
+def write_usage(usage: Usage, visible: int, *, vertex: bool) -> Json:
     """The object in a chunk.
 
     Args:
@@ -221,8 +210,8 @@ def write_usage(usage: Usage, visible: int, *, vertex: bool) -> dict[str, Any]:
     }
 
 
-def _details(count: int) -> list[dict[str, Any]]:
-    return [{"modality": "TEXT", "tokenCount": count}]
+def _details(tokens: int) -> list[Json]:
+    return [{"modality": "TEXT", "tokenCount": tokens}]
 
 
 def read_usage(value: object) -> Usage | None:
@@ -231,7 +220,7 @@ def read_usage(value: object) -> Usage | None:
     if not isinstance(value, Mapping) or not value:
         return None
     prompt, tool_use, visible, thoughts, cached = (
-        count if type(count := value.get(name)) is int else 0
+        count(value.get(name))
         for name in (
             "promptTokenCount",
             "toolUsePromptTokenCount",

@@ -5,14 +5,15 @@ https://ai.google.dev/api/generate-content#GroundingMetadata
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from mockllm.core.events import Cite
+from mockllm.protocols.records import Fields, Json
 from mockllm.protocols.values import mapping, string
 
 
-def grounding(cites: Sequence[Cite], text: str) -> dict[str, Any]:
+def grounding(cites: Sequence[Cite], text: str) -> Json:
     """The `groundingMetadata` of an answer.
 
     Args:
@@ -29,14 +30,14 @@ def grounding(cites: Sequence[Cite], text: str) -> dict[str, Any]:
     }
 
 
-def _source(cite: Cite) -> dict[str, Any]:
+def _source(cite: Cite) -> Json:
     title = {"title": cite.title} if cite.title else {}
     if not cite.url:
         return {"retrievedContext": title}
     return {"web": {"uri": cite.url, **title}}
 
 
-def _segment(passage: str, text: str) -> dict[str, Any]:
+def _segment(passage: str, text: str) -> Json:
     at = text.find(passage)
     if at < 0:
         return {"text": passage}
@@ -63,7 +64,7 @@ def cites_of(value: object) -> list[Cite]:
     ]
 
 
-def _read_source(chunk: object) -> Mapping[str, Any]:
+def _read_source(chunk: object) -> Fields:
     return next((mapping(value) for value in mapping(chunk).values()), {})
 
 

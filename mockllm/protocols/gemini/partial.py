@@ -9,10 +9,11 @@ characters of its string. Only that may live here.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from mockllm.protocols.gemini.fields import NO_JSON, compact, json_value
+from mockllm.protocols.records import Fields, Json
 
 _Step = str | int
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
@@ -21,7 +22,7 @@ _STEP = re.compile(
 )
 
 
-def cut(arguments: Mapping[str, Any], count: int) -> list[list[dict[str, Any]]]:
+def cut(arguments: Fields, count: int) -> list[list[Json]]:
     """The arguments as at most `count` lists of `partialArgs`, about equal in size. Strings are
     cut, other values are not, so there may be fewer lists. None at all for arguments that
     `partialArgs` cannot express: no arguments, or an empty object or array inside."""
@@ -31,7 +32,7 @@ def cut(arguments: Mapping[str, Any], count: int) -> list[list[dict[str, Any]]]:
     total = sum(_size(leaf) for _, leaf in leaves)
     count = min(count, total)
     edges = [total * number // count for number in range(1, count + 1)]
-    groups: list[list[dict[str, Any]]] = [[]]
+    groups: list[list[Json]] = [[]]
     at = 0
     for path, leaf in leaves:
         start, size = 0, _size(leaf)
@@ -61,7 +62,7 @@ def _leaves(path: str, value: object) -> Iterator[tuple[str, Any]]:
         yield path, value
 
 
-def _partial_arg(path: str, leaf: object, start: int, end: int) -> dict[str, Any]:
+def _partial_arg(path: str, leaf: object, start: int, end: int) -> Json:
     match leaf:
         case None:
             return {"jsonPath": path, "nullValue": "NULL_VALUE"}
@@ -136,7 +137,7 @@ class ArgumentsWriter:
         self._steps: list[_Step] = []
         self._string: tuple[_Step, ...] | None = None
 
-    def add(self, partial_arg: Mapping[str, Any]) -> str | None:
+    def add(self, partial_arg: Fields) -> str | None:
         """The text that an element adds; None, without any change, if it cannot come next."""
         path, token = parse_path(partial_arg.get("jsonPath")), _token(partial_arg)
         if not path or token is None:
@@ -197,7 +198,7 @@ class ArgumentsWriter:
         return text
 
 
-def _token(partial_arg: Mapping[str, Any]) -> str | None:
+def _token(partial_arg: Fields) -> str | None:
     """The value of an element as JSON text, a string without quotes; None if it has none."""
     match partial_arg:
         case {"stringValue": str(text)}:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from mockllm.core.events import Start
 from mockllm.core.seeded import tokens
 from mockllm.errors import RequestError
@@ -15,21 +12,18 @@ from mockllm.protocols.gemini import ADDRESS, errors
 from mockllm.protocols.gemini.client import CLIENT
 from mockllm.protocols.gemini.contents import messages, text_of
 from mockllm.protocols.gemini.decoder import Decoder, decode_body
-from mockllm.protocols.gemini.encoder import Encoder, encode_body, response_id
+from mockllm.protocols.gemini.encoder import Encoder, encode_body, join, response_id
 from mockllm.protocols.gemini.fallback import FALLBACK_ROUTES
 from mockllm.protocols.gemini.fields import FINISHES, Options
-from mockllm.protocols.gemini.joining import join
 from mockllm.protocols.gemini.request import model_of, options, parse
 from mockllm.protocols.gemini.schema import get
+from mockllm.protocols.records import Fields, Json
 from mockllm.protocols.values import mapped_text, mapping, string
-
-_Json = dict[str, Any]
-
 
 # Lookups
 
 
-def _model(lookup: Lookup) -> _Json:
+def _model(lookup: Lookup) -> Json:
     name = model_of(lookup.target)
     if name not in lookup.models and not lookup.any_model:
         raise RequestError(
@@ -40,7 +34,7 @@ def _model(lookup: Lookup) -> _Json:
     return _model_object(name)
 
 
-def _model_object(name: str) -> _Json:
+def _model_object(name: str) -> Json:
     return {
         "name": f"models/{name}",
         "version": "001",
@@ -55,7 +49,7 @@ def _model_object(name: str) -> _Json:
     }
 
 
-def _count_tokens(lookup: Lookup) -> _Json:
+def _count_tokens(lookup: Lookup) -> Json:
     body = get(lookup.request, "generateContentRequest") or lookup.request
     texts = [text_of(get(body, "systemInstruction"))]
     for message in messages(get(body, "contents")):
@@ -65,12 +59,12 @@ def _count_tokens(lookup: Lookup) -> _Json:
     return {"totalTokens": total, "promptTokensDetails": details}
 
 
-def _identity(value: Mapping[str, Any]) -> Start:
+def _identity(value: Fields) -> Start:
     model = string(value.get("model")) or string(value.get("modelVersion"))
     return Start(string(value.get("responseId")), model.removeprefix("models/"))
 
 
-def _is_end(chunk: Mapping[str, Any]) -> bool:
+def _is_end(chunk: Fields) -> bool:
     candidates = chunk.get("candidates")
     return bool(chunk.get("error") or chunk.get("promptFeedback")) or (
         isinstance(candidates, list)

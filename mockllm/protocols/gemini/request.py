@@ -8,30 +8,23 @@ the service's messages. Only pure functions may live here.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import re
+from collections.abc import Iterator, Mapping
 
 from mockllm.core.http import Target
-from mockllm.core.request import Message, Request
+from mockllm.core.request import Message, OfferedTool, Request
 from mockllm.errors import RequestError
 from mockllm.protocols.checks import Check
 from mockllm.protocols.gemini import API
 from mockllm.protocols.gemini.contents import check_contents, messages, text_of, without_ids
-from mockllm.protocols.gemini.errors import CHECKS, OBJECT, TEXT
+from mockllm.protocols.gemini.errors import CHECKS, OBJECT, TEXT, invalid, unfit
 from mockllm.protocols.gemini.fields import Options
-from mockllm.protocols.gemini.schema import get, snake
-from mockllm.protocols.gemini.tools import (
-    calling_config,
-    offered_tools,
-    output_schema,
-    tool_choice,
-)
-from mockllm.protocols.values import mapping
-
-_Body = Mapping[str, Any]
+from mockllm.protocols.gemini.schema import get, json_schema, snake
+from mockllm.protocols.records import Fields
+from mockllm.protocols.values import mapping, string
 
 
-def parse(body: Mapping[str, Any], target: Target, strict: bool) -> Request:
+def parse(body: Fields, target: Target, strict: bool) -> Request:
     """The neutral request of a body and its path.
 
     Args:
@@ -135,7 +128,7 @@ _FOREIGN = frozenset(
 """Parameters of other APIs that clients send by mistake."""
 
 
-def _check(body: _Body) -> None:
+def _check(body: Fields) -> None:
     for name in body:
         if name in _FOREIGN:
             raise RequestError(
@@ -155,3 +148,124 @@ def _check(body: _Body) -> None:
     calling = get(get(body, "toolConfig"), "functionCallingConfig")
     if calling is not None:
         OBJECT("tool_config.function_calling_config", calling)
+
+
+# Tools, their choice, and the output schema
+
+
+_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}\Z")
+_NAME_RULE = (
+    "Invalid function name. Must start with a letter or an underscore. Must be alphanumeric "
+    "(a-z, A-Z, 0-9), underscores (_), dots (.), colons (:), or dashes (-), with a maximum "
+    "length of 64."
+)
+_MODE = "type.googleapis.com/google.ai.generativelanguage.v1beta.FunctionCallingConfig.Mode"
+_MODES = {"MODE_UNSPECIFIED", "AUTO", "ANY", "NONE", "VALIDATED"}
+_TEXTS = CHECKS.list_of(TEXT, "TYPE_STRING")
+_CONFIG = "tool_config.function_calling_config"
+
+
+def offered_tools(value: object, strict: bool) -> tuple[OfferedTool, ...]:
+    """The functions that the client runs itself, without tools that the service hosts."""
+    if strict and value is not None and not isinstance(value, list):
+        raise invalid(
+            "tools", "type.googleapis.com/google.ai.generativelanguage.v1beta.Tool", value
+        )
+    tools: dict[str, OfferedTool] = {}
+    for where, declaration in _declarations(value):
+        name, parameters = declaration.get("name"), get(declaration, "parameters")
+        schema = get(declaration, "parametersJsonSchema")
+        if strict:
+            _check_name(name, where, tools)
+            _check_parameters(parameters, schema, where)
+        if isinstance(name, str):
+            given = json_schema(parameters) if schema is None else mapping(schema)
+            tools[name] = OfferedTool(name, string(declaration.get("description")), given)
+    return tuple(tools.values())
+
+
+def _declarations(value: object) -> Iterator[tuple[str, Fields]]:
+    for i, tool in enumerate(value if isinstance(value, list) else [value]):
+        declared = get(tool, "functionDeclarations")
+        for j, declaration in enumerate(declared if isinstance(declared, list) else ()):
+            yield f"tools[{i}].function_declarations[{j}]", mapping(declaration)
+
+
+def _check_name(name: object, where: str, others: Mapping[str, object]) -> None:
+    if name is not None:
+        TEXT(f"{where}.name", name)
+    if not name or not _NAME.match(str(name)):
+        raise unfit(f"{where}.name", _NAME_RULE)
+    if name in others:
+        raise unfit(f"{where}.name", f"Duplicate function declaration found: {name}")
+
+
+def _check_parameters(parameters: object, schema: object, where: str) -> None:
+    if parameters is not None and schema is not None:
+        raise unfit(where, "only one of parameters and parameters_json_schema can be set.")
+    for field, value in (("parameters", parameters), ("parameters_json_schema", schema)):
+        if value is None:
+            continue
+        OBJECT(f"{where}.{field}", value)
+        assert isinstance(value, Mapping)
+        kind = value.get("type", "object")
+        if not isinstance(kind, str) or kind.lower() != "object":
+            raise unfit(f"{where}.{field}", "schema should be of type OBJECT.")
+        properties = value.get("properties", {})
+        OBJECT(f"{where}.{field}.properties", properties)
+        required = value.get("required") or []
+        _TEXTS(f"{where}.{field}.required", required)
+        for i, name in enumerate(required):
+            if field == "parameters" and name not in properties:
+                raise unfit(f"{where}.{field}.required[{i}]", f"property is not defined: {name}")
+
+
+def calling_config(body: object) -> Fields:
+    """The `functionCallingConfig` of a request; {} where it has none."""
+    return mapping(get(get(body, "toolConfig"), "functionCallingConfig"))
+
+
+def tool_choice(body: object, tools: tuple[OfferedTool, ...], strict: bool) -> str:
+    """`auto`, `none`, `required`, or the name of the tool that must be called. For mode `ANY` with
+    several allowed functions, it is the first of them."""
+    config = calling_config(body)
+    mode, allowed = get(config, "mode"), get(config, "allowedFunctionNames")
+    if strict:
+        _check_choice(mode, allowed, tools)
+    names = allowed if isinstance(allowed, list) else []
+    named = [name for name in names if isinstance(name, str)]
+    match mode.upper() if isinstance(mode, str) else "AUTO":
+        case "NONE":
+            return "none"
+        case "ANY":
+            return named[0] if named else "required"
+    return "auto"
+
+
+def _check_choice(mode: object, allowed: object, tools: tuple[OfferedTool, ...]) -> None:
+    if mode is not None and not (isinstance(mode, str) and mode in _MODES):
+        raise invalid(f"{_CONFIG}.mode", _MODE, mode)
+    if mode == "ANY" and not tools:
+        raise unfit(_CONFIG, "Function calling config is set without function_declarations.")
+    if allowed is None:
+        return
+    where = f"{_CONFIG}.allowed_function_names"
+    _TEXTS(where, allowed)
+    assert isinstance(allowed, list)
+    if allowed and mode not in ("ANY", "VALIDATED"):
+        raise unfit(where, "can only be set when function calling mode is ANY or VALIDATED.")
+    offered = {tool.name for tool in tools}
+    for i, name in enumerate(allowed):
+        if name not in offered:
+            raise unfit(f"{where}[{i}]", f"no function declaration is named {name!r}.")
+
+
+def output_schema(config: object) -> Fields | None:
+    """The JSON Schema in a `generationConfig`; {} for any JSON, None for plain text."""
+    schema = get(config, "responseJsonSchema")
+    if isinstance(schema, Mapping):
+        return schema
+    own = get(config, "responseSchema")
+    if isinstance(own, Mapping):
+        return json_schema(own)
+    return {} if get(config, "responseMimeType") == "application/json" else None

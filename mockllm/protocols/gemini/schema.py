@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
+from mockllm.protocols.records import Json
+
 _COUNTS = ("minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties")
 _MOST_DIGITS = 19
 """Of a count, which is an int64."""
@@ -31,12 +33,12 @@ def snake(name: str) -> str:
     return "".join(f"_{char.lower()}" if char.isupper() else char for char in name)
 
 
-def json_schema(schema: object) -> dict[str, Any]:
+def json_schema(schema: object) -> Json:
     """A schema with lower-case types, `nullable` as a type, and counts as numbers. Keywords that
     JSON Schema does not have (`propertyOrdering`, `example`) are left out."""
     if not isinstance(schema, Mapping):
         return {}
-    out: dict[str, Any] = {name: schema[name] for name in _SAME if schema.get(name) is not None}
+    out: Json = {name: schema[name] for name in _SAME if schema.get(name) is not None}
     for name in _COUNTS:
         count = get(schema, name)
         digits = str(count) if isinstance(count, (int, str)) else ""
@@ -55,7 +57,7 @@ def json_schema(schema: object) -> dict[str, Any]:
     return _nullable(out) if schema.get("nullable") is True else out
 
 
-def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
+def _nullable(schema: Json) -> Json:
     if "type" in schema:
         schema["type"] = [schema["type"], "null"]
     if "anyOf" in schema:

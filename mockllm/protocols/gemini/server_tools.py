@@ -10,15 +10,11 @@ result is a part of its own, whose name is the name of its field.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
 
 from mockllm.core.turn import ServerTool
 from mockllm.protocols.gemini.fields import compact, json_value
+from mockllm.protocols.records import Fields, Json
 from mockllm.protocols.values import mapping, string
-
-_Json = dict[str, Any]
-_Value = Mapping[str, Any]
 
 CALLS = ("executableCode", "toolCall")
 RESULTS = ("codeExecutionResult", "toolResponse")
@@ -35,55 +31,35 @@ _TYPES = {
 _KINDS = {type: kind for kind, type in _TYPES.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class CallPart:
-    """A call as its part has it; `input` is JSON text, "" for none."""
-
-    id: str
-    kind: str
-    name: str
-    input: str
-
-
-@dataclass(frozen=True, slots=True)
-class ResultPart:
-    """A result as its part has it; `output` is JSON text, `name` the name of the field."""
-
-    id: str
-    kind: str
-    name: str
-    output: str
-
-
 # Parts to neutral parts
 
 
-def read_call(part: _Value) -> CallPart | None:
-    """The call in a part; None where it has none."""
+def read_call(part: Fields) -> ServerTool | None:
+    """The call in a part, without its result; None where it has none."""
     code, tool = part.get("executableCode"), part.get("toolCall")
     if isinstance(code, Mapping):
         own = {name: value for name, value in code.items() if name != "id"}
-        return CallPart(string(code.get("id")), _CODE, "", compact(own))
+        return ServerTool(_CODE, string(code.get("id")), "", (compact(own),))
     if isinstance(tool, Mapping):
         kind, name = _kind(tool)
-        arguments = tool.get("args")
-        return CallPart(string(tool.get("id")), kind, name, compact(arguments) if arguments else "")
+        fragments = (compact(tool["args"]),) if tool.get("args") else ()
+        return ServerTool(kind, string(tool.get("id")), name, fragments)
     return None
 
 
-def read_result(part: _Value) -> ResultPart | None:
-    """The result in a part; None where it has none."""
+def read_result(part: Fields) -> ServerTool | None:
+    """The result in a part, without its call, named as its field; None where it has none."""
     code, tool = part.get("codeExecutionResult"), part.get("toolResponse")
     if isinstance(code, Mapping):
         own = {name: value for name, value in code.items() if name != "id"}
-        return ResultPart(string(code.get("id")), _CODE, "codeExecutionResult", compact(own))
+        return ServerTool(_CODE, string(code.get("id")), "codeExecutionResult", (), compact(own))
     if isinstance(tool, Mapping):
         output = compact(mapping(tool.get("response")))
-        return ResultPart(string(tool.get("id")), _kind(tool)[0], "toolResponse", output)
+        return ServerTool(_kind(tool)[0], string(tool.get("id")), "toolResponse", (), output)
     return None
 
 
-def _kind(tool: _Value) -> tuple[str, str]:
+def _kind(tool: Fields) -> tuple[str, str]:
     type = string(tool.get("toolType"))
     kind = _KINDS.get(type)
     return (kind, "") if kind else (type.lower(), type)
@@ -92,7 +68,7 @@ def _kind(tool: _Value) -> tuple[str, str]:
 # Neutral parts to parts
 
 
-def call_part(tool: ServerTool) -> _Json | None:
+def call_part(tool: ServerTool) -> Json | None:
     """The part with the call; None for tools of other services, and for a result alone."""
     type = _type(tool)
     value = _object(tool.input or "{}")
@@ -108,7 +84,7 @@ def call_part(tool: ServerTool) -> _Json | None:
     return {"executableCode": {**id, "language": language, "code": code}}
 
 
-def result_part(tool: ServerTool) -> _Json | None:
+def result_part(tool: ServerTool) -> Json | None:
     """The part with the result; None without one, and for one in the form of another API."""
     type = _type(tool)
     value = None if tool.output is None else _object(tool.output)
@@ -134,6 +110,6 @@ def _type(tool: ServerTool) -> str | None:
     return tool.name if own else _TYPES.get(tool.kind)
 
 
-def _object(text: str) -> _Json | None:
+def _object(text: str) -> Json | None:
     value = json_value(text)
     return value if isinstance(value, dict) else None

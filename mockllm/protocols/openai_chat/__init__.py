@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 
-from mockllm.protocols.base import Address, Route
+from mockllm.protocols.base import Address, Route, model_routes
 from mockllm.protocols.openai_environment import ENVIRONMENT
 
 ADDRESS = Address(
@@ -19,19 +19,11 @@ ADDRESS = Address(
     title="OpenAI Chat Completions",
     package=__name__,
     routes=(
-        Route("POST", "/v1/chat/completions", "generate"),
-        Route("POST", "/chat/completions", "generate"),
-        Route("POST", "/openai/deployments/{deployment}/chat/completions", "generate"),
-        Route("POST", "/openai/v1/chat/completions", "generate"),
-        Route("GET", "/v1/models", "models"),
-        Route("GET", "/models", "models"),
-        Route("GET", "/openai/models", "models"),
-        Route("GET", "/openai/v1/models", "models"),
         *(
-            Route("GET", f"{prefix}/models/{name}", "model")
-            for prefix in ("/v1", "", "/openai", "/openai/v1")
-            for name in ("{model}", "{owner}/{model}")
+            Route("POST", f"{base}/chat/completions", "generate")
+            for base in ("/v1", "", "/openai/deployments/{deployment}", "/openai/v1")
         ),
+        *model_routes("/v1", "", "/openai", "/openai/v1"),
     ),
     paths=(re.compile(r"(?:/deployments/(?P<deployment>[^/]+))?/chat/completions$"),),
     base_path="/v1",

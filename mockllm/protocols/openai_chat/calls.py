@@ -9,12 +9,10 @@ The quirks of groups A and B (`mockllm.quirks.chat`) send each of these forms.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from mockllm.core.events import Event, ToolArgs, ToolStart
 from mockllm.protocols.base import derive, dumps
 from mockllm.protocols.openai_chat.fields import called
+from mockllm.protocols.records import Fields
 
 _MOST = 1 << 20
 """Larger indexes count as absent; the keys of other kinds of parts begin above it."""
@@ -62,7 +60,7 @@ class Calls:
     def __len__(self) -> int:
         return len(self._calls)
 
-    def add(self, entry: Mapping[str, Any], seed: str) -> list[Event]:
+    def add(self, entry: Fields, seed: str) -> list[Event]:
         """The events of one entry of `tool_calls`; missing ids are derived from `seed`."""
         function, custom = called(entry)
         id, name = _string(entry.get("id")), _string(function.get("name"))
@@ -169,7 +167,7 @@ def _index(value: object) -> int | None:
     return value if type(value) is int and 0 <= value < _MOST else None
 
 
-def _arguments(function: Mapping[str, Any]) -> str | None:
+def _arguments(function: Fields) -> str | None:
     """The fragment of arguments as text; None where it is null or absent. Servers built on Ollama
     send an object, which becomes its JSON text (`chat-args-object`). Custom tools have `input`
     instead of `arguments`."""

@@ -5,32 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mockllm.core.turn import ToolCall
-from mockllm.protocols.records import ClientRequests, Json
-from mockllm.protocols.values import function_tool
+from mockllm.protocols.records import ClientRequests, Json, with_messages
+from mockllm.protocols.values import function_call, function_tool
 
 
 def _continuation(
     body: Json, answer: str, calls: Sequence[ToolCall], results: Sequence[str]
 ) -> Json:
-    tool_calls = [
-        {
-            "id": call.id,
-            "type": "function",
-            "function": {"name": call.name, "arguments": call.arguments},
-        }
-        for call in calls
-    ]
+    tool_calls = [function_call(call.id, call.name, call.arguments) for call in calls]
     tool_messages = [
         {"role": "tool", "tool_call_id": call.id, "content": text}
         for call, text in zip(calls, results, strict=True)
     ]
     assistant = {"role": "assistant", "content": None, "tool_calls": tool_calls}
-    return {**body, "messages": [*body["messages"], assistant, *tool_messages]}
+    return with_messages(body, assistant, *tool_messages)
 
 
 def _next_message(body: Json, answer: str, text: str, user: str) -> Json:
-    more = [{"role": "assistant", "content": text}, {"role": "user", "content": user}]
-    return {**body, "messages": [*body["messages"], *more]}
+    answered = {"role": "assistant", "content": text}
+    return with_messages(body, answered, {"role": "user", "content": user})
 
 
 CLIENT = ClientRequests(

@@ -11,8 +11,6 @@ providers, log probabilities, spans of citations) are left out.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any
 
 from mockllm.core import events as ev
 from mockllm.core.events import Frame
@@ -21,8 +19,8 @@ from mockllm.core.turn import Turn
 from mockllm.errors import WireError
 from mockllm.protocols.openai_chat import fields
 from mockllm.protocols.openai_chat.calls import Calls
-from mockllm.protocols.openai_common import kind
-from mockllm.protocols.values import string
+from mockllm.protocols.records import Fields, Json
+from mockllm.protocols.values import kind, string
 
 _STANDARD = frozenset({"role", "content", "refusal", "tool_calls", "function_call", "annotations"})
 
@@ -84,7 +82,8 @@ class Decoder:
         self._raws += 1
         return ev.Raw(fields.RAWS + self._raws - 1, "chat", frame)
 
-    def _chunk(self, chunk: dict[str, Any]) -> list[ev.Event]:
+    def _chunk(self, chunk: Json) -> list[ev.Event]:
+        # The first id counts: some servers make one for each chunk (`chat-chunk-id-changes`).
         self._id = self._id or string(chunk.get("id"))
         events: list[ev.Event] = []
         finish = ""
@@ -105,6 +104,7 @@ class Decoder:
                 has_content = bool(read or string(reason) or self._known)
                 self._first_choice = (delta, reason) if has_content else None
         error = chunk.get("error") or (chunk if chunk.get("object") == "error" else None)
+        # Usage may come in any chunk, and grow (`usage-cumulative`); `fold` takes the last one.
         if usage is not None:
             events.append(usage)
         if error:
@@ -114,7 +114,7 @@ class Decoder:
             events += self._finish(finish)
         return events
 
-    def _is_another(self, choice: dict[str, Any]) -> bool:
+    def _is_another(self, choice: Json) -> bool:
         content = choice.get("delta"), choice.get("finish_reason")
         index = choice.get("index")
         if type(index) is int and index:
@@ -123,7 +123,7 @@ class Decoder:
             return not repeats
         return False
 
-    def _delta(self, delta: dict[str, Any], choice: dict[str, Any]) -> list[ev.Event]:
+    def _delta(self, delta: Json, choice: Json) -> list[ev.Event]:
         events: list[ev.Event] = []
         content = delta.get("content")
         thought, text = fields.split_content(content)
@@ -152,7 +152,7 @@ class Decoder:
         events += self._annotations(delta.get("annotations"))
         return events or self._without_content(delta, choice)
 
-    def _without_content(self, delta: dict[str, Any], choice: dict[str, Any]) -> list[ev.Event]:
+    def _without_content(self, delta: Json, choice: Json) -> list[ev.Event]:
         """The events of a delta that has no text and no new call."""
         # A field of the provider with content makes a chunk unknown that has nothing else.
         plain = _STANDARD.issuperset(key for key, value in delta.items() if value)
@@ -164,7 +164,7 @@ class Decoder:
             self._known |= plain or not self._begun
         return events
 
-    def _empty(self, choice: dict[str, Any]) -> list[ev.Event]:
+    def _empty(self, choice: Json) -> list[ev.Event]:
         """An empty fragment of the text or reasoning that is streamed; none after calls or the
         finish, and before the first text."""
         if self._calls or self._finished or not self._open:
@@ -178,7 +178,7 @@ class Decoder:
             self._open[event.part] = None
         return event
 
-    def _text(self, text: str, choice: dict[str, Any]) -> list[ev.Event]:
+    def _text(self, text: str, choice: Json) -> list[ev.Event]:
         logprobs = choice.get("logprobs")
         with_logprobs = isinstance(logprobs, dict) and isinstance(logprobs.get("content"), list)
         self._texted = True
@@ -224,7 +224,7 @@ def _json(data: str) -> object:
     return value
 
 
-def _bare(delta: dict[str, Any], choice: dict[str, Any]) -> str:
+def _bare(delta: Json, choice: Json) -> str:
     """The only field of a delta that is not null; "" where there are none or several, and in the
     finish chunk. An empty string counts as a fragment only if its field is the only one; elsewhere
     servers send it as padding."""
@@ -235,7 +235,7 @@ def _bare(delta: dict[str, Any], choice: dict[str, Any]) -> str:
 # The body
 
 
-def decode_body(body: Mapping[str, Any]) -> Turn:
+def decode_body(body: Fields) -> Turn:
     """The turn of an answer that was not streamed: its choice with index 0; raises `WireError`
     without one."""
     if body.get("error"):
@@ -261,7 +261,7 @@ def decode_body(body: Mapping[str, Any]) -> Turn:
     return fold(ev.Timed(0, event) for event in events)
 
 
-def _read_message(message: dict[str, Any], choice: dict[str, Any], seed: str) -> list[ev.Event]:
+def _read_message(message: Json, choice: Json, seed: str) -> list[ev.Event]:
     content, refusal = message.get("content"), message.get("refusal")
     thought, text = fields.split_content(content)
     thought = thought or fields.reasoning_of(message)

@@ -17,7 +17,10 @@ from mockllm.core.turn import Reasoning, Refusal, Text, ToolCall, Turn
 from mockllm.protocols.base import Reply, derive, derive_int, dumps
 from mockllm.protocols.openai_chat import fields
 from mockllm.protocols.openai_chat.request import Options
+from mockllm.protocols.records import Json
+from mockllm.protocols.values import plain_object
 
+# openai-python stops reading here, so nothing may follow.
 _DONE = Frame("[DONE]")
 
 
@@ -55,7 +58,8 @@ class Encoder:
             case ev.Start():
                 if self._merged:
                     return []
-                return self._delta(self._opening, self._padding())
+                padding = fields.write_logprobs(()) if self._logprobs else None
+                return self._delta(self._opening, padding)
             case ev.TextDelta():
                 return self._text(event)
             case ev.ReasoningDelta(text=text):
@@ -85,14 +89,12 @@ class Encoder:
         logprobs = fields.write_logprobs([event.text]) if event.logprobs else None
         return self._delta({"content": event.text}, logprobs)
 
-    def _padding(self) -> dict[str, Any] | None:
-        return fields.write_logprobs(()) if self._logprobs else None
-
     def _tool(self, event: ev.ToolStart) -> list[Frame]:
         call = {
             "index": self._index[event.part],
             **fields.write_call(event.id, event.name, event.custom),
         }
+        # Id, type and name come once: SDKs join the strings of all fragments of a call.
         if self._merged:
             return self._delta({**self._opening, "tool_calls": [call], "refusal": None})
         return self._delta({"tool_calls": [call]})
@@ -136,10 +138,11 @@ class Encoder:
 
     def _delta(
         self,
-        delta: dict[str, Any],
-        logprobs: dict[str, Any] | None = None,
+        delta: Json,
+        logprobs: Json | None = None,
         finish: str | None = None,
     ) -> list[Frame]:
+        # openai-node needs the key `finish_reason` in each choice, also where it is null.
         return [
             self._chunk(
                 [{"index": i, "delta": delta, "logprobs": logprobs, "finish_reason": finish}]
@@ -147,8 +150,8 @@ class Encoder:
             for i in range(self._options.n)
         ]
 
-    def _chunk(self, choices: list[dict[str, Any]], usage: dict[str, Any] | None = None) -> Frame:
-        chunk: dict[str, Any] = {**self._envelope, "choices": choices}
+    def _chunk(self, choices: list[Json], usage: Json | None = None) -> Frame:
+        chunk: Json = {**self._envelope, "choices": choices}
         if self._options.stream_usage:
             # With `include_usage` every chunk but the usage chunk has an explicit null.
             chunk["usage"] = usage
@@ -159,9 +162,9 @@ class Encoder:
         return Frame(dumps(chunk))
 
 
-def _opening(turn: Turn) -> tuple[dict[str, Any], bool]:
+def _opening(turn: Turn) -> tuple[Json, bool]:
     kinds = {type(part) for part in turn.parts}
-    opening: dict[str, Any] = {"role": "assistant", "content": None}
+    opening: Json = {"role": "assistant", "content": None}
     if Reasoning in kinds:
         return {**opening, "reasoning_content": ""}, False
     if Text in kinds:
@@ -176,7 +179,7 @@ def _opening(turn: Turn) -> tuple[dict[str, Any], bool]:
 # The body
 
 
-def encode_body(turn: Turn, reply: Reply) -> dict[str, Any]:
+def encode_body(turn: Turn, reply: Reply) -> Json:
     """The body of an answer that is not streamed, equal to what its stream adds up to. The body of
     a turn with an error is the error only."""
     if turn.error is not None:
@@ -189,7 +192,7 @@ def encode_body(turn: Turn, reply: Reply) -> dict[str, Any]:
     usual: ev.FinishReason = "tool_calls" if turn.tool_calls else "stop"
     reason = fields.write_finish(turn.finish or usual, turn.finish_raw, forced=options.forced)
     message = _write_message(turn, events, fragments)
-    body: dict[str, Any] = {
+    body: Json = {
         "id": fields.answer_id(reply),
         "object": "chat.completion",
         "created": reply.created,
@@ -206,11 +209,11 @@ def encode_body(turn: Turn, reply: Reply) -> dict[str, Any]:
     return body
 
 
-def _write_message(turn: Turn, events: list[ev.Event], texts: list[str]) -> dict[str, Any]:
+def _write_message(turn: Turn, events: list[ev.Event], texts: list[str]) -> Json:
     text = "".join(texts)
     thoughts = [event.text for event in events if isinstance(event, ev.ReasoningDelta)]
     refusals = [event.text for event in events if isinstance(event, ev.RefusalDelta)]
-    message: dict[str, Any] = {"role": "assistant", "content": text if texts else None}
+    message: Json = {"role": "assistant", "content": text if texts else None}
     if thoughts:
         message["reasoning_content"] = "".join(thoughts)
     message["refusal"] = "".join(refusals) if refusals else None
@@ -223,3 +226,108 @@ def _write_message(turn: Turn, events: list[ev.Event], texts: list[str]) -> dict
             for call in turn.tool_calls
         ]
     return message
+
+
+# Several chunks as one
+
+
+_PLAIN_CHOICE = {"index", "delta", "logprobs", "finish_reason"}
+_TEXTS = ("content", "refusal", "reasoning_content", "reasoning")
+_PLAIN_DELTA = {"role", "tool_calls", *_TEXTS}
+
+
+def join(first: Frame, second: Frame) -> Frame | None:
+    """One chunk with the content of two, as servers send several deltas at once; None where that is
+    not possible, or where one of them is not a plain delta."""
+    one, other = plain_object(first), plain_object(second)
+    if one is None or other is None:
+        return None
+    mine, theirs = _only_choice(one), _only_choice(other)
+    if mine is None or theirs is None or mine["index"] != theirs["index"]:
+        return None
+    if not _continues(mine["delta"], theirs["delta"]):
+        return None
+    if mine.get("finish_reason") is not None or one.get("usage") is not None:
+        return None
+    delta = _joined_delta(mine["delta"], theirs["delta"])
+    choice = {**mine, "delta": delta, "finish_reason": theirs.get("finish_reason")}
+    logprobs = _joined_logprobs(mine.get("logprobs"), theirs.get("logprobs"))
+    if "logprobs" in mine or "logprobs" in theirs:
+        choice["logprobs"] = logprobs
+    return Frame(dumps({**other, "choices": [choice]}))
+
+
+def _only_choice(chunk: Json) -> Json | None:
+    choices = chunk.get("choices")
+    if not isinstance(choices, list) or len(choices) != 1 or not isinstance(choices[0], dict):
+        return None
+    choice: Json = choices[0]
+    delta = choice.get("delta")
+    if not choice.keys() <= _PLAIN_CHOICE or "index" not in choice or not isinstance(delta, dict):
+        return None
+    texts = (delta.get(name) for name in _TEXTS)
+    if not delta.keys() <= _PLAIN_DELTA or not all(t is None or isinstance(t, str) for t in texts):
+        return None
+    calls = delta.get("tool_calls", [])
+    if not isinstance(calls, list) or not all(map(_plain_call, calls)):
+        return None
+    indexes = {call["index"] for call in calls}
+    return choice if len(indexes) == len(calls) else None
+
+
+def _plain_call(call: Any) -> bool:
+    return (
+        isinstance(call, dict)
+        and isinstance(call.get("index"), int)
+        and isinstance(call.get("function"), dict)
+        and isinstance(call["function"].get("arguments", ""), str)
+    )
+
+
+def _continues(one: Json, other: Json) -> bool:
+    """Whether entries of one call can become one entry: the second has nothing but arguments.
+    Otherwise it may be another call of the same index (`chat-index-all-zero`), or the rest of the
+    name (`chat-name-split`)."""
+    known = {call["index"] for call in one.get("tool_calls", [])}
+    return all(
+        call.keys() <= {"index", "function"} and call["function"].keys() <= {"arguments"}
+        for call in other.get("tool_calls", [])
+        if call["index"] in known
+    )
+
+
+def _joined_delta(one: Json, other: Json) -> Json:
+    delta = {**one, **{key: value for key, value in other.items() if key not in one}}
+    for name in _TEXTS:
+        if name in one and name in other:
+            texts = [text for text in (one[name], other[name]) if text is not None]
+            delta[name] = "".join(texts) if texts else None
+    if "tool_calls" in one and "tool_calls" in other:
+        delta["tool_calls"] = _joined_calls(one["tool_calls"], other["tool_calls"])
+    return delta
+
+
+def _joined_calls(one: list[Json], other: list[Json]) -> list[Json]:
+    calls = {call["index"]: call for call in one}
+    for call in other:
+        before = calls.get(call["index"])
+        if before is None:
+            calls[call["index"]] = call
+            continue
+        function = dict(before["function"])
+        more = call["function"].get("arguments")
+        if more is not None:
+            function["arguments"] = (function.get("arguments") or "") + more
+        calls[call["index"]] = {**call, **before, "function": {**call["function"], **function}}
+    return list(calls.values())
+
+
+def _joined_logprobs(one: Any, other: Any) -> Any:
+    if not isinstance(one, dict) or not isinstance(other, dict):
+        return other if one is None else one
+    return {
+        key: [*(one.get(key) or []), *(other.get(key) or [])]
+        if one.get(key) or other.get(key)
+        else other.get(key, one.get(key))
+        for key in {**one, **other}
+    }

@@ -10,15 +10,13 @@ from __future__ import annotations
 import base64
 import re
 import struct
-from collections.abc import Mapping
-from typing import Any
 
 from mockllm.core.http import Target
 from mockllm.core.seeded import derive, tokens, unit_vector
 from mockllm.errors import RequestError
 from mockllm.protocols.base import dumps
 from mockllm.protocols.openai_common import bad_value, invalid_type, missing
-from mockllm.protocols.records import FallbackRoute
+from mockllm.protocols.records import FallbackRoute, Fields, Json
 from mockllm.protocols.values import mapping, string
 
 _DIMENSIONS = {"text-embedding-3-large": 3072}
@@ -52,7 +50,7 @@ _SCORE = 0.00001
 # Embeddings
 
 
-def _embeddings(body: Mapping[str, Any], target: Target) -> dict[str, Any]:
+def _embeddings(body: Fields, target: Target) -> Json:
     """A unit vector for each input (`mockllm.core.seeded`)."""
     texts = _inputs(body)
     model = string(body.get("model")) or target.segments.get("deployment", "")
@@ -79,7 +77,7 @@ def _embeddings(body: Mapping[str, Any], target: Target) -> dict[str, Any]:
     }
 
 
-def _inputs(body: Mapping[str, Any]) -> list[str]:
+def _inputs(body: Fields) -> list[str]:
     """The texts of `input`: a text, a list of tokens, or a list of these. Tokens stand for the text
     of their numbers."""
     given = body.get("input")
@@ -106,7 +104,7 @@ def _text(given: object, index: int) -> str:
     return given
 
 
-def _dimensions(body: Mapping[str, Any], model: str) -> int:
+def _dimensions(body: Fields, model: str) -> int:
     given = body.get("dimensions")
     if given is None:
         return _DIMENSIONS.get(model, _USUAL_DIMENSIONS)
@@ -128,7 +126,7 @@ def _packed(vector: tuple[float, ...]) -> str:
 # Moderations
 
 
-def _moderations(body: Mapping[str, Any], target: Target) -> dict[str, Any]:
+def _moderations(body: Fields, target: Target) -> Json:
     """A result for each input, in which nothing is flagged."""
     given = body.get("input")
     if given is None:
@@ -150,7 +148,7 @@ def _kind(part: object) -> str:
     return "image" if mapping(part).get("type") == "image_url" else "text"
 
 
-def _result(kinds: list[str]) -> dict[str, Any]:
+def _result(kinds: list[str]) -> Json:
     applied = {
         name: [kind for kind in kinds if kind == "text" or images]
         for name, images in _CATEGORIES.items()

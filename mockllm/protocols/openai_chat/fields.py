@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
 
 from mockllm.core import events as ev
 from mockllm.protocols.base import Reply, derive, logprob
-from mockllm.protocols.values import mapping, string
+from mockllm.protocols.records import Fields, Json
+from mockllm.protocols.values import function_call, mapping, string
 
 REASONING, TEXT, REFUSAL, CALLS = 0, 1, 2, 3
 """The keys of the parts; the call with index i has `CALLS + i`."""
@@ -100,7 +100,7 @@ def split_content(content: object) -> tuple[str, str]:
     return "".join(thought), "".join(text)
 
 
-def reasoning_of(delta: Mapping[str, Any]) -> str:
+def reasoning_of(delta: Fields) -> str:
     """The reasoning in a delta or message, once: servers such as StepFun and OpenRouter send the
     same text in several of these fields."""
     for key in ("reasoning_content", "reasoning"):
@@ -117,7 +117,7 @@ def reasoning_of(delta: Mapping[str, Any]) -> str:
     )
 
 
-def entries_of(delta: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+def entries_of(delta: Fields) -> Iterator[Fields]:
     """The entries of `tool_calls`, or a legacy `function_call` as one of them. llama-cpp-python
     sends the same call in both; it is read once. Entries without id, name and arguments are left
     out: servers add entries with only fields of their own."""
@@ -131,7 +131,7 @@ def entries_of(delta: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
     yield from calling or ([entry] if filled and names_call(entry) else ())
 
 
-def called(entry: Mapping[str, Any]) -> tuple[Mapping[str, Any], bool]:
+def called(entry: Fields) -> tuple[Fields, bool]:
     """What an entry of `tool_calls` calls, and whether that is a custom tool, whose input is free
     text. Snowflake sends an empty `custom` beside each function."""
     function, custom = entry.get("function"), entry.get("custom")
@@ -140,7 +140,7 @@ def called(entry: Mapping[str, Any]) -> tuple[Mapping[str, Any], bool]:
     return mapping(function), False
 
 
-def names_call(entry: Mapping[str, Any]) -> bool:
+def names_call(entry: Fields) -> bool:
     """Whether an entry of `tool_calls` has an id, a name or a fragment of arguments."""
     function, _ = called(entry)
     if any(function.get(key) is not None for key in ("arguments", "input")):
@@ -161,7 +161,7 @@ def cites_of(annotations: object) -> Iterator[ev.Cite]:
             )
 
 
-def chunk_usage(chunk: Mapping[str, Any]) -> ev.Usage | None:
+def chunk_usage(chunk: Fields) -> ev.Usage | None:
     """The usage in a chunk: in `usage`, or in `x_groq.usage`, where Groq puts it."""
     groq = chunk.get("x_groq")
     return usage_of(chunk.get("usage")) or usage_of(
@@ -197,7 +197,7 @@ def count_of(value: object) -> int | None:
     return value if type(value) is int else None
 
 
-def write_usage(usage: ev.Usage) -> dict[str, Any]:
+def write_usage(usage: ev.Usage) -> Json:
     """The `usage` object with all its details; the inverse of `usage_of`."""
     return {
         "prompt_tokens": usage.input,
@@ -213,11 +213,11 @@ def write_usage(usage: ev.Usage) -> dict[str, Any]:
     }
 
 
-def write_call(id: str, name: str, custom: bool, text: str = "") -> dict[str, Any]:
+def write_call(id: str, name: str, custom: bool, text: str = "") -> Json:
     """An entry of `tool_calls`, with the arguments of a function or the input of a custom tool."""
     if custom:
         return {"id": id, "type": "custom", "custom": {"name": name, "input": text}}
-    return {"id": id, "type": "function", "function": {"name": name, "arguments": text}}
+    return function_call(id, name, text)
 
 
 def answer_id(reply: Reply) -> str:
@@ -230,25 +230,20 @@ def fingerprint(reply: Reply) -> str:
     return "fp_" + derive(reply.model, "fingerprint", length=10, hex=True)
 
 
-def error_type(type_: str | None) -> str:
-    """The type of an error; `server_error` where it has none."""
-    return type_ or "server_error"
-
-
-def write_error(error: ev.StreamError) -> dict[str, Any]:
+def write_error(error: ev.StreamError) -> Json:
     """An error as an event, and as a body; the inverse of `error_of`."""
     fields = {
         "message": error.message,
-        "type": error_type(error.type),
+        "type": error.type or "server_error",
         "param": None,
         "code": error.code,
     }
     return {"error": fields}
 
 
-def write_cite(cite: ev.Cite, start: int, end: int) -> dict[str, Any]:
+def write_cite(cite: ev.Cite, start: int, end: int) -> Json:
     """An item of `annotations`; `start` and `end` are offsets in the answer's text."""
-    citation: dict[str, Any] = {
+    citation: Json = {
         "start_index": start,
         "end_index": end,
         "title": cite.title,
@@ -259,7 +254,7 @@ def write_cite(cite: ev.Cite, start: int, end: int) -> dict[str, Any]:
     return {"type": "url_citation", "url_citation": citation}
 
 
-def write_logprobs(fragments: Iterable[str]) -> dict[str, Any]:
+def write_logprobs(fragments: Iterable[str]) -> Json:
     """Derived log probabilities: every fragment that is not empty counts as a token."""
     tokens = [
         {

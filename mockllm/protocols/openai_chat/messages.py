@@ -5,7 +5,6 @@ https://platform.openai.com/docs/api-reference/chat/create (`messages`)
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any, Literal
 
 from mockllm.core.request import CallEcho, Message
@@ -13,6 +12,7 @@ from mockllm.errors import RequestError
 from mockllm.protocols.base import dumps
 from mockllm.protocols.openai_common import (
     CHECKS,
+    OBJECTS,
     TEXT,
     bad_value,
     check_name,
@@ -23,6 +23,7 @@ from mockllm.protocols.openai_common import (
     missing,
     text_of,
 )
+from mockllm.protocols.records import Fields, Json
 from mockllm.protocols.values import mapping, string
 
 _Role = Literal["system", "user", "assistant", "tool"]
@@ -40,7 +41,6 @@ _PARTS = {
 }
 _INSTEAD = ("tool_calls", "function_call", "refusal", "audio")
 
-_LIST = CHECKS.of_kind(list, "an array of objects")
 _HAS_ROLE = CHECKS.fields({"role": CHECKS.one_of(*_ROLES)})
 _ANSWERS = {
     "tool": CHECKS.fields({"tool_call_id": TEXT}),
@@ -73,7 +73,7 @@ def parse_messages(messages: object, strict: bool) -> tuple[Message, ...]:
     return tuple(parsed)
 
 
-def _message(message: dict[str, Any], i: int, strict: bool) -> Message | None:
+def _message(message: Json, i: int, strict: bool) -> Message | None:
     wire_role = message.get("role")
     role = _ROLES.get(wire_role) if isinstance(wire_role, str) else None
     content = message.get("content")
@@ -106,12 +106,12 @@ def _check_list(where: str, value: object) -> None:
     """Raises for what is no array, or an empty one."""
     if value is None:
         raise missing(where)
-    _LIST(where, value)
+    OBJECTS(where, value)
     if not value:
         raise empty_array(where)
 
 
-def _check_content(message: dict[str, Any], role: str, where: str) -> None:
+def _check_content(message: Json, role: str, where: str) -> None:
     content = message.get("content")
     if content is None and role == "assistant" and any(map(message.get, _INSTEAD)):
         return
@@ -131,7 +131,7 @@ def _check_content(message: dict[str, Any], role: str, where: str) -> None:
     check_parts(where, content)
 
 
-def _echoes(message: dict[str, Any], i: int, strict: bool) -> tuple[CallEcho, ...]:
+def _echoes(message: Json, i: int, strict: bool) -> tuple[CallEcho, ...]:
     calls = message.get("tool_calls")
     legacy = message.get("function_call")
     if calls is None and legacy is None:
@@ -165,7 +165,7 @@ def _is_plain(call: Any) -> bool:
     )
 
 
-def _echo(id: object, function: Mapping[str, Any], field: str) -> CallEcho:
+def _echo(id: object, function: Fields, field: str) -> CallEcho:
     return CallEcho(string(id), string(function.get("name")), _arguments(function.get(field)))
 
 
@@ -175,7 +175,7 @@ def _arguments(value: object) -> str:
     return "" if value is None else dumps(value)
 
 
-def _check_results(messages: list[dict[str, Any]]) -> None:
+def _check_results(messages: list[Json]) -> None:
     """Raises unless the results of an assistant message's calls directly follow that message.
     OpenAI answers 400 otherwise. Only the calls of the last assistant message count, so an id may
     be used again later."""

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from mockllm.errors import RequestError
 from mockllm.protocols import openai_common, records
 from mockllm.protocols.base import EPOCH, Lookup, WireProtocol, looked_up_model
@@ -12,19 +9,19 @@ from mockllm.protocols.decoding import projection
 from mockllm.protocols.openai_chat import ADDRESS
 from mockllm.protocols.openai_chat.client import CLIENT
 from mockllm.protocols.openai_chat.decoder import Decoder, decode_body
-from mockllm.protocols.openai_chat.encoder import Encoder, encode_body
+from mockllm.protocols.openai_chat.encoder import Encoder, encode_body, join
 from mockllm.protocols.openai_chat.fallback import FALLBACK_ROUTES
 from mockllm.protocols.openai_chat.fields import answer_id
-from mockllm.protocols.openai_chat.joining import join
 from mockllm.protocols.openai_chat.request import Options, options, parse
+from mockllm.protocols.records import Fields, Json
 from mockllm.protocols.values import mapped_text, mapping
 
 
-def _model_object(name: str) -> dict[str, Any]:
+def _model_object(name: str) -> Json:
     return {"id": name, "object": "model", "created": EPOCH, "owned_by": "mockllm"}
 
 
-def _model(lookup: Lookup) -> dict[str, Any]:
+def _model(lookup: Lookup) -> Json:
     name, served = looked_up_model(lookup)
     if not served:
         raise RequestError(
@@ -40,7 +37,7 @@ def _model(lookup: Lookup) -> dict[str, Any]:
 _TEXT = frozenset({"content", "refusal", "reasoning_content"})
 
 
-def _is_end(chunk: Mapping[str, Any]) -> bool:
+def _is_end(chunk: Fields) -> bool:
     choices = chunk.get("choices")
     return bool(chunk.get("error")) or (
         isinstance(choices, list)

@@ -7,7 +7,6 @@ This runs for every request, so a valid body is read once, with type checks only
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,16 +19,19 @@ from mockllm.protocols.openai_common import (
     BOOLEAN,
     CHECKS,
     OBJECT,
+    OBJECTS,
     TEXT,
     bad_value,
     check_name,
     check_tool,
     empty_array,
-    grammar_of,
     invalid_type,
     missing,
+    offered_tool,
+    output_schema,
 )
-from mockllm.protocols.values import mapping, string
+from mockllm.protocols.records import Fields, Json
+from mockllm.protocols.values import mapping
 
 _TIERS = {"flex": "flex", "priority": "priority", "fast": "priority", "scale": "scale"}
 _CHOICES = ("none", "auto", "required")
@@ -75,7 +77,7 @@ def options(request: Request) -> Options:
     )
 
 
-def parse(body: Mapping[str, Any], target: Target, strict: bool) -> Request:
+def parse(body: Fields, target: Target, strict: bool) -> Request:
     """The neutral request of a Chat Completions body.
 
     Args:
@@ -103,12 +105,14 @@ def parse(body: Mapping[str, Any], target: Target, strict: bool) -> Request:
         system="\n".join([m.text for m in messages if m.role == "system"]),
         tools=tools,
         tool_choice=_tool_choice(body, tools, strict),
-        output_schema=_output_schema(body.get("response_format"), strict),
+        output_schema=output_schema(
+            body.get("response_format"), "response_format", strict, _SCHEMA, "json_schema"
+        ),
         wants_reasoning=isinstance(effort, str) and effort != "none",
     )
 
 
-def _tools(body: Mapping[str, Any], strict: bool) -> tuple[OfferedTool, ...]:
+def _tools(body: Fields, strict: bool) -> tuple[OfferedTool, ...]:
     tools, functions = body.get("tools"), body.get("functions")
     if tools is None and functions is None:
         return ()
@@ -123,22 +127,13 @@ def _tools(body: Mapping[str, Any], strict: bool) -> tuple[OfferedTool, ...]:
         elif strict:
             _TOOLS[custom](f"tools[{i}]", tool)
         if isinstance(tool, dict):
-            offers.append(_offer(tool.get("custom" if custom else "function"), custom=custom))
+            own = mapping(tool.get("custom" if custom else "function"))
+            offers.append(offered_tool(own, custom=custom))
     for i, function in enumerate(functions if isinstance(functions, list) else ()):
         if strict:
             _check_function(f"functions[{i}]", function)
-        offers.append(_offer(function, custom=False))
+        offers.append(offered_tool(mapping(function), custom=False))
     return tuple(offer for offer in offers if offer is not None)
-
-
-def _offer(value: object, *, custom: bool) -> OfferedTool | None:
-    function = mapping(value)
-    name = function.get("name")
-    if not isinstance(name, str):
-        return None
-    description, parameters = string(function.get("description")), function.get("parameters")
-    schema, grammar = mapping(parameters), grammar_of(function.get("format"))
-    return OfferedTool(name, description, schema, custom, grammar)
 
 
 def _check_function(where: str, function: Any) -> None:
@@ -155,7 +150,7 @@ _TOOLS = tuple(
 """The checks of a function that is offered, and of a custom tool."""
 
 
-def _tool_choice(body: Mapping[str, Any], tools: tuple[OfferedTool, ...], strict: bool) -> str:
+def _tool_choice(body: Fields, tools: tuple[OfferedTool, ...], strict: bool) -> str:
     choice = body.get("tool_choice")
     legacy = choice is None
     if legacy:
@@ -183,7 +178,7 @@ def _tool_choice(body: Mapping[str, Any], tools: tuple[OfferedTool, ...], strict
     return name
 
 
-def _check_form(choice: dict[str, Any]) -> None:
+def _check_form(choice: Json) -> None:
     """Refuses the objects of other APIs: `{"type": "function", "name": ...}` of Responses,
     `{"type": "tool", "name": ...}` and `{"type": "auto"}` of Anthropic Messages. The forms are
     those of `openai.types.chat.ChatCompletionToolChoiceOptionParam`."""
@@ -199,7 +194,7 @@ def _check_form(choice: dict[str, Any]) -> None:
         raise invalid_type(f"tool_choice.{form}", "an object", choice[form])
 
 
-def _check_chosen(choice: dict[str, Any], name: str, tools: tuple[OfferedTool, ...]) -> None:
+def _check_chosen(choice: Json, name: str, tools: tuple[OfferedTool, ...]) -> None:
     """Refuses the name of a function that is missing, or of one that is not offered."""
     if not name:
         raise missing("tool_choice.function.name")
@@ -226,30 +221,7 @@ def _chosen(choice: object) -> str:
     return name if isinstance(name, str) else ""
 
 
-_FORMATS = {
-    "json_object": None,
-    "json_schema": CHECKS.fields(
-        {"json_schema": CHECKS.fields({"name": check_name}, {"schema": OBJECT})}
-    ),
-    "text": None,
-}
-_HAS_FORMAT = CHECKS.fields({"type": CHECKS.one_of(*_FORMATS)})
-
-
-def _output_schema(value: object, strict: bool) -> Mapping[str, Any] | None:
-    """The schema in `response_format`; {} for any JSON object, None for text."""
-    if value is None:
-        return None
-    if strict:
-        _HAS_FORMAT("response_format", value)
-    format_ = mapping(value)
-    type_ = string(format_.get("type"))
-    check = _FORMATS.get(type_)
-    if strict and check is not None:
-        check("response_format", value)
-    if type_ == "json_schema":
-        return mapping(mapping(format_.get("json_schema")).get("schema"))
-    return {} if type_ == "json_object" else None
+_SCHEMA = CHECKS.fields({"json_schema": CHECKS.fields({"name": check_name}, {"schema": OBJECT})})
 
 
 _CHECKS: dict[str, Check] = {
@@ -273,6 +245,6 @@ _CHECKS: dict[str, Check] = {
     "stop": CHECKS.of_kind((str, list), "a string or an array of strings"),
     "metadata": OBJECT,
     "logit_bias": OBJECT,
-    "functions": CHECKS.of_kind(list, "an array of objects"),
-    "tools": CHECKS.of_kind(list, "an array of objects"),
+    "functions": OBJECTS,
+    "tools": OBJECTS,
 }

@@ -2,7 +2,7 @@
 
 https://platform.openai.com/docs/api-reference/responses
 
-`request` (with `input` and `tools`) parses requests; `encoder` writes answers, whose output items
+`request` (with `input`) parses requests; `encoder` writes answers, whose output items
 `layout` determines; `decoder` (with `assembly` and `items`) reads answers; `objects` and
 `parts` have what both sides share; `protocol` is the whole.
 """

@@ -7,8 +7,7 @@ a new item id in every event (`resp-item-id-rotates`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Iterator
 
 from mockllm.core import events as ev
 from mockllm.core.events import Frame
@@ -16,6 +15,7 @@ from mockllm.protocols.base import dumps
 from mockllm.protocols.openai_responses import API
 from mockllm.protocols.openai_responses.items import ITEM, IncomingItem, IncomingPart, whole_number
 from mockllm.protocols.openai_responses.parts import KINDS, PartType
+from mockllm.protocols.records import Fields
 from mockllm.protocols.values import mapping, string
 
 _FINISHED = "response.output_item.done"
@@ -33,7 +33,7 @@ class Assembly:
         self._last_key = -ITEM
         self._raws = 0
 
-    def open(self, value: Mapping[str, Any], *, done: bool) -> IncomingItem:
+    def open(self, value: Fields, *, done: bool) -> IncomingItem:
         """The item of an `added` or `done` event, created if it is new."""
         fields = mapping(value.get("item"))
         index = whole_number(value.get("output_index"))
@@ -47,7 +47,7 @@ class Assembly:
         self._identify(item, fields)
         return item
 
-    def find(self, value: Mapping[str, Any], kind: str) -> IncomingItem:
+    def find(self, value: Fields, kind: str) -> IncomingItem:
         """The item of any other event, created if no event opened it (`resp-missing-openers`)."""
         id, index = string(value.get("item_id")), whole_number(value.get("output_index"))
         item = self._by_id.get(id)
@@ -60,16 +60,14 @@ class Assembly:
             item = self.new(kind, index, {"id": id})
         return item
 
-    def part(
-        self, value: Mapping[str, Any], part_type: PartType
-    ) -> tuple[IncomingItem, IncomingPart]:
+    def part(self, value: Fields, part_type: PartType) -> tuple[IncomingItem, IncomingPart]:
         """The item and the part of an event."""
         item = self.find(value, part_type.item)
         part = item.part(part_type, value.get(part_type.index))
         self._last_key = max(self._last_key, part.key)
         return item, part
 
-    def new(self, kind: str, index: int | None, fields: Mapping[str, Any]) -> IncomingItem:
+    def new(self, kind: str, index: int | None, fields: Fields) -> IncomingItem:
         """A new item; its key follows its index, unless another item uses that already."""
         number = index if index is not None else len(self.items)
         if number in self._used:
@@ -83,12 +81,12 @@ class Assembly:
         self._identify(item, fields)
         return item
 
-    def _identify(self, item: IncomingItem, fields: Mapping[str, Any]) -> None:
+    def _identify(self, item: IncomingItem, fields: Fields) -> None:
         item.identify(fields)
         if id := string(fields.get("id")):
             self._by_id[id] = item
 
-    def raw(self, frame: Frame, value: Mapping[str, Any]) -> ev.Raw:
+    def raw(self, frame: Frame, value: Fields) -> ev.Raw:
         """The event that keeps a frame: in the item that it names, else after the last part."""
         index = whole_number(value.get("output_index"))
         key = self._last_key
@@ -118,13 +116,13 @@ class Assembly:
         for item in unmatched:
             yield from item.finish()
 
-    def _read_hosted(self, index: int, value: Mapping[str, Any]) -> Iterator[ev.Event]:
+    def _read_hosted(self, index: int, value: Fields) -> Iterator[ev.Event]:
         if value and not {index, string(value.get("id"))} & self._hosted:
             data = {"type": _FINISHED, "output_index": index, "item": value}
             yield self.raw(Frame(dumps(data), event=_FINISHED), data)
 
 
-def _another(item: IncomingItem, fields: Mapping[str, Any], *, done: bool) -> bool:
+def _another(item: IncomingItem, fields: Fields, *, done: bool) -> bool:
     call_id, id = string(fields.get("call_id")), string(fields.get("id"))
     if call_id and item.call_id:
         return call_id != item.call_id
@@ -134,7 +132,7 @@ def _another(item: IncomingItem, fields: Mapping[str, Any], *, done: bool) -> bo
 
 
 def _match(
-    unmatched: list[IncomingItem], kind: str, value: Mapping[str, Any], index: int
+    unmatched: list[IncomingItem], kind: str, value: Fields, index: int
 ) -> IncomingItem | None:
     """The streamed item of an entry of the final output: by id, by index, or by kind."""
     candidates = [item for item in unmatched if item.kind == kind]

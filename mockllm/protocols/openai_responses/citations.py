@@ -7,10 +7,10 @@ Citations of files have no address. Their `url` names the file: `file_citation:F
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from mockllm.core.events import Cite
 from mockllm.core.turn import Text
+from mockllm.protocols.records import Json
 from mockllm.protocols.values import mapping, string
 
 ANNOTATIONS = frozenset({"url_citation", "file_citation", "container_file_citation", "file_path"})
@@ -35,7 +35,7 @@ def citation(part: int, value: object, text: str) -> Cite:
     return Cite(part, string(fields.get("url")), string(fields.get("title")), cited)
 
 
-def annotations_of(part: Text) -> list[dict[str, Any]]:
+def annotations_of(part: Text) -> list[Json]:
     """The annotations of a text. The span of a citation is where its cited text is next after the
     last citation, else where it is first, else the end."""
     annotations = []
@@ -47,11 +47,12 @@ def annotations_of(part: Text) -> list[dict[str, Any]]:
     return annotations
 
 
-def ends(values: list[dict[str, Any]], text: str) -> list[int]:
+def ends(annotations: list[Json], text: str) -> list[int]:
     """For each annotation of a text, how long the text must be before the annotation is sent."""
     due, least = [], 0
-    for value in values:
-        start, end = value.get("start_index"), value.get("end_index", value.get("index", 0))
+    for annotation in annotations:
+        start, end = (annotation.get(name) for name in ("start_index", "end_index"))
+        end = annotation.get("index", 0) if end is None else end
         least = max(least, len(text) if start == end else min(end, len(text)))
         due.append(least)
     return due
@@ -65,7 +66,7 @@ def _span(cite: Cite, text: str, after: int) -> tuple[int, int]:
     return (start, start + len(cite.cited_text)) if start >= 0 else (len(text), len(text))
 
 
-def _annotation(cite: Cite, start: int, end: int) -> dict[str, Any]:
+def _annotation(cite: Cite, start: int, end: int) -> Json:
     span = {"start_index": start, "end_index": end}
     if file := _FILE.match(cite.url):
         index = end if file[3] is None else int(file[3])

@@ -8,13 +8,12 @@ https://platform.openai.com/docs/guides/reasoning#encrypted-reasoning-items
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from mockllm.core.request import Request
 from mockllm.core.text import display
 from mockllm.core.turn import Reasoning, ToolCall, Turn
 from mockllm.protocols.openai_responses.parts import CALLS
-from mockllm.protocols.records import ClientRequests, Json
+from mockllm.protocols.records import ClientRequests, Fields, Json
 from mockllm.protocols.values import function_tool
 
 
@@ -41,9 +40,9 @@ def _opaque_mistake(request: Request, turn: Turn) -> str | None:
     return None
 
 
-def _reasoning_before(request: Request, calls: set[str]) -> Iterator[Mapping[str, Any]]:
+def _reasoning_before(request: Request, calls: set[str]) -> Iterator[Fields]:
     items = request.body.get("input")
-    pending: list[Mapping[str, Any]] = []
+    pending: list[Fields] = []
     for item in items if isinstance(items, list) else ():
         kind = item.get("type", "message") if isinstance(item, Mapping) else None
         if kind == "reasoning":
@@ -71,7 +70,7 @@ def _continuation(
     return {**body, "previous_response_id": answer, "input": outputs}
 
 
-def _hosted_results(body: Mapping[str, Any]) -> frozenset[str]:
+def _hosted_results(body: Fields) -> frozenset[str]:
     items = body.get("input")
     if not isinstance(items, list):
         return frozenset()

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any
 
 from mockllm.core import events as ev
 from mockllm.core.events import Frame
@@ -36,12 +35,11 @@ from mockllm.protocols.openai_responses.parts import (
     PartType,
 )
 from mockllm.protocols.openai_responses.server_tools import PROGRESS, SERVER_TOOLS
-from mockllm.protocols.values import mapping, string, typed_event
+from mockllm.protocols.records import Fields
+from mockllm.protocols.values import count, mapping, string, typed_event
 
 _REASONS = {value: reason for reason, value in INCOMPLETE.items()}
 _SILENT = frozenset({"queued", "in_progress", "cancelled"})
-
-_Value = Mapping[str, Any]
 
 
 class Decoder:
@@ -79,7 +77,7 @@ class Decoder:
         return [event for item in self.assembly.items for event in item.finish()]
 
 
-def decode_body(body: Mapping[str, Any]) -> Turn:
+def decode_body(body: Fields) -> Turn:
     """The turn of a response object, or of an error body; raises `WireError` if it is neither."""
     if not isinstance(body.get("output"), list) and not body.get("error"):
         raise no_body("a Responses body", "`output` (an array) or `error`", body)
@@ -93,7 +91,7 @@ def decode_body(body: Mapping[str, Any]) -> Turn:
     return fold(ev.Timed(0, event) for event in events)
 
 
-def _known(value: _Value) -> bool:
+def _known(value: Fields) -> bool:
     type = value["type"]
     if type not in _HANDLERS:
         return False
@@ -109,21 +107,21 @@ def _known(value: _Value) -> bool:
 # The beginning and the end
 
 
-def _begin(decoder: Decoder, value: _Value) -> Iterable[ev.Event]:
+def _begin(decoder: Decoder, value: Fields) -> Iterable[ev.Event]:
     if not decoder.started:
         decoder.started = True
         response = mapping(value.get("response"))
         yield ev.Start(string(response.get("id")), string(response.get("model")))
 
 
-def _end(decoder: Decoder, value: _Value) -> Iterable[ev.Event]:
+def _end(decoder: Decoder, value: Fields) -> Iterable[ev.Event]:
     response = mapping(value.get("response"))
     yield from decoder.assembly.read_output(response.get("output"))
     usage = _usage(response.get("usage"))
     if usage is not None:
         yield usage
     decoder.complete = True
-    if decoder.failed:
+    if decoder.failed:  # the `error` before it was the end
         decoder.failed = False
         return
     status = string(response.get("status"))
@@ -136,7 +134,7 @@ def _end(decoder: Decoder, value: _Value) -> Iterable[ev.Event]:
         yield ev.Finish(_reason(decoder))
 
 
-def _incomplete(details: _Value) -> ev.Finish:
+def _incomplete(details: Fields) -> ev.Finish:
     raw = string(details.get("reason")) or INCOMPLETE["length"]
     reason = _REASONS.get(raw)
     return ev.Finish(reason) if reason else ev.Finish("length", raw)
@@ -150,7 +148,7 @@ def _reason(decoder: Decoder) -> ev.FinishReason:
     return "refusal" if any(part.kind == "refusal" for part in parts) else "stop"
 
 
-def _failure(decoder: Decoder, value: _Value) -> Iterable[ev.Event]:
+def _failure(decoder: Decoder, value: Fields) -> Iterable[ev.Event]:
     for item in decoder.assembly.items:
         yield from item.finish()
     decoder.complete = decoder.failed = True
@@ -175,13 +173,13 @@ def _usage(value: object) -> ev.Usage | None:
     cached = mapping(value.get("input_tokens_details")).get("cached_tokens")
     reasoning = mapping(value.get("output_tokens_details")).get("reasoning_tokens")
     counts = value.get("input_tokens"), value.get("output_tokens"), reasoning, cached
-    return ev.Usage(*(n if type(n) is int else 0 for n in counts))
+    return ev.Usage(*map(count, counts))
 
 
 # Items and their parts
 
 
-def _added(decoder: Decoder, value: _Value) -> Iterable[ev.Event]:
+def _added(decoder: Decoder, value: Fields) -> Iterable[ev.Event]:
     item = decoder.assembly.open(value, done=False)
     item.added = True
     early = arguments_of(mapping(value.get("item")), item.kind)
@@ -190,48 +188,48 @@ def _added(decoder: Decoder, value: _Value) -> Iterable[ev.Event]:
         yield from item.announce()
 
 
-def _done(decoder: Decoder, value: _Value) -> Iterable[ev.Event]:
+def _done(decoder: Decoder, value: Fields) -> Iterable[ev.Event]:
     yield from decoder.assembly.open(value, done=True).complete(mapping(value.get("item")))
 
 
-def _part_done(decoder: Decoder, value: _Value) -> Iterable[ev.Event]:
+def _part_done(decoder: Decoder, value: Fields) -> Iterable[ev.Event]:
     content = mapping(value.get("part"))
     part_type = CONTENT_PARTS[content["type"]]
     item, part = decoder.assembly.part(value, part_type)
     yield from add_content(item, part, content, part_type)
 
 
-def _annotated(decoder: Decoder, value: _Value) -> Iterable[ev.Event]:
+def _annotated(decoder: Decoder, value: Fields) -> Iterable[ev.Event]:
     _, part = decoder.assembly.part(value, EVENT_PARTS["output_text"])
     part.annotations.append(value["annotation"])
     return ()
 
 
-def _progress(decoder: Decoder, value: _Value) -> Iterable[ev.Event]:
+def _progress(decoder: Decoder, value: Fields) -> Iterable[ev.Event]:
     decoder.assembly.find(value, PROGRESS[value["type"]])
     return ()
 
 
-def _nothing(decoder: Decoder, value: _Value) -> Iterable[ev.Event]:
+def _nothing(decoder: Decoder, value: Fields) -> Iterable[ev.Event]:
     return ()
 
 
-_Handler = Callable[[Decoder, _Value], Iterable[ev.Event]]
+_Handler = Callable[[Decoder, Fields], Iterable[ev.Event]]
 
 
-def _delta(decoder: Decoder, value: _Value, part_type: PartType) -> Iterable[ev.Event]:
+def _delta(decoder: Decoder, value: Fields, part_type: PartType) -> Iterable[ev.Event]:
     item, part = decoder.assembly.part(value, part_type)
     text = value.get("delta")
     if isinstance(text, str) and not part.done and not item.closed:
         yield from add_fragment(item, part, text, bool(value.get("logprobs")))
 
 
-def _whole(decoder: Decoder, value: _Value, part_type: PartType) -> Iterable[ev.Event]:
+def _whole(decoder: Decoder, value: Fields, part_type: PartType) -> Iterable[ev.Event]:
     item, part = decoder.assembly.part(value, part_type)
     yield from add_rest(item, part, value.get(part_type.value), bool(value.get("logprobs")))
 
 
-def _arguments_done(decoder: Decoder, value: _Value) -> Iterable[ev.Event]:
+def _arguments_done(decoder: Decoder, value: Fields) -> Iterable[ev.Event]:
     item, part = decoder.assembly.part(value, EVENT_PARTS["function_call_arguments"])
     item.identify({"name": value.get("name")})
     if item.name:
@@ -246,6 +244,7 @@ _HANDLERS: dict[str, _Handler] = {
     "response.in_progress": _begin,
     "response.output_item.added": _added,
     "response.output_item.done": _done,
+    # A part opens with its first delta, since servers leave this out (`resp-missing-openers`).
     "response.content_part.added": _nothing,
     "response.content_part.done": _part_done,
     "response.reasoning_summary_part.added": _nothing,

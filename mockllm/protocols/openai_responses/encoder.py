@@ -19,7 +19,8 @@ from mockllm.protocols.openai_responses import API, objects, parts
 from mockllm.protocols.openai_responses.citations import annotations_of, ends
 from mockllm.protocols.openai_responses.item_fields import code_deltas
 from mockllm.protocols.openai_responses.layout import bare, lay_out, opening
-from mockllm.protocols.openai_responses.server_tools import SERVER_TOOLS, encodable, item_type
+from mockllm.protocols.openai_responses.server_tools import SERVER_TOOLS, item_type
+from mockllm.protocols.records import Json
 from mockllm.protocols.values import json_object
 
 
@@ -34,7 +35,7 @@ def _part_type(part: Part) -> parts.PartType | None:
         case ToolCall(custom=custom):
             return parts.INPUTS["custom_tool_call" if custom else "function_call"]
         case ServerTool():
-            return parts.INPUTS.get(item_type(encodable(part)).type)
+            return parts.INPUTS.get(item_type(part).type)
         case Reasoning(summary=summary) if not bare(part):
             return parts.SUMMARY if summary else parts.REASONING
     return None
@@ -42,15 +43,16 @@ def _part_type(part: Part) -> parts.PartType | None:
 
 class _Citing:
     def __init__(self, text: Text) -> None:
-        values = annotations_of(text)
-        self._later = list(zip(ends(values, text.text), enumerate(values), strict=True))
+        annotations = annotations_of(text)
+        due = ends(annotations, text.text)
+        self._pending = list(zip(due, enumerate(annotations), strict=True))
         self._length = 0
 
-    def add(self, fragment: str) -> list[tuple[int, dict[str, Any]]]:
+    def add(self, fragment: str) -> list[tuple[int, Json]]:
         """The annotations, with their numbers, that are due after this fragment."""
         self._length += len(fragment)
-        due = [numbered for end, numbered in self._later if end <= self._length]
-        del self._later[: len(due)]
+        due = [numbered for end, numbered in self._pending if end <= self._length]
+        del self._pending[: len(due)]
         return due
 
 
@@ -103,9 +105,9 @@ class Encoder:
         self._next += 1
         return frame
 
-    def _where(self, part: int) -> dict[str, Any]:
+    def _where(self, part: int) -> Json:
         position, names = self._layout.positions[part], _part_type(self._turn.parts[part])
-        where: dict[str, Any] = {
+        where: Json = {
             "item_id": position.item.id,
             "output_index": position.item.output_index,
         }
@@ -237,7 +239,7 @@ class Encoder:
         return [last(f"response.{response['status']}", response=response)]
 
 
-def encode_body(turn: Turn, reply: Reply) -> dict[str, Any]:
+def encode_body(turn: Turn, reply: Reply) -> Json:
     """The response object of an answer that is not streamed; the stream ends with the same, but for
     the payer. The response of a turn that was cut is still in progress; that of a turn with an
     error failed."""

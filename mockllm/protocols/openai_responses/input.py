@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Literal
 
 from mockllm.core.request import CallEcho, Message
 from mockllm.errors import RequestError
@@ -12,6 +12,7 @@ from mockllm.protocols.checks import Check
 from mockllm.protocols.openai_common import (
     CHECKS,
     OBJECT,
+    OBJECTS,
     TEXT,
     bad_value,
     check_parts,
@@ -19,9 +20,8 @@ from mockllm.protocols.openai_common import (
     text_of,
 )
 from mockllm.protocols.openai_responses.objects import item_of
+from mockllm.protocols.records import Fields
 from mockllm.protocols.values import mapping, string
-
-_Item = Mapping[str, Any]
 
 _ROLES: dict[str, Literal["system", "user", "assistant"]] = {
     "user": "user",
@@ -56,7 +56,7 @@ def _check_item(where: str, item: object) -> None:
         check(where, item)
 
 
-def item_kind(item: _Item) -> str:
+def item_kind(item: Fields) -> str:
     """The type of an item. The service lets clients omit it in messages and references."""
     kind = item.get("type")
     if isinstance(kind, str):
@@ -66,7 +66,7 @@ def item_kind(item: _Item) -> str:
     return "item_reference" if "id" in item else ""
 
 
-def _message_of(item: _Item) -> Message:
+def _message_of(item: Fields) -> Message:
     kind = item_kind(item)
     reader = _READERS.get(kind)
     if reader is not None:
@@ -77,7 +77,7 @@ def _message_of(item: _Item) -> Message:
     return Message(role)
 
 
-def _tool_answer(item: _Item) -> Message:
+def _tool_answer(item: Fields) -> Message:
     """The result of a shell, a computer or a search that the client runs, or its approval."""
     ids = (item.get(name) for name in ("call_id", "approval_request_id", "id"))
     output = item.get("output", item.get("tools", item.get("approve")))
@@ -87,29 +87,29 @@ def _tool_answer(item: _Item) -> Message:
     return Message("tool", text, call_id=next((id for id in ids if isinstance(id, str)), ""))
 
 
-def _message(item: _Item) -> Message:
+def _message(item: Fields) -> Message:
     return Message(_ROLES.get(string(item.get("role")), "user"), text_of(item.get("content")))
 
 
-def _call(item: _Item) -> Message:
+def _call(item: Fields) -> Message:
     arguments = "input" if item_kind(item) == "custom_tool_call" else "arguments"
     fields = (string(item.get(name)) for name in ("call_id", "name", arguments))
     return Message("assistant", calls=(CallEcho(*fields),))
 
 
-def _result(item: _Item) -> Message:
+def _result(item: Fields) -> Message:
     output = item.get("output")
     text = dumps(output) if isinstance(output, Mapping) else text_of(output)
     return Message("tool", text, call_id=string(item.get("call_id")))
 
 
-def _reference(item: _Item) -> Message:
+def _reference(item: Fields) -> Message:
     id = string(item.get("id"))
     known = item_of(id)
     return Message("assistant", ref=known[0] if known else id)
 
 
-_READERS: dict[str, Callable[[_Item], Message]] = {
+_READERS: dict[str, Callable[[Fields], Message]] = {
     "message": _message,
     "function_call": _call,
     "function_call_output": _result,
@@ -121,7 +121,7 @@ _READERS: dict[str, Callable[[_Item], Message]] = {
 }
 
 
-def _check_message(where: str, item: _Item) -> None:
+def _check_message(where: str, item: Fields) -> None:
     """Raises for parts that a role cannot have: `output_text` is the assistant's, `input_text`
     everyone else's."""
     _MESSAGE(where, item)
@@ -147,7 +147,7 @@ _CHECKS: dict[str, Check] = {
     "function_call_output": _ANSWER,
     "custom_tool_call": CHECKS.fields(dict.fromkeys(("call_id", "name", "input"), TEXT)),
     "custom_tool_call_output": _ANSWER,
-    "reasoning": CHECKS.fields({"summary": CHECKS.of_kind(list, "an array of objects")}),
+    "reasoning": CHECKS.fields({"summary": OBJECTS}),
     "item_reference": CHECKS.fields({"id": TEXT}),
 }
 """The checks of items, by their types."""
@@ -156,7 +156,7 @@ CALLS = {"function_call": "function call", "custom_tool_call": "custom tool call
 RESULTS = {f"{kind}_output": title for kind, title in CALLS.items()}
 
 
-def check_pairs(body: Mapping[str, Any]) -> None:
+def check_pairs(body: Fields) -> None:
     """Raises for a call without its result, and for a result without its call before it. With
     `previous_response_id`, a conversation or references to items, the call of a result may be
     stored by the service; such results are accepted here."""

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from mockllm.core.turn import ServerTool
 from mockllm.protocols.base import dumps
+from mockllm.protocols.records import Fields, Json
 from mockllm.protocols.values import json_object, mapping, string
 
 # Code as JSON text
@@ -95,9 +96,6 @@ class _Reading:
         return code
 
 
-_Fields = Mapping[str, Any]
-
-
 # JSON texts
 
 
@@ -121,14 +119,14 @@ def _plain_text(value: Any) -> str:
 # Searches
 
 
-def read_web_search(fields: _Fields) -> ServerTool:
+def read_web_search(fields: Fields) -> ServerTool:
     """A search: the action is the input, its sources are the output."""
     action = {**mapping(fields.get("action"))}
     sources = action.pop("sources", None)
     return ServerTool("web_search", fragments=_whole(action or None), output=_text(sources))
 
 
-def write_web_search(call: ServerTool) -> dict[str, Any]:
+def write_web_search(call: ServerTool) -> Json:
     """The action of a search; results of other APIs become its sources."""
     given, results = _parsed(call.input), _parsed(call.output)
     if not isinstance(given, dict):
@@ -142,7 +140,7 @@ def write_web_search(call: ServerTool) -> dict[str, Any]:
     return {"action": action}
 
 
-def _source(value: Any) -> list[dict[str, Any]]:
+def _source(value: Any) -> list[Json]:
     """A source of a search; results of other APIs have more fields than `url`."""
     if not isinstance(value, dict):
         return []
@@ -151,7 +149,7 @@ def _source(value: Any) -> list[dict[str, Any]]:
     return [{"type": "url", "url": value["url"]}] if isinstance(value.get("url"), str) else []
 
 
-def read_file_search(fields: _Fields) -> ServerTool:
+def read_file_search(fields: Fields) -> ServerTool:
     """A search in files: the queries are the input, the results the output."""
     queries = fields.get("queries")
     given = {"queries": queries} if isinstance(queries, list) else None
@@ -159,7 +157,7 @@ def read_file_search(fields: _Fields) -> ServerTool:
     return ServerTool("file_search", fragments=_whole(given), output=results)
 
 
-def write_file_search(call: ServerTool) -> dict[str, Any]:
+def write_file_search(call: ServerTool) -> Json:
     """Queries and results of a search in files."""
     given, results = _parsed(call.input), _parsed(call.output)
     queries = mapping(given).get("queries")
@@ -172,7 +170,7 @@ def write_file_search(call: ServerTool) -> dict[str, Any]:
 # Code
 
 
-def read_code(fields: _Fields) -> ServerTool:
+def read_code(fields: Fields) -> ServerTool:
     """A run of code: `{"code": ...}` is the input, the list of outputs the output."""
     code = fields.get("code")
     given = (code_text(code),) if isinstance(code, str) else ()
@@ -181,7 +179,7 @@ def read_code(fields: _Fields) -> ServerTool:
     return ServerTool("code_interpreter", fragments=given, output=output)
 
 
-def write_code(call: ServerTool) -> dict[str, Any]:
+def write_code(call: ServerTool) -> Json:
     """Code and outputs of a run."""
     output = _parsed(call.output)
     return {
@@ -206,7 +204,7 @@ _LABEL = "mcp"
 """The label of a server that the scenario does not name."""
 
 
-def _labelled(fields: _Fields) -> str:
+def _labelled(fields: Fields) -> str:
     label, name = string(fields.get("server_label")), string(fields.get("name"))
     return name if label == _LABEL and "/" not in name else f"{label}/{name}"
 
@@ -216,7 +214,7 @@ def _server(name: str) -> tuple[str, str]:
     return (label, tool) if slash else (_LABEL, name)
 
 
-def read_mcp(fields: _Fields) -> ServerTool:
+def read_mcp(fields: Fields) -> ServerTool:
     """A call of an MCP server; a failed one has the output `{"error": ...}`."""
     error, output = fields.get("error"), fields.get("output")
     if error is not None:
@@ -226,7 +224,7 @@ def read_mcp(fields: _Fields) -> ServerTool:
     return ServerTool("mcp", "", _labelled(fields), fragments, _text(output))
 
 
-def write_mcp(call: ServerTool) -> dict[str, Any]:
+def write_mcp(call: ServerTool) -> Json:
     """Arguments, output and server of a call."""
     label, name = _server(call.name)
     output, error = _parsed(call.output), None
@@ -242,14 +240,14 @@ def write_mcp(call: ServerTool) -> dict[str, Any]:
     }
 
 
-def read_mcp_tools(fields: _Fields) -> ServerTool:
+def read_mcp_tools(fields: Fields) -> ServerTool:
     """The list of the tools of an MCP server: the output."""
     tools = fields.get("tools")
     output = dumps(tools) if isinstance(tools, list) else None
     return ServerTool("mcp_list_tools", "", string(fields.get("server_label")), (), output)
 
 
-def write_mcp_tools(call: ServerTool) -> dict[str, Any]:
+def write_mcp_tools(call: ServerTool) -> Json:
     """The tools of an MCP server."""
     value = _parsed(call.output)
     tools = value if isinstance(value, list) else []
@@ -259,14 +257,14 @@ def write_mcp_tools(call: ServerTool) -> dict[str, Any]:
     }
 
 
-def read_approval(fields: _Fields) -> ServerTool:
+def read_approval(fields: Fields) -> ServerTool:
     """The request to approve a call of an MCP server."""
     arguments = string(fields.get("arguments"))
     fragments = (arguments,) if arguments else ()
     return ServerTool("mcp_approval_request", "", _labelled(fields), fragments)
 
 
-def write_approval(call: ServerTool) -> dict[str, Any]:
+def write_approval(call: ServerTool) -> Json:
     """The call of an MCP server that is to be approved."""
     label, name = _server(call.name)
     return {"arguments": call.input or "{}", "name": name, "server_label": label}
@@ -282,10 +280,10 @@ def _whole(value: Any) -> tuple[str, ...]:
 _IDENTITY = frozenset({"id", "type", "status", "call_id"})
 
 
-def read_fields(kind: str, result: str) -> Callable[[_Fields], ServerTool]:
+def read_fields(kind: str, result: str) -> Callable[[Fields], ServerTool]:
     """A reader of items whose field `result` is the output, and all others the input."""
 
-    def read(fields: _Fields) -> ServerTool:
+    def read(fields: Fields) -> ServerTool:
         rest = {k: v for k, v in fields.items() if k not in _IDENTITY | {result}}
         output = _text(fields.get(result)) if result else None
         return ServerTool(kind, fragments=_whole(rest or None), output=output)
@@ -293,10 +291,10 @@ def read_fields(kind: str, result: str) -> Callable[[_Fields], ServerTool]:
     return read
 
 
-def write_fields(result: str, needed: Mapping[str, Any]) -> Callable[[ServerTool], dict[str, Any]]:
+def write_fields(result: str, needed: Fields) -> Callable[[ServerTool], Json]:
     """A writer of such items; fields that the input lacks are those of `needed`."""
 
-    def write(call: ServerTool) -> dict[str, Any]:
+    def write(call: ServerTool) -> Json:
         given = mapping(_parsed(call.input))
         own = {k: v for k, v in given.items() if k not in _IDENTITY | {result}}
         fields = {**needed, **own}

@@ -23,6 +23,7 @@ from mockllm.protocols.openai_responses.parts import (
     PartType,
 )
 from mockllm.protocols.openai_responses.server_tools import SERVER_TOOLS
+from mockllm.protocols.records import Fields
 from mockllm.protocols.values import mapping, string
 
 ITEM = 1 << 64
@@ -82,7 +83,7 @@ class IncomingItem:
             self.parts[wire_key] = IncomingPart(key, part_type.kind)
         return self.parts[wire_key]
 
-    def identify(self, fields: Mapping[str, Any]) -> None:
+    def identify(self, fields: Fields) -> None:
         """Sets ids and name that are not known yet; later values do not replace the first."""
         self.id = self.id or string(fields.get("id"))
         self.call_id = self.call_id or string(fields.get("call_id"))
@@ -107,7 +108,7 @@ class IncomingItem:
         for fragment in part.fragments if part is not None else ():
             yield ev.ToolArgs(self.base, fragment)
 
-    def complete(self, fields: Mapping[str, Any]) -> Iterator[ev.Event]:
+    def complete(self, fields: Fields) -> Iterator[ev.Event]:
         """The events of what only the finished item has, and of its end."""
         if self.closed:
             return
@@ -129,7 +130,7 @@ class IncomingItem:
             yield from self._signature(string(fields.get("encrypted_content")))
         yield from self.finish()
 
-    def _server_tool(self, fields: Mapping[str, Any]) -> Iterator[ev.Event]:
+    def _server_tool(self, fields: Fields) -> Iterator[ev.Event]:
         call = SERVER_TOOLS[self.kind].read_item(fields)
         if self.kind in INPUTS:
             part_type = INPUTS[self.kind]
@@ -224,7 +225,7 @@ def _replace(item: IncomingItem, part: IncomingPart, whole: str) -> Iterator[ev.
 
 
 def add_content(
-    item: IncomingItem, part: IncomingPart, content: Mapping[str, Any], part_type: PartType
+    item: IncomingItem, part: IncomingPart, content: Fields, part_type: PartType
 ) -> Iterator[ev.Event]:
     """Adds what a finished content or summary has beyond the fragments so far."""
     yield from add_rest(item, part, content.get(part_type.value), bool(content.get("logprobs")))
@@ -244,7 +245,7 @@ def _cites(part: IncomingPart, annotations: list[Any]) -> Iterator[ev.Event]:
     part.cited = len(cites)
 
 
-def arguments_of(fields: Mapping[str, Any], kind: str = "function_call") -> str:
+def arguments_of(fields: Fields, kind: str = "function_call") -> str:
     """The input of a call as text; some compatible servers send arguments as an object."""
     arguments = fields.get(CALLS.get(kind, "arguments"))
     return dumps(arguments) if isinstance(arguments, Mapping) else string(arguments)

@@ -18,6 +18,7 @@ from mockllm.protocols.base import Reply, derive
 from mockllm.protocols.openai_responses import API
 from mockllm.protocols.openai_responses.objects import INCOMPLETE, content, own_id
 from mockllm.protocols.openai_responses.server_tools import SERVER_TOOLS, encodable, item_type
+from mockllm.protocols.records import Json
 from mockllm.protocols.values import json_object
 
 _PREFIXES = {"message": "msg", "function_call": "fc", "custom_tool_call": "ctc", "reasoning": "rs"}
@@ -32,7 +33,7 @@ class OutputItem:
     output_index: int
     kind: str
     parts: tuple[int, ...]
-    value: dict[str, Any]
+    value: Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ def lay_out(turn: Turn, reply: Reply) -> Layout:
     """Assigns each part to a content of an output item. Consecutive parts share an item as the
     service groups them: text and refusals in a message, summaries (or texts) of reasoning up to a
     signature. Opaque frames keep their `output_index`."""
-    groups: list[_Group | dict[str, Any]] = []
+    groups: list[_Group | Json] = []
     spans = _spans(turn)
     group: _Group | None = None
     next_index = 0
@@ -134,7 +135,7 @@ def _kind(part: Part) -> str:
         case ToolCall(custom=custom):
             return "custom_tool_call" if custom else "function_call"
         case ServerTool():
-            return item_type(encodable(part)).type
+            return item_type(part).type
         case Reasoning():
             return "reasoning"
     return "message"
@@ -162,7 +163,7 @@ def _named_index(frame: Frame) -> int:
     return index if isinstance(index, int) and not isinstance(index, bool) else -1
 
 
-def _hosted_item(frame: Frame) -> list[dict[str, Any]]:
+def _hosted_item(frame: Frame) -> list[Json]:
     value = json_object(frame.data) or {}
     item = value.get("item")
     done = value.get("type") == "response.output_item.done" and "output_index" in value
@@ -188,7 +189,8 @@ def _item(
     number = f"{reply.token}{group.output_index:04x}"
     id = f"{_PREFIXES[group.kind]}_{number}"
     parts = [turn.parts[i] for i in group.parts]
-    value: dict[str, Any] = {"id": id, "type": group.kind}
+    # openai-python 3 refuses an item whose id changes between its events, so it is made once.
+    value: Json = {"id": id, "type": group.kind}
     match parts[-1]:
         case ToolCall(custom=True) as call:
             fields = {"call_id": call.id, "input": call.arguments, "name": call.name}
@@ -213,9 +215,7 @@ def _item(
     return OutputItem(id, group.output_index, group.kind, tuple(group.parts), value)
 
 
-def _server_tool_fields(
-    reply: Reply, call: ServerTool, id: str, number: str, status: str
-) -> dict[str, Any]:
+def _server_tool_fields(reply: Reply, call: ServerTool, id: str, number: str, status: str) -> Json:
     call = encodable(call)
     tool = item_type(call)
     fields = tool.write(call)
@@ -232,7 +232,7 @@ def _server_tool_fields(
 
 def _reasoning_fields(
     reply: Reply, group: _Group, parts: list[Part], last: Reasoning, status: str
-) -> dict[str, Any]:
+) -> Json:
     # The scenario's signature is always sent. A derived one is sent only if the request includes
     # `reasoning.encrypted_content`: such clients send it back instead of using stored responses.
     signature = last.signature
@@ -252,7 +252,7 @@ _EMPTY = {"content": [], "summary": [], "arguments": "", "input": ""}
 _IDENTITY = ("id", "type", "status")
 
 
-def opening(item: OutputItem) -> dict[str, Any]:
+def opening(item: OutputItem) -> Json:
     """The item in `response.output_item.added`: in progress and empty."""
     tool = SERVER_TOOLS.get(item.kind)
     empty = {**(_EMPTY if tool is None else tool.opening), "status": "in_progress"}

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,6 +14,7 @@ from mockllm.core.events import FinishReason, Frame, StreamError
 from mockllm.core.turn import Part, Reasoning, Refusal, Text, TokenUsage, Turn
 from mockllm.protocols.base import Reply, derive_int, dumps, logprob
 from mockllm.protocols.openai_responses.citations import annotations_of
+from mockllm.protocols.records import Fields, Json
 
 INCOMPLETE: dict[FinishReason, str] = {
     "length": "max_output_tokens",
@@ -64,7 +64,7 @@ def own_id(id: str) -> bool:
     return token_of(id) is not None
 
 
-def content(part: Part, finished: bool = True) -> dict[str, Any]:
+def content(part: Part, finished: bool = True) -> Json:
     """A part as the content (or summary) of its item, empty unless `finished`."""
     match part:
         case Text():
@@ -82,7 +82,7 @@ def content(part: Part, finished: bool = True) -> dict[str, Any]:
     raise AssertionError(f"not content of an item: {part}")
 
 
-def logprobs(part: Text, with_bytes: bool = False) -> list[dict[str, Any]]:
+def logprobs(part: Text, with_bytes: bool = False) -> list[Json]:
     """Derived log probabilities of a text's fragments, one token each; [] if the text has none. The
     service sends the `bytes` of a token in contents of items, and not in events."""
     if not part.logprobs:
@@ -90,7 +90,7 @@ def logprobs(part: Text, with_bytes: bool = False) -> list[dict[str, Any]]:
     return [token_logprob(fragment, with_bytes) for fragment in part.fragments]
 
 
-def token_logprob(token: str, with_bytes: bool = False) -> dict[str, Any]:
+def token_logprob(token: str, with_bytes: bool = False) -> Json:
     """The log probability of one token."""
     in_bytes = {"bytes": list(token.encode("utf-8", "surrogatepass"))} if with_bytes else {}
     return {"token": token, **in_bytes, "logprob": logprob(token), "top_logprobs": []}
@@ -107,14 +107,14 @@ def response_object(
     usage: TokenUsage | None = None,
     error: StreamError | None = None,
     reason: str | None = None,
-) -> dict[str, Any]:
+) -> Json:
     """The whole response object, which repeats most fields of the request.
 
     Args:
         status: `in_progress`, `completed`, `incomplete` or `failed`.
         reason: why it is incomplete.
     """
-    echo: dict[str, Any] = json.loads(reply.options.echo)
+    echo: Json = json.loads(reply.options.echo)
     over = status in ("completed", "incomplete", "failed")
     value = {
         "id": response_id(reply.token),
@@ -161,7 +161,7 @@ def response_object(
     return {**value, **echo}
 
 
-def _tool_usage(output: list[Any]) -> dict[str, Any]:
+def _tool_usage(output: list[Any]) -> Json:
     searches = sum(item.get("type") == "web_search_call" for item in output)
     images = {"image_tokens": 0, "text_tokens": 0}
     return {
@@ -181,10 +181,11 @@ def _completed(reply: Reply) -> int:
     return reply.created + 1 + derive_int(reply.seed, "completed", below=8)
 
 
-def usage_object(usage: TokenUsage) -> dict[str, Any]:
+def usage_object(usage: TokenUsage) -> Json:
     """The tokens of an answer."""
     return {
         "input_tokens": usage.input,
+        # openai-python 3 requires both details in its types.
         "input_tokens_details": {"cached_tokens": usage.cached, "cache_write_tokens": 0},
         "output_tokens": usage.output,
         "output_tokens_details": {"reasoning_tokens": usage.reasoning},
@@ -192,13 +193,13 @@ def usage_object(usage: TokenUsage) -> dict[str, Any]:
     }
 
 
-def frame_of(type: str, sequence_number: int, fields: Mapping[str, Any]) -> Frame:
+def frame_of(type: str, sequence_number: int, fields: Fields) -> Frame:
     """One event of the stream."""
     data = dumps({"type": type, "sequence_number": sequence_number, **fields})
     return Frame(data, event=type)
 
 
-def terminal(turn: Turn, reply: Reply, output: list[Any]) -> dict[str, Any]:
+def terminal(turn: Turn, reply: Reply, output: list[Any]) -> Json:
     """The response object in the last event of the stream, and in the body."""
     usage = turn.usage
     if turn.error is not None:

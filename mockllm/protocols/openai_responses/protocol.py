@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from mockllm.core.events import Start
 from mockllm.protocols import openai_common, records
 from mockllm.protocols.base import WireProtocol
 from mockllm.protocols.decoding import projection
@@ -15,27 +11,22 @@ from mockllm.protocols.openai_responses.decoder import Decoder, decode_body
 from mockllm.protocols.openai_responses.encoder import Encoder, encode_body
 from mockllm.protocols.openai_responses.objects import Options, numbered, response_id
 from mockllm.protocols.openai_responses.request import options, parse
+from mockllm.protocols.records import Fields
 from mockllm.protocols.values import mapped_text
 
 
-def _answer(value: Mapping[str, Any]) -> bool:
+def _answer(value: Fields) -> bool:
     kind = value.get("type")
     return value.get("object") == "response" or (
         isinstance(kind, str) and kind.startswith("response.")
     )
 
 
-def _identity(value: Mapping[str, Any]) -> Start:
-    # Events hold the response, bodies are one.
-    response = value.get("response")
-    return records.identity(response if isinstance(response, dict) else value)
-
-
 _ENDINGS = ("response.completed", "response.incomplete", "response.failed", "error")
 _TEXT_DELTAS = ("text.delta", "refusal.delta")
 
 
-def _is_text(name: str, value: Mapping[str, Any]) -> bool:
+def _is_text(name: str, value: Fields) -> bool:
     if name == "delta":  # of text or of arguments
         return str(value.get("type")).endswith(_TEXT_DELTAS)
     return name in ("text", "refusal")
@@ -60,7 +51,7 @@ PROTOCOL = WireProtocol(
     detect=records.Detection(
         answer=_answer,
         likely_request=lambda body: "input" in body,
-        identity=_identity,
+        identity=records.identity_in("response"),
     ),
     events=records.StreamEvents(
         is_end=lambda event: bool(event.get("error")) or event.get("type") in _ENDINGS,

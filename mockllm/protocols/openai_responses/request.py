@@ -7,30 +7,35 @@ Errors have the service's messages and codes. Only pure functions may live here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from mockllm.core.http import Target
-from mockllm.core.request import Message, Request
+from mockllm.core.request import Message, OfferedTool, Request
 from mockllm.errors import RequestError
 from mockllm.protocols.base import dumps
 from mockllm.protocols.checks import Check
-from mockllm.protocols.openai_common import BOOLEAN, CHECKS, OBJECT, TEXT, missing
+from mockllm.protocols.openai_common import (
+    BOOLEAN,
+    CHECKS,
+    OBJECT,
+    OBJECTS,
+    TEXT,
+    bad_value,
+    check_tool,
+    invalid_type,
+    missing,
+    offered_tool,
+    output_schema,
+)
 from mockllm.protocols.openai_responses import API
 from mockllm.protocols.openai_responses.input import check_pairs, messages
 from mockllm.protocols.openai_responses.objects import Options, token_of
-from mockllm.protocols.openai_responses.tools import (
-    added_tools,
-    offered_tools,
-    output_schema,
-    tool_choice,
-)
+from mockllm.protocols.records import Fields, Json
 from mockllm.protocols.values import encodable, mapping, string
 
-_Body = Mapping[str, Any]
 
-
-def parse(body: Mapping[str, Any], target: Target, strict: bool) -> Request:
+def parse(body: Fields, target: Target, strict: bool) -> Request:
     """The neutral request of a body."""
     if strict:
         _check(body)
@@ -52,7 +57,9 @@ def parse(body: Mapping[str, Any], target: Target, strict: bool) -> Request:
         tool_choice(body.get("tool_choice"), body.get("tools"), strict),
         _previous(body.get("previous_response_id")),
         _conversation(body.get("conversation"), strict),
-        output_schema=output_schema(body.get("text"), strict),
+        output_schema=output_schema(
+            mapping(body.get("text")).get("format"), "text.format", strict, SCHEMA
+        ),
         wants_reasoning=_wants_reasoning(body.get("reasoning")),
     )
 
@@ -83,7 +90,7 @@ _CHECKS: dict[str, Check] = {
     "temperature": CHECKS.number(0, 2),
     "text": OBJECT,
     "tool_choice": CHECKS.of_kind((str, Mapping), "one of a string or an object"),
-    "tools": CHECKS.of_kind(list, "an array of objects"),
+    "tools": OBJECTS,
     "top_logprobs": CHECKS.number(0, 20, whole=True),
     "top_p": CHECKS.number(0, 1),
     "truncation": TEXT,
@@ -98,7 +105,7 @@ _MOVED = {
 }
 
 
-def _check(body: _Body) -> None:
+def _check(body: Fields) -> None:
     for name, value in body.items():
         if name in _MOVED:
             raise _moved(name)
@@ -121,7 +128,7 @@ def _check(body: _Body) -> None:
         )
 
 
-def _continues(body: _Body) -> bool:
+def _continues(body: Fields) -> bool:
     return any(body.get(name) for name in ("previous_response_id", "conversation", "prompt"))
 
 
@@ -205,7 +212,7 @@ def _echoed_tools(tools: list[Any]) -> list[Any]:
     ]
 
 
-def _without_nulls(value: Mapping[str, Any]) -> dict[str, Any]:
+def _without_nulls(value: Fields) -> Json:
     return {name: inner for name, inner in value.items() if inner is not None}
 
 
@@ -215,3 +222,121 @@ _ECHO_FORMS: dict[str, Callable[[Any], Any]] = {
     "text": _without_nulls,
     "tools": _echoed_tools,
 }
+
+
+# Tools and their choice
+
+
+_MODES = ("none", "auto", "required")
+_ADDING = ("additional_tools", "tool_search_output")
+
+
+def offered_tools(value: object, strict: bool) -> tuple[OfferedTool, ...]:
+    """The tools that the client runs itself, without those that the service hosts."""
+    if not isinstance(value, list) or not value:
+        return ()
+    if strict:
+        for i, offer in enumerate(value):
+            _check_offer(f"tools[{i}]", offer)
+    return tuple(_offers(value))
+
+
+def _offers(value: list[Any]) -> Iterator[OfferedTool]:
+    for offer in value:
+        tool = mapping(offer)
+        kind, inner = tool.get("type"), tool.get("tools")
+        if kind in ("function", "custom"):
+            offered = offered_tool(tool, custom=kind == "custom")
+            yield from () if offered is None else (offered,)
+        elif kind == "namespace" and isinstance(inner, list):
+            yield from _offers([tool for tool in inner if mapping(tool).get("type") != kind])
+
+
+def added_tools(value: object) -> tuple[OfferedTool, ...]:
+    """The tools that items of an `input` add: `additional_tools`, and the results of searches."""
+    items = value if isinstance(value, list) else []
+    lists = (item.get("tools") for item in map(mapping, items) if item.get("type") in _ADDING)
+    return tuple(tool for tools in lists if isinstance(tools, list) for tool in _offers(tools))
+
+
+def _check_offer(where: str, tool: Any) -> None:
+    _OFFER(where, tool)
+    if tool["type"] in ("function", "custom"):
+        parameters = tool.get("parameters") if tool["type"] == "function" else None
+        check_tool(tool.get("name"), parameters, where)
+
+
+_OFFER = CHECKS.fields({"type": TEXT})
+
+
+def tool_choice(value: object, tools: object, strict: bool) -> str:
+    """`auto`, `none`, `required`, or the name of the tool that must be called.
+
+    For `allowed_tools` with mode `required`, it is the first of the allowed tools.
+
+    Args:
+        tools: the `tools` of the request, hosted ones included.
+    """
+    if value is None:
+        return "auto"
+    offered = [mapping(tool) for tool in tools] if isinstance(tools, list) else []
+    if isinstance(value, str):
+        return _mode(value, offered, strict)
+    choice = mapping(value)
+    kind = choice.get("type")
+    if kind in ("function", "custom"):
+        return _named(choice, offered, "tool_choice", strict)
+    if kind == "allowed_tools":
+        return _allowed(choice, offered, strict)
+    if strict:
+        if not isinstance(kind, str):
+            raise missing("tool_choice.type")
+        if all(tool.get("type") != kind for tool in offered):
+            raise _not_found(kind, "tool_choice")
+    return "auto"
+
+
+def _mode(value: str, offered: list[Fields], strict: bool) -> str:
+    if value not in _MODES:
+        if strict:
+            raise bad_value("tool_choice", value, _MODES)
+        return "auto"
+    if strict and value == "required" and not offered:
+        raise RequestError(
+            "Tool choice 'required' must be specified with 'tools' parameter.", param="tool_choice"
+        )
+    return value
+
+
+def _named(choice: Fields, offered: list[Fields], where: str, strict: bool) -> str:
+    if strict:
+        _NAMED(where, choice)
+    name = string(choice.get("name"))
+    if strict and all(tool.get("name") != name for tool in offered):
+        raise _not_found(name, where)
+    return name or "auto"
+
+
+def _allowed(choice: Fields, offered: list[Fields], strict: bool) -> str:
+    mode, tools = choice.get("mode"), choice.get("tools")
+    if strict and mode not in ("auto", "required"):
+        raise bad_value("tool_choice.mode", str(mode), ("auto", "required"))
+    if strict and not isinstance(tools, list):
+        raise invalid_type("tool_choice.tools", "an array of objects", tools)
+    names = []
+    for i, tool in enumerate(tools if isinstance(tools, list) else ()):
+        if mapping(tool).get("type") in ("function", "custom"):
+            names.append(_named(mapping(tool), offered, f"tool_choice.tools[{i}]", strict))
+    if mode == "required":
+        return names[0] if names else "required"
+    return "auto"
+
+
+def _not_found(name: str, where: str) -> RequestError:
+    return RequestError(f"Tool choice '{name}' not found in 'tools' parameter.", param=where)
+
+
+SCHEMA = CHECKS.fields({"name": TEXT, "schema": OBJECT})
+"""A check of an output format with a schema."""
+
+_NAMED = CHECKS.fields({"name": TEXT})

@@ -21,7 +21,7 @@ from mockllm.protocols.openai_responses.input import CALLS, RESULTS, item_kind
 from mockllm.protocols.openai_responses.objects import response_id, token_of, usage_object
 from mockllm.protocols.openai_responses.request import parse
 from mockllm.protocols.openai_responses.server_tools import SERVER_TOOLS
-from mockllm.protocols.records import FallbackRoute, StoredAnswers
+from mockllm.protocols.records import FallbackRoute, Fields, Json, StoredAnswers
 from mockllm.protocols.values import mapping, string
 
 # Answers that are kept
@@ -63,7 +63,7 @@ STORED_ANSWERS = StoredAnswers(
 )
 
 
-def stored_answer(lookup: Lookup) -> dict[str, Any]:
+def stored_answer(lookup: Lookup) -> Json:
     """The body of `GET /v1/responses/{id}`."""
     if lookup.target.query.get("stream") == "true":
         raise RequestError(
@@ -74,7 +74,7 @@ def stored_answer(lookup: Lookup) -> dict[str, Any]:
     return dict(lookup.answer)
 
 
-def deleted_answer(lookup: Lookup) -> dict[str, Any]:
+def deleted_answer(lookup: Lookup) -> Json:
     """The body of `DELETE /v1/responses/{id}`."""
     id = lookup.target.segments["response_id"]
     return {"id": id, "object": "response", "deleted": True}
@@ -84,7 +84,7 @@ _MOST_DIGITS = 9
 """Of a number in a query. Python reads at most 4,300."""
 
 
-def listed_input(lookup: Lookup) -> dict[str, Any]:
+def listed_input(lookup: Lookup) -> Json:
     """The body of `GET /v1/responses/{id}/input_items`, by the query's `order` (`desc`
     is the service's default: newest first), `limit` and `after`, the id before the first item."""
     id, query = lookup.target.segments["response_id"], lookup.target.query
@@ -117,7 +117,7 @@ _PREFIXES = {"message": "msg", "function_call": "fc", "function_call_output": "f
 _PREFIXES |= {"reasoning": "rs", "custom_tool_call": "ctc", "custom_tool_call_output": "ctco"}
 
 
-def _stored(item: dict[str, Any], i: int, token: str) -> dict[str, Any]:
+def _stored(item: Json, i: int, token: str) -> Json:
     kind = item_kind(item)
     digits = derive(token, "input", i, length=50, hex=True)
     prefix = SERVER_TOOLS[kind].prefix if kind in SERVER_TOOLS else _PREFIXES.get(kind, "item")
@@ -137,7 +137,7 @@ def _parts(content: object) -> list[Any]:
     return [{"text": string(content)}]
 
 
-def _stored_part(part: object, assistant: bool) -> dict[str, Any]:
+def _stored_part(part: object, assistant: bool) -> Json:
     given = dict(mapping(part))
     if assistant:
         if given.get("type") == "refusal":
@@ -151,12 +151,12 @@ def _stored_part(part: object, assistant: bool) -> dict[str, Any]:
 # Paths that --fallback auto answers
 
 
-def _input_tokens(body: Mapping[str, Any], target: Target) -> dict[str, Any]:
+def _input_tokens(body: Fields, target: Target) -> Json:
     counted = counted_tokens(parse(body, target, False))
     return {"object": "response.input_tokens", "input_tokens": counted}
 
 
-def _compacted(body: Mapping[str, Any], target: Target) -> dict[str, Any]:
+def _compacted(body: Fields, target: Target) -> Json:
     """The user messages, then one item that stands for everything."""
     request = parse(body, target, True)
     seed = dumps(body)
@@ -178,7 +178,7 @@ def _compacted(body: Mapping[str, Any], target: Target) -> dict[str, Any]:
     }
 
 
-def _user(text: str, id: str) -> dict[str, Any]:
+def _user(text: str, id: str) -> Json:
     content = [{"type": "input_text", "text": text}]
     return {"id": id, "type": "message", "status": "completed", "role": "user", "content": content}
 

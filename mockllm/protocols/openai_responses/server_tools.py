@@ -8,15 +8,14 @@ Each type of item has an entry in `SERVER_TOOLS`; `item_fields` has the readers 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from mockllm.core.turn import ServerTool
 from mockllm.protocols.openai_responses import item_fields
+from mockllm.protocols.records import Fields, Json
 from mockllm.protocols.values import string
-
-_Fields = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +43,8 @@ class ItemType:
     type: str
     kind: str
     prefix: str
-    read: Callable[[_Fields], ServerTool]
-    write: Callable[[ServerTool], dict[str, Any]]
+    read: Callable[[Fields], ServerTool]
+    write: Callable[[ServerTool], Json]
     begin: tuple[str, ...] = ()
     end: tuple[str, ...] = ()
     failed: str = ""
@@ -53,15 +52,15 @@ class ItemType:
     value: str = ""
     calls: bool = False
     has_status: bool = True
-    opening: Mapping[str, Any] = field(default_factory=dict)
+    opening: Fields = field(default_factory=dict)
     bare: bool = False
 
-    def read_item(self, fields: _Fields) -> ServerTool:
+    def read_item(self, fields: Fields) -> ServerTool:
         """The neutral call of a finished item."""
         id = string(fields.get("call_id" if self.calls else "id"))
         return replace(self.read(fields), id=id)
 
-    def progress(self, value: _Fields) -> tuple[str, ...]:
+    def progress(self, value: Fields) -> tuple[str, ...]:
         """The stems of the events before `output_item.done`, for a finished item."""
         if self.failed and value.get("error"):
             return (*self.end[:-1], self.failed)
@@ -74,7 +73,7 @@ def _of_fields(
     *,
     kind: str = "",
     result: str = "",
-    needed: Mapping[str, Any] | None = None,
+    needed: Fields | None = None,
     **other: Any,
 ) -> ItemType:
     """An item that has its fields as input, `result` excepted; it lacks none of `needed`."""
@@ -230,5 +229,5 @@ def encodable(call: ServerTool) -> ServerTool:
 
 
 def item_type(call: ServerTool) -> ItemType:
-    """The type of the item of an encodable call."""
-    return BY_KIND[call.kind]
+    """The type of the item of a call."""
+    return BY_KIND[encodable(call).kind]

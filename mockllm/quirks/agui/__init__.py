@@ -1,14 +1,13 @@
 """The quirks of AG-UI, group K.
 
-First what they share: calls, and new events. Then each change, above its quirk.
+First what they share: calls, and new events.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable
-from dataclasses import replace
-from itertools import groupby, zip_longest
+from itertools import groupby
 from typing import Any
 
 from mockllm.core.events import StreamError
@@ -17,10 +16,12 @@ from mockllm.protocols.ag_ui.objects import ENDINGS
 from mockllm.quirks import samples
 from mockllm.quirks.base import Context, Item, Quirk, Variant, each, parametrised, quirks_of, spread
 from mockllm.quirks.framing.changes import line_ends
-from mockllm.quirks.streams import event, kind, last, with_done, without_finish
+from mockllm.quirks.streams import alternating, at_times_of, event, failed, kind, last, with_done
 
 quirk = quirks_of("agui")
 """A quirk of AG-UI."""
+
+__all__ = ["QUIRKS"]
 
 START, ARGS, END = "TOOL_CALL_START", "TOOL_CALL_ARGS", "TOOL_CALL_END"
 
@@ -60,7 +61,7 @@ def in_runs(
     for called, group in groupby(items, key=lambda item: call_id(item) is not None):
         run = list(group)
         calls = _whole_calls(run) if called else []
-        out += _timed(change(calls), run) if len(calls) > 1 else run
+        out += at_times_of(run, change(calls)) if len(calls) > 1 else run
     return out
 
 
@@ -84,13 +85,6 @@ def _whole(call: list[Item]) -> bool:
     )
 
 
-def _timed(changed: list[Item], run: list[Item]) -> list[Item]:
-    times = [item.at for item in run]
-    for at, item in zip(times, changed, strict=False):
-        item.at = at
-    return changed
-
-
 # Parallel calls
 
 
@@ -100,8 +94,7 @@ def _of(call: list[Item], *types: str) -> list[Item]:
 
 def _alternating(calls: Calls) -> list[Item]:
     starts = [item for call in calls for item in _of(call, START)]
-    arguments = zip_longest(*(_of(call, ARGS) for call in calls))
-    return [*starts, *(item for turn in arguments for item in turn if item is not None)]
+    return [*starts, *alternating(*(_of(call, ARGS) for call in calls))]
 
 
 def _ends(calls: Calls) -> list[Item]:
@@ -109,8 +102,6 @@ def _ends(calls: Calls) -> list[Item]:
 
 
 _parallel = in_runs(lambda calls: [*_alternating(calls), *_ends(calls)])
-
-PARALLEL_CALLS = quirk("agui-parallel-calls", samples.TWO_CALLS, Variant(frames=_parallel))
 
 
 def _as_chunks(calls: Calls) -> list[Item]:
@@ -120,10 +111,6 @@ def _as_chunks(calls: Calls) -> list[Item]:
         item.data["type"] = "TOOL_CALL_CHUNK"
     return [*chunks, *signatures]
 
-
-CHUNK_INTERLEAVE = quirk(
-    "agui-chunk-interleave", samples.TWO_CALLS, Variant(frames=in_runs(_as_chunks))
-)
 
 # The run ends too early
 
@@ -155,30 +142,12 @@ def _refused(what: str, *, called: bool = False) -> Callable[[Turn], Turn]:
     def expected(turn: Turn) -> Turn:
         if turn.finish is None or (called and not turn.tool_calls):
             return turn
-        error = StreamError(f"the run finishes while {what} is open")
-        return replace(turn, finish=None, finish_raw=None, usage=None, error=error)
+        return failed(StreamError(f"the run finishes while {what} is open"))(turn)
 
     return expected
 
 
-OPEN_CALL_AT_FINISH = quirk(
-    "agui-open-call-at-finish",
-    samples.TWO_CALLS,
-    Variant("call", _left_open, expected=_refused("a call", called=True)),
-    Variant(
-        "message",
-        _opened("TEXT_MESSAGE_START", messageId="msg_open", role="assistant"),
-        expected=_refused("a message"),
-    ),
-    Variant("step", _opened("STEP_STARTED", stepName="open"), expected=_refused("a step")),
-    Variant(
-        "reasoning",
-        _opened("REASONING_START", messageId="msg_open"),
-        expected=_refused("reasoning"),
-    ),
-)
-
-
+# Adapters leave out `pendingToolCallIds`, which would name the calls that the client has to run.
 def _success(items: list[Item], context: Context) -> list[Item]:
     finish = last(items, "RUN_FINISHED")
     called = {call_id(item) for item in items if kind(item) == START}
@@ -192,8 +161,6 @@ def _succeeded(finish: Item) -> bool:
     outcome = event(finish).get("outcome")
     return outcome is None or (isinstance(outcome, dict) and outcome.get("type") == "success")
 
-
-SUCCESS_PENDING = quirk("agui-success-pending", samples.CALL, Variant(frames=_success))
 
 # Identifiers
 
@@ -212,19 +179,10 @@ def _abandoned(turn: Turn) -> Turn:
     return Turn(parts, error=StreamError("arguments name a call that is not open"))
 
 
-ARGS_WRONG_ID = quirk(
-    "agui-args-wrong-id", samples.CALL, Variant(frames=each(list, _wrong_id), expected=_abandoned)
-)
-
-
 def _phantom(item: Item) -> None:
     if kind(item) == START:
         item.data["parentMessageId"] = "nope"
 
-
-PHANTOM_PARENT = quirk(
-    "agui-phantom-parent", samples.TEXT_AND_CALL, Variant(frames=each(list, _phantom))
-)
 
 # No arguments
 
@@ -251,27 +209,6 @@ def _empty_args(items: list[Item], context: Context) -> list[Item]:
             changed.append(new_event(item.at, ARGS, toolCallId=call_id(item), delta=""))
     return changed
 
-
-ZERO_ARG = quirk(
-    "agui-zero-arg",
-    samples.ZERO,
-    Variant("none", _no_args, sample=samples.ZERO_IN_FRAGMENTS),
-    Variant("empty", _empty_args),
-)
-
-
-__all__ = ["QUIRKS"]
-
-# Framing
-
-_CRLF = quirk("agui-crlf", samples.TEXT, Variant(bytes=line_ends(b"\r\n")))
-
-
-_DONE_SENTINEL = quirk(
-    "agui-done-sentinel",
-    samples.TEXT,
-    Variant(frames=with_done(lambda items: last(items, *ENDINGS) is not None)),
-)
 
 # The end of the run
 
@@ -301,14 +238,6 @@ def _unclosed(items: list[Item], context: Context) -> list[Item]:
     return items[:end]
 
 
-_NO_RUN_FINISHED = quirk(
-    "agui-no-run-finished",
-    samples.TEXT,
-    Variant("after-message", _unfinished, expected=without_finish),
-    Variant("inside-message", _unclosed, expected=without_finish),
-    Variant("empty", lambda _items, _context: [], expected=lambda _: Turn()),
-)
-
 # Events between
 
 
@@ -317,9 +246,6 @@ def _with_empty(item: Item) -> list[Item]:
         return [item]
     id = item.data.get("messageId")
     return [item, new_event(item.at, "TEXT_MESSAGE_CONTENT", messageId=id, delta="")]
-
-
-_EMPTY_DELTA = quirk("agui-empty-delta", samples.TEXT, Variant(frames=spread(_with_empty)))
 
 
 @parametrised
@@ -331,24 +257,58 @@ def _after_start(items: list[Item], context: Context, *types: str) -> list[Item]
     return [*items[:start], *(new_event(at, type) for type in types), *items[start:]]
 
 
-_UNKNOWN_EVENT = quirk(
-    "agui-unknown-event",
-    samples.TEXT,
-    Variant("new", _after_start("KIT_UNKNOWN")),
-    Variant("removed", _after_start("THINKING_START", "THINKING_END")),
-)
+# The table
 
 QUIRKS: tuple[Quirk, ...] = (
-    _CRLF,
-    _NO_RUN_FINISHED,
-    _EMPTY_DELTA,
-    ARGS_WRONG_ID,
-    PHANTOM_PARENT,
-    SUCCESS_PENDING,
-    OPEN_CALL_AT_FINISH,
-    PARALLEL_CALLS,
-    _DONE_SENTINEL,
-    CHUNK_INTERLEAVE,
-    ZERO_ARG,
-    _UNKNOWN_EVENT,
+    quirk("agui-crlf", samples.TEXT, Variant(bytes=line_ends(b"\r\n"))),
+    quirk(
+        "agui-no-run-finished",
+        samples.TEXT,
+        Variant("after-message", _unfinished, as_sent=True),
+        Variant("inside-message", _unclosed, as_sent=True),
+        Variant("empty", lambda _items, _context: [], as_sent=True),
+    ),
+    quirk("agui-empty-delta", samples.TEXT, spread(_with_empty)),
+    quirk(
+        "agui-args-wrong-id",
+        samples.CALL,
+        Variant(frames=each(list, _wrong_id), expected=_abandoned),
+    ),
+    quirk("agui-phantom-parent", samples.TEXT_AND_CALL, each(list, _phantom)),
+    quirk("agui-success-pending", samples.CALL, _success),
+    quirk(
+        "agui-open-call-at-finish",
+        samples.TWO_CALLS,
+        Variant("call", _left_open, expected=_refused("a call", called=True)),
+        Variant(
+            "message",
+            _opened("TEXT_MESSAGE_START", messageId="msg_open", role="assistant"),
+            expected=_refused("a message"),
+        ),
+        Variant("step", _opened("STEP_STARTED", stepName="open"), expected=_refused("a step")),
+        Variant(
+            "reasoning",
+            _opened("REASONING_START", messageId="msg_open"),
+            expected=_refused("reasoning"),
+        ),
+    ),
+    quirk("agui-parallel-calls", samples.TWO_CALLS, _parallel),
+    quirk(
+        "agui-done-sentinel",
+        samples.TEXT,
+        with_done(lambda items: last(items, *ENDINGS) is not None),
+    ),
+    quirk("agui-chunk-interleave", samples.TWO_CALLS, in_runs(_as_chunks)),
+    quirk(
+        "agui-zero-arg",
+        samples.ZERO,
+        Variant("none", _no_args, sample=samples.ZERO_IN_FRAGMENTS),
+        Variant("empty", _empty_args),
+    ),
+    quirk(
+        "agui-unknown-event",
+        samples.TEXT,
+        Variant("new", _after_start("KIT_UNKNOWN")),
+        Variant("removed", _after_start("THINKING_START", "THINKING_END")),
+    ),
 )

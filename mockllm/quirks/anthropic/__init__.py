@@ -6,10 +6,9 @@
 
 from __future__ import annotations
 
-from mockllm.quirks.anthropic.blocks import BLOCKS, CALLS
-from mockllm.quirks.anthropic.stream import ENDINGS, STREAM
+from mockllm.quirks.anthropic import blocks, stream
 from mockllm.quirks.base import Quirk
 
 __all__ = ["QUIRKS"]
 
-QUIRKS: tuple[Quirk, ...] = (*STREAM, *CALLS, *BLOCKS, *ENDINGS)
+QUIRKS: tuple[Quirk, ...] = (*stream.QUIRKS, *blocks.QUIRKS, *stream.ENDINGS)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
 
-from mockllm.core.turn import Part, Reasoning, ToolCall, Turn
+from mockllm.core.turn import Part, Reasoning, Turn
 from mockllm.quirks.anthropic import events
 from mockllm.quirks.base import (
     Context,
@@ -20,6 +20,7 @@ from mockllm.quirks.base import (
     spread,
 )
 from mockllm.quirks.samples import CALL, REASONING, TEXT, TEXT_AND_CALL, TWO_CALLS, ZERO
+from mockllm.quirks.streams import alternating, at_times_of
 from mockllm.scenario.model import Api
 
 # The input of calls
@@ -91,52 +92,9 @@ def _cut_by_limit(items: list[Item], _: Context) -> list[Item]:
             nothing = {"stop_sequence": None, "stop_details": None}
             fields |= {"stop_reason": "max_tokens", **nothing}
     dropped = block.deltas[len(shortened) :] + ([] if block.stop is None else [block.stop])
-    for later in events.blocks(items):
-        dropped += later.positions if later.start > block.start else []
+    for following in events.blocks(items):
+        dropped += following.positions if following.start > block.start else []
     return events.without(items, dropped)
-
-
-def _call_incomplete(turn: Turn) -> Turn:
-    calls = [
-        (position, part)
-        for position, part in enumerate(turn.parts)
-        if isinstance(part, ToolCall) and part.fragments and events.arguments(part.arguments)
-    ]
-    if not calls or turn.finish is None:
-        return turn
-    position, call = calls[-1]
-    call = replace(call, fragments=events.cut(call.fragments, _limit(call.arguments)))
-    parts = (*turn.parts[:position], call)
-    return replace(turn, parts=parts, order=(), gaps=(), finish="length", finish_raw=None)
-
-
-# The table
-
-CALLS = (
-    events.quirk(
-        "anth-zero-arg",
-        ZERO,
-        Variant("empty-deltas", _empty_deltas),
-        Variant("no-delta", _no_delta),
-    ),
-    events.quirk(
-        "anth-input-in-start",
-        CALL,
-        Variant("alone", _input_in_start(lambda block: ())),
-        Variant("with-deltas", _input_in_start(lambda block: block.deltas)),
-        Variant("empty-delta", _input_empty),
-    ),
-    events.quirk(
-        "anth-input-missing",
-        CALL,
-        Variant("absent", _started_with()),
-        Variant("empty-string", _started_with(input="")),
-        Variant("null", _started_with(input=None)),
-    ),
-    events.quirk(
-        "anth-tool-cut-by-limit", CALL, Variant(frames=_cut_by_limit, expected=_call_incomplete)
-    ),
-)
 
 
 # Indexes
@@ -181,19 +139,15 @@ def _all_zero(items: list[Item], context: Context) -> list[Item]:
 
 def _interleaved(items: list[Item], _: Context) -> list[Item]:
     for run in _runs(events.blocks(items)):
-        turns = zip_longest(*(block.deltas for block in run))
         order = [
             *(block.start for block in run),
-            *(position for each in turns for position in each if position is not None),
+            *alternating(*(block.deltas for block in run)),
             *(block.stop for block in run if block.stop is not None),
         ]
-        moved = [items[position] for position in order]
-        # Times stay with the positions: `change_frames` never lets them decrease, so an event
-        # that moved forward with its time would delay all events after it.
         slots = sorted(order)
-        times = [items[position].at for position in slots]
-        for position, at, item in zip(slots, times, moved, strict=True):
-            items[position] = replace(item, at=at)
+        moved = at_times_of([items[slot] for slot in slots], [items[slot] for slot in order])
+        for slot, item in zip(slots, moved, strict=True):
+            items[slot] = item
     return items
 
 
@@ -215,11 +169,6 @@ def _runs(opened: Sequence[events.Block]) -> Iterator[list[events.Block]]:
 
 
 # Thinking and text
-
-
-def _without_signatures(turn: Turn) -> Turn:
-    parts = (replace(p, signature=None) if isinstance(p, Reasoning) else p for p in turn.parts)
-    return replace(turn, parts=tuple(parts))
 
 
 def _split_signature(item: Item) -> list[Item]:
@@ -273,7 +222,28 @@ def _text_in_start(items: list[Item], _: Context, *, whole: bool) -> list[Item]:
 
 # The table
 
-BLOCKS = (
+QUIRKS = (
+    events.quirk(
+        "anth-zero-arg",
+        ZERO,
+        Variant("empty-deltas", _empty_deltas),
+        Variant("no-delta", _no_delta),
+    ),
+    events.quirk(
+        "anth-input-in-start",
+        CALL,
+        Variant("alone", _input_in_start(lambda block: ())),
+        Variant("with-deltas", _input_in_start(lambda block: block.deltas)),
+        Variant("empty-delta", _input_empty),
+    ),
+    events.quirk(
+        "anth-input-missing",
+        CALL,
+        Variant("absent", _started_with()),
+        Variant("empty-string", _started_with(input="")),
+        Variant("null", _started_with(input=None)),
+    ),
+    events.quirk("anth-tool-cut-by-limit", CALL, Variant(frames=_cut_by_limit, as_sent=True)),
     events.quirk(
         "anth-index-gap",
         TEXT_AND_CALL,
@@ -281,15 +251,15 @@ BLOCKS = (
         Variant("from-one", _renumbered(lambda index: index + 1)),
         Variant("out-of-order", _out_of_order),
     ),
-    events.quirk("anth-index-all-zero", TEXT_AND_CALL, Variant(frames=_all_zero)),
-    events.quirk("anth-interleaved", TWO_CALLS, Variant(frames=_interleaved)),
+    events.quirk("anth-index-all-zero", TEXT_AND_CALL, _all_zero),
+    events.quirk("anth-interleaved", TWO_CALLS, _interleaved),
     events.quirk(
         "anth-signature",
         REASONING,
         Variant(
             "missing",
             drop(lambda item: events.delta(item).get("type") == "signature_delta"),
-            expected=_without_signatures,
+            as_sent=True,
         ),
         Variant(
             "split",

@@ -10,15 +10,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mockllm.core import events as ev
-from mockllm.core.timeline import expand, fold
-from mockllm.core.turn import Turn
 from mockllm.protocols.anthropic_messages.assembly import DELTAS
+from mockllm.protocols.records import Json
 from mockllm.protocols.values import sendable_value, string
 from mockllm.quirks import streams
 from mockllm.quirks.base import Item, quirks_of
-
-_Json = dict[str, Any]
 
 quirk = quirks_of("anthropic")
 """A quirk of Anthropic Messages."""
@@ -30,7 +26,7 @@ _FRAGMENTS = ("text_delta", "thinking_delta", "input_json_delta")
 # Reading
 
 
-def event(item: Item) -> _Json:
+def event(item: Item) -> Json:
     """The event in an item; {} where it holds none."""
     return item.data if item.raw is None and isinstance(item.data, dict) else {}
 
@@ -46,13 +42,13 @@ def index_of(item: Item) -> int | None:
     return index if type(index) is int else None
 
 
-def started_block(item: Item) -> _Json:
+def started_block(item: Item) -> Json:
     """The block that an event starts; {} where it starts none. Changes of it change the event."""
     block = event(item).get("content_block") if kind(item) == "content_block_start" else None
     return block if isinstance(block, dict) else {}
 
 
-def delta(item: Item) -> _Json:
+def delta(item: Item) -> Json:
     """The delta of an event; {} where it has none. Changes of it change the event."""
     added = event(item).get("delta")
     return added if isinstance(added, dict) else {}
@@ -128,7 +124,7 @@ def calls(items: Sequence[Item]) -> list[tuple[Block, str]]:
     ]
 
 
-def arguments(text: str) -> _Json:
+def arguments(text: str) -> Json:
     """The JSON object in the arguments; {} where they are not one, or where JSON text cannot hold
     a value in it (NaN, a lone surrogate)."""
     value = sendable_value(text)
@@ -178,7 +174,7 @@ def insert_after(items: Sequence[Item], position: int, *more: Item) -> list[Item
     return [*items[: position + 1], *new, *items[position + 1 :]]
 
 
-# The same for turns
+# Fragments
 
 
 def cut(fragments: Sequence[str], limit: int) -> tuple[str, ...]:
@@ -190,22 +186,3 @@ def cut(fragments: Sequence[str], limit: int) -> tuple[str, ...]:
         shortened.append(fragment[:limit])
         limit -= len(fragment)
     return tuple(shortened)
-
-
-def until_first_output(turn: Turn, *, call: bool = False) -> Turn:
-    """The turn cut after its first fragment that is not empty; the same turn where all are empty.
-
-    `first_output` finds the same position in the stream.
-
-    Args:
-        call: look for a fragment of a call's arguments.
-    """
-    wanted = ev.ToolArgs if call else _OUTPUT
-    sent = expand(turn)
-    for number, timed in enumerate(sent, 1):
-        if isinstance(timed.event, wanted) and timed.event.text:
-            return replace(fold(sent[:number]), order=(), gaps=())
-    return turn
-
-
-_OUTPUT = (ev.TextDelta, ev.ReasoningDelta, ev.RefusalDelta, ev.ToolArgs)

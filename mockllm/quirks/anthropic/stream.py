@@ -6,22 +6,11 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from mockllm.core.events import StreamError
-from mockllm.core.turn import Turn
 from mockllm.protocols.anthropic_messages.blocks import request_id
 from mockllm.quirks.anthropic import events
-from mockllm.quirks.anthropic.events import (
-    NEUTRAL,
-    blocks,
-    event,
-    insert_after,
-    kind,
-    new_event,
-    quirk,
-    start_of,
-)
 from mockllm.quirks.base import Context, FramesChange, Item, Variant, drop, each_with, parametrised
 from mockllm.quirks.samples import CALL, TEXT, TEXT_AND_CALL
-from mockllm.quirks.streams import failed, time_at, with_done, without_finish
+from mockllm.quirks.streams import time_at, with_done
 
 # Further events
 
@@ -39,27 +28,35 @@ def _ping_first(items: list[Item], _: Context) -> list[Item]:
 
 
 def _unknown_block(items: list[Item], _: Context) -> list[Item]:
-    opened = blocks(items)
+    opened = events.blocks(items)
     stops = [block.stop for block in opened if block.stop is not None]
-    position = max(stops) if stops else None if opened else start_of(items)
+    position = max(stops) if stops else None if opened else events.start_of(items)
     if position is None:
         return items
     index = max((block.index for block in opened), default=-1) + 1
-    start = new_event(0, "content_block_start", index=index, content_block={"type": "kit_block"})
-    return insert_after(items, position, start, new_event(0, "content_block_stop", index=index))
+    start = events.new_event(
+        0, "content_block_start", index=index, content_block={"type": "kit_block"}
+    )
+    return events.insert_after(
+        items, position, start, events.new_event(0, "content_block_stop", index=index)
+    )
 
 
 def _unknown_event(items: list[Item], _: Context) -> list[Item]:
-    start = start_of(items)
-    return items if start is None else insert_after(items, start, new_event(0, "vertex_event"))
+    start = events.start_of(items)
+    if start is None:
+        return items
+    return events.insert_after(items, start, events.new_event(0, "vertex_event"))
 
 
 def _unknown_delta(items: list[Item], _: Context) -> list[Item]:
-    block = next((block for block in blocks(items) if block.kind in NEUTRAL), None)
+    block = next((block for block in events.blocks(items) if block.kind in events.NEUTRAL), None)
     if block is None:
         return items
-    added = new_event(0, "content_block_delta", index=block.index, delta={"type": "kit_delta"})
-    return insert_after(items, block.start, added)
+    added = events.new_event(
+        0, "content_block_delta", index=block.index, delta={"type": "kit_delta"}
+    )
+    return events.insert_after(items, block.start, added)
 
 
 # Events in another form
@@ -67,15 +64,15 @@ def _unknown_delta(items: list[Item], _: Context) -> list[Item]:
 
 @each_with(list)
 def _padded(item: Item, spaces: int) -> None:
-    if event(item) and kind(item) != "ping":
+    if events.event(item) and events.kind(item) != "ping":
         text = item.frame().data or ""
         item.text = f"{text.rstrip()[:-1].rstrip()}{' ' * spaces}}}"
 
 
 # The table
 
-STREAM = (
-    quirk(
+QUIRKS = (
+    events.quirk(
         "anth-ping",
         TEXT,
         Variant("everywhere", _pings('{"type": "ping"}')),
@@ -83,29 +80,27 @@ STREAM = (
         Variant("untyped", _pings("{}")),
         Variant("bare", _pings("{}", None)),
     ),
-    quirk(
+    events.quirk(
         "anth-no-event-lines",
         TEXT,
-        Variant(
-            frames=lambda items, _: [
-                replace(item, event=None) if event(item) else item for item in items
-            ]
-        ),
+        lambda items, _: [
+            replace(item, event=None) if events.event(item) else item for item in items
+        ],
     ),
-    quirk(
+    events.quirk(
         "anth-unknown-types",
         TEXT,
         Variant("block", _unknown_block),
         Variant("event", _unknown_event),
         Variant("delta", _unknown_delta),
     ),
-    quirk("anth-padded-json", TEXT, Variant("usual", _padded(6)), Variant("wide", _padded(1000))),
-    quirk(
+    events.quirk(
+        "anth-padded-json", TEXT, Variant("usual", _padded(6)), Variant("wide", _padded(1000))
+    ),
+    events.quirk(
         "anth-done-sentinel",
         TEXT,
-        Variant(
-            frames=with_done(lambda items: any(kind(item) == "message_stop" for item in items))
-        ),
+        with_done(lambda items: any(events.kind(item) == "message_stop" for item in items)),
     ),
 )
 
@@ -120,10 +115,6 @@ def _without_usage(item: Item, *, start: bool, end: bool) -> None:
         events.event(item).pop("usage", None)
     elif start and events.kind(item) == "message_start" and isinstance(message, dict):
         message.pop("usage", None)
-
-
-def _usage_unknown(turn: Turn) -> Turn:
-    return replace(turn, usage=None)
 
 
 @parametrised
@@ -196,32 +187,16 @@ ENDINGS = (
     events.quirk(
         "anth-error-event",
         TEXT,
-        Variant(
-            "behind-delta",
-            _error(events.behind_first),
-            expected=failed(_OVERLOADED, events.until_first_output),
-        ),
-        Variant("first", _error(lambda _: 0), expected=failed(_OVERLOADED, lambda _: Turn())),
-        Variant(
-            "at-the-end",
-            _error(events.end_position),
-            expected=failed(_OVERLOADED, lambda turn: turn),
-        ),
+        Variant("behind-delta", _error(events.behind_first), as_sent=True),
+        Variant("first", _error(lambda _: 0), as_sent=True),
+        Variant("at-the-end", _error(events.end_position), as_sent=True),
     ),
     events.quirk(
         "anth-cut",
         TEXT_AND_CALL,
-        Variant(
-            "behind-delta",
-            _cut(events.behind_first),
-            expected=lambda turn: without_finish(events.until_first_output(turn)),
-        ),
-        Variant(
-            "in-call",
-            _cut(_behind_first_input),
-            expected=lambda turn: events.until_first_output(turn, call=True),
-        ),
-        Variant("before-end", _cut(events.end_position), expected=without_finish),
+        Variant("behind-delta", _cut(events.behind_first), as_sent=True),
+        Variant("in-call", _cut(_behind_first_input), as_sent=True),
+        Variant("before-end", _cut(events.end_position), as_sent=True),
         Variant(
             "before-stop", drop(lambda item: events.kind(item) == "message_stop"), right="either"
         ),
@@ -229,9 +204,9 @@ ENDINGS = (
     events.quirk(
         "anth-usage-missing",
         TEXT,
-        Variant("message-delta", _without_usage(start=False, end=True), expected=_usage_unknown),
+        Variant("message-delta", _without_usage(start=False, end=True), as_sent=True),
         Variant("message-start", _without_usage(start=True, end=False)),
-        Variant("both", _without_usage(start=True, end=True), expected=_usage_unknown),
+        Variant("both", _without_usage(start=True, end=True), as_sent=True),
     ),
     events.quirk(
         "anth-two-message-delta",

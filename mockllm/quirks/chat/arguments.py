@@ -10,6 +10,7 @@ from mockllm.protocols.values import json_object, sendable_value
 from mockllm.quirks.base import Context, Item, Tolerance, Variant, each, parametrised
 from mockllm.quirks.chat import chunks
 from mockllm.quirks.samples import CALL, ZERO
+from mockllm.scenario.model import Api
 
 
 def _text_of(call: list[chunks.CallFragment]) -> str:
@@ -83,13 +84,13 @@ def _repeated(items: list[Item], _: Context) -> list[Item]:
 
 
 def _repeated_in_finish(items: list[Item], _: Context) -> list[Item]:
-    for choice, again in [
+    for choice, repeated in [
         (choice, _whole_arguments(choice, items)) for choice in chunks.finishes(items)
     ]:
         nothing = {"id": None, "type": None}
         entries = [
             {"index": index, **nothing, "function": {"name": None, "arguments": text}}
-            for index, text in again
+            for index, text in repeated
         ]
         if entries:
             held = choice.delta.get("tool_calls")
@@ -97,15 +98,23 @@ def _repeated_in_finish(items: list[Item], _: Context) -> list[Item]:
     return items
 
 
-def _doubled(call: ToolCall) -> list[str]:
-    fragments = call.fragments or ("{}",)
-    return [*fragments[:-1], fragments[-1] + "".join(fragments)]
+def _twice(turn: Turn, _: Api) -> Turn:
+    parts = (
+        replace(part, fragments=_doubled(part.fragments or ("{}",)))
+        if isinstance(part, ToolCall)
+        else part
+        for part in turn.parts
+    )
+    return replace(turn, parts=tuple(parts), order=(), gaps=())
 
 
-_AS_SENT = (
+def _doubled(fragments: tuple[str, ...]) -> tuple[str, ...]:
+    return (*fragments[:-1], fragments[-1] + "".join(fragments))
+
+
+_JOINED = (
     Tolerance(
-        "the fragments join to malformed arguments, which a policy reports, skips or keeps",
-        lambda turn, _: _with_fragments(turn, {i: _doubled(call) for i, call in _calls(turn)}),
+        "the fragments join to malformed arguments, which a policy reports, skips or keeps", _twice
     ),
 )
 
@@ -158,31 +167,6 @@ def _lost_prefix(items: list[Item], _: Context) -> list[Item]:
     return chunks.removed(items, gone)
 
 
-def _prefix_lost(turn: Turn) -> Turn:
-    return _with_fragments(turn, {i: _without_prefix(call.fragments) for i, call in _calls(turn)})
-
-
-def _calls(turn: Turn) -> list[tuple[int, ToolCall]]:
-    return [(i, part) for i, part in enumerate(turn.parts) if isinstance(part, ToolCall)]
-
-
-def _with_fragments(turn: Turn, changes: dict[int, list[str] | None]) -> Turn:
-    """The turn with other fragments for some calls, by the index of the part; None changes nothing.
-    The result has no timing. A call that had no fragments gets a beat for its first one."""
-    parts = list(turn.parts)
-    grown: set[int] = set()
-    for index, call in _calls(turn):
-        fragments = changes.get(index)
-        if fragments is not None:
-            parts[index] = replace(call, fragments=tuple(fragments))
-            if not call.fragments:
-                grown.add(index)
-    if tuple(parts) == turn.parts:
-        return turn
-    order = tuple(i for index in turn.order for i in [index] * (1 + (index in grown)))
-    return replace(turn, parts=tuple(parts), order=order, gaps=())
-
-
 @parametrised
 def _cut(items: list[Item], _: Context, finish: str | None) -> list[Item]:
     """Cuts the arguments of the last call of each choice that finishes. A token limit cuts the end
@@ -207,48 +191,33 @@ def _cut(items: list[Item], _: Context, finish: str | None) -> list[Item]:
     return chunks.removed(items, gone)
 
 
-def _cut_short(turn: Turn) -> Turn:
-    own = _calls(turn)
-    if not own or turn.finish is None or turn.error is not None:
-        return turn
-    index, call = own[-1]
-    return _with_fragments(turn, {index: _front(call.fragments or ("{}",))})
-
-
-def _cut_at_limit(turn: Turn) -> Turn:
-    cut = _cut_short(turn)
-    return turn if cut is turn else replace(cut, finish="length", finish_raw=None)
-
-
 QUIRKS = (
-    chunks.quirk("chat-args-null-first", CALL, Variant(frames=each(chunks.openings, _null_first))),
+    chunks.quirk("chat-args-null-first", CALL, each(chunks.openings, _null_first)),
     chunks.quirk(
         "chat-args-null-only",
         ZERO,
-        Variant(frames=_no_arguments(lambda opening: opening.function.update(arguments=None))),
+        _no_arguments(lambda opening: opening.function.update(arguments=None)),
         Variant("absent", _no_arguments(lambda opening: opening.function.pop("arguments", None))),
     ),
     chunks.quirk(
         "chat-args-empty-zero",
         ZERO,
-        Variant(frames=_no_arguments(lambda opening: opening.function.update(arguments=""))),
+        _no_arguments(lambda opening: opening.function.update(arguments="")),
     ),
-    chunks.quirk("chat-args-whole", CALL, Variant(frames=lambda items, _: chunks.whole(items))),
-    chunks.quirk("chat-args-object", CALL, Variant(frames=_as_object)),
-    chunks.quirk("chat-args-before-name", CALL, Variant(frames=each(chunks.calls, _before_name))),
+    chunks.quirk("chat-args-whole", CALL, lambda items, _: chunks.whole(items)),
+    chunks.quirk("chat-args-object", CALL, _as_object),
+    chunks.quirk("chat-args-before-name", CALL, each(chunks.calls, _before_name)),
     chunks.quirk(
         "chat-args-repeated-at-end",
         CALL,
-        Variant(frames=_repeated, tolerated=_AS_SENT),
-        Variant("with-finish", _repeated_in_finish, tolerated=_AS_SENT),
+        Variant(frames=_repeated, tolerated=_JOINED),
+        Variant("with-finish", _repeated_in_finish, tolerated=_JOINED),
     ),
-    chunks.quirk(
-        "chat-args-lost-prefix", CALL, Variant(frames=_lost_prefix, expected=_prefix_lost)
-    ),
+    chunks.quirk("chat-args-lost-prefix", CALL, Variant(frames=_lost_prefix, as_sent=True)),
     chunks.quirk(
         "chat-args-truncated",
         CALL,
-        Variant(frames=_cut("length"), expected=_cut_at_limit),
-        Variant("normal-finish", _cut(None), expected=_cut_short),
+        Variant(frames=_cut("length"), as_sent=True),
+        Variant("normal-finish", _cut(None), as_sent=True),
     ),
 )

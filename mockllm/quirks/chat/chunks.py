@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from mockllm.protocols.records import Json
 from mockllm.quirks.base import Item, quirks_of
 
 quirk = quirks_of("chat")
@@ -21,12 +22,12 @@ class Choice:
     """An element of `choices`. Changes of `fields` change the chunk."""
 
     item: Item
-    fields: dict[str, Any]
+    fields: Json
 
     @property
-    def delta(self) -> dict[str, Any]:
+    def delta(self) -> Json:
         """Its delta."""
-        delta: dict[str, Any] = self.fields["delta"]
+        delta: Json = self.fields["delta"]
         return delta
 
     @property
@@ -41,12 +42,12 @@ class CallFragment:
     """An element of `tool_calls`. Changes of `entry` change the chunk."""
 
     choice: Choice
-    entry: dict[str, Any]
+    entry: Json
 
     @property
-    def function(self) -> dict[str, Any]:
+    def function(self) -> Json:
         """Its `function`: name and arguments, either may be missing."""
-        function: dict[str, Any] = self.entry["function"]
+        function: Json = self.entry["function"]
         return function
 
     @property
@@ -121,12 +122,12 @@ def set_fields(fragment: CallFragment, **fields: Any) -> None:
     fragment.entry.update({"index": index, **fields, **rest})
 
 
-def with_delta(choice: Choice, delta: dict[str, Any]) -> Item:
+def with_delta(choice: Choice, delta: Json) -> Item:
     """A copy of a choice's chunk with another delta, without finish reason and usage."""
     item = Item(choice.item.at, {**choice.item.data})
     if "usage" in item.data:
         item.data["usage"] = None
-    fields: dict[str, Any] = {"index": choice.index, "delta": delta}
+    fields: Json = {"index": choice.index, "delta": delta}
     if "logprobs" in choice.fields:
         fields["logprobs"] = None
     fields["finish_reason"] = None
@@ -188,7 +189,7 @@ def contiguous(items: Sequence[Item]) -> list[Item]:
     return removed(items, gone)
 
 
-def _has_content(chunk: dict[str, Any]) -> bool:
+def _has_content(chunk: Json) -> bool:
     return bool(chunk.get("usage")) or any(
         not isinstance(choice, dict)
         or bool(choice.get("delta"))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import zip_longest
 from typing import Any
 
+from mockllm.protocols.records import Json
 from mockllm.quirks.base import Context, Item, Variant, each, each_with, parametrised
 from mockllm.quirks.chat import chunks
-from mockllm.quirks.chat.chunks import Choice, choices_of, fragments, inserted, quirk, with_delta
 from mockllm.quirks.samples import CALL, REASONING, TEXT, TEXT_AND_CALL, TWO_CALLS
+from mockllm.quirks.streams import alternating, at_times_of
 
 
 def _one_chunk(items: list[Item], context: Context) -> list[Item]:
@@ -31,7 +31,7 @@ def _joined(items: list[Item], several: list[list[chunks.CallFragment]]) -> list
     return chunks.removed(chunks.inserted(items, last.choice.item, [chunk]), parts)
 
 
-def _whole(call: Iterable[chunks.CallFragment]) -> dict[str, Any]:
+def _whole(call: Iterable[chunks.CallFragment]) -> Json:
     first, *others = call
     arguments = first.arguments + "".join(fragment.arguments for fragment in others)
     return {**first.entry, "function": {**first.function, "arguments": arguments}}
@@ -43,13 +43,9 @@ def _interleaved(items: list[Item], context: Context) -> list[Item]:
         if _is_only(fragment):
             key = fragment.choice.index, fragment.entry["index"]
             queues.setdefault(key, []).append(fragment.choice.item)
-    turns = (item for row in zip_longest(*queues.values()) for item in row if item is not None)
+    turns = alternating(*queues.values())
     moved = {id(item) for queue in queues.values() for item in queue}
-    times = [item.at for item in items]
-    mixed = [next(turns) if id(item) in moved else item for item in items]
-    for item, at in zip(mixed, times, strict=True):
-        item.at = at
-    return mixed
+    return at_times_of(items, [next(turns) if id(item) in moved else item for item in items])
 
 
 def _is_only(fragment: chunks.CallFragment) -> bool:
@@ -83,39 +79,6 @@ def _empty_finishes(items: list[Item]) -> list[chunks.Choice]:
     return [choice for choice in chunks.finishes(items) if not choice.delta]
 
 
-_DELTAS = (
-    chunks.quirk("chat-two-calls-one-chunk", TWO_CALLS, Variant(frames=_one_chunk)),
-    chunks.quirk("chat-calls-interleaved", TWO_CALLS, Variant(frames=_interleaved)),
-    chunks.quirk(
-        "chat-role-every-chunk", TEXT, Variant(frames=each(chunks.choices_of, _role_everywhere))
-    ),
-    chunks.quirk(
-        "chat-role-null-empty-never",
-        TEXT,
-        Variant("null", _role(None)),
-        Variant("empty", _role("")),
-        Variant("never", each(chunks.choices_of, lambda choice: choice.delta.pop("role", None))),
-    ),
-    chunks.quirk(
-        "chat-type-missing",
-        CALL,
-        Variant(frames=each(chunks.fragments, lambda fragment: fragment.entry.pop("type", None))),
-    ),
-    chunks.quirk(
-        "chat-tool-calls-null",
-        TEXT,
-        Variant("null", _no_calls(None)),
-        Variant("empty", _no_calls([])),
-    ),
-    chunks.quirk(
-        "chat-delta-null",
-        TEXT,
-        Variant("null", each(_empty_finishes, lambda choice: choice.fields.update(delta=None))),
-        Variant("absent", each(_empty_finishes, lambda choice: choice.fields.pop("delta"))),
-    ),
-)
-
-
 _SAFE = {
     kind: {"filtered": False, "severity": "safe"}
     for kind in ("hate", "self_harm", "sexual", "violence")
@@ -125,7 +88,7 @@ _NO_IDENTITY = {"created": 0, "id": "", "model": "", "object": ""}
 
 
 def _prompt_filter(items: list[Item], context: Context) -> list[Item]:
-    if next(choices_of(items), None) is None:
+    if next(chunks.choices_of(items), None) is None:
         return items
     results = [{"prompt_index": 0, "content_filter_results": _SAFE}]
     chunk = {"choices": [], **_NO_IDENTITY, "prompt_filter_results": results}
@@ -134,22 +97,22 @@ def _prompt_filter(items: list[Item], context: Context) -> list[Item]:
 
 def _async_filter(items: list[Item], context: Context) -> list[Item]:
     lengths: dict[int, int] = {}
-    for choice in list(choices_of(items)):
+    for choice in list(chunks.choices_of(items)):
         text = _text(choice)
         if text:
             start = lengths.get(choice.index, 0)
             lengths[choice.index] = start + len(text)
             result = _filter_result(choice, start, start + len(text))
-            items = inserted(items, choice.item, [result])
+            items = chunks.inserted(items, choice.item, [result])
     return items
 
 
-def _text(choice: Choice) -> str:
+def _text(choice: chunks.Choice) -> str:
     content = choice.delta.get("content")
     return content if isinstance(content, str) else ""
 
 
-def _filter_result(choice: Choice, start: int, end: int) -> Item:
+def _filter_result(choice: chunks.Choice, start: int, end: int) -> Item:
     """A chunk of the asynchronous filter with its result for the text between two offsets."""
     fields = {
         "content_filter_offsets": {"check_offset": end, "start_offset": start, "end_offset": end},
@@ -160,14 +123,14 @@ def _filter_result(choice: Choice, start: int, end: int) -> Item:
     return Item(choice.item.at, {"choices": [fields], **_NO_IDENTITY}).copy()
 
 
-@each_with(choices_of)
-def _text_parts(choice: Choice, *, several: bool = False) -> None:
+@each_with(chunks.choices_of)
+def _text_parts(choice: chunks.Choice, *, several: bool = False) -> None:
     if text := _text(choice):
         texts = (text[:1], text[1:]) if several and text[1:] else (text,)
         choice.delta["content"] = [{"type": "text", "text": part} for part in texts]
 
 
-def _thinking_part(choice: Choice) -> None:
+def _thinking_part(choice: chunks.Choice) -> None:
     thought = choice.delta.pop("reasoning_content")
     inner = [{"type": "text", "text": thought}]
     choice.delta["content"] = [{"type": "thinking", "thinking": inner}] if thought else ""
@@ -177,10 +140,10 @@ def _thinking_parts(items: list[Item], context: Context) -> list[Item]:
     return each(_reasoning_only, _thinking_part)(_text_parts()(items, context), context)
 
 
-def _reasoning_only(items: list[Item]) -> list[Choice]:
+def _reasoning_only(items: list[Item]) -> list[chunks.Choice]:
     return [
         choice
-        for choice in choices_of(items)
+        for choice in chunks.choices_of(items)
         if isinstance(choice.delta.get("reasoning_content"), str)
         and not choice.delta.get("content")
     ]
@@ -188,22 +151,22 @@ def _reasoning_only(items: list[Item]) -> list[Choice]:
 
 def _null_beside_text(items: list[Item], context: Context) -> list[Item]:
     if _reasoning_only(items):
-        for choice in choices_of(items):
+        for choice in chunks.choices_of(items):
             if "content" in choice.delta:
                 choice.delta.setdefault("reasoning_content", None)
     return items
 
 
-def _as_reasoning(choice: Choice) -> None:
+def _as_reasoning(choice: chunks.Choice) -> None:
     choice.delta["reasoning"] = choice.delta.pop("reasoning_content")
 
 
-def _as_both(choice: Choice) -> None:
+def _as_both(choice: chunks.Choice) -> None:
     _as_reasoning(choice)
     choice.delta["reasoning_content"] = choice.delta["reasoning"]
 
 
-def _as_details(choice: Choice) -> None:
+def _as_details(choice: chunks.Choice) -> None:
     thought = choice.delta.pop("reasoning_content")
     choice.delta["content"] = ""
     choice.delta["reasoning"] = thought
@@ -223,17 +186,17 @@ def _ids_change(items: list[Item], context: Context) -> list[Item]:
 
 @parametrised
 def _two_choices(items: list[Item], context: Context, *, first: bool) -> list[Item]:
-    if any(choice.index for choice in choices_of(items)):
+    if any(choice.index for choice in chunks.choices_of(items)):
         return items
     doubled: list[Item] = []
     for item in items:
-        others = [_second_choice(choice) for choice in choices_of([item])]
+        others = [_second_choice(choice) for choice in chunks.choices_of([item])]
         doubled += [*others, item] if first else [item, *others]
     return doubled
 
 
-def _second_choice(choice: Choice) -> Item:
-    item = with_delta(
+def _second_choice(choice: chunks.Choice) -> Item:
+    item = chunks.with_delta(
         choice, {key: _second_value(key, value) for key, value in choice.delta.items()}
     )
     (fields,) = item.data["choices"]
@@ -258,11 +221,13 @@ def _with_other_id(entry: Any) -> Any:
 
 
 def _no_content(items: list[Item], context: Context) -> list[Item]:
-    calling = {fragment.choice.index for fragment in fragments(items)}
+    calling = {fragment.choice.index for fragment in chunks.fragments(items)}
     texts = {
-        choice.index for choice in choices_of(items) if isinstance(choice.delta.get("content"), str)
+        choice.index
+        for choice in chunks.choices_of(items)
+        if isinstance(choice.delta.get("content"), str)
     }
-    for choice in choices_of(items):
+    for choice in chunks.choices_of(items):
         if choice.index in calling - texts and "content" in choice.delta:
             delta = {k: v for k, v in choice.delta.items() if k not in _NULLABLE or v is not None}
             choice.fields["delta"] = delta
@@ -274,25 +239,55 @@ _NULLABLE = ("content", "refusal")
 
 def _progress(items: list[Item], context: Context) -> list[Item]:
     """An event between the chunks that is none."""
-    first = next(choices_of(items), None)
+    first = next(chunks.choices_of(items), None)
     if first is None:
         return items
     data = {"tool": "web_search", "label": "Searching", "status": "running"}
-    return inserted(items, first.item, [Item(first.item.at, data, event="agent.tool.progress")])
+    return chunks.inserted(
+        items, first.item, [Item(first.item.at, data, event="agent.tool.progress")]
+    )
 
+
+# The table
 
 QUIRKS = (
-    *_DELTAS,
-    quirk("chat-first-choices-empty", TEXT, Variant(frames=_prompt_filter)),
-    quirk("chat-object-empty", TEXT, Variant(frames=_async_filter)),
-    quirk(
+    chunks.quirk("chat-two-calls-one-chunk", TWO_CALLS, _one_chunk),
+    chunks.quirk("chat-calls-interleaved", TWO_CALLS, _interleaved),
+    chunks.quirk("chat-role-every-chunk", TEXT, each(chunks.choices_of, _role_everywhere)),
+    chunks.quirk(
+        "chat-role-null-empty-never",
+        TEXT,
+        Variant("null", _role(None)),
+        Variant("empty", _role("")),
+        Variant("never", each(chunks.choices_of, lambda choice: choice.delta.pop("role", None))),
+    ),
+    chunks.quirk(
+        "chat-type-missing",
+        CALL,
+        each(chunks.fragments, lambda fragment: fragment.entry.pop("type", None)),
+    ),
+    chunks.quirk(
+        "chat-tool-calls-null",
+        TEXT,
+        Variant("null", _no_calls(None)),
+        Variant("empty", _no_calls([])),
+    ),
+    chunks.quirk(
+        "chat-delta-null",
+        TEXT,
+        Variant("null", each(_empty_finishes, lambda choice: choice.fields.update(delta=None))),
+        Variant("absent", each(_empty_finishes, lambda choice: choice.fields.pop("delta"))),
+    ),
+    chunks.quirk("chat-first-choices-empty", TEXT, _prompt_filter),
+    chunks.quirk("chat-object-empty", TEXT, _async_filter),
+    chunks.quirk(
         "chat-content-parts",
         TEXT,
         Variant("text", _text_parts()),
         Variant("several", _text_parts(several=True)),
         Variant("thinking", _thinking_parts, sample=REASONING),
     ),
-    quirk(
+    chunks.quirk(
         "chat-reasoning-fields",
         REASONING,
         Variant("reasoning-content", _null_beside_text),
@@ -300,13 +295,13 @@ QUIRKS = (
         Variant("both", each(_reasoning_only, _as_both)),
         Variant("details", each(_reasoning_only, _as_details)),
     ),
-    quirk("chat-chunk-id-changes", TEXT, Variant(frames=_ids_change)),
-    quirk(
+    chunks.quirk("chat-chunk-id-changes", TEXT, _ids_change),
+    chunks.quirk(
         "chat-n-choices",
         TEXT,
         Variant("interleaved", _two_choices(first=False)),
         Variant("one-first", _two_choices(first=True)),
     ),
-    quirk("chat-content-key-absent", CALL, Variant(frames=_no_content)),
-    quirk("chat-named-event", TEXT_AND_CALL, Variant(frames=_progress)),
+    chunks.quirk("chat-content-key-absent", CALL, _no_content),
+    chunks.quirk("chat-named-event", TEXT_AND_CALL, _progress),
 )

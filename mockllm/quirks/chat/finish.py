@@ -7,16 +7,15 @@ changed by these.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from mockllm.core.turn import TokenUsage, Turn
-from mockllm.protocols.openai_chat.fields import read_finish, write_finish, write_usage
+from mockllm.core.turn import TokenUsage
+from mockllm.protocols.openai_chat.fields import write_usage
 from mockllm.quirks.base import Context, Item, Variant, drop, each, parametrised
 from mockllm.quirks.chat import chunks
-from mockllm.quirks.chat.chunks import choices_of, finishes, quirk
 from mockllm.quirks.samples import CALL, TEXT
-from mockllm.quirks.streams import DONE, unfinished
+from mockllm.quirks.streams import DONE
 
 
 def is_usage_chunk(item: Item) -> bool:
@@ -39,7 +38,7 @@ def _with_usage(items: list[Item], context: Context) -> tuple[list[Item], Item |
     usage_chunks = [item for item in items if is_usage_chunk(item)]
     if usage_chunks:
         return items, usage_chunks[-1]
-    usage, first = _usage(context), next(choices_of(items), None)
+    usage, first = _usage(context), next(chunks.choices_of(items), None)
     if usage is None or first is None:
         return items, None
     index = _end(items)
@@ -75,7 +74,7 @@ def _no_choices(items: list[Item], context: Context, *, null: bool) -> list[Item
 
 
 def _in_finish_chunk(items: list[Item], context: Context) -> list[Item]:
-    finished = finishes(items)
+    finished = chunks.finishes(items)
     if not finished:
         return items
     items, chunk = _with_usage(items, context)
@@ -86,13 +85,13 @@ def _in_finish_chunk(items: list[Item], context: Context) -> list[Item]:
 
 def _cumulative(items: list[Item], context: Context) -> list[Item]:
     usage = _usage(context)
-    chunks = list({id(choice.item): choice.item for choice in choices_of(items)}.values())
-    if usage is None or not chunks:
+    answering = list({id(choice.item): choice.item for choice in chunks.choices_of(items)}.values())
+    if usage is None or not answering:
         return items
-    for count, item in enumerate(chunks, 1):
-        output = usage.output * count // len(chunks)
+    for count, item in enumerate(answering, 1):
+        output = usage.output * count // len(answering)
         so_far = replace(usage, output=output, reasoning=min(usage.reasoning, output))
-        if count == len(chunks):
+        if count == len(answering):
             so_far = usage
         item.data["usage"] = write_usage(so_far)
     return [item for item in items if not is_usage_chunk(item)]
@@ -113,16 +112,16 @@ def _wiped(items: list[Item], context: Context, *, null: bool) -> list[Item]:
 
 
 USAGE = (
-    quirk("usage-empty-choices", TEXT, Variant(frames=_empty_choices)),
-    quirk(
+    chunks.quirk("usage-empty-choices", TEXT, _empty_choices),
+    chunks.quirk(
         "usage-no-choices",
         TEXT,
         Variant("absent", _no_choices(null=False)),
         Variant("null", _no_choices(null=True)),
     ),
-    quirk("usage-in-finish-chunk", TEXT, Variant(frames=_in_finish_chunk)),
-    quirk("usage-cumulative", TEXT, Variant(frames=_cumulative)),
-    quirk(
+    chunks.quirk("usage-in-finish-chunk", TEXT, _in_finish_chunk),
+    chunks.quirk("usage-cumulative", TEXT, _cumulative),
+    chunks.quirk(
         "usage-wiped-by-trailing-chunk",
         TEXT,
         Variant("absent", _wiped(null=False)),
@@ -150,10 +149,6 @@ def _never(items: list[Item], context: Context, *, done: bool, usage: bool = Fal
     # unless a proxy adds it.
     items = [item for item in items if id(item) not in gone and (usage or not is_usage_chunk(item))]
     return items if done else _no_done(items, context)
-
-
-def _without_finish(turn: Turn) -> Turn:
-    return replace(turn, finish=None, finish_raw=None)
 
 
 _no_done = drop(lambda item: item.data == DONE)
@@ -197,29 +192,12 @@ def _stop_with_tools(items: list[Item], context: Context) -> list[Item]:
     return items
 
 
-def _stopped_with_tools(turn: Turn) -> Turn:
-    return _finish_read({"tool_calls": "stop"})(turn) if turn.tool_calls else turn
-
-
 @parametrised
 def _finish_sent(items: list[Item], context: Context, values: Mapping[str, str]) -> list[Item]:
     for choice in chunks.finishes(items):
         reason = choice.fields["finish_reason"]
         choice.fields["finish_reason"] = values.get(reason, reason)
     return items
-
-
-def _finish_read(values: Mapping[str, str]) -> Callable[[Turn], Turn]:
-    def expected(turn: Turn) -> Turn:
-        if turn.finish is None:
-            return turn
-        value = values.get(write_finish(turn.finish, turn.finish_raw))
-        if value is None:
-            return turn
-        finish = read_finish(value, calls=bool(turn.tool_calls), refused=bool(turn.refusal))
-        return replace(turn, finish=finish.reason, finish_raw=finish.raw)
-
-    return expected
 
 
 _ANTHROPIC = {"stop": "end_turn", "tool_calls": "tool_use", "length": "max_tokens"}
@@ -277,18 +255,16 @@ def _twice_with_usage(items: list[Item], context: Context) -> list[Item]:
 
 QUIRKS = (
     chunks.quirk(
-        "chat-finish-stop-with-tools",
-        CALL,
-        Variant(frames=_stop_with_tools, expected=_stopped_with_tools),
+        "chat-finish-stop-with-tools", CALL, Variant(frames=_stop_with_tools, as_sent=True)
     ),
     chunks.quirk(
         "chat-finish-foreign-value",
         TEXT,
-        Variant("end-turn", _finish_sent(_ANTHROPIC), expected=_finish_read(_ANTHROPIC)),
-        Variant("eos", _finish_sent(_EOS), expected=_finish_read(_EOS)),
-        Variant("guardrail", _finish_sent(_GUARDRAIL), expected=_finish_read(_GUARDRAIL)),
+        Variant("end-turn", _finish_sent(_ANTHROPIC), as_sent=True),
+        Variant("eos", _finish_sent(_EOS), as_sent=True),
+        Variant("guardrail", _finish_sent(_GUARDRAIL), as_sent=True),
     ),
-    chunks.quirk("chat-finish-with-last-delta", TEXT, Variant(frames=_with_last_delta)),
+    chunks.quirk("chat-finish-with-last-delta", TEXT, _with_last_delta),
     chunks.quirk(
         "chat-finish-key-absent",
         TEXT,
@@ -304,11 +280,11 @@ QUIRKS = (
     chunks.quirk(
         "chat-finish-never",
         TEXT,
-        Variant("done", _never(done=True), expected=unfinished),
-        Variant("end", _never(done=False), expected=unfinished),
-        Variant("usage", _never(done=True, usage=True), expected=_without_finish),
+        Variant("done", _never(done=True), as_sent=True),
+        Variant("end", _never(done=False), as_sent=True),
+        Variant("usage", _never(done=True, usage=True), as_sent=True),
     ),
-    chunks.quirk("chat-no-done", TEXT, Variant(frames=_no_done)),
-    chunks.quirk("chat-data-after-done", TEXT, Variant(frames=_after_done)),
-    chunks.quirk("chat-delta-after-finish", TEXT, Variant(frames=_after_finish)),
+    chunks.quirk("chat-no-done", TEXT, _no_done),
+    chunks.quirk("chat-data-after-done", TEXT, _after_done),
+    chunks.quirk("chat-delta-after-finish", TEXT, _after_finish),
 )

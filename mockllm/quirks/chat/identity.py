@@ -3,24 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
-from mockllm.core.timeline import normal
-from mockllm.core.turn import ToolCall, Turn
 from mockllm.quirks.base import Context, FramesChange, Item, Variant, each, each_with, parametrised
 from mockllm.quirks.chat import chunks
-from mockllm.quirks.chat.chunks import (
-    CallFragment,
-    by_choice,
-    continuations,
-    fragments,
-    inserted,
-    openings,
-    quirk,
-    set_fields,
-    with_delta,
-)
 from mockllm.quirks.samples import CALL, TWO_CALLS
 
 
@@ -36,20 +22,6 @@ def _without_index_and_type(fragment: chunks.CallFragment) -> None:
 def _with_empty_id(fragment: chunks.CallFragment) -> None:
     chunks.set_fields(fragment, id="", type="function")
     del fragment.entry["index"]
-
-
-def _in_order_of_arrival(turn: Turn) -> Turn:
-    """The turn with its calls in the order of their openings; without indexes no other is known."""
-    calls = [i for i, part in enumerate(turn.parts) if isinstance(part, ToolCall)]
-    arrival = [i for i in dict.fromkeys(turn.order) if i in calls]
-    if arrival in ([], calls):
-        return turn
-    moved = dict(zip(arrival, calls, strict=True))
-    parts = list(turn.parts)
-    for old, new in moved.items():
-        parts[new] = turn.parts[old]
-    order = tuple(moved.get(i, i) for i in turn.order)
-    return normal(replace(turn, parts=tuple(parts), order=order))
 
 
 def _index_first_only(pair: tuple[chunks.CallFragment, chunks.CallFragment]) -> None:
@@ -120,112 +92,50 @@ def _reversed(own: list[chunks.CallFragment]) -> None:
         fragment.entry.update(entry)
 
 
-_INDEX = (
-    chunks.quirk(
-        "chat-index-missing",
-        CALL,
-        Variant(
-            frames=each(chunks.fragments, _without_index_and_type, chunks.whole),
-            expected=_in_order_of_arrival,
-        ),
-        Variant(
-            "fragments",
-            # Without index and id, only the order shows which call a fragment belongs to.
-            each(chunks.fragments, _without_index, chunks.contiguous),
-            expected=_in_order_of_arrival,
-        ),
-        Variant(
-            "empty-id",
-            each(chunks.fragments, _with_empty_id, chunks.whole),
-            expected=_in_order_of_arrival,
-            ids=False,
-        ),
-    ),
-    chunks.quirk(
-        "chat-index-first-only", CALL, Variant(frames=each(chunks.continuations, _index_first_only))
-    ),
-    chunks.quirk(
-        "chat-index-all-zero",
-        TWO_CALLS,
-        Variant(frames=_all_zero, expected=_in_order_of_arrival),
-        Variant("fragments", _fragments_all_zero, expected=_in_order_of_arrival),
-    ),
-    chunks.quirk(
-        "chat-index-same-one-chunk",
-        TWO_CALLS,
-        Variant(frames=_same_one_chunk, expected=_in_order_of_arrival),
-    ),
-    chunks.quirk("chat-index-duplicate-fragments", CALL, Variant(frames=_duplicate_fragments)),
-    chunks.quirk(
-        "chat-index-from-one",
-        TWO_CALLS,
-        Variant(frames=each(chunks.fragments, _from_one)),
-        Variant("gap", each(chunks.fragments, _gap)),
-    ),
-    chunks.quirk(
-        "chat-index-reversed", TWO_CALLS, Variant(frames=each(chunks.by_choice, _reversed))
-    ),
-)
-
-
-def _id_repeated(pair: tuple[CallFragment, CallFragment]) -> None:
+def _id_repeated(pair: tuple[chunks.CallFragment, chunks.CallFragment]) -> None:
     opening, fragment = pair
     if "id" in opening.entry:
-        set_fields(fragment, id=opening.entry["id"])
+        chunks.set_fields(fragment, id=opening.entry["id"])
 
 
-def _new_ids(own: list[CallFragment]) -> None:
+def _new_ids(own: list[chunks.CallFragment]) -> None:
     """Gives the opening of call i the id i + 1, and all other fragments higher numbers."""
     opened: set[int] = set()
     fresh = max(fragment.entry["index"] for fragment in own) + 2
     for fragment in own:
         index = fragment.entry["index"]
         if index in opened:
-            set_fields(fragment, id=str(fresh))
+            chunks.set_fields(fragment, id=str(fresh))
             fresh += 1
         else:
-            set_fields(fragment, id=str(index + 1))
+            chunks.set_fields(fragment, id=str(index + 1))
             opened.add(index)
 
 
-def _numbered(turn: Turn) -> Turn:
-    parts = list(turn.parts)
-    number = 0
-    for i, part in enumerate(parts):
-        if isinstance(part, ToolCall):
-            number += 1
-            parts[i] = replace(part, id=str(number))
-    return replace(turn, parts=tuple(parts))
-
-
-def _name(fragment: CallFragment, value: Any) -> None:
+def _name(fragment: chunks.CallFragment, value: Any) -> None:
     rest = {key: held for key, held in fragment.function.items() if key != "name"}
     fragment.function.clear()
     fragment.function.update({"name": value, **rest})
 
 
-@each_with(continuations)
+@each_with(chunks.continuations)
 def _later(
-    pair: tuple[CallFragment, CallFragment], /, name: str | None = "absent", **fields: Any
+    pair: tuple[chunks.CallFragment, chunks.CallFragment],
+    /,
+    name: str | None = "absent",
+    **fields: Any,
 ) -> None:
     """Sets fields of every fragment but the openings, and the name unless it is `absent`."""
-    set_fields(pair[1], **fields)
+    chunks.set_fields(pair[1], **fields)
     if name != "absent":
         _name(pair[1], name)
 
 
 def _opened_with_id(value: str | None) -> FramesChange:
-    return each(openings, lambda opening: set_fields(opening, id=value))
+    return each(chunks.openings, lambda opening: chunks.set_fields(opening, id=value))
 
 
-def _called_null(turn: Turn) -> Turn:
-    parts = tuple(
-        replace(part, name="null") if isinstance(part, ToolCall) else part for part in turn.parts
-    )
-    return replace(turn, parts=parts)
-
-
-def _name_repeated(pair: tuple[CallFragment, CallFragment]) -> None:
+def _name_repeated(pair: tuple[chunks.CallFragment, chunks.CallFragment]) -> None:
     opening, fragment = pair
     if "name" in opening.function:
         _name(fragment, opening.function["name"])
@@ -263,7 +173,7 @@ def _name_after(
         bare: remove the arguments of the opening, and leave calls that have some there.
     """
 
-    for opening in openings(items):
+    for opening in chunks.openings(items):
         pieces = cut(opening.function.get("name"))
         if pieces is None or (bare and opening.arguments):
             continue
@@ -272,47 +182,86 @@ def _name_after(
         opening.function["name"] = pieces[0]
         function = {"name": pieces[1], "arguments": ""}
         calls = [{"index": opening.entry["index"], "function": function}]
-        chunk = with_delta(opening.choice, {"tool_calls": calls})
-        items = inserted(items, opening.choice.item, [chunk])
+        chunk = chunks.with_delta(opening.choice, {"tool_calls": calls})
+        items = chunks.inserted(items, opening.choice.item, [chunk])
     return items
 
 
+# The table
+
 QUIRKS = (
-    *_INDEX,
-    quirk("chat-id-repeated", CALL, Variant(frames=each(continuations, _id_repeated))),
-    quirk(
+    chunks.quirk(
+        "chat-index-missing",
+        CALL,
+        Variant(frames=each(chunks.fragments, _without_index_and_type, chunks.whole), as_sent=True),
+        Variant(
+            "fragments",
+            # Without index and id, only the order shows which call a fragment belongs to.
+            each(chunks.fragments, _without_index, chunks.contiguous),
+            as_sent=True,
+        ),
+        Variant(
+            "empty-id",
+            each(chunks.fragments, _with_empty_id, chunks.whole),
+            as_sent=True,
+            ids=False,
+        ),
+    ),
+    chunks.quirk("chat-index-first-only", CALL, each(chunks.continuations, _index_first_only)),
+    chunks.quirk(
+        "chat-index-all-zero",
+        TWO_CALLS,
+        Variant(frames=_all_zero, as_sent=True),
+        Variant("fragments", _fragments_all_zero, as_sent=True),
+    ),
+    chunks.quirk(
+        "chat-index-same-one-chunk", TWO_CALLS, Variant(frames=_same_one_chunk, as_sent=True)
+    ),
+    chunks.quirk("chat-index-duplicate-fragments", CALL, _duplicate_fragments),
+    chunks.quirk(
+        "chat-index-from-one",
+        TWO_CALLS,
+        each(chunks.fragments, _from_one),
+        Variant("gap", each(chunks.fragments, _gap)),
+    ),
+    chunks.quirk("chat-index-reversed", TWO_CALLS, each(chunks.by_choice, _reversed)),
+    chunks.quirk("chat-id-repeated", CALL, each(chunks.continuations, _id_repeated)),
+    chunks.quirk(
         "chat-id-new-every-chunk",
         CALL,
-        Variant(frames=each(by_choice, _new_ids), expected=_numbered),
+        Variant(frames=each(chunks.by_choice, _new_ids), as_sent=True),
     ),
-    quirk(
+    chunks.quirk(
         "chat-id-empty-later",
         CALL,
-        Variant(frames=_later("", id="", type="function")),
+        _later("", id="", type="function"),
         Variant("id-only", _later(id="")),
     ),
-    quirk("chat-id-null-later", CALL, Variant(frames=_later(None, id=None, type=None))),
-    quirk(
+    chunks.quirk("chat-id-null-later", CALL, _later(None, id=None, type=None)),
+    chunks.quirk(
         "chat-placeholder-null-string",
         CALL,
         Variant(frames=_opened_with_id("null"), ids=False),
         Variant(
-            "name", each(openings, lambda opening: _name(opening, "null")), expected=_called_null
+            "name", each(chunks.openings, lambda opening: _name(opening, "null")), as_sent=True
         ),
     ),
-    quirk(
+    chunks.quirk(
         "chat-id-never",
         CALL,
-        Variant(frames=each(fragments, lambda fragment: fragment.entry.pop("id", None)), ids=False),
+        Variant(
+            frames=each(chunks.fragments, lambda fragment: fragment.entry.pop("id", None)),
+            ids=False,
+        ),
         Variant("null", _opened_with_id(None), ids=False),
         Variant("empty", _opened_with_id(""), ids=False),
     ),
-    quirk("chat-name-repeated", CALL, Variant(frames=each(continuations, _name_repeated))),
-    quirk(
+    chunks.quirk("chat-name-repeated", CALL, each(chunks.continuations, _name_repeated)),
+    chunks.quirk(
         "chat-name-split",
         CALL,
-        Variant(frames=_name_after(_halves)),
+        _name_after(_halves),
         Variant("before-arguments", _name_after(_halves, bare=True)),
     ),
-    quirk("chat-name-empty-first", CALL, Variant(frames=_name_after(_all_of))),
+    chunks.quirk("chat-name-empty-first", CALL, _name_after(_all_of)),
 )

@@ -9,62 +9,38 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mockllm.core.events import StreamError
-from mockllm.core.turn import Part, Reasoning, Refusal, Text, Turn
+from mockllm.core.turn import Turn
 from mockllm.protocols import PROTOCOLS
-from mockllm.quirks.base import Context, Item, Quirk, Tolerance, Variant
+from mockllm.quirks.base import Context, Item, Quirk, Tolerance, Variant, parametrised, quirks_of
 from mockllm.quirks.framing import changes as change
 from mockllm.quirks.samples import CALL, TEXT, UNICODE
 from mockllm.quirks.streams import failed, without_finish
 from mockllm.scenario.model import Api
 
+__all__ = ["QUIRKS"]
 
-class _Separated:
+quirk = quirks_of()
+"""A quirk of every API."""
+
+quirk_of_chat = quirks_of("chat")
+
+
+@parametrised
+def _separated(items: list[Item], context: Context, separators: str) -> list[Item]:
     """Adds separators after every character of the model's text. Each character is changed by
     itself, so the deltas and an event that repeats the whole text (`response.output_text.done`)
     stay consistent, however the text is cut."""
 
-    def __init__(self, separators: str) -> None:
-        self._separators = separators
+    def change(text: str) -> str:
+        return "".join(character + separators for character in text)
 
-    def frames(self, items: list[Item], context: Context) -> list[Item]:
-        """The change of the frames."""
-        for item in items:
-            item.data = PROTOCOLS[context.api].events.map_text(item.data, self._text)
-        return items
-
-    def expected(self, turn: Turn) -> Turn:
-        """The turn with the same change."""
-        return replace(turn, parts=tuple(map(self._part, turn.parts)))
-
-    def _part(self, part: Part) -> Part:
-        match part:
-            case Text() | Reasoning() | Refusal():
-                return replace(part, fragments=tuple(map(self._text, part.fragments)))
-        return part
-
-    def _text(self, text: str) -> str:
-        return "".join(character + self._separators for character in text)
+    for item in items:
+        item.data = PROTOCOLS[context.api].events.map_text(item.data, change)
+    return items
 
 
 def _separators(name: str, characters: str) -> Variant:
-    separated = _Separated(characters)
-    return Variant(name, frames=separated.frames, expected=separated.expected)
-
-
-SEPARATORS = Quirk(
-    "sse-unicode-line-separators",
-    TEXT,
-    (
-        _separators("all", "\u2028\u2029\u0085"),
-        _separators("line-separator", "\u2028"),
-        _separators("paragraph-separator", "\u2029"),
-        _separators("next-line", "\u0085"),
-        _separators("controls", "\x0b\x0c\x1c\x1d\x1e"),
-    ),
-)
-
-
-__all__ = ["QUIRKS"]
+    return Variant(name, frames=_separated(characters), as_sent=True)
 
 
 def _last_discarded(turn: Turn, api: Api) -> Turn:
@@ -83,127 +59,110 @@ _BROKEN = StreamError("an event of the stream is not JSON")
 
 QUIRKS: tuple[Quirk, ...] = (
     # How lines end, and what the lines of an event look like
-    Quirk(
+    quirk(
         "sse-crlf",
         TEXT,
-        (
-            # Gemini's own streams have CRLF; `agui-crlf` plays it in AG-UI.
-            Variant(
-                "crlf", bytes=change.line_ends(b"\r\n"), only=("chat", "responses", "anthropic")
-            ),
-            Variant("split", bytes=change.split_crlf, writes=True),
-            Variant("cr", bytes=change.line_ends(b"\r")),
-            # CR before LF would be CRLF. Five of them, so that each event ends differently,
-            # whether it has two lines or three.
-            Variant("mixed", bytes=change.line_ends(b"\n", b"\r", b"\r\n", b"\r", b"\r\n")),
-        ),
+        # Gemini's own streams have CRLF; `agui-crlf` plays it in AG-UI.
+        Variant("crlf", bytes=change.line_ends(b"\r\n"), only=("chat", "responses", "anthropic")),
+        Variant("split", bytes=change.split_crlf, writes=True),
+        Variant("cr", bytes=change.line_ends(b"\r")),
+        # CR before LF would be CRLF. Five of them, so that each event ends differently,
+        # whether it has two lines or three.
+        Variant("mixed", bytes=change.line_ends(b"\n", b"\r", b"\r\n", b"\r", b"\r\n")),
     ),
-    Quirk("sse-no-space", TEXT, (Variant(bytes=change.no_space),)),
-    Quirk("sse-multiline-data", TEXT, (Variant(bytes=change.several_lines),)),
-    Quirk("sse-single-newline", TEXT, (Variant(bytes=change.one_newline),)),
-    Quirk("sse-bom", CALL, (Variant(bytes=change.mark),)),
-    SEPARATORS,
+    quirk("sse-no-space", TEXT, Variant(bytes=change.no_space)),
+    quirk("sse-multiline-data", TEXT, Variant(bytes=change.several_lines)),
+    quirk("sse-single-newline", TEXT, Variant(bytes=change.one_newline)),
+    quirk("sse-bom", CALL, Variant(bytes=change.mark)),
+    quirk(
+        "sse-unicode-line-separators",
+        TEXT,
+        _separators("all", "\u2028\u2029\u0085"),
+        _separators("line-separator", "\u2028"),
+        _separators("paragraph-separator", "\u2029"),
+        _separators("next-line", "\u0085"),
+        _separators("controls", "\x0b\x0c\x1c\x1d\x1e"),
+    ),
     # Blocks without data, and fields besides the data
-    Quirk(
+    quirk(
         "sse-comments",
         TEXT,
-        (
-            Variant("keep-alive", bytes=change.between(b": keep-alive")),
-            Variant("processing", bytes=change.first(b": OPENROUTER PROCESSING")),
-            Variant("no-blank", bytes=change.comment_before(b": ping")),
-            Variant("inside", bytes=change.comment_inside(b": ping")),
-        ),
+        Variant("keep-alive", bytes=change.between(b": keep-alive")),
+        Variant("processing", bytes=change.first(b": OPENROUTER PROCESSING")),
+        Variant("no-blank", bytes=change.comment_before(b": ping")),
+        Variant("inside", bytes=change.comment_inside(b": ping")),
     ),
-    Quirk("sse-bare-colon", TEXT, (Variant(bytes=change.between(b":")),)),
-    Quirk("sse-keepalive-as-data", TEXT, (Variant(bytes=change.between(b"data: : keepalive")),)),
-    Quirk(
+    quirk("sse-bare-colon", TEXT, Variant(bytes=change.between(b":"))),
+    quirk("sse-keepalive-as-data", TEXT, Variant(bytes=change.between(b"data: : keepalive"))),
+    quirk(
         "sse-id-then-comment",
         TEXT,
-        (
-            Variant(
-                bytes=lambda stream, context: change.between(b": ping")(
-                    change.with_lines(b"id", lambda number: b"%d" % number)(stream, context),
-                    context,
-                )
-            ),
+        Variant(
+            bytes=lambda stream, context: change.between(b": ping")(
+                change.with_lines(b"id", lambda number: b"%d" % number)(stream, context), context
+            )
         ),
     ),
-    Quirk("sse-event-without-data", TEXT, (Variant(bytes=change.between(b"event: ping")),)),
-    Quirk("sse-empty-data", TEXT, (Variant(bytes=change.between(b"data: ")),)),
-    Quirk("sse-retry-field", TEXT, (Variant(bytes=change.first(b"retry: 3000")),)),
-    Quirk(
+    quirk("sse-event-without-data", TEXT, Variant(bytes=change.between(b"event: ping"))),
+    quirk("sse-empty-data", TEXT, Variant(bytes=change.between(b"data: "))),
+    quirk("sse-retry-field", TEXT, Variant(bytes=change.first(b"retry: 3000"))),
+    quirk(
         "sse-other-fields",
         TEXT,
-        (
-            Variant("id", bytes=change.with_lines(b"id", lambda number: b"as-%d" % number)),
-            Variant(
-                "event",
-                bytes=change.with_lines(b"event", lambda _: b"message"),
-                only=("chat", "gemini", "agui"),  # the events of the others have names
-            ),
+        Variant("id", bytes=change.with_lines(b"id", lambda number: b"as-%d" % number)),
+        Variant(
+            "event",
+            bytes=change.with_lines(b"event", lambda _: b"message"),
+            only=("chat", "gemini", "agui"),  # the events of the others have names
         ),
     ),
     # Where bytes, events and the stream are cut
-    Quirk("sse-utf8-split", UNICODE, (Variant(bytes=change.split_characters, writes=True),)),
-    Quirk(
+    quirk("sse-utf8-split", UNICODE, Variant(bytes=change.split_characters, writes=True)),
+    quirk(
         "sse-huge-event",
         TEXT,
-        (
-            Variant("300-kb", bytes=change.padded(300_000)),
-            Variant("1-mb", bytes=change.padded(1_200_000)),
-        ),
+        Variant("300-kb", bytes=change.padded(300_000)),
+        Variant("1-mb", bytes=change.padded(1_200_000)),
     ),
-    Quirk(
+    quirk(
         "sse-chunk-boundaries",
         TEXT,
-        (
-            Variant("glued", bytes=change.glued),
-            Variant("bytewise", bytes=change.bytewise, writes=True),
-        ),
+        Variant("glued", bytes=change.glued),
+        Variant("bytewise", bytes=change.bytewise, writes=True),
     ),
-    Quirk(
+    quirk(
         "sse-no-final-blank",
         TEXT,
-        (
-            Variant(
-                bytes=change.no_final_blank,
-                tolerated=(
-                    Tolerance(
-                        "the specification discards an event without its blank line (9.2.6)",
-                        _last_discarded,
-                    ),
+        Variant(
+            bytes=change.no_final_blank,
+            tolerated=(
+                Tolerance(
+                    "the specification discards an event without its blank line (9.2.6)",
+                    _last_discarded,
                 ),
             ),
         ),
     ),
-    Quirk(
+    quirk_of_chat(
         "sse-done-variants",
         TEXT,
-        (
-            Variant("no-space", bytes=change.done(lambda _, rest: b"data:[DONE]" + rest)),
-            Variant("trailing-space", bytes=change.done(lambda _, rest: b"data: [DONE] " + rest)),
-            Variant("twice", bytes=change.done(lambda line, rest: (line + rest) * 2)),
-            Variant("unterminated", bytes=change.done(lambda line, _: line)),
-        ),
-        only=("chat",),
+        Variant("no-space", bytes=change.done(lambda _, rest: b"data:[DONE]" + rest)),
+        Variant("trailing-space", bytes=change.done(lambda _, rest: b"data: [DONE] " + rest)),
+        Variant("twice", bytes=change.done(lambda line, rest: (line + rest) * 2)),
+        Variant("unterminated", bytes=change.done(lambda line, _: line)),
     ),
-    Quirk(
+    quirk(
         "sse-cut",
         TEXT,
-        (
-            Variant("eof", bytes=change.cut_short, expected=without_finish),
-            Variant("closed", bytes=change.cut_short, ending="closed", expected=without_finish),
-            Variant("reset", bytes=change.cut_short, ending="reset", expected=without_finish),
-        ),
+        Variant("eof", bytes=change.cut_short, as_sent=True),
+        Variant("closed", bytes=change.cut_short, ending="closed", as_sent=True),
+        Variant("reset", bytes=change.cut_short, ending="reset", as_sent=True),
     ),
-    Quirk(
-        "sse-malformed-json",
-        TEXT,
-        (Variant(bytes=change.break_json, expected=failed(_BROKEN, lambda turn: turn)),),
-    ),
-    Quirk(
+    quirk("sse-malformed-json", TEXT, Variant(bytes=change.break_json, expected=failed(_BROKEN))),
+    quirk(
         "sse-content-type",
         TEXT,
-        (Variant("json", content_type="application/json"), Variant("none", content_type="")),
+        Variant("json", content_type="application/json"),
+        Variant("none", content_type=""),
     ),
 )

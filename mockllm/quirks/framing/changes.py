@@ -10,11 +10,11 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from itertools import cycle, pairwise
-from typing import Any
 
 from mockllm.core.http import TimedBytes
 from mockllm.errors import SSEError
 from mockllm.framing.sse import decode
+from mockllm.protocols.records import Json
 from mockllm.quirks.base import BytesChange, Context, parametrised
 from mockllm.quirks.streams import end_position
 
@@ -42,7 +42,7 @@ def _line_end(stream: Sequence[TimedBytes]) -> bytes:
     return match[0] if match else b"\n"
 
 
-def _object(timed: TimedBytes) -> dict[str, Any] | None:
+def _object(timed: TimedBytes) -> Json | None:
     """The JSON object in the data of exactly one event; None where the bytes are anything else."""
     try:
         (data,) = [frame.data for frame in decode(timed.data) if frame.data is not None]

@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from mockllm.core.events import FinishReason, StreamError
+from mockllm.core.events import StreamError
 from mockllm.core.turn import ToolCall, Turn
-from mockllm.protocols.gemini.fields import BLOCKED, SAFETY_RATINGS, compact
+from mockllm.protocols.gemini.fields import SAFETY_RATINGS, compact
 from mockllm.protocols.gemini.partial import cut
+from mockllm.protocols.records import Json
 from mockllm.protocols.values import mapping
 from mockllm.quirks.base import (
     Context,
@@ -24,16 +25,13 @@ from mockllm.quirks.base import (
 )
 from mockllm.quirks.gemini import chunks
 from mockllm.quirks.samples import CALL, TEXT, TWO_SAME, ZERO
-from mockllm.quirks.streams import failed, time_at, unfinished, with_done, without_finish
+from mockllm.quirks.streams import failed, time_at, with_done
 from mockllm.scenario.model import Api
-
-_Json = dict[str, Any]
-
 
 # Arguments
 
 
-def _each_call(change: Callable[[_Json], None], wanted: Callable[[_Json], bool]) -> FramesChange:
+def _each_call(change: Callable[[Json], None], wanted: Callable[[Json], bool]) -> FramesChange:
     def changed(item: Item) -> Item:
         changing = [call for call in chunks.calls(item) if wanted(call)]
         for call in changing:
@@ -43,15 +41,15 @@ def _each_call(change: Callable[[_Json], None], wanted: Callable[[_Json], bool])
     return lambda items, _: [changed(item) for item in items]
 
 
-def _without_args(call: _Json) -> None:
+def _without_args(call: Json) -> None:
     del call["args"]
 
 
-def _null_args(call: _Json) -> None:
+def _null_args(call: Json) -> None:
     call["args"] = None
 
 
-def _args_as_text(call: _Json) -> None:
+def _args_as_text(call: Json) -> None:
     call["args"] = compact(call["args"])
 
 
@@ -78,7 +76,7 @@ def _partial(items: list[Item], _: Context) -> list[Item]:
 
 
 # Vertex AI closes a call that has `willContinue` by an empty one.
-_END: _Json = {"functionCall": {}}
+_END: Json = {"functionCall": {}}
 _FRAGMENT = 16  # characters of JSON in each fragment, about
 
 
@@ -92,7 +90,7 @@ def _fragmented(item: Item) -> list[Item]:
         return [item]
     named = {name: value for name, value in call.items() if name != "args"}
     opening = {**chunks.parts(item)[0], "functionCall": {**named, "willContinue": True}}
-    more = [{"functionCall": {"partialArgs": each, "willContinue": True}} for each in groups]
+    more = [{"functionCall": {"partialArgs": group, "willContinue": True}} for group in groups]
     return [chunks.with_parts(item, [part]) for part in (opening, *more, _END)]
 
 
@@ -135,7 +133,7 @@ def _empty_text(items: list[Item], _: Context) -> list[Item]:
     return changed
 
 
-def _only_content(candidate: _Json) -> None:
+def _only_content(candidate: Json) -> None:
     for name in candidate.keys() - {"content", "index"}:
         del candidate[name]
 
@@ -154,40 +152,6 @@ def _with_call(items: list[Item], _: Context) -> list[Item]:
     return changed
 
 
-# The table
-
-CALLS = (
-    chunks.quirk(
-        "gem-args-absent",
-        ZERO,
-        Variant("absent", _each_call(_without_args, lambda call: call.get("args") == {})),
-        Variant("null", _each_call(_null_args, lambda call: call.get("args") == {})),
-    ),
-    chunks.quirk("gem-same-name-no-id", TWO_SAME, Variant(frames=_one_chunk)),
-    chunks.quirk(
-        "gem-stop-for-tools",
-        CALL,
-        Variant("empty-text", _empty_text),
-        Variant("with-call", _with_call),
-    ),
-    chunks.quirk("gem-partial-args", CALL, Variant(frames=_partial)),
-    chunks.quirk(
-        "gem-args-string",
-        CALL,
-        Variant(
-            frames=_each_call(_args_as_text, lambda call: isinstance(call.get("args"), dict)),
-            tolerated=(
-                Tolerance(
-                    "arguments that are not an object are malformed, which a policy reports, "
-                    "skips or keeps",
-                    _text_kept,
-                ),
-            ),
-        ),
-    ),
-)
-
-
 @parametrised
 def _nothing_but(items: list[Item], _: Context, change: Callable[[Item], Item]) -> list[Item]:
     position = chunks.end_position(items)
@@ -196,7 +160,7 @@ def _nothing_but(items: list[Item], _: Context, change: Callable[[Item], Item]) 
     return [chunks.with_wire_json(change(items[position]))]
 
 
-def _candidate(*, reason: str, content: _Json | None = None, **more: Any) -> Callable[[Item], Item]:
+def _candidate(*, reason: str, content: Json | None = None, **more: Any) -> Callable[[Item], Item]:
     def change(item: Item) -> Item:
         for candidate in chunks.candidates(item):
             index = {name: candidate[name] for name in ("index",) if name in candidate}
@@ -220,20 +184,6 @@ def _blocked(item: Item) -> Item:
         usage["totalTokenCount"] = usage.get("promptTokenCount", 0)
     new.data = {"promptFeedback": {"blockReason": _BLOCK}, **new.data}
     return new
-
-
-def _empty(reason: FinishReason, raw: str | None = None) -> Callable[[Turn], Turn]:
-    """The turn with nothing but its finish; of a blocked prompt (`raw`), without output tokens."""
-
-    def expected(turn: Turn) -> Turn:
-        if turn.finish is None or (turn.finish_raw or "").startswith(BLOCKED):
-            return turn
-        usage = turn.usage
-        if usage is not None and raw is not None:
-            usage = replace(usage, output=0, reasoning=0)
-        return Turn(finish=reason, finish_raw=raw, usage=usage)
-
-    return expected
 
 
 def _usage_only(items: list[Item], _: Context) -> list[Item]:
@@ -318,7 +268,35 @@ def _is_error(items: list[Item]) -> bool:
 
 # The table
 
-STREAM = (
+QUIRKS: tuple[Quirk, ...] = (
+    chunks.quirk(
+        "gem-args-absent",
+        ZERO,
+        Variant("absent", _each_call(_without_args, lambda call: call.get("args") == {})),
+        Variant("null", _each_call(_null_args, lambda call: call.get("args") == {})),
+    ),
+    chunks.quirk("gem-same-name-no-id", TWO_SAME, _one_chunk),
+    chunks.quirk(
+        "gem-stop-for-tools",
+        CALL,
+        Variant("empty-text", _empty_text),
+        Variant("with-call", _with_call),
+    ),
+    chunks.quirk("gem-partial-args", CALL, _partial),
+    chunks.quirk(
+        "gem-args-string",
+        CALL,
+        Variant(
+            frames=_each_call(_args_as_text, lambda call: isinstance(call.get("args"), dict)),
+            tolerated=(
+                Tolerance(
+                    "arguments that are not an object are malformed, which a policy reports, "
+                    "skips or keeps",
+                    _text_kept,
+                ),
+            ),
+        ),
+    ),
     chunks.quirk(
         "gem-strict-framing",
         TEXT,
@@ -332,21 +310,18 @@ STREAM = (
         Variant(
             "behind-text",
             _raw_error(chunks.behind_first),
-            expected=failed(_OVERLOADED, chunks.until_first_output),
+            as_sent=True,
+            expected=failed(_OVERLOADED),
         ),
-        Variant("first", _raw_error(lambda _: 0), expected=failed(_OVERLOADED, lambda _: Turn())),
+        Variant("first", _raw_error(lambda _: 0), as_sent=True, expected=failed(_OVERLOADED)),
     ),
     chunks.quirk("gem-array-form", TEXT, Variant(frames=_array, content_type="application/json")),
     chunks.quirk(
         "gem-no-finish",
         TEXT,
-        Variant("no-last-chunk", _without_end, expected=unfinished),
-        Variant("no-word", _without_reason, expected=unfinished),
-        Variant(
-            "cut",
-            lambda items, _: items[: chunks.behind_first(items)],
-            expected=lambda turn: without_finish(chunks.until_first_output(turn)),
-        ),
+        Variant("no-last-chunk", _without_end, as_sent=True),
+        Variant("no-word", _without_reason, as_sent=True),
+        Variant("cut", lambda items, _: items[: chunks.behind_first(items)], as_sent=True),
     ),
     chunks.quirk(
         "gem-empty-candidate",
@@ -354,23 +329,14 @@ STREAM = (
         Variant(
             "no-parts",
             _nothing_but(_candidate(reason="MAX_TOKENS", content={"role": "model"})),
-            expected=_empty("length"),
+            as_sent=True,
         ),
         Variant(
             "no-content",
             _nothing_but(_candidate(reason="SAFETY", safetyRatings=SAFETY_RATINGS)),
-            expected=_empty("content_filter"),
+            as_sent=True,
         ),
-        Variant(
-            "no-candidates",
-            _nothing_but(_blocked),
-            expected=_empty("content_filter", BLOCKED + _BLOCK),
-        ),
+        Variant("no-candidates", _nothing_but(_blocked), as_sent=True),
         Variant("usage-only", _usage_only),
     ),
 )
-
-
-__all__ = ["QUIRKS"]
-
-QUIRKS: tuple[Quirk, ...] = (*CALLS, *STREAM)

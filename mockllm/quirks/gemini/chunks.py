@@ -7,55 +7,53 @@ counts as an empty chunk, and is not changed. The same holds for all frames of a
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
-from mockllm.core import events as ev
-from mockllm.core.timeline import expand
-from mockllm.core.turn import Reasoning, Text, ToolCall, Turn
-from mockllm.protocols.gemini.fields import arguments_of, wire
+from mockllm.protocols.gemini.fields import wire
+from mockllm.protocols.records import Fields, Json
 from mockllm.protocols.values import string
 from mockllm.quirks import streams
 from mockllm.quirks.base import Item, quirks_of
-from mockllm.quirks.streams import without_finish
-
-_Json = dict[str, Any]
 
 quirk = quirks_of("gemini")
 """A quirk of Gemini."""
 
-EMPTY: _Json = {"text": ""}
+EMPTY: Json = {"text": ""}
 """The part that the last chunk usually has."""
 
 
 # Reading
 
 
-def chunk(item: Item) -> _Json:
+def chunk(item: Item) -> Json:
     """The chunk in an item; {} where it holds none."""
     return item.data if item.raw is None and isinstance(item.data, dict) else {}
 
 
-def candidates(item: Item) -> list[_Json]:
+def candidates(item: Item) -> list[Json]:
     """The candidates of a chunk. Changes of them change the chunk."""
-    listed = chunk(item).get("candidates")
-    return [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+    return _objects(chunk(item).get("candidates"))
 
 
-def _own_parts(candidate: Mapping[str, Any]) -> list[_Json]:
+def _objects(listed: object) -> list[Json]:
+    return (
+        [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
+    )
+
+
+def _own_parts(candidate: Fields) -> list[Json]:
     content = candidate.get("content")
-    listed = content.get("parts") if isinstance(content, dict) else None
-    return [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+    return _objects(content.get("parts")) if isinstance(content, dict) else []
 
 
-def parts(item: Item) -> list[_Json]:
+def parts(item: Item) -> list[Json]:
     """The parts of a chunk, not to be changed; none where its candidates differ."""
-    first, *others = [_own_parts(each) for each in candidates(item)] or [[]]
+    first, *others = [_own_parts(candidate) for candidate in candidates(item)] or [[]]
     return first if all(other == first for other in others) else []
 
 
-def calls(item: Item) -> Iterator[_Json]:
+def calls(item: Item) -> Iterator[Json]:
     """Every `functionCall` of a chunk. Changes of them change the chunk."""
     for candidate in candidates(item):
         for part in _own_parts(candidate):
@@ -63,7 +61,7 @@ def calls(item: Item) -> Iterator[_Json]:
                 yield part["functionCall"]
 
 
-def call_of(item: Item) -> _Json | None:
+def call_of(item: Item) -> Json | None:
     """The call in a chunk that has no other part and does not end the answer; otherwise None."""
     own = parts(item)
     if len(own) != 1 or end_position([item]) == 0:
@@ -74,8 +72,8 @@ def call_of(item: Item) -> _Json | None:
 
 def finish(item: Item) -> str:
     """The finish reason in a chunk; "" where it has none."""
-    fragment_of = (string(each.get("finishReason")) for each in candidates(item))
-    return next(filter(None, fragment_of), "")
+    reasons = (string(candidate.get("finishReason")) for candidate in candidates(item))
+    return next(filter(None, reasons), "")
 
 
 def is_empty_end(item: Item) -> bool:
@@ -113,7 +111,7 @@ def with_wire_json(item: Item) -> Item:
 
 
 def with_parts(
-    item: Item, parts: Sequence[_Json], change: Callable[[_Json], None] | None = None
+    item: Item, parts: Sequence[Json], change: Callable[[Json], None] | None = None
 ) -> Item:
     """A copy of a chunk with these parts and, in every candidate, a further change."""
     new = item.copy()
@@ -129,31 +127,3 @@ def without_candidates(item: Item) -> Item:
     names = ("usageMetadata", "modelVersion", "responseId")
     fields = {name: chunk(item)[name] for name in names if name in chunk(item)}
     return with_wire_json(Item(item.at, copy.deepcopy(fields)))
-
-
-# The same for turns
-
-
-def until_first_output(turn: Turn) -> Turn:
-    """The turn cut after its first fragment of text or its first call; the same turn where there is
-    neither. `first_output` finds the same position in the stream. Gemini sends a call in one chunk,
-    so the call is complete."""
-    for timed in expand(turn):
-        match timed.event:
-            case ev.TextDelta(text=text) | ev.RefusalDelta(text=text) if text:
-                first: Text | Reasoning | ToolCall = Text((text,))
-            case ev.ReasoningDelta(text=text) if text:
-                first = Reasoning((text,))
-            case ev.PartEnd(part=part) if _is_sent_call(turn, part):
-                call = turn.parts[part]
-                assert isinstance(call, ToolCall)
-                first = call
-            case _:
-                continue
-        return replace(without_finish(turn), parts=(first,), order=(), gaps=())
-    return turn
-
-
-def _is_sent_call(turn: Turn, part: int) -> bool:
-    call = turn.parts[part]
-    return isinstance(call, ToolCall) and arguments_of(call) is not None

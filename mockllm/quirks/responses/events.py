@@ -15,8 +15,9 @@ from mockllm.protocols.openai_responses.parts import (
     REFUSAL,
     SUMMARY,
 )
+from mockllm.protocols.records import Json
 from mockllm.quirks.base import Context, FramesChange, Item, drop, parametrised, quirks_of
-from mockllm.quirks.streams import event, kind
+from mockllm.quirks.streams import at_times_of, event, kind
 
 quirk = quirks_of("responses")
 """A quirk of Responses."""
@@ -40,27 +41,27 @@ VALUES = {
 # Reading
 
 
-def _mapping(value: object) -> dict[str, Any]:
+def _mapping(value: object) -> Json:
     return value if isinstance(value, dict) else {}
 
 
-def output_item(item: Item) -> dict[str, Any]:
+def output_item(item: Item) -> Json:
     """The output item in an `added` or `done` event; {} where it has none."""
     return _mapping(event(item).get("item"))
 
 
-def response(item: Item) -> dict[str, Any]:
+def response(item: Item) -> Json:
     """The response object in an event; {} where it has none."""
     return _mapping(event(item).get("response"))
 
 
-def output(item: Item) -> list[dict[str, Any]]:
+def output(item: Item) -> list[Json]:
     """The output items in the response object of an event."""
     listed = response(item).get("output")
     return [_mapping(entry) for entry in listed] if isinstance(listed, list) else []
 
 
-def output_items(item: Item) -> Iterator[dict[str, Any]]:
+def output_items(item: Item) -> Iterator[Json]:
     """The output items in an event, in its `item` or in its response object."""
     yield output_item(item)
     yield from output(item)
@@ -134,9 +135,5 @@ def reordered(items: list[Item], moved: list[Item]) -> list[Item]:
     Args:
         moved: the items that have an `output_index`, in their new order.
     """
-    times = [item.at for item in items]
     rest = iter(moved)
-    changed = [item if index(item) is None else next(rest) for item in items]
-    for at, item in zip(times, changed, strict=True):
-        item.at = at
-    return changed
+    return at_times_of(items, [item if index(item) is None else next(rest) for item in items])

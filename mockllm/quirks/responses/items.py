@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from itertools import zip_longest
-from typing import Any
 
+from mockllm.protocols.records import Json
 from mockllm.quirks import samples
 from mockllm.quirks.base import (
     Context,
@@ -19,14 +18,7 @@ from mockllm.quirks.base import (
     spread,
 )
 from mockllm.quirks.responses import events
-from mockllm.quirks.streams import event, kind
-
-ARGS_DONE_ONLY = events.quirk(
-    "resp-args-done-only",
-    samples.CALL,
-    Variant("done", events.without(events.ARGUMENTS_DELTA)),
-    Variant("item-done", events.without(events.ARGUMENTS_DELTA, events.ARGUMENTS_DONE)),
-)
+from mockllm.quirks.streams import alternating, event, kind
 
 
 def _arguments(items: list[Item]) -> dict[str, str]:
@@ -68,14 +60,6 @@ def _no_zero_done(items: list[Item], context: Context) -> list[Item]:
     ]
 
 
-ZERO_ARG = events.quirk(
-    "resp-zero-arg",
-    samples.ZERO,
-    Variant("empty", _empty_arguments),
-    Variant("no-done", _no_zero_done),
-)
-
-
 def _in_added(items: list[Item], context: Context) -> list[Item]:
     whole = _arguments(items)
     for item in items:
@@ -95,14 +79,6 @@ def _only_in_added(items: list[Item], context: Context) -> list[Item]:
     ]
 
 
-ARGS_IN_ADDED = events.quirk(
-    "resp-args-in-added",
-    samples.CALL,
-    Variant("repeated", _in_added),
-    Variant("alone", _only_in_added),
-)
-
-
 @events.numbered
 def _empty_first(items: list[Item], context: Context) -> list[Item]:
     begun: set[tuple[str, ...]] = set()
@@ -117,22 +93,10 @@ def _empty_first(items: list[Item], context: Context) -> list[Item]:
     return changed
 
 
-EMPTY_DELTA = events.quirk("resp-empty-delta", samples.TEXT_AND_CALL, Variant(frames=_empty_first))
-
-
 def _repeated(*types: str) -> FramesChange:
     return events.numbered(
         spread(lambda item: [item, item.copy()] if kind(item) in types else [item])
     )
-
-
-DUP_DONE = events.quirk(
-    "resp-dup-done",
-    samples.CALL,
-    Variant("both", _repeated(events.ARGUMENTS_DONE, events.ITEM_DONE)),
-    Variant("item", _repeated(events.ITEM_DONE)),
-    Variant("arguments", _repeated(events.ARGUMENTS_DONE)),
-)
 
 
 def _field(item: Item) -> str:
@@ -164,14 +128,6 @@ def _lost_delta(items: list[Item], context: Context) -> list[Item]:
         elif _field(item) and events.value_key(item) in latest:
             lost.add(latest.pop(events.value_key(item)))
     return [item for i, item in enumerate(items) if i not in lost]
-
-
-DELTA_AFTER_DONE = events.quirk(
-    "resp-delta-after-done",
-    samples.TEXT_AND_CALL,
-    Variant("late", events.numbered(spread(_late_delta))),
-    Variant("different", _lost_delta),
-)
 
 
 # Identifiers
@@ -206,21 +162,12 @@ def _rotated(
     return items
 
 
-ITEM_ID_ROTATES = events.quirk(
-    "resp-item-id-rotates",
-    samples.CALL,
-    Variant("every-event", _rotated(lambda _: True)),
-    Variant("item-done", _rotated(lambda kind: kind == events.ITEM_DONE)),
-    Variant("completed", _rotated(lambda _: False)),
-)
-
-
-def _entries(items: list[Item]) -> list[dict[str, Any]]:
+def _entries(items: list[Item]) -> list[Json]:
     return [entry for item in items for entry in events.output_items(item)]
 
 
 @each_with(_entries)
-def _with_ids(entry: dict[str, Any], name: str, value: str | None) -> None:
+def _with_ids(entry: Json, name: str, value: str | None) -> None:
     """Sets the ids of one kind of the output items."""
     if name in entry:
         entry[name] = value
@@ -231,21 +178,6 @@ def _null_item_ids(items: list[Item], context: Context) -> list[Item]:
         if "item_id" in event(item):
             item.data["item_id"] = None
     return _with_ids("id", None)(items, context)
-
-
-ITEM_ID_NULL = events.quirk(
-    "resp-item-id-null",
-    samples.CALL,
-    Variant("null", _null_item_ids),
-    Variant("in-items", _with_ids("id", None)),
-)
-
-CALL_ID_MISSING = events.quirk(
-    "resp-call-id-missing",
-    samples.CALL,
-    Variant(frames=each(_entries, lambda entry: entry.pop("call_id", None)), ids=False),
-    Variant("empty", _with_ids("call_id", ""), ids=False),
-)
 
 
 # Indexes and order
@@ -263,15 +195,6 @@ def _reversed(items: list[Item], context: Context) -> list[Item]:
     return events.reordered(items, sorted(indexed, key=lambda item: -(events.index(item) or 0)))
 
 
-OUTPUT_INDEX = events.quirk(
-    "resp-output-index",
-    samples.TWO_CALLS,
-    Variant("shared", _indexed(lambda _: 0)),
-    Variant("reversed", _reversed),
-    Variant("gaps", _indexed(lambda at: 3 * at)),
-)
-
-
 @events.numbered
 def _interleaved(items: list[Item], context: Context) -> list[Item]:
     groups: dict[int, list[Item]] = {}
@@ -286,11 +209,7 @@ def _interleaved(items: list[Item], context: Context) -> list[Item]:
         heads.append(group[0])
         bodies.append(group[1 : end + 1])
         tails += group[end + 1 :]
-    rounds = [item for turn in zip_longest(*bodies) for item in turn if item is not None]
-    return events.reordered(items, [*heads, *rounds, *tails])
-
-
-INTERLEAVED = events.quirk("resp-interleaved", samples.TWO_CALLS, Variant(frames=_interleaved))
+    return events.reordered(items, [*heads, *alternating(*bodies), *tails])
 
 
 # Reasoning
@@ -306,9 +225,72 @@ def _shared_index(items: list[Item], context: Context) -> list[Item]:
     return items
 
 
-REASONING_IDS = events.quirk(
-    "resp-reasoning-ids",
-    samples.SUMMARY,
-    Variant("deltas", _rotated(_is_reasoning_delta, outputs=False)),
-    Variant("shared-index", _shared_index),
+# The table
+
+QUIRKS = (
+    events.quirk(
+        "resp-args-done-only",
+        samples.CALL,
+        Variant("done", events.without(events.ARGUMENTS_DELTA)),
+        Variant("item-done", events.without(events.ARGUMENTS_DELTA, events.ARGUMENTS_DONE)),
+    ),
+    events.quirk(
+        "resp-zero-arg",
+        samples.ZERO,
+        Variant("empty", _empty_arguments),
+        Variant("no-done", _no_zero_done),
+    ),
+    events.quirk(
+        "resp-args-in-added",
+        samples.CALL,
+        Variant("repeated", _in_added),
+        Variant("alone", _only_in_added),
+    ),
+    events.quirk("resp-empty-delta", samples.TEXT_AND_CALL, _empty_first),
+    events.quirk(
+        "resp-item-id-rotates",
+        samples.CALL,
+        Variant("every-event", _rotated(lambda _: True)),
+        Variant("item-done", _rotated(lambda kind: kind == events.ITEM_DONE)),
+        Variant("completed", _rotated(lambda _: False)),
+    ),
+    events.quirk(
+        "resp-item-id-null",
+        samples.CALL,
+        Variant("null", _null_item_ids),
+        Variant("in-items", _with_ids("id", None)),
+    ),
+    events.quirk(
+        "resp-call-id-missing",
+        samples.CALL,
+        Variant(frames=each(_entries, lambda entry: entry.pop("call_id", None)), ids=False),
+        Variant("empty", _with_ids("call_id", ""), ids=False),
+    ),
+    events.quirk(
+        "resp-output-index",
+        samples.TWO_CALLS,
+        Variant("shared", _indexed(lambda _: 0)),
+        Variant("reversed", _reversed),
+        Variant("gaps", _indexed(lambda at: 3 * at)),
+    ),
+    events.quirk("resp-interleaved", samples.TWO_CALLS, _interleaved),
+    events.quirk(
+        "resp-dup-done",
+        samples.CALL,
+        Variant("both", _repeated(events.ARGUMENTS_DONE, events.ITEM_DONE)),
+        Variant("item", _repeated(events.ITEM_DONE)),
+        Variant("arguments", _repeated(events.ARGUMENTS_DONE)),
+    ),
+    events.quirk(
+        "resp-delta-after-done",
+        samples.TEXT_AND_CALL,
+        Variant("late", events.numbered(spread(_late_delta))),
+        Variant("different", _lost_delta),
+    ),
+    events.quirk(
+        "resp-reasoning-ids",
+        samples.SUMMARY,
+        Variant("deltas", _rotated(_is_reasoning_delta, outputs=False)),
+        Variant("shared-index", _shared_index),
+    ),
 )

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
-from mockllm.core.events import FinishReason, StreamError
-from mockllm.core.turn import Turn
+from mockllm.core.events import StreamError
+from mockllm.protocols.records import Json
 from mockllm.quirks import samples
 from mockllm.quirks.base import Context, FramesChange, Item, Variant, each, each_with, parametrised
 from mockllm.quirks.responses import events
-from mockllm.quirks.streams import event, kind, last, unfinished, with_done
+from mockllm.quirks.streams import event, kind, last, with_done
 
 
 def _after_openers(type: str) -> FramesChange:
@@ -33,13 +32,6 @@ def _keepalive_between(items: list[Item], context: Context) -> list[Item]:
     return [each for pair in pairs for each in pair][:-1]
 
 
-KEEPALIVE = events.quirk(
-    "resp-keepalive",
-    samples.TEXT,
-    Variant(frames=_after_openers("keepalive")),
-    Variant("everywhere", _keepalive_between),
-)
-
 _UNKNOWN = "kit_unknown"
 
 
@@ -47,7 +39,7 @@ _UNKNOWN = "kit_unknown"
 def _unknown_item(items: list[Item], context: Context) -> list[Item]:
     used = [number for item in items if (number := events.index(item)) is not None]
     where = {"output_index": max(used, default=-1) + 1}
-    whole: dict[str, Any] = {"id": "ku_1", "type": _UNKNOWN, "status": "completed", "value": "new"}
+    whole: Json = {"id": "ku_1", "type": _UNKNOWN, "status": "completed", "value": "new"}
     end = last(items, *events.TERMINAL)
     end = len(items) if end is None else end
     at = items[end - 1].at if end else 0
@@ -94,15 +86,6 @@ def _unknown_part(items: list[Item], context: Context) -> list[Item]:
     return changed
 
 
-UNKNOWN_EVENT = events.quirk(
-    "resp-unknown-event",
-    samples.TEXT,
-    Variant("event", _after_openers(f"response.{_UNKNOWN}.event")),
-    Variant("item", _unknown_item),
-    Variant("part", _unknown_part),
-)
-
-
 @each_with(list)
 def _lacking(item: Item, field: str, *types: str) -> None:
     """Removes a field from the events of these types (none: from all events)."""
@@ -113,17 +96,6 @@ def _lacking(item: Item, field: str, *types: str) -> None:
 def _without_arguments(item: Item) -> None:
     if kind(item) == events.ITEM_ADDED:
         events.output_item(item).pop("arguments", None)
-
-
-REQUIRED_MISSING = events.quirk(
-    "resp-required-missing",
-    samples.TEXT_AND_CALL,
-    Variant("sequence-number", _lacking("sequence_number")),
-    Variant(
-        "logprobs", _lacking("logprobs", "response.output_text.delta", "response.output_text.done")
-    ),
-    Variant("arguments", each(list, _without_arguments)),
-)
 
 
 _LEGACY_TEXT = {
@@ -139,35 +111,11 @@ def _renamed(item: Item, names: dict[str, str]) -> None:
         events.rename(item, names[kind(item)])
 
 
-LEGACY_NAMES = events.quirk(
-    "resp-legacy-names",
-    samples.TEXT,
-    Variant("all", _renamed(_LEGACY_TEXT | _LEGACY_END)),
-    Variant("text", _renamed(_LEGACY_TEXT)),
-    Variant("done", _renamed(_LEGACY_END)),
-)
-
-
-DONE_SENTINEL = events.quirk(
-    "resp-done-sentinel",
-    samples.TEXT,
-    Variant(frames=with_done(lambda items: last(items, *events.TERMINAL) is not None)),
-)
-
-
 # The beginning
 
 _ITEM_OPENERS = ("response.output_item.added",)
 _PART_OPENERS = ("response.content_part.added", "response.reasoning_summary_part.added")
 
-MISSING_OPENERS = events.quirk(
-    "resp-missing-openers",
-    samples.TEXT,
-    Variant("all", events.without(*events.OPENERS, *_ITEM_OPENERS, *_PART_OPENERS)),
-    Variant("created", events.without(*events.OPENERS)),
-    Variant("item-added", events.without(*_ITEM_OPENERS)),
-    Variant("part-added", events.without(*_PART_OPENERS)),
-)
 
 # Errors
 
@@ -213,18 +161,6 @@ def _failed(items: list[Item], context: Context) -> list[Item]:
     return [item for item in failing if kind(item) != "error"]
 
 
-def _only_an_error(turn: Turn) -> Turn:
-    return turn if turn.error is not None else Turn(error=_ERROR)
-
-
-ERROR_SHAPE = events.quirk(
-    "resp-error-shape",
-    samples.TEXT,
-    Variant("nested", _nested, expected=_only_an_error),
-    Variant("flat", _flat, expected=_only_an_error),
-    Variant("failed", _failed, expected=_only_an_error),
-)
-
 # The end
 
 
@@ -232,14 +168,6 @@ ERROR_SHAPE = events.quirk(
 def _final_output(item: Item, value: Callable[[], Any]) -> None:
     if kind(item) in events.COMPLETE and events.response(item):
         events.response(item)["output"] = value()
-
-
-COMPLETED_OUTPUT_EMPTY = events.quirk(
-    "resp-completed-output-empty",
-    samples.TEXT_AND_CALL,
-    Variant("empty", _final_output(list)),
-    Variant("null", _final_output(lambda: None)),
-)
 
 
 @parametrised
@@ -274,29 +202,6 @@ def _never_ended(items: list[Item], context: Context) -> list[Item]:
     return [i for i in items if not (kind(i).endswith(".done") and events.index(i) == unfinished)]
 
 
-def _finished(finish: FinishReason) -> Callable[[Turn], Turn]:
-    def expected(turn: Turn) -> Turn:
-        return turn if turn.finish is None else replace(turn, finish=finish, finish_raw=None)
-
-    return expected
-
-
-INCOMPLETE = events.quirk(
-    "resp-incomplete",
-    samples.TEXT,
-    Variant("max-output-tokens", _incomplete("max_output_tokens"), expected=_finished("length")),
-    Variant("content-filter", _incomplete("content_filter"), expected=_finished("content_filter")),
-    Variant("open-item", _never_ended, expected=_finished("length"), sample=samples.CALL_AT_LIMIT),
-)
-
-
-NO_TERMINAL = events.quirk(
-    "resp-no-terminal",
-    samples.TEXT,
-    Variant(frames=events.without(*events.COMPLETE), expected=unfinished),
-)
-
-
 @events.numbered
 def _delta_after_completed(items: list[Item], context: Context) -> list[Item]:
     end = last(items, *events.COMPLETE)
@@ -308,6 +213,76 @@ def _delta_after_completed(items: list[Item], context: Context) -> list[Item]:
     return [*items[: end + 1], late, *items[end + 1 :]]
 
 
-AFTER_COMPLETED = events.quirk(
-    "resp-after-completed", samples.TEXT, Variant(frames=_delta_after_completed)
+# The table
+
+QUIRKS = (
+    events.quirk(
+        "resp-completed-output-empty",
+        samples.TEXT_AND_CALL,
+        Variant("empty", _final_output(list)),
+        Variant("null", _final_output(lambda: None)),
+    ),
+    events.quirk(
+        "resp-error-shape",
+        samples.TEXT,
+        Variant("nested", _nested, as_sent=True),
+        Variant("flat", _flat, as_sent=True),
+        Variant("failed", _failed, as_sent=True),
+    ),
+    events.quirk(
+        "resp-keepalive",
+        samples.TEXT,
+        _after_openers("keepalive"),
+        Variant("everywhere", _keepalive_between),
+    ),
+    events.quirk(
+        "resp-unknown-event",
+        samples.TEXT,
+        Variant("event", _after_openers(f"response.{_UNKNOWN}.event")),
+        Variant("item", _unknown_item),
+        Variant("part", _unknown_part),
+    ),
+    events.quirk(
+        "resp-required-missing",
+        samples.TEXT_AND_CALL,
+        Variant("sequence-number", _lacking("sequence_number")),
+        Variant(
+            "logprobs",
+            _lacking("logprobs", "response.output_text.delta", "response.output_text.done"),
+        ),
+        Variant("arguments", each(list, _without_arguments)),
+    ),
+    events.quirk(
+        "resp-missing-openers",
+        samples.TEXT,
+        Variant("all", events.without(*events.OPENERS, *_ITEM_OPENERS, *_PART_OPENERS)),
+        Variant("created", events.without(*events.OPENERS)),
+        Variant("item-added", events.without(*_ITEM_OPENERS)),
+        Variant("part-added", events.without(*_PART_OPENERS)),
+    ),
+    events.quirk(
+        "resp-incomplete",
+        samples.TEXT,
+        Variant("max-output-tokens", _incomplete("max_output_tokens"), as_sent=True),
+        Variant("content-filter", _incomplete("content_filter"), as_sent=True),
+        Variant("open-item", _never_ended, as_sent=True, sample=samples.CALL_AT_LIMIT),
+    ),
+    events.quirk(
+        "resp-no-terminal",
+        samples.TEXT,
+        Variant(frames=events.without(*events.COMPLETE), as_sent=True),
+    ),
+    events.quirk("resp-after-completed", samples.TEXT, _delta_after_completed),
+    events.quirk(
+        "resp-legacy-names",
+        samples.TEXT,
+        Variant("all", _renamed(_LEGACY_TEXT | _LEGACY_END)),
+        Variant("text", _renamed(_LEGACY_TEXT)),
+        Variant("done", _renamed(_LEGACY_END)),
+    ),
+    events.quirk(
+        "resp-done-sentinel",
+        samples.TEXT,
+        with_done(lambda items: last(items, *events.TERMINAL) is not None),
+    ),
 )

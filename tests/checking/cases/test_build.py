@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -14,7 +15,16 @@ from mockllm.core.turn import Turn
 from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS
 from mockllm.quirks import QUIRKS, find
-from mockllm.quirks.samples import CALL, REASONING_AND_CALL, TEXT, TEXT_AND_CALL, TWO_SAME, ZERO
+from mockllm.quirks.samples import (
+    CALL,
+    REASONING,
+    REASONING_AND_CALL,
+    TEXT,
+    TEXT_AND_CALL,
+    TWO_SAME,
+    ZERO,
+)
+from mockllm.scenario.model import Wire
 from tests.cases import for_all
 
 
@@ -87,3 +97,21 @@ def test_every_tolerated_outcome_has_a_reason() -> None:
                 assert all(tolerance.reason for tolerance in variant.tolerated)
                 found += 1
     assert found >= 8
+
+
+def test_of_a_stream_that_is_cut_only_what_it_has_is_expected() -> None:
+    """Gemini sends the signature of a text's reasoning with the end of the answer."""
+    whole = case(REASONING, "gemini")
+    assert whole.expected.opaque == ("c2lnbmF0dXJl",)
+    for quirk in ("sse-cut", "gem-no-finish:no-last-chunk"):
+        cut = case(REASONING, "gemini", quirk=quirk)
+        assert (cut.expected.text, cut.expected.reasoning) == ("Hello", "Let me think.")
+        assert cut.expected.opaque == ()
+
+
+def test_quirks_go_together_with_one_that_our_decoder_does_not_read() -> None:
+    """The new names of events hide the limit from our decoder, and not from the client."""
+    wire = Wire(quirks=("resp-legacy-names", "resp-incomplete:max-output-tokens"))
+    (turn,) = TEXT.turns
+    both = case(replace(TEXT, turns=(replace(turn, wire=wire),)), "responses")
+    assert (both.expected.text, both.expected.finish) == ("Hello", "max_output_tokens")

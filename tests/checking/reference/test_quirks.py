@@ -25,6 +25,7 @@ from tests.checking.reference.playing import (
     expected,
     payloads,
 )
+from tests.quirks.meaning import expected_turn
 from tests.quirks.playing import play
 
 PREFIXES = ("chat", "usage", "sse", "err", "anth", "resp", "gem", "agui")
@@ -47,11 +48,11 @@ def _in_events(variant: Variant) -> bool:
 every_case = for_all(("quirk", "variant", "api"), CASES)
 
 
-def expected_turn(quirk: Quirk, variant: Variant, api: str) -> Turn:
+def sample_turn(quirk: Quirk, variant: Variant, api: str) -> Turn:
     """The turn that a correct client reads in the sample of a quirk."""
     protocol = PROTOCOLS[api]
     plain = resolve(quirk.sample, 0, api)
-    turn = variant.expected(plain) if variant.expected else plain
+    turn = expected_turn(f"{quirk.name}:{variant.name}", variant, plain)
     back = protocol.project(turn)
     # A quirk may send a finish reason that the protocol lacks, and leave out the usage.
     finish_raw = turn.finish_raw if turn.finish is not None and api == "chat" else back.finish_raw
@@ -61,7 +62,7 @@ def expected_turn(quirk: Quirk, variant: Variant, api: str) -> Turn:
 def problems(quirk: Quirk, variant: Variant, api: str, run: Run) -> list[str]:
     """The differences between the reference's outcome and the correct one; empty if none."""
     outcome, reaction = run.outcome, variant.right or quirk.prose.right
-    turn = expected_turn(quirk, variant, api)
+    turn = sample_turn(quirk, variant, api)
     if reaction == "error" or (reaction == "either" and outcome.errors):
         plain = resolve(quirk.sample, 0, api)
         sent = [*expected(plain, api).tool_calls, *expected(turn, api).tool_calls]

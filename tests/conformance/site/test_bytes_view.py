@@ -23,7 +23,7 @@ def shown(view: BytesView) -> bytes:
     """The bytes that the visible pieces stand for."""
     found = b""
     for line in (*view.first, *view.folded, *view.last):
-        for piece in line.pieces:
+        for piece in line:
             if piece.kind == "end":
                 found += ENDS[piece.text].encode()
             elif piece.kind == "escape":
@@ -47,13 +47,13 @@ def test_the_visible_pieces_and_the_packed_bytes_are_the_stream(parts: list[byte
     assert unpacked(view) == data
     assert shown(view) == data
     assert view.size == len(data)
-    assert sum(p.kind == "cut" for line in view.first for p in line.pieces) == len(parts)
+    assert sum(p.kind == "cut" for line in view.first for p in line) == len(parts)
 
 
 def test_a_line_end_in_two_writes_stays_one_line_and_a_cut_begins_the_next():
     """The line feed of a cut CR LF is on the line of its carriage return."""
     view = bytes_view(Stream((b"a\r", b"\nb\r", b"c")))
-    texts = [[(p.kind, p.text) for p in line.pieces] for line in view.first]
+    texts = [[(p.kind, p.text) for p in line] for line in view.first]
     assert texts == [
         [("cut", "1"), ("text", "a"), ("end", "CR"), ("cut", "2"), ("end", "LF")],
         [("text", "b"), ("end", "CR")],
@@ -69,7 +69,7 @@ def test_long_streams_are_folded_and_limited_but_packed_whole():
     assert view.folded
     assert view.unshown == len(data) - 48 * 1024
     one = bytes_view(Stream((b"data: " + b"x" * 5000 + b"\n",)))
-    folds = [p for line in one.first for p in line.pieces if p.kind == "fold"]
+    folds = [p for line in one.first for p in line if p.kind == "fold"]
     assert [p.note for p in folds] == ["4,306 more characters"]
 
 

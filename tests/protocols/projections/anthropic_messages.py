@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from mockllm.core import events as ev
 from mockllm.core.events import Frame
 from mockllm.core.timeline import expand, fold
-from mockllm.core.turn import Reasoning, ServerTool, Turn
+from mockllm.core.turn import Opaque, Reasoning, ServerTool, ToolCall, Turn
 from mockllm.protocols.anthropic_messages import API
 from mockllm.protocols.anthropic_messages.assembly import is_neutral
 from mockllm.protocols.anthropic_messages.blocks import (
@@ -20,8 +20,6 @@ from mockllm.protocols.anthropic_messages.blocks import (
     signature_of,
     write_stop,
 )
-from mockllm.protocols.anthropic_messages.decoder import HANDLED
-from mockllm.protocols.anthropic_messages.encoder import Opening, Openings
 from mockllm.protocols.anthropic_messages.server_tools import (
     is_result,
     opened_tool,
@@ -34,6 +32,49 @@ from mockllm.protocols.custom_calls import with_functions
 from mockllm.protocols.values import mapping, string, typed_event
 
 __all__ = ["project"]
+
+
+_READ = frozenset(
+    {"message_start", "message_delta", "message_stop", "ping", "error"}
+    | {"content_block_start", "content_block_delta", "content_block_stop"}
+)
+"""The types of events that have a neutral form."""
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """The opening of a part that has no event for it: text, reasoning or a refusal."""
+
+    part: int
+
+
+class Openings:
+    """Puts the events of a turn into the order of this protocol. Before the first event of a part,
+    all parts before it open. An opaque frame opens by being sent."""
+
+    def __init__(self, turn: Turn) -> None:
+        self._turn = turn
+        self._opened = 0
+
+    def due(self, event: ev.Event) -> list[ev.Event | Opening]:
+        """The events to encode for an event, in order; none where it was encoded before."""
+        part = getattr(event, "part", None)
+        if part is None:
+            return [event]
+        out = [self._open(i) for i in range(self._opened, part + 1)]
+        self._opened = max(self._opened, part + 1)
+        opened = isinstance(event, (ev.ToolStart, ev.ServerToolStart, ev.Raw))
+        return out if opened else [*out, event]
+
+    def _open(self, index: int) -> ev.Event | Opening:
+        match self._turn.parts[index]:
+            case ToolCall(id=id, name=name):
+                return ev.ToolStart(index, id, name)
+            case ServerTool(id=id, kind=kind, name=name):
+                return ev.ServerToolStart(index, id, kind, name)
+            case Opaque(api=api, frame=frame):
+                return ev.Raw(index, api, frame)
+        return Opening(index)
 
 
 def project(turn: Turn) -> Turn:
@@ -143,4 +184,4 @@ class _Decoded:
             case "content_block_delta" | "content_block_stop":
                 return index in self._foreign
             case type:
-                return type not in HANDLED
+                return type not in _READ

@@ -21,7 +21,6 @@ from mockllm.protocols.gemini.fields import (
     write_finish,
 )
 from mockllm.protocols.gemini.server_tools import (
-    ResultPart,
     call_part,
     read_call,
     read_result,
@@ -131,14 +130,14 @@ class _Decoded:
         if result is not None:
             yield from self._result(result)
 
-    def _result(self, result: ResultPart) -> Iterator[ev.Event]:
+    def _result(self, result: ServerTool) -> Iterator[ev.Event]:
         """A result: of the call directly before it, or a part of its own."""
         key = self._runs.last
         if self._called != (result.id, key):
             key = self._runs.key()
             yield ev.ServerToolStart(key, result.id, result.kind, result.name)
         self._called = None
-        yield ev.ServerToolResult(key, result.output)
+        yield ev.ServerToolResult(key, result.output or "")
 
     def _finish(self, event: ev.Finish) -> Iterator[ev.Event]:
         reason = write_finish(event.reason, event.raw, malformed=self._malformed)

@@ -13,7 +13,6 @@ from mockllm.protocols.openai_chat.fields import (
     REASONING,
     REFUSAL,
     TEXT,
-    error_type,
     read_finish,
     write_finish,
 )
@@ -65,7 +64,7 @@ class _Keys:
                 value = write_finish(reason, raw)
                 return read_finish(value, calls=bool(self._calls), refused=self._refused)
             case ev.StreamError():
-                return replace(event, type=error_type(event.type))
+                return replace(event, type=event.type or "server_error")
             case ev.Usage() if not self._error:
                 return event
             case ev.Start():
