@@ -17,15 +17,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from urllib.parse import unquote, urlsplit
 
-from mockllm.redaction.find.found import KnownSecrets
-from mockllm.redaction.find.patterns import credentials_in, part_at_end
-from mockllm.redaction.find.personal import emails
+from mockllm.redaction.find.patterns import credentials_in, emails, part_at_end
 from mockllm.redaction.find.secret_names import (
     NAMES,
     has_letters_and_digits,
     name_is_secret,
     names_customer,
 )
+from mockllm.redaction.find.spans import KnownSecrets
 from mockllm.tapes.captured import Captured
 
 # `x-mockllm-session` is the name of a test.

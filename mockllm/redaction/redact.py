@@ -25,7 +25,6 @@ from mockllm.matching.routes import normal_path
 from mockllm.protocols import PROTOCOLS
 from mockllm.redaction.credentials import HeaderAllowlist, clean_url, credentials_of
 from mockllm.redaction.find.finder import Finder
-from mockllm.redaction.find.patterns import Detector
 from mockllm.redaction.placeholders import (
     Edit,
     Placeholders,
@@ -37,6 +36,7 @@ from mockllm.redaction.placeholders import (
     with_length,
 )
 from mockllm.redaction.rules import (
+    Detector,
     Rules,
     compiled_paths,
     compiled_patterns,

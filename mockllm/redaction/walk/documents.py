@@ -7,10 +7,13 @@ them. A secret may lie across several of them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any
 
+from mockllm.redaction.find.spans import Found
 from mockllm.redaction.walk.json_strings import Field, Reader, StringValue, api_fields, decoded
 
 _SPACE = " \t\r\n"
@@ -202,6 +205,45 @@ def channels_of(values: Iterable[StringValue], *, whole: bool, top: int = 0) -> 
             joined.sort(key=lambda value: value.start)
             channels.append(Channel(tuple(joined), False, False))
     return tuple(channels)
+
+
+def union(values: Sequence[StringValue], found: Iterable[Found]) -> list[Found]:
+    """What was found in joined strings, at its positions in the document."""
+    found = list(found)
+    if not found:
+        return []
+    ends = list(accumulate(len(value.text) for value in values))
+    return [replace(secret, parts=tuple(_over(values, ends, secret.parts))) for secret in found]
+
+
+def _over(
+    values: Sequence[StringValue], ends: Sequence[int], parts: Iterable[tuple[int, int]]
+) -> Iterator[tuple[int, int]]:
+    for start, end in parts:
+        index = bisect_right(ends, start)
+        while start < end:
+            base = ends[index] - len(values[index].text)
+            stop = min(end, ends[index])
+            if stop > start:
+                yield values[index].span(start - base, stop - base)
+            start, index = stop, index + 1
+
+
+def joins(found: Found, certain: Iterable[Found], channel: Channel) -> bool:
+    """Whether a secret goes on where the channel of its first fragment, which alone names the
+    item, ends: then it is more than what that channel shows of it."""
+    nameless = [value for value in channel.values if len(value.ids) == 1]
+    return any(
+        found.parts[: len(secret.parts)] == secret.parts
+        and len(found.parts) > len(secret.parts)
+        and found.secret.startswith(secret.secret)
+        and all(
+            any(value.start <= start and end <= value.end for value in nameless)
+            for start, end in found.parts[len(secret.parts) :]
+        )
+        for secret in certain
+        if secret.kind and nameless
+    )
 
 
 @dataclass(frozen=True, slots=True)
