@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -79,10 +78,11 @@ def detect(method: str, url: str, body: bytes) -> Detected:
     path = parts.path.rstrip("/")
     if method != "POST":
         return Detected(None, reason=f"a {method} request calls no model")
+    query = dict(parse_qsl(parts.query))
     for name, address in PROTOCOLS.addresses.items():
-        target = detected_target(address, path)
+        target = detected_target(address, path, query)
         if target is not None:
-            return Detected(PROTOCOLS[name], replace(target, query=dict(parse_qsl(parts.query))))
+            return Detected(PROTOCOLS[name], target)
     for pattern, reason in _NOT_PLAYED:
         if pattern.search(path):
             return Detected(None, reason=reason)
@@ -142,14 +142,16 @@ def path_target(match: re.Match[str], path: str) -> Target:
     return Target(segments, path.rpartition(":")[2] if ":" in path else "")
 
 
-def detected_target(address: Address, path: str) -> Target | None:
-    """The target of a path by whose end requests of a protocol are recognised, without the query;
-    None where they are not."""
+def detected_target(
+    address: Address, path: str, query: Mapping[str, str] = NO_TARGET.query
+) -> Target | None:
+    """The target of a path by whose end requests of a protocol are recognised, and of a query; None
+    where they are not."""
     for pattern in address.paths:
         match = pattern.search(path.rstrip("/"))
         if match is not None:
             segments = {name: unquote(value) for name, value in match.groupdict().items() if value}
-            return Target(segments, path.rpartition(":")[2] if ":" in match[0] else "")
+            return Target(segments, path.rpartition(":")[2] if ":" in match[0] else "", query)
     return None
 
 
