@@ -34,8 +34,7 @@ from mockllm.replay.compilation.compiler import Replayer
 from mockllm.replay.compilation.http_answer import HttpAnswer
 from mockllm.replay.decision import Decision, attempt_answer
 from mockllm.scenario import model as m
-from mockllm.tapes.captured import Captured, Cut, Tape
-from mockllm.tapes.files import load_tape
+from mockllm.tapes.captured import Captured, Cut, Tape, load_tape
 
 _MODEL = "mock-model"
 

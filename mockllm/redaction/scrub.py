@@ -28,9 +28,10 @@ from mockllm.tapes.captured import (
     Captured,
     Tape,
     detected,
+    dump_tape,
+    load_tape,
     request_of,
 )
-from mockllm.tapes.files import dump_tape, load_tape
 
 
 @dataclass(frozen=True, slots=True, order=True)
