@@ -95,9 +95,13 @@ def merge(target: Json, fields: Mapping[str, Any]) -> None:
 
 
 def _objects(place: ObjectPlace, events: Sequence[Json], *, streamed: bool) -> list[Json]:
-    paths = [path.split(".") if path else [] for path in place.paths(streamed=streamed)]
+    paths = [path.split(".") if path else [] for path in _paths(place, streamed=streamed)]
     items = [item for keys in paths for item in _at(events, keys)]
     return [item for item in items if _begins_call(item)] if place.is_call else items
+
+
+def _paths(place: ObjectPlace, *, streamed: bool) -> tuple[str, ...]:
+    return place.events if streamed else place.body
 
 
 def _at(objects: Sequence[Json], keys: Sequence[str]) -> Sequence[Json]:
@@ -151,7 +155,7 @@ def added_fields(
         event for event in recorded if event.get("type") not in protocol.normalize.keepalive
     ]
     places = protocol.normalize.places.values()
-    others = frozenset(path for place in places for path in place.paths(streamed=streamed))
+    others = frozenset(path for place in places for path in _paths(place, streamed=streamed))
     found: dict[str, Json] = {}
     for name, place in protocol.normalize.places.items():
         mine, theirs = (
@@ -161,7 +165,7 @@ def added_fields(
             continue  # the protocol does not send it in answer to this request
         always = name == "event" and any("type" in item for item in theirs)
         search = _Search(protocol, texts, others, always=always)
-        fields = search.added(mine, theirs, place.paths(streamed=streamed)[0])
+        fields = search.added(mine, theirs, _paths(place, streamed=streamed)[0])
         if fields:
             found[name] = fields
     if not found or not _is_short(found):
@@ -230,10 +234,12 @@ class _Search:
         """The fields of `theirs` with one value, which `ours` do not have; at a path."""
         fields: Json = {}
         for key in dict.fromkeys(key for item in theirs for key in item):
+            inner = f"{path}.{key}" if path else key
+            if inner in self._others or is_made_up(self._rules, path, key):
+                continue
             values = [item[key] for item in theirs if item.get(key) is not None]
             known = [item[key] for item in ours if key in item]
-            inner = f"{path}.{key}" if path else key
-            if not values or inner in self._others or is_made_up(self._rules, path, key):
+            if not values:
                 continue
             if all(isinstance(value, dict) for value in values):
                 objects = [value for value in known if isinstance(value, dict)]

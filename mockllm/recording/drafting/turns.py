@@ -16,7 +16,7 @@ from typing import Any
 from mockllm.core.events import Frame
 from mockllm.core.jsontext import compact, is_object, parse
 from mockllm.core.request import Request
-from mockllm.core.seeded import derive, tokens
+from mockllm.core.seeded import tokens
 from mockllm.core.timeline import expand
 from mockllm.core.turn import (
     Opaque,
@@ -61,7 +61,7 @@ def draft_turn(exchange: Captured, detected: Detected, request: Request) -> Draf
     if plain.status >= 400:
         return DraftedTurn(_error(plain, protocol), tape)
     answer = recorded_turn(plain, protocol, streamed=request.stream)
-    extra = _extra(answer, plain, protocol, request)
+    extra = _extra(answer, protocol, request)
     spec = replace(unresolve(answer.turn), extra=((protocol.name, extra),) if extra else ())
     return DraftedTurn(spec, tape, answer)
 
@@ -81,19 +81,14 @@ def _error(plain: Captured, protocol: WireProtocol) -> m.TurnSpec:
     return m.TurnSpec(http=http, extra=((protocol.name, extra),) if extra else ())
 
 
-def _extra(
-    answer: RecordedTurn, plain: Captured, protocol: WireProtocol, request: Request
-) -> dict[str, Json]:
-    """The fields that the service adds to its API; {} where the turn cannot be encoded again."""
+def _extra(answer: RecordedTurn, protocol: WireProtocol, request: Request) -> dict[str, Json]:
+    """The fields that the service adds to its API, which its encoder does not write; {} where the
+    turn cannot be encoded again."""
     if not answer.events:
         return {}
-    reply = Reply(
-        seed=derive(plain.url, length=32),
-        token=derive(plain.url, length=40, hex=True),
-        model=answer.model or request.model,
-        options=protocol.options(request),
-        usage=answer.turn.usage or TokenUsage(0, 0),
-    )
+    usage = answer.turn.usage or TokenUsage(0, 0)
+    model, options = answer.model or request.model, protocol.options(request)
+    reply = Reply("recorded", "0" * 40, model, options, usage)  # ids are none of these fields
     try:
         encoded = _encoded(answer, protocol, reply, streamed=request.stream)
     except (MockLLMError, ValueError):

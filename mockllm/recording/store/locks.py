@@ -17,7 +17,7 @@ _LOCK = ".recording.lock"
 _UNFINISHED = ".unfinished"
 _MOST_OPEN = 64
 """Files that are open at a time; a process may often have 256."""
-_AT_ONCE = 8
+_AT_ONCE = 4
 """Files that are brought to the disk at a time."""
 _POLL = 0.005
 """How often a lock is tried that another holds, in seconds; locks are held for milliseconds."""
