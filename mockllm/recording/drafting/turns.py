@@ -35,6 +35,7 @@ from mockllm.matching.conversation import ModelTurn, tool_parts
 from mockllm.protocols.base import Reply, WireProtocol
 from mockllm.protocols.extra import added_fields, added_to_error, in_envelope
 from mockllm.protocols.routes import Detected
+from mockllm.protocols.values import json_object
 from mockllm.recording.drafting.draft import DraftedTurn
 from mockllm.replay.loading import loads
 from mockllm.scenario import model as m
@@ -71,12 +72,9 @@ def _error(plain: Captured, protocol: WireProtocol) -> m.TurnSpec:
     assert http.error is not None
     own = http.error
     error = RequestError(own.message or "", status=plain.status, type=own.type, code=own.code)
-    try:
-        value = json.loads(plain.body)
-    except (ValueError, RecursionError):
-        value = None
+    value = json_object(plain.body)
     extra = {}
-    if isinstance(value, dict):
+    if value is not None:
         extra = added_to_error(protocol, protocol.error_body(error), value, error.message)
     return m.TurnSpec(http=http, extra=((protocol.name, extra),) if extra else ())
 
@@ -372,11 +370,11 @@ def _loaded(spec: m.TurnSpec, most: int = _MOST_WHOLE) -> m.TurnSpec | str:
 def _without_ids(reply: Sequence[m.AnyPart], used: set[str | None]) -> tuple[m.AnyPart, ...]:
     """The parts without the call ids that another call of the conversation has: some services
     count their calls anew in each answer."""
-    return tuple(_own_id(part, used) if isinstance(part, m.ToolPart) else part for part in reply)
-
-
-def _own_id(call: m.ToolPart, used: set[str | None]) -> m.ToolPart:
-    if call.id is not None and call.id in used:
-        return replace(call, id=None)
-    used.add(call.id)
-    return call
+    parts: list[m.AnyPart] = []
+    for part in reply:
+        if isinstance(part, m.ToolPart):
+            parts.append(replace(part, id=None) if part.id in used else part)
+            used.add(part.id)
+        else:
+            parts.append(part)
+    return tuple(parts)

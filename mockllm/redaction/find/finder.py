@@ -69,7 +69,7 @@ class Finder:
         self._keep = keep or Keep()
         self._patterns = patterns
         self._paths = paths
-        self._places = self._kept_places() if self._keep.places else None
+        self._places = KeptPlaces(self._keep, self._inner) if self._keep.places else None
         self._given = tuple(known)
         self._known = KnownSecrets(secret for secret in self._given if self._is_known(secret))
         self._memo: dict[str, tuple[Found, ...]] = {}
@@ -97,8 +97,8 @@ class Finder:
         finder._short, finder._long, finder._documents = self._short, long, documents
         return finder
 
-    def _kept_places(self) -> KeptPlaces:
-        return KeptPlaces(self._keep, lambda text: self._read(text, _DEEPEST))
+    def _inner(self, text: str) -> Document | None:
+        return self._read(text, _DEEPEST)
 
     def find(self, text: str, depth: int = 0) -> tuple[Found, ...]:
         """The secrets in a text, which may be a document. Where some overlap, the first counts."""
