@@ -238,17 +238,16 @@ class _Search:
             if inner in self._others or is_made_up(self._rules, path, key):
                 continue
             values = [item[key] for item in theirs if item.get(key) is not None]
-            known = [item[key] for item in ours if key in item]
             if not values:
                 continue
             if all(isinstance(value, dict) for value in values):
-                objects = [value for value in known if isinstance(value, dict)]
+                objects = [item[key] for item in ours if isinstance(item.get(key), dict)]
                 if 0 < len(objects) < len(ours):
                     continue  # an error, say: with fields of it every event would have one
                 deeper = self.added(objects, values, inner)
                 if deeper and (not self._always or len(values) == len(theirs)):
                     fields[key] = deeper
-            elif not known and self._is_constant(values, len(theirs)):
+            elif not any(key in item for item in ours) and self._is_constant(values, len(theirs)):
                 fields[key] = values[0]
         return fields
 
