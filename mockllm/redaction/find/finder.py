@@ -138,7 +138,8 @@ class Finder:
         """The secrets in a document."""
         in_channels, cut, stay = self._in_channels(read.channels, depth)
         yield from in_channels
-        covered = {id(value) for channel in read.channels if channel.whole for value in channel}
+        whole = (channel.values for channel in read.channels if channel.whole)
+        covered = {id(value) for values in whole for value in values}
         for value in read.values:
             if self._paths is not None:
                 yield from self._at_path(value, self._paths)
@@ -159,8 +160,9 @@ class Finder:
         stay: list[Found] = []
         all_found: list[Found] = []
         for channel in channels:  # the exact ones first
-            text = "".join([value.text for value in channel])
-            inside = self.find(text, depth + 1) if channel.whole or len(channel) > 1 else ()
+            text = "".join([value.text for value in channel.values])
+            several = channel.whole or len(channel.values) > 1
+            inside = self.find(text, depth + 1) if several else ()
             found: Iterable[Found] = union(channel.values, inside)
             if depth == 0 and self._places is not None:
                 found, kept = split(found, self._places.kept(channel.values, inside))

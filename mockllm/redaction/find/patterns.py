@@ -29,9 +29,6 @@ from mockllm.redaction.find.spans import has_run, is_inside_base64, run_shape
 _ALNUM = string.ascii_letters + string.digits
 _KEY_SHAPE = run_shape(f"{_ALNUM}_-")
 _WORDS = bytes(ord(chr(code).lower() if chr(code) in _ALNUM else " ") for code in range(256))
-_BEGINNING = 4
-_LONG = 4096
-"""Characters from which on it is faster to look at the words than to search for each text."""
 _WORD = re.compile(r"([A-Za-z0-9]+)[-_.~]")
 
 
@@ -66,17 +63,6 @@ class Triggers:
             for trigger in triggers:
                 self._texts.setdefault(trigger, set()).add(index)
         self._every_word = frozenset(self._words)
-        self._beginnings: dict[bytes, list[str]] = {}
-        for part in self._parts:
-            if part[:_BEGINNING].isalnum() and len(part) >= _BEGINNING:
-                beginning = part[:_BEGINNING].lower().encode()
-                self._beginnings.setdefault(beginning, []).append(part)
-        self._every_beginning = frozenset(self._beginnings)
-        self._others = [
-            part
-            for part in self._parts
-            if not any(part in one for one in self._beginnings.values())
-        ]
 
     def find(self, text: str) -> list[int]:
         """The numbers of the patterns that may be in a text, in their order."""
@@ -92,14 +78,9 @@ class Triggers:
         words = text.encode("ascii", "replace").translate(_WORDS).split()
         for word in self._every_word.intersection(words):
             found |= self._words[word]
-        for part in self._parts if len(text) < _LONG else self._near(words):
+        for part, indexes in self._parts.items():
             if part in text:
-                found |= self._parts[part]
-
-    def _near(self, words: Iterable[bytes]) -> Iterable[str]:
-        """The texts that may be in a long text: each of the others begins no word of it."""
-        near = self._every_beginning.intersection({word[:_BEGINNING] for word in words})
-        return [*self._others, *(part for one in near for part in self._beginnings[one])]
+                found |= indexes
 
 
 class GitleaksRule(NamedTuple):

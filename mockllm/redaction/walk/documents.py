@@ -100,8 +100,7 @@ def event_values(text: str, reader: Reader) -> list[StringValue] | None:
 
 def _payloads(text: str) -> Iterator[list[tuple[int, int]]]:
     segments: list[tuple[int, int]] = []
-    lines = _lines_in(text) if "\r" in text else _simple_lines_in(text)
-    for start, data, stop in lines:
+    for start, data, stop in _lines_in(text):
         if data is not None:
             segments.append((data, stop))
         elif stop == start and segments:
@@ -116,19 +115,6 @@ def _lines_in(text: str) -> Iterator[tuple[int, int | None, int]]:
     for line in _SSE_LINE.finditer(text, text.startswith("\ufeff")):
         data = text.startswith("data:", line.start())
         yield line.start(), line.start(1) if data else None, line.end(1)
-
-
-def _simple_lines_in(text: str) -> Iterator[tuple[int, int | None, int]]:
-    """The same for a text that has no carriage return, in less time."""
-    start = int(text.startswith("\ufeff"))
-    while start < len(text):
-        stop = text.find("\n", start)
-        stop = len(text) if stop < 0 else stop
-        data = None
-        if text.startswith("data:", start):
-            data = start + 6 if text.startswith(" ", start + 5) else start + 5
-        yield start, data, stop
-        start = stop + 1
 
 
 def _plain(text: str, start: int, end: int) -> list[StringValue]:
@@ -164,12 +150,6 @@ class Channel:
     values: tuple[StringValue, ...]
     exact: bool
     whole: bool
-
-    def __iter__(self) -> Iterator[StringValue]:
-        return iter(self.values)
-
-    def __len__(self) -> int:
-        return len(self.values)
 
 
 def channels_of(values: Iterable[StringValue], *, whole: bool, top: int = 0) -> tuple[Channel, ...]:
