@@ -24,7 +24,7 @@ from mockllm.matching.fingerprint import (
 from mockllm.matching.routes import normal_path
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.records import StoredAnswers
-from mockllm.protocols.values import json_object
+from mockllm.protocols.values import json_object, json_value
 from mockllm.redaction.credentials import HeaderAllowlist, clean_url, credentials_of
 from mockllm.redaction.find.finder import Finder
 from mockllm.redaction.placeholders import (
@@ -294,10 +294,7 @@ def route_body(exchange: Captured) -> Any:
     fields = form_fields(_content_type(exchange), exchange.request_body)
     if fields is not None:
         return fields
-    try:
-        return json.loads(exchange.request_body)
-    except (ValueError, RecursionError):
-        return None
+    return json_value(exchange.request_body)
 
 
 def _content_type(exchange: Captured) -> str:

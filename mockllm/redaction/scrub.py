@@ -20,6 +20,7 @@ from typing import Any
 import yaml
 
 from mockllm.errors import MockLLMError
+from mockllm.protocols.values import utf8_text
 from mockllm.redaction.placeholders import Edit, Placeholders, edited, edits
 from mockllm.redaction.redact import (
     Redactor,
@@ -102,11 +103,7 @@ def scrub(files: Mapping[str, bytes], redactor: Redactor) -> list[Scrubbed]:
 def is_binary(data: bytes) -> bool:
     """Whether a file is no text, as pictures and sound are not: it has zero bytes, or bytes that
     are no UTF-8."""
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return True
-    return b"\0" in data
+    return b"\0" in data or utf8_text(data) is None
 
 
 def _clean(

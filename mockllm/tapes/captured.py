@@ -33,7 +33,7 @@ from mockllm.errors import Problem, RequestError, ScenarioError
 from mockllm.framing.content_coding import decompressed
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.routes import Detected, detect
-from mockllm.protocols.values import json_object
+from mockllm.protocols.values import json_object, utf8_text
 from mockllm.scenario.model import Api
 
 Cut = Literal["", "client", "stalled", "upstream", "chunk", "reset"]
@@ -344,17 +344,15 @@ def dump_tape(tape: Tape) -> bytes:
 
 def _dump_chunk(chunk: TimedBytes) -> str:
     """The line of a chunk, as `compact` writes it, in a third of the time: there may be many."""
-    try:
-        return f"[{chunk.at},{encode_basestring(chunk.data.decode())}]"
-    except UnicodeDecodeError:
+    text = utf8_text(chunk.data)
+    if text is None:
         return compact([chunk.at, _dump_bytes(chunk.data)])
+    return f"[{chunk.at},{encode_basestring(text)}]"
 
 
 def _dump_bytes(data: bytes) -> Any:
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        return {"base64": base64.b64encode(data).decode()}
+    text = utf8_text(data)
+    return {"base64": base64.b64encode(data).decode()} if text is None else text
 
 
 def _dump_body(body: bytes) -> Any:

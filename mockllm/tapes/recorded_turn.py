@@ -20,7 +20,7 @@ from mockllm.errors import MockLLMError, StreamFormatError
 from mockllm.framing.sse import SSEDecoder
 from mockllm.protocols.base import WireProtocol, dumps
 from mockllm.protocols.extra import in_envelope
-from mockllm.protocols.values import json_object
+from mockllm.protocols.values import json_object, json_value
 from mockllm.scenario.durations import MAX_DURATION
 from mockllm.scenario.model import ErrorSpec, Http
 from mockllm.tapes.captured import Captured
@@ -180,16 +180,8 @@ def recorded_error(plain: Captured, protocol: WireProtocol) -> Http:
         for name, header in dict(plain.headers).items()
         if name not in _NOT_OURS and header
     )
-    error = _error_in(protocol, _json(text), text)
+    error = _error_in(protocol, json_value(text), text)
     return Http(plain.status, headers, None if retry is None else round(retry * 1_000_000), error)
-
-
-def _json(text: str) -> object:
-    try:
-        value: object = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return value
 
 
 def _error_in(protocol: WireProtocol, value: object, text: str) -> ErrorSpec:
