@@ -27,15 +27,14 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol, dumps
 from mockllm.protocols.decoding import decoded
 from mockllm.protocols.records import Json
-from mockllm.protocols.values import json_object
+from mockllm.protocols.values import json_object, utf8_text
 from mockllm.redaction.credentials import header_is_secret
 from mockllm.replay.client_requests import client_target, first_body, user_text
 from mockllm.replay.compilation.compiler import Replayer
 from mockllm.replay.compilation.http_answer import HttpAnswer
 from mockllm.replay.decision import Decision, attempt_answer
 from mockllm.scenario import model as m
-from mockllm.tapes.captured import Captured, Cut, Tape
-from mockllm.tapes.files import load_tape
+from mockllm.tapes.captured import Captured, Cut, Tape, load_tape
 
 _MODEL = "mock-model"
 
@@ -79,10 +78,8 @@ def _interaction(exchange: Captured) -> dict[str, Any]:
 
 
 def _text(body: bytes) -> str | bytes:
-    try:
-        return body.decode()
-    except UnicodeDecodeError:
-        return body
+    text = utf8_text(body)
+    return body if text is None else text
 
 
 def _lists(headers: Iterable[tuple[str, str]]) -> dict[str, list[str]]:

@@ -12,6 +12,7 @@ from mockllm.core.http import TimedBytes, unusual_reason
 from mockllm.errors import WireError
 from mockllm.framing.content_coding import decompressed
 from mockllm.protocols.base import dumps
+from mockllm.protocols.values import utf8_text
 from mockllm.tapes.captured import Captured
 
 
@@ -80,21 +81,13 @@ def _fitting_headers(headers: _Headers, body: bytes) -> _Headers:
     vcrpy and browsers store the decompressed body beside the header of the compressed one.
     Compressed data are never UTF-8 as a whole, so a body that is UTF-8 is not compressed.
     """
-    if not any(name == "content-encoding" for name, _ in headers) or not _is_text(body):
+    if not any(name == "content-encoding" for name, _ in headers) or utf8_text(body) is None:
         return headers
     return _without_coding(headers)
 
 
 def _without_coding(headers: _Headers) -> _Headers:
     return tuple(pair for pair in headers if pair[0] not in ("content-encoding", "content-length"))
-
-
-def _is_text(data: bytes) -> bool:
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _plain_request(headers: _Headers, body: bytes, source: str) -> tuple[_Headers, bytes]:

@@ -20,6 +20,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from mockllm.core.request import Request
+from mockllm.protocols.values import utf8_text
 
 _SIZE = 8
 """Bytes of a digest."""
@@ -204,7 +205,7 @@ def _field(head: bytes, data: bytes) -> tuple[str, Any]:
     disposition = headers.get("content-disposition", "")
     name = _parameter(disposition, "name") or ""
     filename = _parameter(disposition, "filename")
-    text = None if filename is not None else _as_text(data)
+    text = None if filename is not None else utf8_text(data)
     if text is not None:
         return name, text
     return name, {
@@ -213,13 +214,6 @@ def _field(head: bytes, data: bytes) -> tuple[str, Any]:
         "size": len(data),
         "sha256": hashlib.sha256(data).hexdigest(),
     }
-
-
-def _as_text(data: bytes) -> str | None:
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        return None
 
 
 def _parameter(header: str, name: str) -> str | None:

@@ -94,9 +94,13 @@ def merge(target: Json, fields: Fields) -> None:
 
 
 def _objects(place: ObjectPlace, events: Sequence[Json], *, streamed: bool) -> list[Json]:
-    paths = [path.split(".") if path else [] for path in place.paths(streamed=streamed)]
+    paths = [path.split(".") if path else [] for path in _paths(place, streamed=streamed)]
     items = [item for keys in paths for item in _at(events, keys)]
     return [item for item in items if _begins_call(item)] if place.is_call else items
+
+
+def _paths(place: ObjectPlace, *, streamed: bool) -> tuple[str, ...]:
+    return place.events if streamed else place.body
 
 
 def _at(objects: Sequence[Json], keys: Sequence[str]) -> Sequence[Json]:
@@ -150,7 +154,7 @@ def added_fields(
         event for event in recorded if event.get("type") not in protocol.normalize.keepalive
     ]
     places = protocol.normalize.places.values()
-    others = frozenset(path for place in places for path in place.paths(streamed=streamed))
+    others = frozenset(path for place in places for path in _paths(place, streamed=streamed))
     added: dict[str, Json] = {}
     for name, place in protocol.normalize.places.items():
         mine, theirs = (
@@ -160,7 +164,7 @@ def added_fields(
             continue  # the protocol does not send it in answer to this request
         always = name == "event" and any("type" in item for item in theirs)
         search = _Search(protocol, texts, others, always=always)
-        fields = search.added(mine, theirs, place.paths(streamed=streamed)[0])
+        fields = search.added(mine, theirs, _paths(place, streamed=streamed)[0])
         if fields:
             added[name] = fields
     if not added or not _is_short(added):
@@ -229,19 +233,20 @@ class _Search:
         """The fields of `theirs` with one value, which `ours` do not have; at a path."""
         fields: Json = {}
         for key in dict.fromkeys(key for item in theirs for key in item):
-            values = [item[key] for item in theirs if item.get(key) is not None]
-            known = [item[key] for item in ours if key in item]
             inner = f"{path}.{key}" if path else key
-            if not values or inner in self._others or is_made_up(self._rules, path, key):
+            if inner in self._others or is_made_up(self._rules, path, key):
+                continue
+            values = [item[key] for item in theirs if item.get(key) is not None]
+            if not values:
                 continue
             if all(isinstance(value, dict) for value in values):
-                objects = [value for value in known if isinstance(value, dict)]
+                objects = [item[key] for item in ours if isinstance(item.get(key), dict)]
                 if 0 < len(objects) < len(ours):
                     continue  # an error, say: with fields of it every event would have one
                 deeper = self.added(objects, values, inner)
                 if deeper and (not self._always or len(values) == len(theirs)):
                     fields[key] = deeper
-            elif not known and self._is_constant(values, len(theirs)):
+            elif not any(key in item for item in ours) and self._is_constant(values, len(theirs)):
                 fields[key] = values[0]
         return fields
 

@@ -195,10 +195,6 @@ class ObjectPlace:
     body: tuple[str, ...]
     is_call: bool = False
 
-    def paths(self, *, streamed: bool) -> tuple[str, ...]:
-        """The paths in an event of a stream, or in a body."""
-        return self.events if streamed else self.body
-
 
 @record
 class Normalisation:

@@ -78,10 +78,11 @@ def detect(method: str, url: str, body: bytes) -> Detected:
     path = parts.path.rstrip("/")
     if method != "POST":
         return Detected(None, reason=f"a {method} request calls no model")
+    query = dict(parse_qsl(parts.query))
     for name, address in PROTOCOLS.addresses.items():
-        target = detected_target(address, path)
+        target = detected_target(address, path, query)
         if target is not None:
-            return Detected(PROTOCOLS[name], replace(target, query=dict(parse_qsl(parts.query))))
+            return Detected(PROTOCOLS[name], target)
     for pattern, reason in _NOT_PLAYED:
         if pattern.search(path):
             return Detected(None, reason=reason)
@@ -142,11 +143,16 @@ def path_target(match: re.Match[str]) -> Target:
     return Target(segments, method if colon else "")
 
 
-def detected_target(address: Address, path: str) -> Target | None:
-    """The target of a path by whose end requests of a protocol are recognised, without the query;
-    None where they are not."""
-    matches = (pattern.search(path.rstrip("/")) for pattern in address.paths)
-    return next((path_target(match) for match in matches if match is not None), None)
+def detected_target(
+    address: Address, path: str, query: Mapping[str, str] = NO_TARGET.query
+) -> Target | None:
+    """The target of a path by whose end requests of a protocol are recognised, and of a query; None
+    where they are not."""
+    for pattern in address.paths:
+        match = pattern.search(path.rstrip("/"))
+        if match is not None:
+            return replace(path_target(match), query=query)
+    return None
 
 
 def parse_query(query: str) -> Mapping[str, str]:

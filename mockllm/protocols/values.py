@@ -1,4 +1,4 @@
-"""Readers of JSON values of any kind, which return an empty value instead of failing."""
+"""Readers of JSON values and of text, which return an empty value instead of failing."""
 
 from __future__ import annotations
 
@@ -11,12 +11,25 @@ from mockllm.core.request import OfferedTool
 from mockllm.protocols.records import Fields, Json
 
 
-def json_object(text: str | bytes | None) -> Json | None:
-    """The JSON object in a text or a body; None for any other."""
+def utf8_text(data: bytes) -> str | None:
+    """The text of bytes; None for bytes that are no UTF-8."""
     try:
-        value = json.loads(text) if text else None
+        return data.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def json_value(text: str | bytes | None) -> Any:
+    """The JSON value in a text or a body; None, like null, for what is no JSON."""
+    try:
+        return json.loads(text) if text else None
     except (ValueError, RecursionError):
         return None
+
+
+def json_object(text: str | bytes | None) -> Json | None:
+    """The JSON object in a text or a body; None for any other."""
+    value = json_value(text)
     return value if isinstance(value, dict) else None
 
 

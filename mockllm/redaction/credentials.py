@@ -17,15 +17,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from urllib.parse import unquote, urlsplit
 
-from mockllm.redaction.find.found import KnownSecrets
-from mockllm.redaction.find.patterns import credentials_in, part_at_end
-from mockllm.redaction.find.personal import emails
+from mockllm.redaction.find.patterns import credentials_in, emails, part_at_end
 from mockllm.redaction.find.secret_names import (
     NAMES,
     has_letters_and_digits,
     name_is_secret,
     names_customer,
 )
+from mockllm.redaction.find.spans import KnownSecrets
 from mockllm.tapes.captured import Captured
 
 # `x-mockllm-session` is the name of a test.
@@ -130,7 +129,8 @@ class HeaderAllowlist:
     """
 
     def __init__(self, more: Iterable[str] = ()) -> None:
-        self._more = frozenset(more)
+        self._request = _REQUEST.union(more)
+        self._response = _RESPONSE.union(more)
 
     def of_request(self, pairs: Iterable[tuple[str, str]], redact: _Replace) -> _Pairs:
         """The request headers that are kept; the others are left out.
@@ -138,7 +138,9 @@ class HeaderAllowlist:
         Args:
             redact: takes the secrets out of any text.
         """
-        return tuple((name, redact(value)) for name, value in pairs if self._keeps(name, _REQUEST))
+        return tuple(
+            (name, redact(value)) for name, value in pairs if name.lower() in self._request
+        )
 
     def of_response(self, pairs: Iterable[tuple[str, str]], redact: _Replace) -> _Pairs:
         """The response headers; those that are not kept have the value `REDACTED`, to show that
@@ -155,11 +157,9 @@ class HeaderAllowlist:
             (name, OMITTED if _must_go(name, value) else redact(value)) for name, value in pairs
         )
 
-    def _keeps(self, name: str, allowed: frozenset[str]) -> bool:
-        return name.lower() in allowed or name.lower() in self._more
-
     def _keeps_of_response(self, name: str) -> bool:
-        return self._keeps(name, _RESPONSE) or name.lower().startswith(_RESPONSE_PREFIXES)
+        name = name.lower()
+        return name in self._response or name.startswith(_RESPONSE_PREFIXES)
 
 
 def credentials_of(captured: Captured) -> Iterator[str]:

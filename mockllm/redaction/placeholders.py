@@ -15,9 +15,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from mockllm.core.http import TimedBytes
-from mockllm.redaction.find.found import Found
 from mockllm.redaction.find.secret_names import NAMES
-from mockllm.redaction.walk.encodings import View, base64_runs
+from mockllm.redaction.find.spans import Found, View, base64_runs
 
 PREFIXES: tuple[str, ...] = tuple(NAMES["prefixes"])
 """What the keys of well-known services begin with. It is no secret, and stays."""

@@ -23,9 +23,10 @@ from mockllm.matching.fingerprint import (
 )
 from mockllm.matching.routes import normal_path
 from mockllm.protocols import PROTOCOLS
+from mockllm.protocols.records import StoredAnswers
+from mockllm.protocols.values import json_object, json_value
 from mockllm.redaction.credentials import HeaderAllowlist, clean_url, credentials_of
 from mockllm.redaction.find.finder import Finder
-from mockllm.redaction.find.patterns import Detector
 from mockllm.redaction.placeholders import (
     Edit,
     Placeholders,
@@ -37,6 +38,7 @@ from mockllm.redaction.placeholders import (
     with_length,
 )
 from mockllm.redaction.rules import (
+    Detector,
     Rules,
     compiled_paths,
     compiled_patterns,
@@ -105,7 +107,7 @@ class Redactor:
         plain = _plain(captured)
         if placeholders is None:
             placeholders = self.placeholders(plain)
-        request, response = _decoded(plain.request_body), _decoded(plain.body)
+        request, response = decoded(plain.request_body), decoded(plain.body)
         known = (*placeholders.known, *credentials_of(captured))
         finder = self._finder((captured.url, request, response), known)
         redactor = TextRedactor(finder, placeholders)
@@ -167,7 +169,8 @@ class Redactor:
     def placeholders(self, plain: Captured) -> Placeholders:
         """Those of the answer that a request continues, or new ones."""
         body = plain.request_body
-        if self._kept and any(name in body for name in _continuing_fields()):
+        fields = ("conversation", *(kind.field for kind in _stored()))
+        if self._kept and any(f'"{name}"'.encode() in body for name in fields):
             for id in _continued(body):
                 if id in self._kept:
                     return self._kept[id].copy()
@@ -177,9 +180,10 @@ class Redactor:
         """Keeps the placeholders of an answer for requests that continue it."""
         if not placeholders.known:
             return
-        ids = [id for id in _ANSWER_ID.findall(response[:_NEAR]) if id.startswith(_prefixes())][:1]
+        prefixes = tuple(kind.prefix for kind in _stored())
+        ids = [id for id in _ANSWER_ID.findall(response[:_NEAR]) if id.startswith(prefixes)][:1]
         if '"conversation"' in request:
-            ids += _continued(request.encode("utf-8", "surrogateescape"))
+            ids += _continued(encoded(request))
         for id in ids:
             self._kept[id] = placeholders
         while len(self._kept) > _MOST_KEPT:
@@ -192,29 +196,17 @@ _MOST_PATTERNS = 16
 _ANSWER_ID = re.compile(r'"id"\s*:\s*"([\w-]+)"')
 
 
-def _continuing_fields() -> tuple[bytes, ...]:
-    stored = (protocol.stored for protocol in PROTOCOLS.values())
-    return (b'"conversation"', *(f'"{kind.field}"'.encode() for kind in stored if kind is not None))
-
-
-def _prefixes() -> tuple[str, ...]:
-    stored = (protocol.stored for protocol in PROTOCOLS.values())
-    return tuple(kind.prefix for kind in stored if kind is not None)
+def _stored() -> list[StoredAnswers]:
+    return [kind for protocol in PROTOCOLS.values() if (kind := protocol.stored) is not None]
 
 
 def _continued(body: bytes) -> list[str]:
     """The ids of the answer, and of the conversation, that a request continues."""
-    try:
-        request = json.loads(body)
-    except (ValueError, RecursionError):
-        return []
-    if not isinstance(request, dict):
-        return []
+    request = json_object(body) or {}
     conversation = request.get("conversation")
     if isinstance(conversation, dict):
         conversation = conversation.get("id")
-    stored = (protocol.stored for protocol in PROTOCOLS.values())
-    ids = (*(request.get(kind.field) for kind in stored if kind is not None), conversation)
+    ids = (*(request.get(kind.field) for kind in _stored()), conversation)
     return [id for id in ids if isinstance(id, str)]
 
 
@@ -223,12 +215,13 @@ def _continued(body: bytes) -> list[str]:
 _CODING = "content-encoding"
 
 
-def _decoded(data: bytes) -> str:
+def decoded(data: bytes) -> str:
     """Bytes as text; those that are no UTF-8 become surrogates, which are encoded back."""
     return data.decode("utf-8", "surrogateescape")
 
 
-def _encoded(text: str) -> bytes:
+def encoded(text: str) -> bytes:
+    """The inverse of `decoded`."""
     return text.encode("utf-8", "surrogateescape")
 
 
@@ -249,7 +242,7 @@ def _plain(captured: Captured) -> Captured:
 def _with_request(
     captured: Captured, plain: Captured, text: str, changes: Sequence[Edit]
 ) -> Captured:
-    body = _encoded(edited(text, changes))
+    body = encoded(edited(text, changes))
     headers = with_length(plain.request_headers, len(body))
     return replace(captured, request_headers=headers, request_body=body)
 
@@ -257,7 +250,7 @@ def _with_request(
 def _with_response(
     captured: Captured, plain: Captured, text: str, changes: Sequence[Edit]
 ) -> Captured:
-    body = _encoded(edited(text, changes))
+    body = encoded(edited(text, changes))
     if not captured.cut:
         headers = with_length(plain.headers, len(body))
     elif plain.headers == captured.headers:
@@ -301,10 +294,7 @@ def route_body(exchange: Captured) -> Any:
     fields = form_fields(_content_type(exchange), exchange.request_body)
     if fields is not None:
         return fields
-    try:
-        return json.loads(exchange.request_body)
-    except (ValueError, RecursionError):
-        return None
+    return json_value(exchange.request_body)
 
 
 def _content_type(exchange: Captured) -> str:

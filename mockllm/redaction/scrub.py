@@ -20,17 +20,26 @@ from typing import Any
 import yaml
 
 from mockllm.errors import MockLLMError
+from mockllm.protocols.values import utf8_text
 from mockllm.redaction.placeholders import Edit, Placeholders, edited, edits
-from mockllm.redaction.redact import Redactor, RequestKey, key_of_request, key_of_route
+from mockllm.redaction.redact import (
+    Redactor,
+    RequestKey,
+    decoded,
+    encoded,
+    key_of_request,
+    key_of_route,
+)
 from mockllm.redaction.walk.json_strings import StringValue
 from mockllm.redaction.walk.yaml_strings import between, changed, placed_nodes, scalars
 from mockllm.tapes.captured import (
     Captured,
     Tape,
     detected,
+    dump_tape,
+    load_tape,
     request_of,
 )
-from mockllm.tapes.files import dump_tape, load_tape
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -71,7 +80,7 @@ def scrub(files: Mapping[str, bytes], redactor: Redactor) -> list[Scrubbed]:
     The same secret has the same placeholder in all of them. A tape that belonged to its turn
     before still does, and its request still finds it.
     """
-    texts = {name: data.decode("utf-8", "surrogateescape") for name, data in files.items()}
+    texts = {name: decoded(data) for name, data in files.items()}
     placeholders = Placeholders(texts.values())
     # YAML first, because people read it: there the numbers begin.
     order = sorted(files, key=lambda name: PurePath(name).suffix not in YAML)
@@ -94,11 +103,7 @@ def scrub(files: Mapping[str, bytes], redactor: Redactor) -> list[Scrubbed]:
 def is_binary(data: bytes) -> bool:
     """Whether a file is no text, as pictures and sound are not: it has zero bytes, or bytes that
     are no UTF-8."""
-    try:
-        data.decode()
-    except UnicodeDecodeError:
-        return True
-    return b"\0" in data
+    return b"\0" in data or utf8_text(data) is None
 
 
 def _clean(
@@ -147,7 +152,7 @@ def _clean_yaml(
     ]
     findings += _at(name, clean, ((secret.parts[0][0], secret.kind) for secret in commented))
     content = edited(clean, edits(commented, placeholders))
-    return Scrubbed(name, _each(findings), _bytes(content))
+    return Scrubbed(name, _each(findings), encoded(content))
 
 
 def _is_name_of_file(value: StringValue, name: str, files: Container[str]) -> bool:
@@ -158,7 +163,7 @@ def _is_name_of_file(value: StringValue, name: str, files: Container[str]) -> bo
 def _clean_text(name: str, text: str, redactor: Redactor, placeholders: Placeholders) -> Scrubbed:
     own = redactor.for_text(text, placeholders)
     found = _at(name, text, ((secret.parts[0][0], secret.kind) for secret in own.finder.find(text)))
-    return Scrubbed(name, _each(found), _bytes(own.text(text)))
+    return Scrubbed(name, _each(found), encoded(own.text(text)))
 
 
 _HEAD = {
@@ -213,10 +218,6 @@ def _each(findings: Iterable[FoundSecret]) -> tuple[FoundSecret, ...]:
     return tuple(sorted(by_position.values()))
 
 
-def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape")
-
-
 # Scenarios that stay with their tapes
 
 YAML = (".yaml", ".yml")
@@ -253,7 +254,7 @@ def consistent(before: _Files, after: _Files) -> dict[str, bytes]:
     for node, order in zip(nodes, _orders(nodes), strict=True):
         changes.setdefault(node.name, []).extend(node.edits(order))
     return {
-        name: edited(_text(after[name]), sorted(edits)).encode("utf-8", "surrogateescape")
+        name: encoded(edited(decoded(after[name]), sorted(edits)))
         for name, edits in changes.items()
         if edits
     }
@@ -308,7 +309,7 @@ def _end(node: yaml.Node) -> int:
 
 
 def _recorded_nodes(name: str, before: _Files, after: _Files) -> Iterator[_RecordedNode]:
-    nodes = _mappings(_text(after[name]))
+    nodes = _mappings(decoded(after[name]))
     for node in sorted(nodes, key=lambda node: node.start_mark.index):
         entries = _entries(node)
         values = {key: value.value for key, value in entries.items()}
@@ -356,10 +357,6 @@ def _orders(nodes: Sequence[_RecordedNode]) -> list[int]:
             orders[index] = numbers[request]
             numbers[request] += 1
     return orders
-
-
-def _text(data: bytes) -> str:
-    return data.decode("utf-8", "surrogateescape")
 
 
 def _mappings(text: str) -> list[yaml.MappingNode]:

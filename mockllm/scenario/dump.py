@@ -263,7 +263,7 @@ def _turn(turn: m.TurnSpec) -> dict[str, Any]:
 def _changes(turn: m.TurnSpec) -> list[tuple[str, dict[str, Any]]]:
     """For each variant the keys whose values differ; None for keys that it removes."""
     out: list[tuple[str, dict[str, Any]]] = []
-    base = _keys(replace(turn, recorded=None))
+    base = _keys(replace(turn, recorded=None)) if turn.variants else {}
     for api, variant in turn.variants:
         own = _keys(variant)
         # `reply` of a variant replaces the turn's `http`, and the other way round.

@@ -1,4 +1,4 @@
-"""Plain values as canonical YAML text: block style, readable, exact.
+"""Plain values as canonical YAML text: block style, readable, exact; and what a scalar means.
 
 The text is exactly that of PyYAML's emitter in Python with the settings of
 `tests/scenario/pyyaml_text.py`, and takes a tenth of its time, because values need no events, no
@@ -15,8 +15,6 @@ from typing import Any
 from yaml import SafeDumper
 
 from mockllm.scenario.model import TextFile
-from mockllm.scenario.reading.nodes import Scalar
-from mockllm.scenario.reading.values import scalar
 
 _BREAKS = frozenset("\n\r\x85\u2028\u2029")
 _LINE_ENDS = _BREAKS - {"\r"}
@@ -244,9 +242,37 @@ _cached = lru_cache(maxsize=4096)(_scalars)
 """Keys, names and fragments come again and again."""
 
 
+_NUMERIC = frozenset("-+.0123456789~tTfFnN")
+_CONSTANTS: dict[str, bool | None] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+_INTEGER = re.compile(r"[-+]?\d{1,4000}\Z", re.ASCII)
+_BASED = re.compile(r"0(?:o[0-7]{1,4000}|x[0-9a-fA-F]{1,3000})\Z")
+_FLOAT = re.compile(r"[-+]?(?:\.\d+|\d+(?:\.\d*)?)(?:[eE][-+]?\d+)?\Z", re.ASCII)
+_NOT_FINITE = re.compile(r"(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))\Z")
+
+
+def plain_scalar(text: str) -> str | int | float | bool | None:
+    """The value of a text without quotes by YAML 1.2's core schema (section 10.3), in which `yes`,
+    `no` and dates are text. A float that is too large is infinite."""
+    if text and text[0] not in _NUMERIC:
+        return text
+    if text in _CONSTANTS:
+        return _CONSTANTS[text]
+    if _INTEGER.match(text):
+        return int(text)
+    if _FLOAT.match(text):
+        return float(text)
+    if _NOT_FINITE.match(text):
+        return float(text.replace(".", ""))
+    return int(text, 0) if _BASED.match(text) else text
+
+
 def _is_no_text(text: str) -> bool:
     """Whether a text without quotes is read as another type, by YAML 1.1 or by 1.2."""
-    if not isinstance(scalar(Scalar(text, True, None)), str):
+    if not isinstance(plain_scalar(text), str):
         return True
     return any(pattern.match(text) for _, pattern in _RESOLVERS.get(text[:1], ()))
 

@@ -1,20 +1,39 @@
-"""One exchange with a real service, as it was on the wire; the tape that keeps it, and the neutral
-request that it has. Pure."""
+"""One exchange with a real service, as it was on the wire, and the file of the tape that keeps it.
+Pure.
+
+A tape has JSON lines, which people can read and `diff` can compare: a head, then a line for each
+chunk, `[microseconds, "text"]`, or `[microseconds, {"base64": "..."}]` if the chunk is not UTF-8 by
+itself (compressed, or cut inside a character).
+
+    {"mockllm-tape": 1, "api": "chat", "streamed": true, "status": 200, "chunks": 2, ...}
+    [412003,"data: {\\"id\\": ...}\\n\\n"]
+    [431877,"data: [DONE]\\n\\n"]
+
+The head has the number of chunks, so that a truncated file is detected. `reason` and `trailers` are
+there only if the answer had an unusual reason phrase, or trailer fields.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import base64
+import json
+import re
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
-from typing import Literal
+from json.encoder import encode_basestring
+from typing import Any, Literal, get_args
 from urllib.parse import urlsplit
 
 from mockllm.core.http import TimedBytes
+from mockllm.core.jsontext import compact
 from mockllm.core.record import record
 from mockllm.core.request import Request
-from mockllm.errors import RequestError
+from mockllm.errors import Problem, RequestError, ScenarioError
 from mockllm.framing.content_coding import decompressed
+from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.routes import Detected, detect
-from mockllm.protocols.values import json_object
+from mockllm.protocols.values import json_object, utf8_text
 from mockllm.scenario.model import Api
 
 Cut = Literal["", "client", "stalled", "upstream", "chunk", "reset"]
@@ -122,3 +141,226 @@ def request_of(exchange: Captured, found: Detected) -> Request:
     if body is None:
         raise RequestError("the request is no JSON object")
     return protocol.parse(body, found.target, False)
+
+
+# The file of a tape
+
+FORMAT_VERSION = 1
+MARK = "mockllm-tape"
+"""The key in the first line that marks a file as a tape."""
+
+
+def load_tape(data: bytes, name: str) -> Tape:
+    """The tape in a file.
+
+    Raises:
+        ScenarioError: it is malformed or incomplete; the message names file and line.
+    """
+    lines = data.split(b"\n")
+    tape, count = load_head(lines[0] + b"\n" * (len(lines) > 1), name)
+    whole = len(lines) - 2  # without the head, and without what follows the last line end
+    if whole < count:
+        raise _broken(
+            name, whole + 2, f"the tape ends here, with {whole} of its {count} chunks complete"
+        )
+    if whole > count or lines[-1]:
+        raise _broken(
+            name, count + 2, f"the tape goes on here, after the {count} chunks that its head counts"
+        )
+    del lines[-1]
+    chunks = [_chunk(line, name, number) for number, line in enumerate(lines[1:], 2)]
+    return replace(tape, exchange=replace(tape.exchange, chunks=tuple(chunks)))
+
+
+def load_head(line: bytes, name: str) -> tuple[Tape, int]:
+    """The tape of a first line, without chunks, and the number of its chunks.
+
+    Raises:
+        ScenarioError: it is not the first line of a tape.
+    """
+    head = _json(line, name, 1)
+    if not line.endswith(b"\n") or not isinstance(head, dict) or MARK not in head:
+        raise _broken(
+            name, 1, f"is no tape; one begins with {{{json.dumps(MARK)}: {FORMAT_VERSION}, ...}}"
+        )
+    if head[MARK] != FORMAT_VERSION:
+        message = f"is a tape of version {head[MARK]!r}, and this mockllm reads {FORMAT_VERSION}"
+        raise _broken(name, 1, f"{message}; update mockllm, or record the tape again")
+    for key, (fits, expected) in _head_fields().items():
+        if key not in head and key in _OPTIONAL:
+            continue
+        if key not in head or not fits(head[key]):
+            found = compact(head[key])[:60] if key in head else "nothing"
+            raise _broken(name, 1, f"{key!r} must be {expected}, got {found}")
+    method, url, request_headers, request_body = _request(head.get("request"), name)
+    exchange = Captured(
+        method,
+        url,
+        request_headers,
+        request_body,
+        head["status"],
+        _pairs(head["headers"]),
+        (),
+        head["cut"],
+        source=f"{method} {urlsplit(url).path}",
+        reason=head.get("reason"),
+        trailers=_pairs(head.get("trailers", [])),
+    )
+    return Tape(head["api"], head["streamed"], exchange), head["chunks"]
+
+
+_Pairs = tuple[tuple[str, str], ...]
+
+
+def _request(value: Any, name: str) -> tuple[str, str, _Pairs, bytes]:
+    """Method, URL, headers and body."""
+    match value:
+        case None:
+            return "", "", (), b""
+        case {"method": str(method), "url": str(url), "headers": headers, "body": body}:
+            with suppress(TypeError, ValueError, RecursionError):
+                data = _bytes(body)
+                if _is_headers(headers):
+                    return method, url, _pairs(headers), data
+    raise _broken(name, 1, "'request' must be {method, url, headers, body}")
+
+
+def _pairs(headers: list[list[str]]) -> _Pairs:
+    return tuple((name, value) for name, value in headers)
+
+
+def _chunk(line: bytes, name: str, number: int) -> TimedBytes:
+    match _json(line, name, number):
+        case [at, data] if type(at) is int and at >= 0:
+            with suppress(TypeError, ValueError):
+                return TimedBytes(at, _bytes(data))
+    expected = 'a chunk, [microseconds, "text"] or [microseconds, {"base64": "..."}]'
+    raise _broken(name, number, f"must be {expected}")
+
+
+def _bytes(written: Any) -> bytes:
+    """The inverse of `_dump_bytes` and `_dump_body`; TypeError, ValueError: it is neither."""
+    match written:
+        case str():
+            return written.encode()
+        case {"base64": str(text)}:
+            return base64.b64decode(text, validate=True)
+        case {"json": value}:
+            return compact(value).encode()
+    raise TypeError
+
+
+def _json(line: bytes, name: str, number: int) -> Any:
+    try:
+        return json.loads(line)
+    except json.JSONDecodeError as error:
+        reason = f"{error.msg.lower()} at character {error.pos + 1}"
+    except UnicodeDecodeError as error:
+        reason = f"byte 0x{line[error.start]:02x} is not UTF-8"
+    except RecursionError:
+        reason = "it is nested too deeply"
+    raise _broken(name, number, f"is no line of JSON: {reason}")
+
+
+def _broken(name: str, line: int, message: str) -> ScenarioError:
+    return ScenarioError([Problem(name, line, 1, "", message)])
+
+
+# Whether a value is valid, and the description of valid values.
+_Check = tuple[Callable[[Any], bool], str]
+
+_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9a-z-]+")
+_REASON = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
+_VALUE = re.compile(r"[^\x00-\x08\x0a-\x1f\x7f]*")
+
+
+def _is_headers(value: Any) -> bool:
+    return isinstance(value, list) and all(
+        isinstance(pair, list)
+        and len(pair) == 2
+        and all(isinstance(item, str) for item in pair)
+        and _NAME.fullmatch(pair[0]) is not None
+        and _VALUE.fullmatch(pair[1]) is not None
+        for pair in value
+    )
+
+
+def _is_reason(value: Any) -> bool:
+    return isinstance(value, str) and _REASON.fullmatch(value) is not None
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _head_fields() -> dict[str, _Check]:
+    return {
+        "api": (lambda value: value in ("", *PROTOCOLS), "one of " + ", ".join(PROTOCOLS)),
+        "streamed": (lambda value: isinstance(value, bool), "true or false"),
+        "status": (lambda value: type(value) is int and 200 <= value <= 599, "an HTTP status"),
+        "cut": (
+            lambda value: value in get_args(Cut),
+            'one of "", "client", "stalled", "upstream", "chunk", "reset"',
+        ),
+        "chunks": (_is_count, "a whole number"),
+        "headers": (_is_headers, "a list of [name, value]"),
+        "reason": (_is_reason, "a reason phrase"),
+        "trailers": (_is_headers, "a list of [name, value]"),
+    }
+
+
+_OPTIONAL = frozenset(("reason", "trailers"))
+
+
+# Writing
+
+
+def dump_tape(tape: Tape) -> bytes:
+    """The bytes of a tape's file."""
+    exchange = tape.exchange
+    first: dict[str, Any] = {
+        MARK: FORMAT_VERSION,
+        "api": tape.api,
+        "streamed": tape.streamed,
+        "status": exchange.status,
+        "cut": exchange.cut,
+        "chunks": len(exchange.chunks),
+        "headers": exchange.headers,
+    }
+    if exchange.reason is not None:
+        first["reason"] = exchange.reason
+    if exchange.trailers:
+        first["trailers"] = exchange.trailers
+    if exchange.method:
+        first["request"] = {
+            "method": exchange.method,
+            "url": exchange.url,
+            "headers": exchange.request_headers,
+            "body": _dump_body(exchange.request_body),
+        }
+    lines = [compact(first), *[_dump_chunk(chunk) for chunk in exchange.chunks], ""]
+    return "\n".join(lines).encode()
+
+
+def _dump_chunk(chunk: TimedBytes) -> str:
+    """The line of a chunk, as `compact` writes it, in a third of the time: there may be many."""
+    text = utf8_text(chunk.data)
+    if text is None:
+        return compact([chunk.at, _dump_bytes(chunk.data)])
+    return f"[{chunk.at},{encode_basestring(text)}]"
+
+
+def _dump_bytes(data: bytes) -> Any:
+    text = utf8_text(data)
+    return {"base64": base64.b64encode(data).decode()} if text is None else text
+
+
+def _dump_body(body: bytes) -> Any:
+    """A body as JSON, for people to read, if compact JSON has the same bytes."""
+    try:
+        value = json.loads(body)
+        if compact(value).encode() == body:
+            return {"json": value}
+    except (ValueError, RecursionError):
+        pass
+    return _dump_bytes(body)

@@ -20,6 +20,7 @@ from mockllm.errors import MockLLMError, StreamFormatError
 from mockllm.framing.sse import SSEDecoder
 from mockllm.protocols.base import WireProtocol, dumps
 from mockllm.protocols.extra import in_envelope
+from mockllm.protocols.values import json_object, json_value
 from mockllm.scenario.durations import MAX_DURATION
 from mockllm.scenario.model import ErrorSpec, Http
 from mockllm.tapes.captured import Captured
@@ -118,21 +119,11 @@ def _folded(frames: Sequence[Frame], protocol: WireProtocol, problem: str) -> Re
     starts = [timed_event.event for timed_event in timed if isinstance(timed_event.event, Start)]
     return RecordedTurn(
         writable(turn),
-        tuple(_objects(frames)),
+        tuple(value for frame in frames if (value := json_object(frame.data)) is not None),
         next((start.id for start in starts if start.id), ""),
         next((start.model for start in starts if start.model), ""),
         problem,
     )
-
-
-def _objects(frames: Sequence[Frame]) -> Iterator[dict[str, Any]]:
-    for frame in frames:
-        if frame.data is not None and frame.data.lstrip()[:1] == "{":
-            try:
-                value = json.loads(frame.data)
-            except (ValueError, RecursionError):
-                continue  # the decoder has kept it as a frame
-            yield value
 
 
 def _longest(timed: Sequence[Timed]) -> Turn:
@@ -189,16 +180,8 @@ def recorded_error(plain: Captured, protocol: WireProtocol) -> Http:
         for name, header in dict(plain.headers).items()
         if name not in _NOT_OURS and header
     )
-    error = _error_in(protocol, _json(text), text)
+    error = _error_in(protocol, json_value(text), text)
     return Http(plain.status, headers, None if retry is None else round(retry * 1_000_000), error)
-
-
-def _json(text: str) -> object:
-    try:
-        value: object = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return value
 
 
 def _error_in(protocol: WireProtocol, value: object, text: str) -> ErrorSpec:

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from mockllm.core.http import TimedBytes
-from mockllm.tapes.files import dump_tape
+from mockllm.tapes.captured import dump_tape
 from tests.tapes.making import taped
 
 TEXT = """\

@@ -6,7 +6,7 @@ import pytest
 
 from mockllm.core.http import TimedBytes
 from mockllm.replay.loading import load
-from mockllm.tapes.files import dump_tape, load_tape
+from mockllm.tapes.captured import dump_tape, load_tape
 from tests.tapes.making import Sent, taped
 
 KEY = "sk-proj-" + "Ab3dEf6hIj" * 4

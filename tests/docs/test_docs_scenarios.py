@@ -10,7 +10,7 @@ from mockllm.matching.routes import RouteRequest
 from mockllm.replay.loading import loads
 from mockllm.replay.routes import RoutePlayer
 from mockllm.replay.sessions.session import Session
-from mockllm.tapes.files import load_tape
+from mockllm.tapes.captured import load_tape
 from tests.cases import for_all
 
 PAGE = Path(__file__).parents[2] / "docs" / "scenarios.md"

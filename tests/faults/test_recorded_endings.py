@@ -17,8 +17,7 @@ from mockllm.replay.loading import load
 from mockllm.server.options import RecordOptions, ServerOptions
 from mockllm.server.recording import copying
 from mockllm.server.thread import ServerThread
-from mockllm.tapes.captured import Captured
-from mockllm.tapes.files import load_tape
+from mockllm.tapes.captured import Captured, load_tape
 from tests.faults.playing import (
     TURNS,
     Received,

@@ -24,8 +24,7 @@ from mockllm.redaction.redact import Redactor
 from mockllm.replay.compilation.resolve import resolve
 from mockllm.replay.loading import load, loads, shipped_scenarios
 from mockllm.scenario.model import Recorded
-from mockllm.tapes.captured import Captured, detected
-from mockllm.tapes.files import dump_tape
+from mockllm.tapes.captured import Captured, detected, dump_tape
 from tests.tapes.making import Sent, taped
 from tools.corpus import decoded
 

@@ -14,8 +14,7 @@ from mockllm.protocols.decoding import decoded
 from mockllm.recording.store.folder import Folder
 from mockllm.replay.compilation.compiler import Replayer
 from mockllm.replay.routes import route_answer
-from mockllm.tapes.captured import detected, request_of
-from mockllm.tapes.files import load_tape
+from mockllm.tapes.captured import detected, load_tape, request_of
 from mockllm.tapes.recorded_turn import recorded_error, recorded_turn
 from tests.importers.corpus import needs_corpus, recorded_files, suite_files
 

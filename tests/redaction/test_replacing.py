@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockllm.core.http import TimedBytes
-from mockllm.redaction.find.found import Found
+from mockllm.redaction.find.spans import Found, base64_runs
 from mockllm.redaction.placeholders import Edit, Placeholders, edited, edits, recut, with_length
-from mockllm.redaction.walk.encodings import base64_runs
 
 
 def found(*parts: tuple[int, int], secret: str = "secret") -> Found:

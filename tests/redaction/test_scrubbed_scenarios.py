@@ -19,8 +19,7 @@ from mockllm.redaction.rules import Rules
 from mockllm.replay.loading import load
 from mockllm.replay.player import Player
 from mockllm.replay.sessions.session import Session
-from mockllm.tapes.captured import Captured
-from mockllm.tapes.files import load_tape
+from mockllm.tapes.captured import Captured, load_tape
 
 ADDRESS, OTHER = "alice@corp.io", "bob@corp.io"
 BOUNDARY = "----boundary7MA4YWxk"

@@ -14,8 +14,7 @@ from mockllm.redaction.rules import Rules
 from mockllm.redaction.scrub import FoundSecret, Scrubbed, scrub
 from mockllm.replay.compilation.tape_player import is_unedited
 from mockllm.replay.loading import loads
-from mockllm.tapes.captured import Tape
-from mockllm.tapes.files import dump_tape, load_tape
+from mockllm.tapes.captured import Tape, dump_tape, load_tape
 from tests.tapes.making import UNKNOWN, Sent, changed, taped
 
 SLOW = "(x+x+)+y"

@@ -26,8 +26,7 @@ from mockllm.replay.compilation.tape_player import (
 )
 from mockllm.replay.loading import loads
 from mockllm.scenario.model import Recorded, Scenario
-from mockllm.tapes.captured import Tape
-from mockllm.tapes.files import dump_tape
+from mockllm.tapes.captured import Tape, dump_tape
 from mockllm.tapes.recorded_turn import recorded_turn
 from tests.cases import for_all
 from tests.tapes.making import Sent, changed, taped

@@ -19,8 +19,7 @@ from mockllm.replay.sessions.exchange import Played
 from mockllm.replay.sessions.session import Session
 from mockllm.scenario.dump import dump
 from mockllm.scenario.model import Recorded, Scenario
-from mockllm.tapes.captured import Tape
-from mockllm.tapes.files import dump_tape
+from mockllm.tapes.captured import Tape, dump_tape
 from tests.entries import played_entry
 from tests.tapes.making import Sent, changed, taped
 from tests.tapes.turns import turn_of

@@ -29,8 +29,7 @@ from mockllm.replay.player import Player
 from mockllm.replay.sessions.session import Exchange, Session
 from mockllm.scenario.dump import dump
 from mockllm.scenario.model import Recorded, Scenario
-from mockllm.tapes.captured import Tape
-from mockllm.tapes.files import dump_tape
+from mockllm.tapes.captured import Tape, dump_tape
 from tests.cases import for_all
 from tests.entries import played_entry
 from tests.server.test_server import http_chunks

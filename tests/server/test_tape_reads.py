@@ -27,7 +27,7 @@ from mockllm.replay.sessions.session import Session
 from mockllm.scenario.dump import dump
 from mockllm.scenario.model import Recorded
 from mockllm.server.answers import DeferredWork
-from mockllm.tapes.files import dump_tape
+from mockllm.tapes.captured import dump_tape
 from tests.tapes.making import Sent, taped
 from tests.tapes.turns import turn_of
 from tests.timeouts import GIVE_UP

@@ -301,10 +301,8 @@ def test_the_example_in_the_documentation(serve):
     conversation, name = HttpConversation(served, "chat"), "get_secret_number"
     alice = call(name, "call_alice", '{"name":"alice"}')
     bob = call(name, "call_bob", '{"name":"alice"}')
-    conversation.request("secret numbers")
-    conversation.request(
-        "secret numbers", called(alice, bob), result(alice, "42"), result(bob, "7")
-    )
+    for items in ([], [called(alice, bob), result(alice, "42"), result(bob, "7")]):
+        conversation.send(body("chat", "secret numbers", *items, tools=[name]))
     assert verified(served) == example
 
 

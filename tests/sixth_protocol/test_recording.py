@@ -21,8 +21,7 @@ from mockllm.cli.options.recording import services
 from mockllm.importers import har, sse_dump, vcr
 from mockllm.replay.loading import load
 from mockllm.server.options import RecordOptions
-from mockllm.tapes.captured import detected
-from mockllm.tapes.files import load_tape
+from mockllm.tapes.captured import detected, load_tape
 from tests.sixth_protocol.conftest import CUES, GADGETS, KEY, NUMBERS, Hall, heard, spoken
 from tests.sixth_protocol.echo.protocol import PROTOCOL
 

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from mockllm.core.http import TimedBytes
 from mockllm.errors import ScenarioError
 from mockllm.protocols import PROTOCOLS
-from mockllm.tapes.captured import Tape
-from mockllm.tapes.files import dump_tape, load_head, load_tape
+from mockllm.tapes.captured import Tape, dump_tape, load_head, load_tape
 from tests.cases import for_all
 from tests.strategies import json_values, texts
 from tests.tapes.making import UNKNOWN, Sent, changed, taped

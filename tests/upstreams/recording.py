@@ -13,8 +13,7 @@ from mockllm.replay.sessions.session import Exchange
 from mockllm.scenario.model import Api, Scenario
 from mockllm.server.options import RecordOptions, ServerOptions
 from mockllm.server.thread import ServerThread
-from mockllm.tapes.captured import Captured
-from mockllm.tapes.files import load_tape
+from mockllm.tapes.captured import Captured, load_tape
 
 __all__ = ["Runs"]
 

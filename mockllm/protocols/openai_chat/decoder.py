@@ -10,8 +10,6 @@ providers, log probabilities, spans of citations) are left out.
 
 from __future__ import annotations
 
-import json
-
 from mockllm.core import events as ev
 from mockllm.core.events import Frame
 from mockllm.core.timeline import fold
@@ -20,7 +18,7 @@ from mockllm.errors import WireError
 from mockllm.protocols.openai_chat import fields
 from mockllm.protocols.openai_chat.calls import Calls
 from mockllm.protocols.records import Fields, Json
-from mockllm.protocols.values import kind, string
+from mockllm.protocols.values import json_value, kind, string
 
 _STANDARD = frozenset({"role", "content", "refusal", "tool_calls", "function_call", "annotations"})
 
@@ -54,7 +52,7 @@ class Decoder:
             events = [] if self._done else self._ended()
             self._done = self.complete = True
             return events
-        value = None if self._done else _json(frame.data)
+        value = None if self._done else json_value(frame.data)
         if frame.event == "error" and not self._done:
             # Groq reports errors in an event of this name (`err-event-line`).
             self.complete = True
@@ -214,14 +212,6 @@ class Decoder:
         events += [ev.PartEnd(part) for part in self._open]
         self._open = {}
         return events
-
-
-def _json(data: str) -> object:
-    try:
-        value: object = json.loads(data)
-    except (ValueError, RecursionError):
-        return None
-    return value
 
 
 def _bare(delta: Json, choice: Json) -> str:

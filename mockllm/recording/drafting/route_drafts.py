@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import mimetypes
 import re
 from collections.abc import Callable
@@ -14,6 +13,7 @@ from urllib.parse import unquote, urlsplit
 from mockllm.core.jsontext import compact
 from mockllm.errors import WireError
 from mockllm.matching.fingerprint import is_generated, redacted_strings
+from mockllm.protocols.values import json_value, utf8_text
 from mockllm.recording.drafting.draft import DraftedTurn, Line, Origin, described, slug
 from mockllm.redaction.placeholders import wildcards
 from mockllm.redaction.redact import route_body, route_path
@@ -136,7 +136,7 @@ def _body(body: bytes, kind: str, stem: str) -> tuple[m.RouteAnswer, bytes | Non
     """The answer as it is written, and the content of its file, if it has one."""
     if not body:
         return m.RouteAnswer(), None
-    text = _text(body)
+    text = utf8_text(body)
     if text is not None and len(text) <= _MOST_INLINE:
         value = _json(text)
         if value is not None:
@@ -148,19 +148,9 @@ def _body(body: bytes, kind: str, stem: str) -> tuple[m.RouteAnswer, bytes | Non
     return m.RouteAnswer(kind="file", value=file), body
 
 
-def _text(body: bytes) -> str | None:
-    try:
-        return body.decode()
-    except UnicodeDecodeError:
-        return None
-
-
 def _json(text: str) -> Any:
     """The JSON object or list; None for another text, or for one that YAML may nest too deeply."""
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
+    value = json_value(text)
     shallow = text.count("[") + text.count("{") < _MAX_BRACKETS
     return value if isinstance(value, dict | list) and shallow else None
 

@@ -16,7 +16,7 @@ from typing import Any
 from mockllm.core.events import Frame
 from mockllm.core.jsontext import compact, is_object, parse
 from mockllm.core.request import Request
-from mockllm.core.seeded import derive, tokens
+from mockllm.core.seeded import tokens
 from mockllm.core.timeline import expand
 from mockllm.core.turn import (
     Opaque,
@@ -35,6 +35,7 @@ from mockllm.matching.conversation import ModelTurn, tool_parts
 from mockllm.protocols.base import Reply, WireProtocol
 from mockllm.protocols.extra import added_fields, added_to_error, in_envelope
 from mockllm.protocols.routes import Detected
+from mockllm.protocols.values import json_object
 from mockllm.recording.drafting.draft import DraftedTurn
 from mockllm.replay.loading import loads
 from mockllm.scenario import model as m
@@ -61,7 +62,7 @@ def draft_turn(exchange: Captured, detected: Detected, request: Request) -> Draf
     if plain.status >= 400:
         return DraftedTurn(_error(plain, protocol), tape)
     answer = recorded_turn(plain, protocol, streamed=request.stream)
-    extra = _extra(answer, plain, protocol, request)
+    extra = _extra(answer, protocol, request)
     spec = replace(unresolve(answer.turn), extra=((protocol.name, extra),) if extra else ())
     return DraftedTurn(spec, tape, answer)
 
@@ -71,29 +72,21 @@ def _error(plain: Captured, protocol: WireProtocol) -> m.TurnSpec:
     assert http.error is not None
     own = http.error
     error = RequestError(own.message or "", status=plain.status, type=own.type, code=own.code)
-    try:
-        value = json.loads(plain.body)
-    except (ValueError, RecursionError):
-        value = None
+    value = json_object(plain.body)
     extra = {}
-    if isinstance(value, dict):
+    if value is not None:
         extra = added_to_error(protocol, protocol.error_body(error), value, error.message)
     return m.TurnSpec(http=http, extra=((protocol.name, extra),) if extra else ())
 
 
-def _extra(
-    answer: RecordedTurn, plain: Captured, protocol: WireProtocol, request: Request
-) -> dict[str, Json]:
-    """The fields that the service adds to its API; {} where the turn cannot be encoded again."""
+def _extra(answer: RecordedTurn, protocol: WireProtocol, request: Request) -> dict[str, Json]:
+    """The fields that the service adds to its API, which its encoder does not write; {} where the
+    turn cannot be encoded again."""
     if not answer.events:
         return {}
-    reply = Reply(
-        seed=derive(plain.url, length=32),
-        token=derive(plain.url, length=40, hex=True),
-        model=answer.model or request.model,
-        options=protocol.options(request),
-        usage=answer.turn.usage or TokenUsage(0, 0),
-    )
+    usage = answer.turn.usage or TokenUsage(0, 0)
+    model, options = answer.model or request.model, protocol.options(request)
+    reply = Reply("recorded", "0" * 40, model, options, usage)  # ids are none of these fields
     try:
         encoded = _encoded(answer, protocol, reply, streamed=request.stream)
     except (MockLLMError, ValueError):
@@ -377,11 +370,11 @@ def _loaded(spec: m.TurnSpec, most: int = _MOST_WHOLE) -> m.TurnSpec | str:
 def _without_ids(reply: Sequence[m.AnyPart], used: set[str | None]) -> tuple[m.AnyPart, ...]:
     """The parts without the call ids that another call of the conversation has: some services
     count their calls anew in each answer."""
-    return tuple(_own_id(part, used) if isinstance(part, m.ToolPart) else part for part in reply)
-
-
-def _own_id(call: m.ToolPart, used: set[str | None]) -> m.ToolPart:
-    if call.id is not None and call.id in used:
-        return replace(call, id=None)
-    used.add(call.id)
-    return call
+    parts: list[m.AnyPart] = []
+    for part in reply:
+        if isinstance(part, m.ToolPart):
+            parts.append(replace(part, id=None) if part.id in used else part)
+            used.add(part.id)
+        else:
+            parts.append(part)
+    return tuple(parts)

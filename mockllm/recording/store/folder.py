@@ -18,15 +18,19 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from mockllm.errors import Problem, ScenarioError
-from mockllm.recording.drafting.draft import Draft, file_stem, free_name
+from mockllm.recording.drafting.draft import (
+    Draft,
+    ScenarioFiles,
+    file_stem,
+    files_of,
+    free_name,
+)
 from mockllm.recording.store.locks import alone, is_unfinished, put_all
-from mockllm.recording.store.scenario_files import ScenarioFiles, files_of
 from mockllm.replay.loading import load, loads
 from mockllm.scenario.dump import dump
 from mockllm.scenario.model import Recorded, Scenario
 from mockllm.scenario.reading.files import MAX_FILE
-from mockllm.tapes.captured import Tape
-from mockllm.tapes.files import load_tape
+from mockllm.tapes.captured import Tape, load_tape
 
 _TURNS = "\nturns:\n"
 _MOST_TRUSTED = 1.0
@@ -131,7 +135,7 @@ class Folder:
     def _write(self, draft: Draft) -> Draft:
         assert self._group is not None
         scenario, stem = self._named(draft)
-        beside = ScenarioFiles(self.path, stem, draft, self._of_drafts, self._is_there)
+        beside = ScenarioFiles(self._path_of, stem, draft, self._of_drafts, self._is_there)
         scenario = beside.scenario(scenario)
         text = self._text(scenario, draft.base, beside.contents)
         file, content = f"{stem}.yaml", text.encode()
@@ -272,6 +276,9 @@ class Folder:
             return longer if loaded == (scenario,) else dump(scenario)
         except ScenarioError:
             return dump(scenario)
+
+    def _path_of(self, name: str) -> str:
+        return str(self.path / name)
 
     def _is_there(self, name: str) -> bool:
         if self._group is not None and name in self._group.beside:

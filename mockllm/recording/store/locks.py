@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -16,6 +17,8 @@ _LOCK = ".recording.lock"
 _UNFINISHED = ".unfinished"
 _MOST_OPEN = 64
 """Files that are open at a time; a process may often have 256."""
+_AT_ONCE = 4
+"""Files that are brought to the disk at a time."""
 _POLL = 0.005
 """How often a lock is tried that another holds, in seconds; locks are held for milliseconds."""
 
@@ -107,15 +110,15 @@ def _write(file: Path, content: bytes, mode: int | None) -> int:
 def _write_all(files: Mapping[Path, bytes], mode: int | None) -> None:
     """Writes files; their contents are on the disk when this returns, and their names perhaps not.
 
-    All are written before the first is brought to the disk: the file system's journal then takes
-    the others along.
+    They are brought to the disk at the same time: what several threads wait for, a file system puts
+    into its journal at once. To wait for one file after the other takes several times as long.
     """
     handles: list[int] = []
     try:
         for file, content in files.items():
             handles.append(_write(file, content, mode))
-        for handle in handles:
-            os.fsync(handle)
+        with ThreadPoolExecutor(_AT_ONCE) as threads:
+            list(threads.map(os.fsync, handles))
     finally:
         for handle in handles:
             os.close(handle)

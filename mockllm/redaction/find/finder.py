@@ -8,22 +8,24 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from mockllm.core.patterns import TimedPattern
-from mockllm.redaction.find.found import (
+from mockllm.redaction.find.kept_places import KeptPlaces
+from mockllm.redaction.find.patterns import is_address
+from mockllm.redaction.find.secret_names import field_is_secret, field_strength
+from mockllm.redaction.find.spans import (
     MIN_MATCH,
+    Base64Run,
     Found,
-    KeptPlaces,
     KnownSecrets,
     Spans,
+    View,
     adjacent,
+    base64_runs,
     in_original,
-    joins,
+    percent_decoded,
     split,
-    union,
+    unescaped,
     whole_escapes,
 )
-from mockllm.redaction.find.patterns import EMAIL, PASSWORD, Detector
-from mockllm.redaction.find.personal import is_address
-from mockllm.redaction.find.secret_names import field_is_secret, field_strength
 from mockllm.redaction.placeholders import (
     Placeholders,
     edits,
@@ -31,14 +33,14 @@ from mockllm.redaction.placeholders import (
     placeholder_spans,
     replaced,
 )
-from mockllm.redaction.rules import Keep, searched
-from mockllm.redaction.walk.documents import Channel, Document, document, may_be_document
-from mockllm.redaction.walk.encodings import (
-    Base64Run,
-    View,
-    base64_runs,
-    percent_decoded,
-    unescaped,
+from mockllm.redaction.rules import EMAIL, PASSWORD, Detector, Keep, searched
+from mockllm.redaction.walk.documents import (
+    Channel,
+    Document,
+    document,
+    joins,
+    may_be_document,
+    union,
 )
 from mockllm.redaction.walk.json_strings import StringValue
 
@@ -67,7 +69,7 @@ class Finder:
         self._keep = keep or Keep()
         self._patterns = patterns
         self._paths = paths
-        self._places = KeptPlaces(self._keep, lambda text: self._read(text, _DEEPEST))
+        self._places = KeptPlaces(self._keep, self._inner) if self._keep.places else None
         self._given = tuple(known)
         self._known = KnownSecrets(secret for secret in self._given if self._is_known(secret))
         self._memo: dict[str, tuple[Found, ...]] = {}
@@ -94,6 +96,9 @@ class Finder:
         finder = Finder(self._patterns, self._paths, known, self._detector, self._keep)
         finder._short, finder._long, finder._documents = self._short, long, documents
         return finder
+
+    def _inner(self, text: str) -> Document | None:
+        return self._read(text, _DEEPEST)
 
     def find(self, text: str, depth: int = 0) -> tuple[Found, ...]:
         """The secrets in a text, which may be a document. Where some overlap, the first counts."""
@@ -133,7 +138,8 @@ class Finder:
         """The secrets in a document."""
         in_channels, cut, stay = self._in_channels(read.channels, depth)
         yield from in_channels
-        covered = {id(value) for channel in read.channels if channel.whole for value in channel}
+        whole = (channel.values for channel in read.channels if channel.whole)
+        covered = {id(value) for values in whole for value in values}
         for value in read.values:
             if self._paths is not None:
                 yield from self._at_path(value, self._paths)
@@ -154,10 +160,11 @@ class Finder:
         stay: list[Found] = []
         all_found: list[Found] = []
         for channel in channels:  # the exact ones first
-            text = "".join([value.text for value in channel])
-            inside = self.find(text, depth + 1) if channel.whole or len(channel) > 1 else ()
+            text = "".join([value.text for value in channel.values])
+            several = channel.whole or len(channel.values) > 1
+            inside = self.find(text, depth + 1) if several else ()
             found: Iterable[Found] = union(channel.values, inside)
-            if depth == 0 and self._places:
+            if depth == 0 and self._places is not None:
                 found, kept = split(found, self._places.kept(channel.values, inside))
                 certain += kept
                 stay += kept
@@ -177,7 +184,7 @@ class Finder:
         self, value: StringValue, found: Iterable[Found], stay: Sequence[Found]
     ) -> Iterable[Found]:
         """Those in a value that the user does not keep there, nor in a channel with it."""
-        if not self._places:
+        if self._places is None:
             return found
         found = list(found)
         rest, _ = split(found, self._places.kept((value,), found))

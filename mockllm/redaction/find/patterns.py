@@ -12,40 +12,29 @@ import json
 import re
 import string
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
 from mockllm.core.record import record
-from mockllm.core.text import did_you_mean
-from mockllm.errors import UsageError
-from mockllm.redaction.find.personal import PERSONAL, emails
 from mockllm.redaction.find.secret_names import (
+    NAMES,
     assigned,
     entropy,
     has_letters_and_digits,
     looks_random,
 )
-from mockllm.redaction.walk.encodings import is_inside_base64
+from mockllm.redaction.find.spans import has_run, is_inside_base64, run_shape
 
-LONGEST_PROSE = 15
-"""A longer run of letters, digits, `_` and `-` may be a key."""
-
-_RUN = b"x" * (LONGEST_PROSE + 1)
-_ALNUM = (string.ascii_letters + string.digits).encode()
-_SHAPE = bytes(ord("x") if code in _ALNUM or code in b"_-" else ord(" ") for code in range(256))
-_WORDS = bytes(ord(chr(code).lower()) if code in _ALNUM else ord(" ") for code in range(256))
-_BEGINNING = 4
-_LONG = 4096
-"""Characters from which on it is faster to look at the words than to search for each text."""
+_ALNUM = string.ascii_letters + string.digits
+_KEY_SHAPE = run_shape(f"{_ALNUM}_-")
+_WORDS = bytes(ord(chr(code).lower() if chr(code) in _ALNUM else " ") for code in range(256))
 _WORD = re.compile(r"([A-Za-z0-9]+)[-_.~]")
 
 
 def has_long_run(text: str) -> bool:
     """Whether a text has a run of 16 letters, digits, `_` and `-`."""
-    if len(text) <= LONGEST_PROSE:
-        return False
-    return _RUN in text.encode("ascii", "replace").translate(_SHAPE)
+    return has_run(text, _KEY_SHAPE)
 
 
 class Triggers:
@@ -74,17 +63,6 @@ class Triggers:
             for trigger in triggers:
                 self._texts.setdefault(trigger, set()).add(index)
         self._every_word = frozenset(self._words)
-        self._beginnings: dict[bytes, list[str]] = {}
-        for part in self._parts:
-            if part[:_BEGINNING].isalnum() and len(part) >= _BEGINNING:
-                beginning = part[:_BEGINNING].lower().encode()
-                self._beginnings.setdefault(beginning, []).append(part)
-        self._every_beginning = frozenset(self._beginnings)
-        self._others = [
-            part
-            for part in self._parts
-            if not any(part in one for one in self._beginnings.values())
-        ]
 
     def find(self, text: str) -> list[int]:
         """The numbers of the patterns that may be in a text, in their order."""
@@ -100,14 +78,9 @@ class Triggers:
         words = text.encode("ascii", "replace").translate(_WORDS).split()
         for word in self._every_word.intersection(words):
             found |= self._words[word]
-        for part in self._parts if len(text) < _LONG else self._near(words):
+        for part, indexes in self._parts.items():
             if part in text:
-                found |= self._parts[part]
-
-    def _near(self, words: Iterable[bytes]) -> Iterable[str]:
-        """The texts that may be in a long text: each of the others begins no word of it."""
-        near = self._every_beginning.intersection({word[:_BEGINNING] for word in words})
-        return [*self._others, *(part for one in near for part in self._beginnings[one])]
+                found |= indexes
 
 
 class GitleaksRule(NamedTuple):
@@ -204,10 +177,6 @@ def _table(name: str) -> Any:
     return json.loads((files(__package__ or "") / name).read_text(encoding="utf-8"))
 
 
-def _at_least(least: float, value: str) -> bool:
-    return entropy(value) >= least
-
-
 _SEPARATED = re.compile(r"[-_.~]")
 
 
@@ -225,7 +194,7 @@ def _gitleaks(kind: str, triggers: str, least: float, regex: str) -> Pattern:
         kind,
         tuple(triggers.split()),
         f"{_word(regex, inside)}(?![{inside}])",
-        partial(_at_least, least) if least else None,
+        (lambda value: entropy(value) >= least) if least else None,
         run=not any("~" in trigger for trigger in triggers),
     )
 
@@ -290,16 +259,8 @@ def credentials_in(text: str) -> Iterator[tuple[str, tuple[int, int]]]:
     yield from assigned(text)
 
 
-_CLEAR = (
-    r"sk-[A-Za-z0-9_-]{8,}|AIza[A-Za-z0-9_-]{8,}|ya29\.[A-Za-z0-9_-]{8,}|gh[pousr]_[A-Za-z0-9]{8,}"
-    r"|github_pat_[A-Za-z0-9_]{4,}|xox[abeoprs]-[A-Za-z0-9-]{8,}|(?:AKIA|ASIA)[A-Z0-9]{8,}"
-    r"|hf_[A-Za-z0-9]{9,}|gsk_[A-Za-z0-9]{8,}|xai-[A-Za-z0-9]{8,}|[rs]k_(?:live|test)_[A-Za-z0-9]{4,}"
-    r"|shp(?:at|ca|pa|ss)_[A-Za-z0-9]{8,}|dckr_[po]at_[A-Za-z0-9_-]{4,}|AT[AC]TT3[A-Za-z0-9_=-]{8,}"
-    r"|glsa_[A-Za-z0-9_]{8,}|sntry[su]_[A-Za-z0-9+/=_]{8,}|lin_(?:api|oauth)_[A-Za-z0-9]{4,}"
-    r"|ntn_[A-Za-z0-9]{8,}|figd_[A-Za-z0-9_-]{8,}|sb_secret_[A-Za-z0-9_-]{4,}|sbp_[0-9a-f]{8,}"
-    r"|hv[sb]\.[A-Za-z0-9_-]{8,}|npm_[A-Za-z0-9]{8,}|pplx-[A-Za-z0-9]{8,}"
-)
-_PART = re.compile(rf"{_NOT_IN_WORD}(?:{_CLEAR})\Z")
+_BEGINNINGS = "|".join(_SERVICE_KEYS["beginnings"])
+_PART = re.compile(rf"{_NOT_IN_WORD}(?:{_BEGINNINGS})\Z")
 _SHORTEST_PART = 11
 _FARTHEST_PART = 256
 
@@ -315,76 +276,102 @@ def part_at_end(text: str) -> tuple[int, int] | None:
     return found.span()
 
 
-EMAIL = "e-mail address"
-PASSWORD = "password or key"  # noqa: S105
-_KEY_PART = "part of a key"
-_NAMES = {EMAIL: "email", PASSWORD: "password"}
-_OTHERS = ("private key", "AWS secret key", "cookie", _KEY_PART, EMAIL, PASSWORD)
+# E-mail addresses, those with letters of any language too
+
+_LOCAL = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._%+'-"
+_DOMAIN = re.compile(r"@[^\W_](?:[\w-]{0,62})(?:\.[^\W_][\w-]{0,62}){1,10}")
+_LABEL = re.compile(r"xn--[A-Za-z0-9-]{2,59}|[A-Za-z]{2,63}|[^\W\d_\x00-\x7f]{2,63}")
+_LONGEST_LOCAL = 128
+# What follows is a password, not the name of a mailbox.
+_USER = re.compile(r"://[^\s/@]*:\Z")
+
+
+def emails(text: str) -> Iterator[tuple[int, int]]:
+    """Where e-mail addresses are in a text; `git@` in the address of a repository is no person."""
+    if "@" not in text or "\0" in text:
+        return
+    for found in _DOMAIN.finditer(text):
+        end = _end_of_domain(found[0])
+        before = text[max(0, found.start() - _LONGEST_LOCAL) : found.start()]
+        local = _mailbox(before) if end else ""
+        if local and local != "git" and not _USER.search(before[: len(before) - len(local)]):
+            yield found.start() - len(local), found.start() + end
+
+
+def _end_of_domain(text: str) -> int:
+    """Where a domain at the beginning of a text ends, after the last top-level domain that there
+    is; 0 where there is none, as in `@agent.tool`."""
+    labels = text.split(".")
+    for index in range(len(labels) - 1, 0, -1):
+        size = _top_level(labels[index])
+        if size:
+            return len(".".join(labels[:index])) + 1 + size
+    return 0
+
+
+def _top_level(label: str) -> int:
+    """How much of a label is a top-level domain; what follows belongs to the text after it."""
+    found = _LABEL.match(label)
+    if found is None:
+        return 0
+    name = found[0]
+    if name.lower() in _top_levels():
+        return len(name)
+    if name.isascii():
+        lower = len(name) - len(name.lstrip(_LOWER))
+        return lower if name[:lower] in _top_levels() else 0
+    # A text without spaces goes on after the domain.
+    ends = range(len(name), 1, -1)
+    return next((end for end in ends if name[:end].lower() in _top_levels()), 0)
+
+
+_LOWER = "abcdefghijklmnopqrstuvwxyz"
 
 
 @cache
-def kind_name(kind: str) -> str:
-    """The name of a kind in the configuration: `GitHub token` is `github-token`."""
-    if kind.startswith("field "):
-        return _NAMES[PASSWORD]
-    return _NAMES.get(kind) or re.sub(r"[^a-z0-9]+", "-", kind.lower())
+def _top_levels() -> frozenset[str]:
+    """All top-level domains, those of other scripts in both forms."""
+    file = files(__package__ or "") / "top_level_domains.txt"
+    names = file.read_text(encoding="ascii").partition("\n")[2].split()
+    other = (name[4:].encode().decode("punycode") for name in names if name[:4] == "xn--")
+    return frozenset(names).union(other, NAMES["internal domains"])
 
 
-@cache
-def kinds() -> dict[str, bool]:
-    """All kinds by their names in the configuration, and whether each is on by default."""
-    named = sorted(
-        {kind_name(kind) for kind in (*_OTHERS, *(pattern.kind for pattern in PATTERNS))}
-    )
-    return dict.fromkeys(named, True) | dict.fromkeys(map(kind_name, PERSONAL), False)
+def is_address(text: str) -> bool:
+    """Whether a text is an e-mail address and nothing else."""
+    return next(emails(text), None) == (0, len(text))
 
 
-def known_kind(name: str, where: str) -> str:
-    """The name, if there is such a kind.
+def _mailbox(before: str) -> str:
+    """The name of the mailbox at the end of a text.
 
-    Args:
-        where: the file and key, or the option, for the message.
-
-    Raises:
-        UsageError: there is none.
+    Words of some languages have no space between them, so that a sentence would end in the name.
+    Their letters count only where no others are next to the sign.
     """
-    if name in kinds():
-        return name
-    hint = did_you_mean(name, kinds(), "docs/recording.md lists them")
-    raise UsageError(f"{where}: {name!r} is no kind of secret; {hint}")
+    start = len(before)
+    while start and (before[start - 1] in _LOCAL or _is_spaced_letter(before[start - 1])):
+        start -= 1
+    local = before[start:].lstrip("'.%")
+    if local:
+        return local
+    start = len(before)
+    while start and before[start - 1].isalnum():
+        start -= 1
+    return before[start:]
 
 
-class Detector:
-    """Finds the secrets of the kinds that are switched on.
+# From the radicals of Chinese on: Chinese, Japanese, Korean. Before them Thai, Lao and Burmese.
+_UNSPACED = (
+    (0x0E00, 0x0EFF),
+    (0x1000, 0x109F),
+    (0x2E80, 0xD7FF),
+    (0xF900, 0xFAFF),
+    (0xFF00, 0xFFEF),
+)
 
-    Args:
-        on: names of kinds that are off by default.
-        off: names of kinds that are not searched.
-    """
 
-    def __init__(self, on: frozenset[str] = frozenset(), off: frozenset[str] = frozenset()) -> None:
-        self._off = off
-        self._personal = [
-            (kind, find)
-            for kind, find in PERSONAL.items()
-            if kind_name(kind) in on and kind_name(kind) not in off
-        ]
-
-    def is_off(self, kind: str) -> bool:
-        """Whether secrets of a kind stay."""
-        return bool(self._off) and kind_name(kind) in self._off
-
-    def find(self, text: str) -> Iterator[tuple[str, tuple[int, int]]]:
-        """The secrets in a text that is no document, each with its kind; they may overlap."""
-        for kind, span in self._all(text):
-            if not self.is_off(kind):
-                yield kind, span
-
-    def _all(self, text: str) -> Iterator[tuple[str, tuple[int, int]]]:
-        yield from credentials_in(text)
-        yield from ((EMAIL, span) for span in emails(text))
-        for kind, find in self._personal:
-            yield from ((kind, span) for span in find(text))
-        part = part_at_end(text)
-        if part is not None:
-            yield _KEY_PART, part
+def _is_spaced_letter(character: str) -> bool:
+    code = ord(character)
+    if code < 128 or not (character.isalnum() or 0x300 <= code <= 0x36F):
+        return False
+    return code <= 0xFFFF and not any(first <= code <= last for first, last in _UNSPACED)

@@ -1,2 +1,2 @@
-"""Documents to texts: the strings of JSON, event streams, YAML and encodings, each with its place,
-and the channels in which a client joins them."""
+"""Documents to texts: the strings of JSON, event streams and YAML, each with its place, and the
+channels in which a client joins them."""

@@ -7,10 +7,13 @@ them. A secret may lie across several of them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any
 
+from mockllm.redaction.find.spans import Found
 from mockllm.redaction.walk.json_strings import Field, Reader, StringValue, api_fields, decoded
 
 _SPACE = " \t\r\n"
@@ -97,8 +100,7 @@ def event_values(text: str, reader: Reader) -> list[StringValue] | None:
 
 def _payloads(text: str) -> Iterator[list[tuple[int, int]]]:
     segments: list[tuple[int, int]] = []
-    lines = _lines_in(text) if "\r" in text else _simple_lines_in(text)
-    for start, data, stop in lines:
+    for start, data, stop in _lines_in(text):
         if data is not None:
             segments.append((data, stop))
         elif stop == start and segments:
@@ -113,19 +115,6 @@ def _lines_in(text: str) -> Iterator[tuple[int, int | None, int]]:
     for line in _SSE_LINE.finditer(text, text.startswith("\ufeff")):
         data = text.startswith("data:", line.start())
         yield line.start(), line.start(1) if data else None, line.end(1)
-
-
-def _simple_lines_in(text: str) -> Iterator[tuple[int, int | None, int]]:
-    """The same for a text that has no carriage return, in less time."""
-    start = int(text.startswith("\ufeff"))
-    while start < len(text):
-        stop = text.find("\n", start)
-        stop = len(text) if stop < 0 else stop
-        data = None
-        if text.startswith("data:", start):
-            data = start + 6 if text.startswith(" ", start + 5) else start + 5
-        yield start, data, stop
-        start = stop + 1
 
 
 def _plain(text: str, start: int, end: int) -> list[StringValue]:
@@ -162,12 +151,6 @@ class Channel:
     exact: bool
     whole: bool
 
-    def __iter__(self) -> Iterator[StringValue]:
-        return iter(self.values)
-
-    def __len__(self) -> int:
-        return len(self.values)
-
 
 def channels_of(values: Iterable[StringValue], *, whole: bool, top: int = 0) -> tuple[Channel, ...]:
     """The channels of the values of a document, the exact ones first.
@@ -202,6 +185,45 @@ def channels_of(values: Iterable[StringValue], *, whole: bool, top: int = 0) -> 
             joined.sort(key=lambda value: value.start)
             channels.append(Channel(tuple(joined), False, False))
     return tuple(channels)
+
+
+def union(values: Sequence[StringValue], found: Iterable[Found]) -> list[Found]:
+    """What was found in joined strings, at its positions in the document."""
+    found = list(found)
+    if not found:
+        return []
+    ends = list(accumulate(len(value.text) for value in values))
+    return [replace(secret, parts=tuple(_over(values, ends, secret.parts))) for secret in found]
+
+
+def _over(
+    values: Sequence[StringValue], ends: Sequence[int], parts: Iterable[tuple[int, int]]
+) -> Iterator[tuple[int, int]]:
+    for start, end in parts:
+        index = bisect_right(ends, start)
+        while start < end:
+            base = ends[index] - len(values[index].text)
+            stop = min(end, ends[index])
+            if stop > start:
+                yield values[index].span(start - base, stop - base)
+            start, index = stop, index + 1
+
+
+def joins(found: Found, certain: Iterable[Found], channel: Channel) -> bool:
+    """Whether a secret goes on where the channel of its first fragment, which alone names the
+    item, ends: then it is more than what that channel shows of it."""
+    nameless = [value for value in channel.values if len(value.ids) == 1]
+    return any(
+        found.parts[: len(secret.parts)] == secret.parts
+        and len(found.parts) > len(secret.parts)
+        and found.secret.startswith(secret.secret)
+        and all(
+            any(value.start <= start and end <= value.end for value in nameless)
+            for start, end in found.parts[len(secret.parts) :]
+        )
+        for secret in certain
+        if secret.kind and nameless
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from typing import Any
 
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.records import FieldNames
-from mockllm.redaction.walk.encodings import unescaped
+from mockllm.redaction.find.spans import unescaped
 
 JsonPath = tuple[str | int, ...]
 

@@ -38,8 +38,7 @@ from mockllm.scenario.model import (
     TurnSpec,
     members,
 )
-from mockllm.tapes.captured import Captured, Cut, Tape, detected
-from mockllm.tapes.files import load_head, load_tape
+from mockllm.tapes.captured import Captured, Cut, Tape, detected, load_head, load_tape
 from mockllm.tapes.recorded_turn import RecordedTurn, recorded_error, recorded_turn, route_headers
 
 Why = Literal[

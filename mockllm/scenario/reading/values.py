@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from mockllm.core.text import similar_names
 from mockllm.scenario.durations import read_duration, read_percent
 from mockllm.scenario.reading.nodes import Mapping, Mark, Node, Scalar, Sequence
+from mockllm.scenario.yamltext import plain_scalar
 
 if TYPE_CHECKING:
     from mockllm.scenario.model import Scenario
@@ -45,17 +46,6 @@ Reader = Callable[[Node, "Findings"], Any]
 
 MAX_FINDINGS = 1_000
 """How many findings of one document are kept: no one reads more of them."""
-
-_NUMERIC = frozenset("-+.0123456789~tTfFnN")
-_CONSTANTS: dict[str, bool | None] = {
-    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
-    **dict.fromkeys(("true", "True", "TRUE"), True),
-    **dict.fromkeys(("false", "False", "FALSE"), False),
-}
-_INTEGER = re.compile(r"[-+]?\d{1,4000}\Z", re.ASCII)
-_BASED = re.compile(r"0(?:o[0-7]{1,4000}|x[0-9a-fA-F]{1,3000})\Z")
-_FLOAT = re.compile(r"[-+]?(?:\.\d+|\d+(?:\.\d*)?)(?:[eE][-+]?\d+)?\Z", re.ASCII)
-_NOT_FINITE = re.compile(r"(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,21 +91,8 @@ class Findings:
 
 
 def scalar(node: Scalar) -> str | int | float | bool | None:
-    """The value of a scalar by YAML 1.2's core schema (section 10.3), in which `yes`, `no` and
-    dates are text. A float that is too large is infinite.
-    """
-    value = node.value
-    if not node.plain or (value and value[0] not in _NUMERIC):
-        return value
-    if value in _CONSTANTS:
-        return _CONSTANTS[value]
-    if _INTEGER.match(value):
-        return int(value)
-    if _FLOAT.match(value):
-        return float(value)
-    if _NOT_FINITE.match(value):
-        return float(value.replace(".", ""))
-    return int(value, 0) if _BASED.match(value) else value
+    """The value of a scalar; one in quotes is text."""
+    return plain_scalar(node.value) if node.plain else node.value
 
 
 def is_null(node: Node) -> bool:
@@ -126,12 +103,9 @@ def is_null(node: Node) -> bool:
 def text(node: Node, findings: Findings) -> str | None:
     """Any string."""
     if isinstance(node, Scalar):
-        value = node.value
-        if not node.plain or (value and value[0] not in _NUMERIC):
-            return value
         if isinstance(scalar(node), str):
-            return value
-        hint = "; put it in quotes to make it one" if value else ""
+            return node.value
+        hint = "; put it in quotes to make it one" if node.value else ""
         findings.must_be(node, "a string", hint)
         return None
     findings.must_be(node, "a string")

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockllm.recording.drafting.draft import LIVE
+from mockllm.recording.drafting.draft import LIVE, files_of, with_files
 from mockllm.recording.drafting.drafts import Drafting
 from mockllm.recording.store.folder import Folder
-from mockllm.recording.store.scenario_files import files_of, with_files
 from mockllm.replay.compilation.tape_player import is_unedited
 from mockllm.replay.loading import load
 from mockllm.scenario.dump import dump

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from mockllm.redaction.find.finder import Finder
-from mockllm.redaction.find.found import Found, Spans
+from mockllm.redaction.find.spans import Found, Spans
 from mockllm.redaction.rules import compiled_paths, compiled_patterns
 
 KEY = "sk-proj-" + "Ab3dEf6hIj" * 4

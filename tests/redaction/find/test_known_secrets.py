@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockllm.redaction.find.found import MIN_MATCH, KnownSecrets
+from mockllm.redaction.find.spans import MIN_MATCH, KnownSecrets
 from tests.cases import for_all
 
 LONG = "abcdefghijklmnopqrstuvwxyz"

@@ -9,8 +9,8 @@ import uuid
 
 import pytest
 
+from mockllm.redaction.find.spans import is_inside_base64
 from mockllm.redaction.redact import Redactor
-from mockllm.redaction.walk.encodings import is_inside_base64
 from tests.redaction.secrets import found_in
 
 KEY = "sk-proj-" + "Ab3dEf6hIj" * 4

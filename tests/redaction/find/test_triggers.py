@@ -36,12 +36,10 @@ FILL = "Plain words and no more. " * 200
     ],
 )
 def test_the_triggers_in_a_text(text: str, found: list[int]) -> None:
-    """Keys only beside a long run; other triggers always. In a long text a text of four letters
-    must begin a word, as keys do."""
+    """Keys only beside a long run; other triggers always."""
     assert TRIGGERS.find(f"{text} {RUN}") == found
     assert TRIGGERS.find(text) == [one for one in found if one >= 5]
-    if text != "xAKIA":
-        assert TRIGGERS.find(f"{FILL} {text} {RUN}") == found
+    assert TRIGGERS.find(f"{FILL} {text} {RUN}") == found
 
 
 @given(st.text(alphabet="aZ0_-. /ä\ud800", max_size=60))

@@ -10,7 +10,7 @@ from mockllm import ServerOptions, ServerThread
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.loading import load
 from mockllm.server.options import RecordOptions
-from mockllm.tapes.files import load_tape
+from mockllm.tapes.captured import load_tape
 from tests.server.recording.odd_upstream import OddUpstream
 from tests.timeouts import GIVE_UP
 

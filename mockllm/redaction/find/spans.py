@@ -1,19 +1,163 @@
-"""A secret in a text, where it is in the document around the text, and whether the user keeps it
-there; and secrets that are known from elsewhere."""
+"""Where secrets are in a text, also in a text inside it: escapes of JSON and of URLs, base64; and
+secrets that are known from elsewhere.
+
+A `View` is the decoded text, with the position in the original that each character comes from.
+"""
 
 from __future__ import annotations
 
+import base64
+import binascii
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
 
-from mockllm.redaction.find.patterns import kind_name
-from mockllm.redaction.rules import Keep
-from mockllm.redaction.walk.documents import Channel, Document
-from mockllm.redaction.walk.encodings import Base64Run, View
-from mockllm.redaction.walk.json_strings import JsonPath, StringValue, api_fields
+from mockllm.core.record import record
+
+
+@record
+class View:
+    """A decoded text.
+
+    Args:
+        starts: for each character of `text`, and for its end, the position in the original.
+    """
+
+    text: str
+    starts: Sequence[int]
+
+
+_LETTERS = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
+_ESCAPE = re.compile(
+    r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+    r"|\\u[0-9a-fA-F]{4}|\\[bfnrt\"\\/]"
+)
+_PERCENT = re.compile(r"%[0-7][0-9a-fA-F]")
+
+
+def unescaped(text: str) -> View | None:
+    """A text without JSON's escapes; None where it has none."""
+    return _view(text, _ESCAPE, _character)
+
+
+def percent_decoded(text: str) -> View | None:
+    """A text without the escapes of URLs that stand for ASCII; None where it has none."""
+    return _view(text, _PERCENT, lambda escape: chr(int(escape[1:], 16)))
+
+
+def _character(escape: str) -> str:
+    if escape[1] != "u":
+        return _LETTERS.get(escape[1], escape[1])
+    if len(escape) == 6:
+        return chr(int(escape[2:6], 16))
+    high, low = int(escape[2:6], 16), int(escape[8:], 16)
+    return chr(0x10000 + ((high & 0x3FF) << 10) + (low & 0x3FF))
+
+
+def _view(text: str, pattern: re.Pattern[str], character: Callable[[str], str]) -> View | None:
+    parts: list[str] = []
+    starts: list[int] = []
+    last = 0
+    for found in pattern.finditer(text):
+        parts += [text[last : found.start()], character(found[0])]
+        starts += range(last, found.start() + 1)
+        last = found.end()
+    if not parts:
+        return None
+    starts += range(last, len(text) + 1)
+    return View("".join([*parts, text[last:]]), starts)
+
+
+_RUN = re.compile(r"[A-Za-z0-9+/_-]{16,}={0,2}")
+_PROBE = 64
+_ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-"
+
+
+_RUN_LENGTH = 16
+
+
+def run_shape(characters: str) -> bytes:
+    """A table for `has_run`."""
+    return bytes(ord("x" if chr(code) in characters else " ") for code in range(256))
+
+
+def has_run(text: str, shape: bytes) -> bool:
+    """Whether a text has a run of 16 of some characters, in a tenth of the time of `re`."""
+    if len(text) < _RUN_LENGTH:
+        return False
+    return b"x" * _RUN_LENGTH in text.encode("ascii", "replace").translate(shape)
+
+
+_BASE64_SHAPE = run_shape(_ALPHABET)
+
+
+@record
+class Base64Run:
+    """A part of a text that is another text in base64."""
+
+    start: int
+    end: int
+    text: str
+    url_safe: bool
+    padded: bool
+
+    def encode(self, text: str) -> str:
+        """Another text in the same variant of base64."""
+        encode = base64.urlsafe_b64encode if self.url_safe else base64.b64encode
+        written = encode(text.encode("utf-8", "surrogateescape")).decode("ascii")
+        return written if self.padded else written.rstrip("=")
+
+
+def base64_runs(text: str) -> Iterator[Base64Run]:
+    """The parts of a text that are text in base64, of either alphabet, padded or not."""
+    if not has_run(text, _BASE64_SHAPE):
+        return
+    for found in _RUN.finditer(text):
+        run = found[0].rstrip("=")
+        url_safe = "-" in run or "_" in run
+        # Pictures are long; their first bytes show already that they are no text.
+        if len(run) > _PROBE and _decoded(run[:_PROBE], url_safe, cut=True) is None:
+            continue
+        inner = _decoded(run, url_safe)
+        if inner is not None:
+            yield Base64Run(found.start(), found.end(), inner, url_safe, len(found[0]) % 4 == 0)
+
+
+_BEFORE = 32
+_STANDARD = re.compile(r"[+/]")
+_URL_SAFE = re.compile(r"[-_]")
+_RANDOM = tuple(
+    re.compile(one) for one in (r"(?:[A-Z][^A-Z]*){4}", r"(?:[a-z][^a-z]*){4}", r"[0-9]")
+)
+
+
+def is_inside_base64(text: str, start: int, end: int) -> bool:
+    """Whether a part of a text, which looks like a key, is only a part of longer base64: what is
+    right before it is random too, and the same alphabet goes on in it.
+
+    Signatures and embeddings hold `-sk-` and the like by accident. Standard base64 has no hyphen,
+    so that a key with one in its prefix is a key there (`/v1/sk-...`).
+    """
+    before = text[max(0, start - _BEFORE) : start]
+    if len(before) < _BEFORE or before.strip(_ALPHABET):
+        return False
+    run = before + text[start:end]
+    if _STANDARD.search(run) and _URL_SAFE.search(run):
+        return False
+    return all(pattern.search(before) for pattern in _RANDOM)
+
+
+def _decoded(run: str, url_safe: bool, *, cut: bool = False) -> str | None:
+    padded = run + "=" * (-len(run) % 4)
+    try:
+        data = base64.b64decode(padded, altchars=b"-_" if url_safe else b"+/", validate=True)
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        # A run that was cut may end inside a character.
+        return "" if cut and error.start >= len(data) - 3 else None
+    except binascii.Error:
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,28 +193,6 @@ class Found:
             span: where a part of the text is in what is around it.
         """
         return replace(self, parts=tuple(span(*part) for part in self.parts))
-
-
-def union(values: Sequence[StringValue], found: Iterable[Found]) -> list[Found]:
-    """What was found in joined strings, at its positions in the document."""
-    found = list(found)
-    if not found:
-        return []
-    ends = list(accumulate(len(value.text) for value in values))
-    return [replace(secret, parts=tuple(_over(values, ends, secret.parts))) for secret in found]
-
-
-def _over(
-    values: Sequence[StringValue], ends: Sequence[int], parts: Iterable[tuple[int, int]]
-) -> Iterator[tuple[int, int]]:
-    for start, end in parts:
-        index = bisect_right(ends, start)
-        while start < end:
-            base = ends[index] - len(values[index].text)
-            stop = min(end, ends[index])
-            if stop > start:
-                yield values[index].span(start - base, stop - base)
-            start, index = stop, index + 1
 
 
 def in_original(found: Iterable[Found], view: View) -> list[Found]:
@@ -120,23 +242,6 @@ def adjacent(found: Iterable[Found], others: Sequence[Found]) -> Iterable[Found]
     return [secret for secret in found if not spans.overlap(secret)]
 
 
-def joins(found: Found, certain: Iterable[Found], channel: Channel) -> bool:
-    """Whether a secret goes on where the channel of its first fragment, which alone names the
-    item, ends: then it is more than what that channel shows of it."""
-    nameless = [value for value in channel.values if len(value.ids) == 1]
-    return any(
-        found.parts[: len(secret.parts)] == secret.parts
-        and len(found.parts) > len(secret.parts)
-        and found.secret.startswith(secret.secret)
-        and all(
-            any(value.start <= start and end <= value.end for value in nameless)
-            for start, end in found.parts[len(secret.parts) :]
-        )
-        for secret in certain
-        if secret.kind and nameless
-    )
-
-
 def split(found: Iterable[Found], kept: Iterable[bool]) -> tuple[list[Found], list[Found]]:
     """Those that are not kept, and those that are."""
     parts: tuple[list[Found], list[Found]] = ([], [])
@@ -145,11 +250,13 @@ def split(found: Iterable[Found], kept: Iterable[bool]) -> tuple[list[Found], li
     return parts
 
 
+# Secrets that are known from elsewhere
+
 MIN_MATCH = 12
 """So many characters of a secret are not in a text by accident."""
 
 _WINDOW = MIN_MATCH // 2
-_SHORTEST = 8
+_SHORTEST_WORD = 8
 
 
 class KnownSecrets:
@@ -172,7 +279,7 @@ class KnownSecrets:
                 for at in range(len(source) - _WINDOW + 1):
                     window = source[at : at + _WINDOW]
                     self._windows.setdefault(window, []).append((secret, source, at))
-            elif len(source) >= _SHORTEST and re.search(r"[0-9@ ]", source):
+            elif len(source) >= _SHORTEST_WORD and re.search(r"[0-9@ ]", source):
                 short.append(source)
         words = "|".join(map(re.escape, sorted(short, key=len, reverse=True)))
         self._short = re.compile(rf"(?<!\w)(?:{words})(?!\w)") if short else None
@@ -225,84 +332,3 @@ def _extended(text: str, at: int, source: str, offset: int) -> tuple[int, int]:
     while end < len(text) and right < len(source) and text[end] == source[right]:
         end, right = end + 1, right + 1
     return start, end
-
-
-# What the user keeps in some places
-
-_ARGUMENTS = "arguments"
-# Some APIs have arguments in an `input`. At the root `input` is what a request asks.
-_INPUT = "input"
-_DELTA = "delta"
-_DEEPEST = 3
-_KNOWN = "known secret"
-
-
-class KeptPlaces:
-    """Decides for the secrets of a document which are kept where they are.
-
-    Args:
-        read: reads a text as a document; None where it is none.
-    """
-
-    def __init__(self, keep: Keep, read: Callable[[str], Document | None]) -> None:
-        self._places = keep.places
-        self._read = read
-
-    def __bool__(self) -> bool:
-        return bool(self._places)
-
-    def kept(self, values: Sequence[StringValue], found: Sequence[Found]) -> list[bool]:
-        """For each secret in the joined text of values whether it is kept."""
-        text, path = "".join([value.text for value in values]), _path_to(values[0])
-        kept = [self._is_kept(secret, text, path) for secret in found]
-        spans = Spans(secret for secret, is_kept in zip(found, kept, strict=True) if is_kept)
-        # A secret is known from where it is not kept too.
-        return [
-            is_kept or (one.kind == _KNOWN and spans.overlap(one))
-            for one, is_kept in zip(found, kept, strict=True)
-        ]
-
-    def _is_kept(self, found: Found, text: str, path: JsonPath) -> bool:
-        for secret in found.secrets():
-            paths = list(self._paths(secret, text, path, 0))
-            if not paths or not all(self._allows(found.kind, one) for one in paths):
-                return False
-        return any(found.secrets())
-
-    def _allows(self, kind: str, path: JsonPath) -> bool:
-        written = _written(path)
-        return any(
-            name in ("", kind_name(kind)) and any(place.search(one) for one in written)
-            for name, place in self._places
-        )
-
-    def _paths(self, secret: str, text: str, path: JsonPath, depth: int) -> Iterator[JsonPath]:
-        inner = self._read(text) if depth < _DEEPEST and text[:1] in ("{", "[") else None
-        if inner is None:
-            yield path
-            return
-        for value in inner.values:
-            if secret in value.text:
-                yield from self._paths(secret, value.text, path + value.field.path, depth + 1)
-
-
-def _path_to(value: StringValue) -> JsonPath:
-    """The path to a value; fragments of arguments that events call `delta` are in `arguments`."""
-    path = value.field.path
-    if value.field.name == _DELTA and path:
-        kind = value.ids[0].lower()
-        if "arg" in kind or "tool_call" in kind:
-            return (*path[:-1], _ARGUMENTS)
-    return path
-
-
-def _written(path: JsonPath) -> Iterable[str]:
-    """A path as `compiled_paths` reads it: with the names of the service, and with `arguments` for
-    the arguments of a call."""
-    plain = "".join(f"\x1f{step}" for step in path)
-    names = api_fields().arguments
-    steps = (
-        _ARGUMENTS if step in names or (step == _INPUT and index) else step
-        for index, step in enumerate(path)
-    )
-    return dict.fromkeys((plain, "".join(f"\x1f{step}" for step in steps)))

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockllm.redaction.walk.encodings import (
+from mockllm.redaction.find.spans import (
     Base64Run,
     View,
     base64_runs,
