@@ -148,6 +148,7 @@ class Reader:
         self._every = every
         self._apis = tuple(PROTOCOLS)
         self.names: set[str] = set()
+        self._rest = self._without_numbers = ""
 
     def read(self, source: str, base: int = 0) -> list[StringValue] | None:
         """The values of a JSON text that begins at `base` of a document; None if it is no JSON."""
@@ -158,8 +159,9 @@ class Reader:
         rest = "\0".join(parts[::2])
         if not self._every and len(rest) > _MANY:
             rest = _NUMBERS.sub("[]", rest)
-        without_numbers = _NUMBER.sub("0", rest)
-        template = self._template(source if self._every else "", rest, without_numbers, parts)
+        if rest != self._rest:  # most events of a stream have that of the event before
+            self._rest, self._without_numbers = rest, _NUMBER.sub("0", rest)
+        template = self._template(source if self._every else "", parts)
         if template is None:
             return None
         strings = parts[1::2]
@@ -208,33 +210,25 @@ class Reader:
             ids = (type_, *[strings[at] if at >= 0 else numbers[~at] for at in field.ids])
             yield _value(base + start, source[start:end], field, ids)
 
-    def _template(
-        self, source: str, rest: str, without_numbers: str, parts: list[str]
-    ) -> _Template | None:
-        known = _TEMPLATES.get((self._apis, without_numbers))
+    def _template(self, source: str, parts: list[str]) -> _Template | None:
+        known = _TEMPLATES.get((self._apis, self._without_numbers))
         layout = _layout(parts) if known is None else known.layout
         names = tuple([parts[2 * index + 1] for index in layout])
         template = None if known is None else known.by_names.get(names)
         if template is None:
-            template = _parsed(source or _joined(rest, parts[1::2]))
+            template = _parsed(source or _joined(self._rest, parts[1::2]))
             if template is not None:
-                self._keep(without_numbers, layout, names, template)
+                self._keep(layout, names, template)
         if template is not None:
             self.names.update(names)
         return template
 
-    def _keep(
-        self,
-        without_numbers: str,
-        layout: tuple[int, ...],
-        names: tuple[str, ...],
-        template: _Template,
-    ) -> None:
-        if len(without_numbers) > _LONGEST_SHARED:
+    def _keep(self, layout: tuple[int, ...], names: tuple[str, ...], template: _Template) -> None:
+        if len(self._without_numbers) > _LONGEST_SHARED:
             return
         if len(_TEMPLATES) >= _MOST_SHARED:
             _TEMPLATES.clear()
-        key = self._apis, without_numbers
+        key = self._apis, self._without_numbers
         _TEMPLATES.setdefault(key, _Layout(layout, {})).by_names[names] = template
 
 
