@@ -156,6 +156,11 @@ class MockServer:
         self._parts.answers.assigned.release(session)
         self.sessions.delete(session)
 
+    def end(self, session: str) -> None:
+        """Forgets a session that is over, and refuses its later requests."""
+        self.forget(session)
+        self._parts.answers.assigned.note_gone(session)
+
     def break_off(self, session: str) -> None:
         """Ends the connections on which an answer of a session is not over. To be called in the
         event loop."""

@@ -18,7 +18,8 @@ CONDITIONS = ("user", "system", "model", "tools")
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """The mistakes that a test allows, as `read_session` describes them."""
+    """The mistakes that a test allows, and the rules that it requires, as `read_session` describes
+    them."""
 
     unplayed: bool = False
     unmatched: bool = False
@@ -26,6 +27,7 @@ class Allowed:
     violations: bool | frozenset[str] = frozenset()
     depth: int = 50
     extra_requests: bool = False
+    require: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,7 @@ def read_session(
     violations: bool | str | Iterable[str] = (),
     depth: int = 50,
     extra_requests: bool = False,
+    require: str | Iterable[str] = (),
     match: bool = True,
     quirks: str | Iterable[str] = (),
     fault: str | Iterable[str] = (),
@@ -109,6 +112,8 @@ def read_session(
         depth: how many requests in a row a client may make for a model that never stops
             calling tools.
         extra_requests: whether an answer that was given may be requested again.
+        require: the names of invariants that are not judged otherwise, such as `tools-kept`; they
+            add to those of `--mockllm-require`.
         match: whether the `match` of the scenarios counts.
         quirks: the names of quirks in every streamed answer.
         fault: what breaks on the way of every answer, as `mockllm serve --fault` has it; of
@@ -127,7 +132,7 @@ def read_session(
     return Mark(
         names,
         given,
-        allowed(unplayed, unmatched, invalid, violations, depth, extra_requests),
+        allowed(unplayed, unmatched, invalid, violations, depth, extra_requests, require),
         _several(quirks),
         speed,
         _several(scenarios),
@@ -143,12 +148,14 @@ def allowed(
     violations: bool | str | Iterable[str],
     depth: int,
     extra_requests: bool,
+    require: str | Iterable[str] = (),
 ) -> Allowed:
-    """An `Allowed` from more convenient values: `violations` may be a single name."""
+    """An `Allowed` from more convenient values: `violations` and `require` may be a single name."""
     if not isinstance(violations, bool):
         violations = frozenset(_several(violations))
     violations = violations or frozenset()
-    return Allowed(unplayed, unmatched, invalid, violations, depth, extra_requests)
+    required = frozenset(_several(require))
+    return Allowed(unplayed, unmatched, invalid, violations, depth, extra_requests, required)
 
 
 def recorded_mark(node: pytest.Item) -> RecordedMark | None:

@@ -21,11 +21,11 @@ _T = TypeVar("_T")
 
 MARKERS = (
     "mockllm(*names, unplayed=False, unmatched=False, invalid=False, extra_requests=False, "
-    "violations=(), depth=50, match=True, quirks=(), fault=(), speed=None, scenarios=()): the "
-    "scenarios that answer the test, by name, with match=False whatever their match; what breaks "
-    "on the way of its answers; and what is allowed: turns that are not played, requests that "
-    "match nothing, are refused, or repeat one that was answered, and conversation invariants that "
-    "are broken (names, or True for all).",
+    "violations=(), depth=50, require=(), match=True, quirks=(), fault=(), speed=None, "
+    "scenarios=()): the scenarios that answer the test, by name, with match=False whatever their "
+    "match; what breaks on the way of its answers; and what is allowed: turns that are not played, "
+    "requests that match nothing, are refused, or repeat one that was answered, and conversation invariants that "
+    "are broken (names, or True for all); and those that are required, such as tools-kept.",
     "mockllm_cases(api, scenarios=None, variations=25, quirks=True, level='payloads', seed='0'): "
     "runs a test with `mockllm_case` once for each case that a client of the API goes through.",
     "mockllm_recorded(mode=None, upstream=(), match=()): plays what real services answered the "
@@ -129,6 +129,12 @@ def add_options(parser: pytest.Parser) -> None:
         help=f"{text} May be repeated; also MOCKLLM_UPSTREAM, MOCKLLM_UPSTREAM_OPENAI and so on.",
     )
     parser.addini("mockllm_upstream", text, type="linelist", default=[])
+    text = "A rule of conversations that is not judged otherwise: system-kept, tools-kept, "
+    text += "call-offered, text-in-history, or one about tries such as backoff-grows."
+    group.addoption(
+        "--mockllm-require", action="append", metavar="RULE", help=f"{text} May be repeated."
+    )
+    parser.addini("mockllm_require", text, type="linelist", default=[])
     for name, metavar, text in _SECRETS:
         option = f"--mockllm-{name.replace('_', '-')}"
         group.addoption(option, action="append", metavar=metavar, help=f"{text} May be repeated.")
@@ -168,6 +174,11 @@ def chosen(config: pytest.Config, name: str, marked: _T | None, default: _T) -> 
 def flag(config: pytest.Config, name: str) -> bool:
     """Whether a flag is set on the command line or in the ini file."""
     return bool(config.getoption(f"mockllm_{name}") or config.getini(f"mockllm_{name}"))
+
+
+def required(config: pytest.Config) -> tuple[str, ...]:
+    """The rules that every test requires."""
+    return (*config.getini("mockllm_require"), *(config.getoption("mockllm_require") or ()))
 
 
 def paths(config: pytest.Config) -> tuple[Path, ...]:

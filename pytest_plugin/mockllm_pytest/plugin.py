@@ -22,10 +22,13 @@ if TYPE_CHECKING:
 _SESSION = pytest.StashKey["MockSession"]()
 _LIBRARY = pytest.StashKey["Library"]()
 _PLAYED = pytest.StashKey[set[str]]()
+_LATE = pytest.StashKey[list[str]]()
+"""The requests that came after their test was over, as lines."""
 _SECTION = "mockllm"
 SUITE_SECTION = "mockllm suite"
 """The title of the section of a report with what a suite counted."""
 _RECORDING = "mockllm recording"
+_REMARKS = "mockllm remarks"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -38,6 +41,7 @@ def pytest_configure(config: pytest.Config) -> None:
     for line in options.MARKERS:
         config.addinivalue_line("markers", line)
     config.stash[_PLAYED] = set()
+    config.stash[_LATE] = []
     _check_package(config)
 
 
@@ -82,12 +86,16 @@ def _without_traceback() -> Iterator[None]:
 @pytest.fixture(scope="session")
 def mockllm_server(request: pytest.FixtureRequest) -> Iterator[MockService]:
     """The mock server of this run: `url`, `base_urls`."""
+    from mockllm.checking.conversations.judge import check_names
     from mockllm_pytest.serving import MockService
 
     config = request.config
     with _without_traceback():
         speed = options.chosen(config, "speed", None, 1.0)
-    service = MockService(_library(config), speed, config.stash[_PLAYED])
+        required = options.required(config)
+        check_names(required)
+    played, late = config.stash[_PLAYED], config.stash[_LATE]
+    service = MockService(_library(config), speed, played, late, required)
     yield service
     service.close()
 
@@ -106,11 +114,14 @@ def mockllm_session(
         monkeypatch.setenv(name, value)
     node.stash[_SESSION] = session
     yield session
+    late = session.late_verdict()
     session.close()
     if session.recording_summary:
         node.add_report_section("teardown", _RECORDING, session.recording_summary)
     if session.recording_failure:
         pytest.fail(session.recording_failure, pytrace=False)
+    if late is not None and not late.good:
+        pytest.fail(f"Requests came after the body of the test.\n{late}", pytrace=False)
 
 
 def _session(request: pytest.FixtureRequest, server: MockService) -> MockSession:
@@ -182,6 +193,8 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
     if session is not None:
         with _without_traceback():
             verdict = session.verdict()
+        if verdict.remarks:
+            item.add_report_section("call", _REMARKS, "\n".join(verdict.remarks))
         if not verdict.good:
             pytest.fail(str(verdict), pytrace=False)
         if options.flag(item.config, "show"):
@@ -208,26 +221,34 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, Any, Any]:
 # Reports
 
 
+@pytest.hookimpl(trylast=True)  # of pytest-xdist, the workers have ended
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """In a worker of pytest-xdist, sends the names of the played scenarios to the controller."""
+    """Fails the run where requests came after their tests. A worker of pytest-xdist sends them, and
+    the names of the played scenarios, to the controller."""
     output = getattr(session.config, "workeroutput", None)
+    played, late = session.config.stash[_PLAYED], session.config.stash[_LATE]
     if output is not None:
-        played = session.config.stash[_PLAYED]
-        output["mockllm_played"] = sorted(played)
+        output["mockllm_played"], output["mockllm_late"] = sorted(played), late
+    elif late and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any) -> None:
-    """Receives the names of the scenarios that a worker of pytest-xdist played."""
-    played: set[str] = node.config.stash[_PLAYED]
-    played.update(getattr(node, "workeroutput", {}).get("mockllm_played", ()))
+    """Receives what a worker of pytest-xdist played, and which requests were late."""
+    output = getattr(node, "workeroutput", {})
+    node.config.stash[_PLAYED].update(output.get("mockllm_played", ()))
+    node.config.stash[_LATE].extend(output.get("mockllm_late", ()))
 
 
 def pytest_terminal_summary(
     terminalreporter: pytest.TerminalReporter, config: pytest.Config
 ) -> None:
-    """Prints the exchanges of tests that passed, the recordings, and the unused scenarios."""
+    """Prints the exchanges of tests that passed, remarks, the recordings, the unused scenarios, and
+    the requests that came too late."""
     _write_suites(terminalreporter)
+    _write_remarks(terminalreporter)
+    _write_late(terminalreporter, config.stash[_LATE])
     if options.flag(config, "show"):
         _write_exchanges(terminalreporter)
     _write_recordings(terminalreporter)
@@ -249,6 +270,29 @@ def _write_suites(reporter: pytest.TerminalReporter) -> None:
     for nodeid, text in suites:
         reporter.write_line(nodeid)
         reporter.write_line(text)
+
+
+def _write_remarks(reporter: pytest.TerminalReporter) -> None:
+    """What may be a mistake, of tests that are green all the same."""
+    remarks = [
+        f"{report.nodeid}: {line}"
+        for report in reporter.getreports("passed")
+        for title, text in report.sections
+        if title == f"Captured {_REMARKS} call" and report.when == "call"
+        for line in text.splitlines()
+    ]
+    if remarks:
+        reporter.section("mockllm remarks")
+    for line in remarks:
+        reporter.write_line(line)
+
+
+def _write_late(reporter: pytest.TerminalReporter, late: list[str]) -> None:
+    if late:
+        reporter.section("mockllm: requests after the end of their tests")
+        reporter.write_line("A task or thread went on: end it in the test, or in a fixture.")
+    for line in late:
+        reporter.write_line(line)
 
 
 def _write_exchanges(reporter: pytest.TerminalReporter) -> None:

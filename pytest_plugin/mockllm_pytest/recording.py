@@ -358,7 +358,7 @@ class RecordedSession(MockSession):
             self._thread.wait(server.end_recording, self.session)
             self.recording_summary = self._recording.finish(passed=self.passed, played=played)
             self.recording_failure = self._recording.failure()
-        self._thread.call(server.forget, self.session)
+        self._end()
 
 
 def _unanswered(journal: Iterable[Exchange]) -> list[Exchange]:

@@ -43,12 +43,14 @@ class Verdict:
         exchanges: all exchanges as text.
         allow: the marker that would allow the mistakes.
         hints: lines about other ways out, such as the commands that record the test again.
+        remarks: what may be a mistake, and is none of the verdict.
     """
 
     mistakes: tuple[str, ...]
     exchanges: str
     allow: str
     hints: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
     @property
     def good(self) -> bool:
@@ -110,18 +112,21 @@ def judge(
         depth=allowed.depth,
         leave_out=leave_out,
         once=not allowed.extra_requests,
+        require=allowed.require,
     )
+    remarks = tuple(map(str, verification.remarks))
     mistakes = sorted(
         _mistakes(session, scenarios, required, verification), key=lambda mistake: mistake.number
     )
     kept = [wrong for wrong in mistakes if getattr(allowed, wrong.argument, False) is not True]
     if not kept:
-        return Verdict((), "", "")
+        return Verdict((), "", "", remarks=remarks)
     return Verdict(
         tuple(mistake.message for mistake in kept),
         format_exchanges(session.name, list(session.journal), scenarios),
         _marker(mark, kept),
         _repeat_hints(session, kept),
+        remarks,
     )
 
 

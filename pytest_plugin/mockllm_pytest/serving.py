@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from mockllm.core.text import did_you_mean
 
 if TYPE_CHECKING:
+    from mockllm.replay.sessions.exchange import Exchange
     from mockllm.scenario.model import Scenario
     from mockllm.server.thread import ServerThread
 
@@ -120,12 +121,25 @@ class MockService:
     Args:
         speed: of timed streams.
         played: collects the names of the scenarios that were played.
+        late: collects the requests that came after their test was over, as lines.
+        required: the rules that every test requires.
     """
 
-    def __init__(self, library: Library, speed: float, played: set[str]) -> None:
+    def __init__(
+        self,
+        library: Library,
+        speed: float,
+        played: set[str],
+        late: list[str],
+        required: Iterable[str] = (),
+    ) -> None:
         self.library = library
         self.speed = speed
         self.played = played
+        self.required = frozenset(required)
+        self._late = late
+        self._ended: dict[str, str] = {}
+        """The ids of the tests that are over, by the names of their sessions."""
         self._threads: dict[float, ServerThread] = {}
         self._stack = ExitStack()
         self._numbers = count(1)
@@ -147,10 +161,20 @@ class MockService:
             from mockllm.server.options import ServerOptions
             from mockllm.server.thread import ServerThread
 
-            options = ServerOptions(speed=speed, grace=0)
+            options = ServerOptions(speed=speed, grace=0, log=self._note)
             thread = ServerThread(self.library.served, options)
             self._threads[speed] = self._stack.enter_context(thread)
         return self._threads[speed]
+
+    def end(self, thread: ServerThread, session: str, nodeid: str) -> None:
+        """Ends the session of a test: what comes for it later is refused, and noted."""
+        self._ended[session] = nodeid
+        thread.call(thread.server.end, session)
+
+    def _note(self, exchange: Exchange) -> None:
+        nodeid = self._ended.get(exchange.session)
+        if nodeid is not None:
+            self._late.append(f"{nodeid}: {exchange.received.method} {exchange.path}")
 
     def session_name(self, nodeid: str) -> str:
         """A unique name for a session, derived from the id of a test."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from os import PathLike
 from pathlib import Path
@@ -41,6 +42,8 @@ class MockSession:
         self, service: MockService, nodeid: str, folder: Path, mark: Mark, speed: float
     ) -> None:
         self._service = service
+        self._nodeid = nodeid
+        self._judged = 0
         self._thread = service.thread(speed)
         self._folder = folder
         self._mark = mark
@@ -323,18 +326,19 @@ class MockSession:
         violations: bool | str | Iterable[str] = (),
         depth: int = 50,
         extra_requests: bool = False,
+        require: str | Iterable[str] = (),
     ) -> None:
         """Checks the requests so far, as the plugin does at the end of the test.
 
         Args:
-            unplayed, unmatched, invalid, violations, depth, extra_requests: what is allowed, as
-                in the marker. Those of the marker do not count here.
+            unplayed, unmatched, invalid, violations, depth, extra_requests, require: what is
+                allowed and required, as in the marker. Those of the marker do not count here.
 
         Raises:
             AssertionError: there is a mistake; the message has all exchanges, and the marker that
                 would allow it.
         """
-        what = allowed(unplayed, unmatched, invalid, violations, depth, extra_requests)
+        what = allowed(unplayed, unmatched, invalid, violations, depth, extra_requests, require)
         verdict = self.verdict(what)
         if not verdict.good:
             raise AssertionError(str(verdict))
@@ -347,14 +351,24 @@ class MockSession:
         """
         from mockllm_pytest.report import judge
 
+        session = self._thread.server.sessions.get(self.session)
+        self._judged = session.count
+        what = what or self._mark.allowed
         return self._thread.ask(
             judge,
-            self._thread.server.sessions.get(self.session),
+            session,
             self._thread.server.player_of(self.session).served.by_name,
             tuple(scenario.name for scenario in self.scenarios),
             self._mark,
-            what or self._mark.allowed,
+            replace(what, require=what.require | self._service.required),
         )
+
+    def late_verdict(self) -> Verdict | None:
+        """The verdict on the whole session, where requests came after the last one: fixtures that
+        end, and tasks that go on. None where there were none, or the test has failed already."""
+        session = self._thread.server.sessions.find(self.session)
+        is_late = session is not None and session.count > self._judged
+        return self.verdict() if self.passed and is_late else None
 
     def format_exchanges(self) -> str:
         """The exchanges so far as text, for reports."""
@@ -368,7 +382,11 @@ class MockSession:
         session = self._thread.server.sessions.find(self.session)
         if session is not None:
             self._service.played.update(tuple(session.played))
-        self._thread.call(self._thread.server.forget, self.session)
+        self._end()
+
+    def _end(self) -> None:
+        """Removes the session from the server; later requests to it are refused, and reported."""
+        self._service.end(self._thread, self.session, self._nodeid)
 
 
 def _checked(quirks: tuple[str, ...]) -> tuple[str, ...]:

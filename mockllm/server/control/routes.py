@@ -268,9 +268,9 @@ def _setup_json(setup: SessionSetup | None) -> dict[str, Any]:
 def gone(session: str) -> RequestError:
     """The error for a session whose scenarios were dropped."""
     return RequestError(
-        f"The session {session!r} was evicted with its scenarios, because the server keeps only "
-        "the sessions that were used last. Make it again (POST /_mockllm/sessions), and delete "
-        "sessions that are over.",
+        f"The session {session!r} is gone with its scenarios: its test is over, or it was evicted, "
+        "because the server keeps only the sessions that were used last. Make it again (POST "
+        "/_mockllm/sessions), and delete sessions that are over.",
         status=410,
         code="session_evicted",
     )

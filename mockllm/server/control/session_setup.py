@@ -176,9 +176,9 @@ class SessionSetups:
         stays: the server's scenarios do not answer in place of its own."""
         setup = self._setups.get(session)
         if setup is not None and setup.request is not None:
-            self.note_evicted(session)
+            self.note_gone(session)
 
-    def note_evicted(self, session: str) -> None:
+    def note_gone(self, session: str) -> None:
         """Refuses the requests of a session whose scenarios were dropped."""
         self.release(session)
         self._setups[session] = SessionSetup(_NOTHING, gone=True)

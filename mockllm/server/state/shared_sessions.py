@@ -161,7 +161,7 @@ class SharedSessions:
                 self._drop(name)
         elif setup.gone:
             self._drop(name)
-            self._setups.note_evicted(name)
+            self._setups.note_gone(name)
         else:
             async with self._lock:
                 if self._versions.get(name) != setup.version:
