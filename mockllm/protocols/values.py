@@ -62,6 +62,11 @@ def mapping(value: object) -> Fields:
     return value if isinstance(value, (dict, Mapping)) else {}
 
 
+def array(value: object) -> list[Any]:
+    """The value if it is a list, else an empty one."""
+    return value if isinstance(value, list) else []
+
+
 def string(value: object) -> str:
     """The value if it is a string, else an empty one."""
     return value if isinstance(value, str) else ""

@@ -13,7 +13,7 @@ from typing import Any
 from mockllm.core.events import Frame, Usage
 from mockllm.protocols.base import Reply, derive, dumps
 from mockllm.protocols.records import Json
-from mockllm.protocols.values import count, json_object
+from mockllm.protocols.values import array, count, json_object
 
 ENDINGS = frozenset({"RUN_FINISHED", "RUN_ERROR"})
 """The events that end a run."""
@@ -78,7 +78,7 @@ def write_usage(usage: Usage | None, model: str) -> list[Json] | None:
 
 def read_usage(value: object) -> Usage | None:
     """The sum of the entries; None where there are none."""
-    listed = value if isinstance(value, list) else []
+    listed = array(value)
     entries = [entry for entry in listed if isinstance(entry, Mapping)]
     if not entries:
         return None

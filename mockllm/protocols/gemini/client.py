@@ -16,7 +16,7 @@ from mockllm.core.text import display
 from mockllm.core.turn import ToolCall, Turn
 from mockllm.protocols.gemini.fields import signature_of
 from mockllm.protocols.records import ClientRequests, Fields, Json
-from mockllm.protocols.values import function_tool
+from mockllm.protocols.values import array, function_tool
 
 _NO_SIGNATURE = ("skip_thought_signature_validator", "context_engineering_is_the_way_to_go")
 """What a client sends for a call that no model made, according to the documentation."""
@@ -74,7 +74,7 @@ def _name(part: Fields) -> object:
 def _latest_calls(request: Request) -> Iterator[Fields]:
     contents = request.body.get("contents")
     latest: list[Any] = []
-    for content in reversed(contents if isinstance(contents, list) else []):
+    for content in reversed(array(contents)):
         role = content.get("role") if isinstance(content, Mapping) else None
         if role == "model":
             parts = content["parts"] if isinstance(content.get("parts"), list) else []

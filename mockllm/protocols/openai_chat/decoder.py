@@ -20,7 +20,7 @@ from mockllm.errors import WireError
 from mockllm.protocols.openai_chat import fields
 from mockllm.protocols.openai_chat.calls import Calls
 from mockllm.protocols.records import Fields, Json
-from mockllm.protocols.values import kind, string
+from mockllm.protocols.values import array, kind, string
 
 _STANDARD = frozenset({"role", "content", "refusal", "tool_calls", "function_call", "annotations"})
 
@@ -88,8 +88,7 @@ class Decoder:
         events: list[ev.Event] = []
         finish = ""
         usage = fields.chunk_usage(chunk)
-        choices = chunk.get("choices")
-        for choice in choices if isinstance(choices, list) else ():
+        for choice in array(chunk.get("choices")):
             if not isinstance(choice, dict) or self._is_another(choice):
                 continue
             delta, reason = choice.get("delta"), choice.get("finish_reason")

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from mockllm.core import events as ev
 from mockllm.protocols.base import Reply, derive, logprob
 from mockllm.protocols.records import Fields, Json
-from mockllm.protocols.values import function_call, mapping, string
+from mockllm.protocols.values import array, function_call, mapping, string
 
 REASONING, TEXT, REFUSAL, CALLS = 0, 1, 2, 3
 """The keys of the parts; the call with index i has `CALLS + i`."""
@@ -121,8 +121,7 @@ def entries_of(delta: Fields) -> Iterator[Fields]:
     """The entries of `tool_calls`, or a legacy `function_call` as one of them. llama-cpp-python
     sends the same call in both; it is read once. Entries without id, name and arguments are left
     out: servers add entries with only fields of their own."""
-    calls = delta.get("tool_calls")
-    entries = calls if isinstance(calls, list) else []
+    entries = array(delta.get("tool_calls"))
     calling = [entry for entry in entries if isinstance(entry, dict) and names_call(entry)]
     legacy = delta.get("function_call")
     # Snowflake sends a `function_call` with empty strings in every answer.
@@ -153,7 +152,7 @@ def names_call(entry: Fields) -> bool:
 
 def cites_of(annotations: object) -> Iterator[ev.Cite]:
     """The `url_citation` items of `annotations`; OpenRouter's `content` is the cited text."""
-    for item in annotations if isinstance(annotations, list) else ():
+    for item in array(annotations):
         cited = item.get("url_citation") if isinstance(item, dict) else None
         if isinstance(cited, dict) and isinstance(cited.get("url"), str):
             yield ev.Cite(

@@ -32,7 +32,7 @@ from mockllm.protocols.openai_responses import API
 from mockllm.protocols.openai_responses.input import check_pairs, messages
 from mockllm.protocols.openai_responses.objects import Options, token_of
 from mockllm.protocols.records import Fields, Json
-from mockllm.protocols.values import encodable, mapping, string
+from mockllm.protocols.values import array, encodable, mapping, string
 
 
 def parse(body: Fields, target: Target, strict: bool) -> Request:
@@ -254,7 +254,7 @@ def _offers(value: list[Any]) -> Iterator[OfferedTool]:
 
 def added_tools(value: object) -> tuple[OfferedTool, ...]:
     """The tools that items of an `input` add: `additional_tools`, and the results of searches."""
-    items = value if isinstance(value, list) else []
+    items = array(value)
     lists = (item.get("tools") for item in map(mapping, items) if item.get("type") in _ADDING)
     return tuple(tool for tools in lists if isinstance(tools, list) for tool in _offers(tools))
 
@@ -324,7 +324,7 @@ def _allowed(choice: Fields, offered: list[Fields], strict: bool) -> str:
     if strict and not isinstance(tools, list):
         raise invalid_type("tool_choice.tools", "an array of objects", tools)
     names = []
-    for i, tool in enumerate(tools if isinstance(tools, list) else ()):
+    for i, tool in enumerate(array(tools)):
         if mapping(tool).get("type") in ("function", "custom"):
             names.append(_named(mapping(tool), offered, f"tool_choice.tools[{i}]", strict))
     if mode == "required":

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mockllm.protocols.records import Json
+from mockllm.protocols.values import array
 from mockllm.quirks.base import Item, quirks_of
 
 quirk = quirks_of("chat")
@@ -60,8 +61,7 @@ class CallFragment:
 def choices_of(items: Iterable[Item]) -> Iterator[Choice]:
     """Every choice of every chunk that has an index and a delta, in order."""
     for item in items:
-        choices = item.data.get("choices") if isinstance(item.data, dict) else None
-        for choice in choices if isinstance(choices, list) else ():
+        for choice in array(item.data.get("choices") if isinstance(item.data, dict) else None):
             if not isinstance(choice, dict) or type(choice.get("index")) is not int:
                 continue
             if isinstance(choice.get("delta"), dict):
@@ -71,8 +71,7 @@ def choices_of(items: Iterable[Item]) -> Iterator[Choice]:
 def fragments(items: Iterable[Item]) -> Iterator[CallFragment]:
     """Every entry of every `tool_calls` that has an index and a function, in order."""
     for choice in choices_of(items):
-        entries = choice.delta.get("tool_calls")
-        for entry in entries if isinstance(entries, list) else ():
+        for entry in array(choice.delta.get("tool_calls")):
             if not isinstance(entry, dict) or type(entry.get("index")) is not int:
                 continue
             if isinstance(entry.get("function"), dict):
