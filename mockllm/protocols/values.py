@@ -67,6 +67,11 @@ def array(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
+def objects(value: object) -> list[Json]:
+    """The objects in a value that is a list."""
+    return [item for item in array(value) if isinstance(item, dict)]
+
+
 def string(value: object) -> str:
     """The value if it is a string, else an empty one."""
     return value if isinstance(value, str) else ""

@@ -76,7 +76,7 @@ def _text(block: Fields) -> str:
 def _blocks(content: object) -> list[Fields]:
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
-    return [mapping(block) for block in content] if isinstance(content, list) else []
+    return list(map(mapping, array(content)))
 
 
 def messages(value: object) -> list[Message]:

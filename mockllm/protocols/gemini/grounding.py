@@ -55,9 +55,8 @@ def cites_of(value: object) -> list[Cite]:
     """The citations of part 0 in metadata: one for each source, with its first passage. A source of
     a file search may have no URL."""
     metadata = mapping(value)
-    chunks, supports = metadata.get("groundingChunks"), metadata.get("groundingSupports")
-    passages = _passages(array(supports))
-    sources = map(_read_source, array(chunks))
+    passages = _passages(array(metadata.get("groundingSupports")))
+    sources = map(_read_source, array(metadata.get("groundingChunks")))
     return [
         Cite(0, string(source.get("uri")), string(source.get("title")), passages.get(index, ""))
         for index, source in enumerate(sources)

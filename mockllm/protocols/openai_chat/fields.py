@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from mockllm.core import events as ev
 from mockllm.protocols.base import Reply, derive, logprob
 from mockllm.protocols.records import Fields, Json
-from mockllm.protocols.values import array, function_call, mapping, string
+from mockllm.protocols.values import array, function_call, mapping, objects, string
 
 REASONING, TEXT, REFUSAL, CALLS = 0, 1, 2, 3
 """The keys of the parts; the call with index i has `CALLS + i`."""
@@ -86,10 +86,8 @@ def split_content(content: object) -> tuple[str, str]:
     """Content as (reasoning, text): a string, or Mistral's list of parts."""
     if isinstance(content, str):
         return "", content
-    if not isinstance(content, list):
-        return "", ""
     thought, text = [], []
-    for part in content:
+    for part in array(content):
         if isinstance(part, str):
             text.append(part)
         elif isinstance(part, dict) and part.get("type") == "thinking":
@@ -107,14 +105,8 @@ def reasoning_of(delta: Fields) -> str:
         value = delta.get(key)
         if isinstance(value, str) and value:
             return value
-    details = delta.get("reasoning_details")
-    if not isinstance(details, list):
-        return ""
-    return "".join(
-        string(item.get("text")) or string(item.get("summary"))
-        for item in details
-        if isinstance(item, dict)
-    )
+    details = objects(delta.get("reasoning_details"))
+    return "".join(string(item.get("text")) or string(item.get("summary")) for item in details)
 
 
 def entries_of(delta: Fields) -> Iterator[Fields]:
