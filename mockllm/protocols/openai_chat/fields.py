@@ -86,6 +86,8 @@ def split_content(content: object) -> tuple[str, str]:
     """Content as (reasoning, text): a string, or Mistral's list of parts."""
     if isinstance(content, str):
         return "", content
+    if not content:
+        return "", ""
     thought, text = [], []
     for part in array(content):
         if isinstance(part, str):
@@ -105,8 +107,11 @@ def reasoning_of(delta: Fields) -> str:
         value = delta.get(key)
         if isinstance(value, str) and value:
             return value
-    details = objects(delta.get("reasoning_details"))
-    return "".join(string(item.get("text")) or string(item.get("summary")) for item in details)
+    details = delta.get("reasoning_details")
+    if not details:  # every delta comes here
+        return ""
+    texts = (string(item.get("text")) or string(item.get("summary")) for item in objects(details))
+    return "".join(texts)
 
 
 def entries_of(delta: Fields) -> Iterator[Fields]:
