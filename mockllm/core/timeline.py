@@ -31,9 +31,9 @@ def expand(turn: Turn) -> tuple[ev.Timed, ...]:
         ValueError: `order` or `gaps` do not fit the parts.
     """
     out: list[ev.Timed] = []
-    order = turn.order or _sequential(turn)
+    order = turn.order or sequential(turn)
     remaining = [beats(part) for part in turn.parts]
-    if sorted(order) != sorted(_sequential(turn)):
+    if sorted(order) != sorted(sequential(turn)):
         raise ValueError(f"order {turn.order} does not have the beats {remaining} of the parts")
     if turn.gaps and len(turn.gaps) != len(order) + 1:
         raise ValueError(f"{len(turn.gaps)} gaps for {len(order)} beats; one more is needed")
@@ -60,7 +60,8 @@ def expand(turn: Turn) -> tuple[ev.Timed, ...]:
     return tuple(out)
 
 
-def _sequential(turn: Turn) -> tuple[int, ...]:
+def sequential(turn: Turn) -> tuple[int, ...]:
+    """The `order` of a turn whose parts come one after the other."""
     return tuple(i for i, part in enumerate(turn.parts) for _ in range(beats(part)))
 
 
@@ -269,7 +270,7 @@ def normal(turn: Turn) -> Turn:
     order, gaps = turn.order, turn.gaps
     if order and len(order) != sum(map(beats, turn.parts)):
         order, gaps = _repaired(turn)
-    if order == _sequential(turn):
+    if order == sequential(turn):
         order = ()
     cut = turn.usage is None and turn.finish is None and turn.error is None
     if len(gaps) > 1 and cut:

@@ -15,7 +15,7 @@ from mockllm.errors import RequestError
 from mockllm.protocols.base import Reply, content_headers, derive, derive_int, retry_headers
 from mockllm.protocols.checks import Check, Checks
 from mockllm.protocols.records import Fields, Json, ServiceError
-from mockllm.protocols.values import kind, mapping, string
+from mockllm.protocols.values import array, kind, mapping, string
 
 SERVICE_ERRORS: Mapping[str, ServiceError] = {
     "overloaded": ServiceError(
@@ -157,7 +157,7 @@ def text_of(content: object) -> str:
     kind."""
     if isinstance(content, str):
         return content
-    return "".join(map(_part_text, content)) if isinstance(content, list) else ""
+    return "".join(map(_part_text, array(content)))
 
 
 def _part_text(part: object) -> str:

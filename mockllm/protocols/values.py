@@ -75,6 +75,16 @@ def mapping(value: object) -> Fields:
     return value if isinstance(value, (dict, Mapping)) else {}
 
 
+def array(value: object) -> list[Any]:
+    """The value if it is a list, else an empty one."""
+    return value if isinstance(value, list) else []
+
+
+def objects(value: object) -> list[Json]:
+    """The objects in a value that is a list."""
+    return [item for item in array(value) if isinstance(item, dict)]
+
+
 def string(value: object) -> str:
     """The value if it is a string, else an empty one."""
     return value if isinstance(value, str) else ""

@@ -13,7 +13,7 @@ from mockllm.core.request import CallEcho, Message
 from mockllm.protocols.ag_ui.errors import CHECKS, TEXT, impossible_history, wrong_type
 from mockllm.protocols.ag_ui.objects import answer_of
 from mockllm.protocols.records import Fields
-from mockllm.protocols.values import string
+from mockllm.protocols.values import array, objects, string
 
 
 def read_messages(value: object) -> tuple[Message, ...]:
@@ -23,7 +23,7 @@ def read_messages(value: object) -> tuple[Message, ...]:
     answer of mockllm are therefore moved together, up to the next user message."""
     positions: dict[str, int] = {}
     numbered: list[tuple[int, Message]] = []
-    for number, item in enumerate(value if isinstance(value, list) else ()):
+    for number, item in enumerate(array(value)):
         message = _message(item) if isinstance(item, Mapping) else None
         if message is None:
             continue
@@ -53,15 +53,13 @@ def _message(value: Fields) -> Message | None:
 
 
 def _text_of(content: object) -> str:
-    if not isinstance(content, list):
-        return string(content)
-    return "".join(string(part.get("text")) for part in content if isinstance(part, Mapping))
+    return string(content) or "".join(string(part.get("text")) for part in objects(content))
 
 
 def _calls(value: object) -> tuple[CallEcho, ...]:
     calls = []
-    for call in value if isinstance(value, list) else ():
-        function = call.get("function") if isinstance(call, Mapping) else None
+    for call in objects(value):
+        function = call.get("function")
         if isinstance(function, Mapping):
             name, arguments = string(function.get("name")), string(function.get("arguments"))
             calls.append(CallEcho(string(call.get("id")), name, arguments))

@@ -6,14 +6,13 @@ https://docs.ag-ui.com/concepts/events
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from mockllm.core.events import Frame, Usage
 from mockllm.protocols.base import Reply, derive, dumps
 from mockllm.protocols.records import Json
-from mockllm.protocols.values import count, json_object
+from mockllm.protocols.values import count, json_object, objects
 
 ENDINGS = frozenset({"RUN_FINISHED", "RUN_ERROR"})
 """The events that end a run."""
@@ -78,8 +77,7 @@ def write_usage(usage: Usage | None, model: str) -> list[Json] | None:
 
 def read_usage(value: object) -> Usage | None:
     """The sum of the entries; None where there are none."""
-    listed = value if isinstance(value, list) else []
-    entries = [entry for entry in listed if isinstance(entry, Mapping)]
+    entries = objects(value)
     if not entries:
         return None
     names = ("inputTokens", "outputTokens", "reasoningTokens", "cachedInputTokens")

@@ -13,7 +13,7 @@ from mockllm.protocols.ag_ui.errors import CHECKS, TEXT, wrong_type
 from mockllm.protocols.ag_ui.messages import check_messages, read_messages
 from mockllm.protocols.ag_ui.objects import Options
 from mockllm.protocols.records import Fields
-from mockllm.protocols.values import encodable, mapping, string
+from mockllm.protocols.values import array, encodable, mapping, string
 
 _MODEL = "ag-ui"
 
@@ -53,7 +53,7 @@ def options(request: Request) -> Options:
 
 
 def _tools(value: object) -> tuple[OfferedTool, ...]:
-    offers = map(mapping, value if isinstance(value, list) else ())
+    offers = map(mapping, array(value))
     return tuple(
         OfferedTool(name, string(offer.get("description")), mapping(offer.get("parameters")))
         for offer in offers

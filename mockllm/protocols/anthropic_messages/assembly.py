@@ -16,7 +16,7 @@ from mockllm.protocols.anthropic_messages import API, server_tools
 from mockllm.protocols.anthropic_messages.blocks import read_citation
 from mockllm.protocols.base import dumps
 from mockllm.protocols.records import Fields
-from mockllm.protocols.values import mapping, string
+from mockllm.protocols.values import array, mapping, string
 
 _KINDS = frozenset({"text", "thinking", "tool_use"}) | server_tools.USES
 
@@ -212,8 +212,7 @@ def _index(value: Fields, default: int) -> int:
 
 
 def _open_text(opened: _Block, block: Fields) -> list[ev.Event]:
-    cites = block.get("citations")
-    for cite in cites if isinstance(cites, list) else ():
+    for cite in array(block.get("citations")):
         opened.cite(cite)
     text = string(block.get("text"))
     return opened.text(text) if text else []

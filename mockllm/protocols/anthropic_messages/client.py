@@ -14,7 +14,7 @@ from mockllm.core.text import display
 from mockllm.core.turn import Opaque, Reasoning, ToolCall, Turn
 from mockllm.protocols.anthropic_messages.blocks import signature_of
 from mockllm.protocols.records import ClientRequests, Fields, Json, with_messages
-from mockllm.protocols.values import tool_schema
+from mockllm.protocols.values import array, objects, tool_schema
 
 
 def _opaque_mistake(request: Request, turn: Turn) -> str | None:
@@ -50,14 +50,12 @@ _THINKING = ("thinking", "redacted_thinking")
 
 
 def _latest_blocks(request: Request) -> Iterator[Fields]:
-    messages = request.body.get("messages")
     reached = False
-    for message in reversed(messages if isinstance(messages, list) else []):
+    for message in reversed(array(request.body.get("messages"))):
         role = message.get("role") if isinstance(message, Mapping) else None
         if role == "assistant":
             reached = True
-            content = message["content"] if isinstance(message.get("content"), list) else []
-            yield from (block for block in content if isinstance(block, Mapping))
+            yield from objects(message.get("content"))
         elif reached:
             return
 

@@ -20,7 +20,7 @@ from mockllm.protocols.anthropic_messages.assembly import Assembly, is_placehold
 from mockllm.protocols.anthropic_messages.blocks import DEFAULT_ERROR, read_stop, read_usage
 from mockllm.protocols.base import dumps, no_body
 from mockllm.protocols.records import Fields, Json
-from mockllm.protocols.values import mapping, string, typed_event
+from mockllm.protocols.values import array, mapping, string, typed_event
 
 
 class Decoder:
@@ -105,8 +105,7 @@ def _start(decoder: Decoder, value: Fields, frame: Frame) -> list[ev.Event]:
     out: list[ev.Event] = []
     if not decoder.started:
         out.append(ev.Start(string(message.get("id")), string(message.get("model"))))
-    content = message.get("content")
-    blocks = content if isinstance(content, list) else []
+    blocks = array(message.get("content"))
     filled = not all(map(is_placeholder, blocks))
     return [*out, *_filled(decoder, message, _blocks(blocks))] if filled else out
 

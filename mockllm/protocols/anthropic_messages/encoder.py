@@ -22,7 +22,7 @@ from mockllm.protocols.anthropic_messages.server_tools import is_result, result_
 from mockllm.protocols.base import Reply, derive_int, dumps
 from mockllm.protocols.custom_calls import function
 from mockllm.protocols.records import Fields, Json
-from mockllm.protocols.values import json_object, mapping, sendable_value, string
+from mockllm.protocols.values import array, json_object, mapping, sendable_value, string
 
 _PING = Frame('{"type": "ping"}', event="ping")
 _MAX_PADDING = 16
@@ -236,8 +236,7 @@ class _Accumulator:
 
     def _start(self, message: Fields) -> None:
         self._message = dict(message)
-        content = message.get("content")
-        for index, block in enumerate(content if isinstance(content, list) else ()):
+        for index, block in enumerate(array(message.get("content"))):
             self._blocks[index] = dict(mapping(block))
 
     def _delta(self, block: Json, index: int, delta: Fields) -> None:

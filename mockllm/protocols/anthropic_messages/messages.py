@@ -15,7 +15,7 @@ from mockllm.errors import RequestError
 from mockllm.protocols.base import dumps
 from mockllm.protocols.checks import Checks
 from mockllm.protocols.records import Fields
-from mockllm.protocols.values import mapping, string
+from mockllm.protocols.values import array, mapping, string
 
 _ROLES = ("user", "assistant", "system")
 _ID = re.compile(r"[a-zA-Z0-9_-]+\Z")
@@ -76,7 +76,7 @@ def _text(block: Fields) -> str:
 def _blocks(content: object) -> list[Fields]:
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
-    return [mapping(block) for block in content] if isinstance(content, list) else []
+    return list(map(mapping, array(content)))
 
 
 def messages(value: object) -> list[Message]:
@@ -148,7 +148,7 @@ def _check_message(item: Any, where: str, *, last: bool) -> None:
             "all messages must have non-empty content except for the optional final assistant "
             "message",
         )
-    for k, block in enumerate(content if isinstance(content, list) else ()):
+    for k, block in enumerate(array(content)):
         _check_block(block, role, where, f"{where}.content.{k}")
 
 
@@ -183,7 +183,7 @@ def _check_error(where: str, value: object) -> None:
 
 def _check_content(where: str, value: object) -> None:
     _TEXT_OR_LIST(where, value)
-    for k, inner in enumerate(value if isinstance(value, list) else ()):
+    for k, inner in enumerate(array(value)):
         if not isinstance(inner, Mapping) or not isinstance(inner.get("type"), str):
             raise refused(f"{where}.{k}.type", "Field required")
         if inner["type"] == "text" and not isinstance(inner.get("text"), str):

@@ -28,7 +28,7 @@ from mockllm.protocols.anthropic_messages.messages import (
 )
 from mockllm.protocols.checks import Check
 from mockllm.protocols.records import Fields
-from mockllm.protocols.values import mapping, string
+from mockllm.protocols.values import array, mapping, string
 
 
 def parse(body: Fields, target: Target, strict: bool) -> Request:
@@ -74,7 +74,7 @@ _CLIENT_RUN = re.compile(r"(?:bash|text_editor|computer|memory|custom)(?:_|\Z)")
 def _offered(value: object) -> tuple[OfferedTool, ...]:
     """The tools that the client runs itself, without those that the service hosts."""
     tools = []
-    for offer in value if isinstance(value, list) else ():
+    for offer in array(value):
         tool = mapping(offer)
         name, kind = tool.get("name"), tool.get("type") or "custom"
         if isinstance(name, str) and isinstance(kind, str) and _CLIENT_RUN.match(kind):
@@ -150,7 +150,7 @@ def _check(body: Fields) -> None:
 
 
 def _check_system(system: object) -> None:
-    for i, block in enumerate(system if isinstance(system, list) else ()):
+    for i, block in enumerate(array(system)):
         if not isinstance(block, Mapping) or block.get("type") != "text":
             raise refused(f"system.{i}.type", "Input should be 'text'")
         TEXT(f"system.{i}.text", block.get("text"))

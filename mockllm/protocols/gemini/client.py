@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from mockllm.core.request import Request
 from mockllm.core.text import display
 from mockllm.core.turn import ToolCall, Turn
 from mockllm.protocols.gemini.fields import signature_of
 from mockllm.protocols.records import ClientRequests, Fields, Json
-from mockllm.protocols.values import function_tool
+from mockllm.protocols.values import array, function_tool, objects
 
 _NO_SIGNATURE = ("skip_thought_signature_validator", "context_engineering_is_the_way_to_go")
 """What a client sends for a call that no model made, according to the documentation."""
@@ -72,16 +71,14 @@ def _name(part: Fields) -> object:
 
 
 def _latest_calls(request: Request) -> Iterator[Fields]:
-    contents = request.body.get("contents")
-    latest: list[Any] = []
-    for content in reversed(contents if isinstance(contents, list) else []):
+    latest: list[Json] = []
+    for content in reversed(array(request.body.get("contents"))):
         role = content.get("role") if isinstance(content, Mapping) else None
         if role == "model":
-            parts = content["parts"] if isinstance(content.get("parts"), list) else []
-            latest = [*parts, *latest]
+            latest = [*objects(content.get("parts")), *latest]
         elif latest:
             break
-    return (part for part in latest if isinstance(part, Mapping) and _name(part) is not None)
+    return (part for part in latest if _name(part) is not None)
 
 
 def _continuation(

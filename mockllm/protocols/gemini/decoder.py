@@ -32,7 +32,7 @@ from mockllm.protocols.gemini.server_tools import (
     read_result,
 )
 from mockllm.protocols.records import Fields
-from mockllm.protocols.values import mapping, string
+from mockllm.protocols.values import array, mapping, string
 
 # The fields about the answer that the encoder writes into every chunk.
 _METADATA = {"candidates", "createTime", "modelVersion", "responseId", "usageMetadata"}
@@ -125,7 +125,7 @@ class Decoder:
         events: list[ev.Event] = []
         reason = ""
         first: object = None
-        for candidate in value if isinstance(value, list) else ():
+        for candidate in array(value):
             own = _without_index(candidate)
             if not isinstance(candidate, Mapping) or candidate.get("index"):
                 if own != first:
@@ -137,8 +137,7 @@ class Decoder:
         return events, reason
 
     def _candidate(self, candidate: Fields) -> Iterable[ev.Event]:
-        parts = mapping(candidate.get("content")).get("parts")
-        for part in parts if isinstance(parts, list) else ():
+        for part in array(mapping(candidate.get("content")).get("parts")):
             yield from self._part(mapping(part))
         rest = {name: value for name, value in candidate.items() if name not in _READ and value}
         self._cites = merged(self._cites, cites_of(candidate.get("groundingMetadata")))
@@ -246,7 +245,7 @@ class Decoder:
         """A fragment of the arguments; elements that cannot come next are kept as `Raw`."""
         text = ""
         lost = []
-        for partial_arg in partial_args if isinstance(partial_args, list) else ():
+        for partial_arg in array(partial_args):
             more = call.writer.add(mapping(partial_arg))
             if more is None:
                 lost.append(partial_arg)

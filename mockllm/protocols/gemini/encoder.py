@@ -27,7 +27,7 @@ from mockllm.protocols.gemini.partial import cut
 from mockllm.protocols.gemini.runs import Kind, Signatures
 from mockllm.protocols.gemini.server_tools import call_part, result_part
 from mockllm.protocols.records import Json
-from mockllm.protocols.values import mapping, plain_object
+from mockllm.protocols.values import array, mapping, plain_object
 
 
 def response_id(reply: Reply) -> str:
@@ -324,7 +324,7 @@ def _joined(chunks: Iterable[Json]) -> Json:
 
 
 def _append(parts: list[Json], more: object) -> None:
-    for part in more if isinstance(more, list) else ():
+    for part in array(more):
         last = parts[-1] if parts else {}
         if _plain(part) and _plain(last) and part.get("thought") == last.get("thought"):
             parts[-1] = {**last, "text": last["text"] + part["text"]}

@@ -18,7 +18,7 @@ from mockllm.core.events import Frame, Usage
 from mockllm.core.turn import ToolCall
 from mockllm.protocols.base import dumps
 from mockllm.protocols.records import Fields, Json
-from mockllm.protocols.values import count, mapping
+from mockllm.protocols.values import array, count, mapping
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,9 +174,7 @@ def has_part(frame: Frame) -> bool:
 
 def _first_candidate(frame: Frame) -> tuple[Fields, Fields]:
     chunk = mapping(json_value(frame.data or ""))
-    candidates = chunk.get("candidates")
-    first = candidates[0] if isinstance(candidates, list) and candidates else {}
-    return chunk, mapping(first)
+    return chunk, mapping(next(iter(array(chunk.get("candidates"))), None))
 
 
 def blocked_reason(value: str) -> str | None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from mockllm.core.events import Cite
 from mockllm.protocols.records import Fields, Json
-from mockllm.protocols.values import mapping, string
+from mockllm.protocols.values import array, mapping, string
 
 
 def grounding(cites: Sequence[Cite], text: str) -> Json:
@@ -55,9 +55,8 @@ def cites_of(value: object) -> list[Cite]:
     """The citations of part 0 in metadata: one for each source, with its first passage. A source of
     a file search may have no URL."""
     metadata = mapping(value)
-    chunks, supports = metadata.get("groundingChunks"), metadata.get("groundingSupports")
-    passages = _passages(supports if isinstance(supports, list) else [])
-    sources = map(_read_source, chunks if isinstance(chunks, list) else [])
+    passages = _passages(array(metadata.get("groundingSupports")))
+    sources = map(_read_source, array(metadata.get("groundingChunks")))
     return [
         Cite(0, string(source.get("uri")), string(source.get("title")), passages.get(index, ""))
         for index, source in enumerate(sources)
@@ -72,8 +71,7 @@ def _passages(supports: list[Any]) -> dict[int, str]:
     passages: dict[int, str] = {}
     for support in map(mapping, supports):
         text = string(mapping(support.get("segment")).get("text"))
-        indices = support.get("groundingChunkIndices")
-        for index in indices if isinstance(indices, list) else ():
+        for index in array(support.get("groundingChunkIndices")):
             if isinstance(index, int):
                 passages.setdefault(index, text)
     return passages

@@ -18,7 +18,7 @@ from mockllm.protocols.gemini.fields import FINISHES, Options
 from mockllm.protocols.gemini.request import model_of, options, parse
 from mockllm.protocols.gemini.schema import get
 from mockllm.protocols.records import Fields, Json
-from mockllm.protocols.values import mapped_text, mapping, string
+from mockllm.protocols.values import mapped_text, objects, string
 
 # Lookups
 
@@ -65,11 +65,8 @@ def _identity(value: Fields) -> Start:
 
 
 def _is_end(chunk: Fields) -> bool:
-    candidates = chunk.get("candidates")
-    return bool(chunk.get("error") or chunk.get("promptFeedback")) or (
-        isinstance(candidates, list)
-        and any(mapping(candidate).get("finishReason") for candidate in candidates)
-    )
+    finished = any(given.get("finishReason") for given in objects(chunk.get("candidates")))
+    return finished or bool(chunk.get("error") or chunk.get("promptFeedback"))
 
 
 _CALL = ("candidates.content.parts.functionCall",)

@@ -21,7 +21,7 @@ from mockllm.protocols.gemini.errors import CHECKS, OBJECT, TEXT, invalid, unfit
 from mockllm.protocols.gemini.fields import Options
 from mockllm.protocols.gemini.schema import get, json_schema, snake
 from mockllm.protocols.records import Fields
-from mockllm.protocols.values import mapping, string
+from mockllm.protocols.values import array, mapping, string
 
 
 def parse(body: Fields, target: Target, strict: bool) -> Request:
@@ -186,8 +186,7 @@ def offered_tools(value: object, strict: bool) -> tuple[OfferedTool, ...]:
 
 def _declarations(value: object) -> Iterator[tuple[str, Fields]]:
     for i, tool in enumerate(value if isinstance(value, list) else [value]):
-        declared = get(tool, "functionDeclarations")
-        for j, declaration in enumerate(declared if isinstance(declared, list) else ()):
+        for j, declaration in enumerate(array(get(tool, "functionDeclarations"))):
             yield f"tools[{i}].function_declarations[{j}]", mapping(declaration)
 
 
@@ -232,7 +231,7 @@ def tool_choice(body: object, tools: tuple[OfferedTool, ...], strict: bool) -> s
     mode, allowed = get(config, "mode"), get(config, "allowedFunctionNames")
     if strict:
         _check_choice(mode, allowed, tools)
-    names = allowed if isinstance(allowed, list) else []
+    names = array(allowed)
     named = [name for name in names if isinstance(name, str)]
     match mode.upper() if isinstance(mode, str) else "AUTO":
         case "NONE":

@@ -18,7 +18,7 @@ from mockllm.errors import WireError
 from mockllm.protocols.openai_chat import fields
 from mockllm.protocols.openai_chat.calls import Calls
 from mockllm.protocols.records import Fields, Json
-from mockllm.protocols.values import json_value, kind, string
+from mockllm.protocols.values import array, json_value, kind, objects, string
 
 _STANDARD = frozenset({"role", "content", "refusal", "tool_calls", "function_call", "annotations"})
 
@@ -86,8 +86,7 @@ class Decoder:
         events: list[ev.Event] = []
         finish = ""
         usage = fields.chunk_usage(chunk)
-        choices = chunk.get("choices")
-        for choice in choices if isinstance(choices, list) else ():
+        for choice in array(chunk.get("choices")):
             if not isinstance(choice, dict) or self._is_another(choice):
                 continue
             delta, reason = choice.get("delta"), choice.get("finish_reason")
@@ -230,8 +229,7 @@ def decode_body(body: Fields) -> Turn:
     without one."""
     if body.get("error"):
         return Turn(error=fields.error_of(body["error"]))
-    choices = body.get("choices")
-    choices = [c for c in choices if isinstance(c, dict)] if isinstance(choices, list) else []
+    choices = objects(body.get("choices"))
     choice = next((c for c in choices if not c.get("index")), choices[0] if choices else {})
     message = choice.get("message")
     if not isinstance(message, dict):

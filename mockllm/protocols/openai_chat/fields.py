@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from mockllm.core import events as ev
 from mockllm.protocols.base import Reply, derive, logprob
 from mockllm.protocols.records import Fields, Json
-from mockllm.protocols.values import function_call, mapping, string
+from mockllm.protocols.values import array, function_call, mapping, objects, string
 
 REASONING, TEXT, REFUSAL, CALLS = 0, 1, 2, 3
 """The keys of the parts; the call with index i has `CALLS + i`."""
@@ -86,10 +86,10 @@ def split_content(content: object) -> tuple[str, str]:
     """Content as (reasoning, text): a string, or Mistral's list of parts."""
     if isinstance(content, str):
         return "", content
-    if not isinstance(content, list):
+    if not content:
         return "", ""
     thought, text = [], []
-    for part in content:
+    for part in array(content):
         if isinstance(part, str):
             text.append(part)
         elif isinstance(part, dict) and part.get("type") == "thinking":
@@ -108,21 +108,17 @@ def reasoning_of(delta: Fields) -> str:
         if isinstance(value, str) and value:
             return value
     details = delta.get("reasoning_details")
-    if not isinstance(details, list):
+    if not details:  # every delta comes here
         return ""
-    return "".join(
-        string(item.get("text")) or string(item.get("summary"))
-        for item in details
-        if isinstance(item, dict)
-    )
+    texts = (string(item.get("text")) or string(item.get("summary")) for item in objects(details))
+    return "".join(texts)
 
 
 def entries_of(delta: Fields) -> Iterator[Fields]:
     """The entries of `tool_calls`, or a legacy `function_call` as one of them. llama-cpp-python
     sends the same call in both; it is read once. Entries without id, name and arguments are left
     out: servers add entries with only fields of their own."""
-    calls = delta.get("tool_calls")
-    entries = calls if isinstance(calls, list) else []
+    entries = array(delta.get("tool_calls"))
     calling = [entry for entry in entries if isinstance(entry, dict) and names_call(entry)]
     legacy = delta.get("function_call")
     # Snowflake sends a `function_call` with empty strings in every answer.
@@ -153,7 +149,7 @@ def names_call(entry: Fields) -> bool:
 
 def cites_of(annotations: object) -> Iterator[ev.Cite]:
     """The `url_citation` items of `annotations`; OpenRouter's `content` is the cited text."""
-    for item in annotations if isinstance(annotations, list) else ():
+    for item in array(annotations):
         cited = item.get("url_citation") if isinstance(item, dict) else None
         if isinstance(cited, dict) and isinstance(cited.get("url"), str):
             yield ev.Cite(

@@ -24,7 +24,7 @@ from mockllm.protocols.openai_common import (
     text_of,
 )
 from mockllm.protocols.records import Fields, Json
-from mockllm.protocols.values import mapping, string
+from mockllm.protocols.values import array, mapping, string
 
 _Role = Literal["system", "user", "assistant", "tool"]
 _ROLES: dict[str, _Role] = {
@@ -124,7 +124,7 @@ def _check_content(message: Json, role: str, where: str) -> None:
     if content == []:
         raise empty_array(where)
     known = _PARTS.get(role, ("text",))
-    for k, part in enumerate(content if isinstance(content, list) else ()):
+    for k, part in enumerate(array(content)):
         type_ = part.get("type") if isinstance(part, dict) else None
         if isinstance(type_, str) and type_ not in known:
             raise bad_value(f"{where}[{k}].type", type_, known)
@@ -139,7 +139,7 @@ def _echoes(message: Json, i: int, strict: bool) -> tuple[CallEcho, ...]:
     if strict and calls is not None:
         _check_list(f"messages[{i}].tool_calls", calls)
     echoes = []
-    for k, call in enumerate(calls if isinstance(calls, list) else ()):
+    for k, call in enumerate(array(calls)):
         custom = isinstance(call, dict) and call.get("type") == "custom"
         if strict and not _is_plain(call):
             _CALLS[custom](f"messages[{i}].tool_calls[{k}]", call)

@@ -14,7 +14,7 @@ from mockllm.protocols.openai_chat.fallback import FALLBACK_ROUTES
 from mockllm.protocols.openai_chat.fields import answer_id
 from mockllm.protocols.openai_chat.request import Options, options, parse
 from mockllm.protocols.records import Fields, Json
-from mockllm.protocols.values import mapped_text, mapping
+from mockllm.protocols.values import mapped_text, objects
 
 
 def _model_object(name: str) -> Json:
@@ -38,11 +38,8 @@ _TEXT = frozenset({"content", "refusal", "reasoning_content"})
 
 
 def _is_end(chunk: Fields) -> bool:
-    choices = chunk.get("choices")
-    return bool(chunk.get("error")) or (
-        isinstance(choices, list)
-        and any(mapping(choice).get("finish_reason") for choice in choices)
-    )
+    choices = objects(chunk.get("choices"))
+    return bool(chunk.get("error")) or any(choice.get("finish_reason") for choice in choices)
 
 
 PROTOCOL = WireProtocol(

@@ -31,7 +31,7 @@ from mockllm.protocols.openai_common import (
     output_schema,
 )
 from mockllm.protocols.records import Fields, Json
-from mockllm.protocols.values import mapping
+from mockllm.protocols.values import array, mapping
 
 _TIERS = {"flex": "flex", "priority": "priority", "fast": "priority", "scale": "scale"}
 _CHOICES = ("none", "auto", "required")
@@ -119,7 +119,7 @@ def _tools(body: Fields, strict: bool) -> tuple[OfferedTool, ...]:
     if strict and tools == []:
         raise empty_array("tools")
     offers = []
-    for i, tool in enumerate(tools if isinstance(tools, list) else ()):
+    for i, tool in enumerate(array(tools)):
         custom = isinstance(tool, dict) and tool.get("type") == "custom"
         function = tool.get("function") if type(tool) is dict else None
         if strict and type(function) is dict and tool.get("type") == "function":
@@ -129,7 +129,7 @@ def _tools(body: Fields, strict: bool) -> tuple[OfferedTool, ...]:
         if isinstance(tool, dict):
             own = mapping(tool.get("custom" if custom else "function"))
             offers.append(offered_tool(own, custom=custom))
-    for i, function in enumerate(functions if isinstance(functions, list) else ()):
+    for i, function in enumerate(array(functions)):
         if strict:
             _check_function(f"functions[{i}]", function)
         offers.append(offered_tool(mapping(function), custom=False))

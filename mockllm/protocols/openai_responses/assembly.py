@@ -16,7 +16,7 @@ from mockllm.protocols.openai_responses import API
 from mockllm.protocols.openai_responses.items import ITEM, IncomingItem, IncomingPart, whole_number
 from mockllm.protocols.openai_responses.parts import KINDS, PartType
 from mockllm.protocols.records import Fields
-from mockllm.protocols.values import mapping, string
+from mockllm.protocols.values import array, mapping, string
 
 _FINISHED = "response.output_item.done"
 
@@ -102,7 +102,7 @@ class Assembly:
     def read_output(self, output: object) -> Iterator[ev.Event]:
         """The events of what only the final `output` has, and of the ends of all items."""
         unmatched = list(self.items)
-        for index, value in enumerate(output if isinstance(output, list) else ()):
+        for index, value in enumerate(array(output)):
             kind = string(mapping(value).get("type"))
             if kind not in KINDS:
                 yield from self._read_hosted(index, mapping(value))

@@ -14,7 +14,7 @@ from mockllm.core.text import display
 from mockllm.core.turn import Reasoning, ToolCall, Turn
 from mockllm.protocols.openai_responses.parts import CALLS
 from mockllm.protocols.records import ClientRequests, Fields, Json
-from mockllm.protocols.values import function_tool
+from mockllm.protocols.values import array, function_tool, objects
 
 
 def _opaque_mistake(request: Request, turn: Turn) -> str | None:
@@ -43,7 +43,7 @@ def _opaque_mistake(request: Request, turn: Turn) -> str | None:
 def _reasoning_before(request: Request, calls: set[str]) -> Iterator[Fields]:
     items = request.body.get("input")
     pending: list[Fields] = []
-    for item in items if isinstance(items, list) else ():
+    for item in array(items):
         kind = item.get("type", "message") if isinstance(item, Mapping) else None
         if kind == "reasoning":
             pending.append(item)
@@ -71,13 +71,10 @@ def _continuation(
 
 
 def _hosted_results(body: Fields) -> frozenset[str]:
-    items = body.get("input")
-    if not isinstance(items, list):
-        return frozenset()
     return frozenset(
         item[name]
-        for item in items
-        if isinstance(item, dict) and item.get("type") not in _CLIENT_RESULTS
+        for item in objects(body.get("input"))
+        if item.get("type") not in _CLIENT_RESULTS
         # Results of a local shell have the id of the call as their own.
         for name in (*_HOSTED_ID, *["id"] * (item.get("type") == "local_shell_call_output"))
         if isinstance(item.get(name), str)

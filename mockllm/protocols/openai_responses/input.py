@@ -21,7 +21,7 @@ from mockllm.protocols.openai_common import (
 )
 from mockllm.protocols.openai_responses.objects import item_of
 from mockllm.protocols.records import Fields
-from mockllm.protocols.values import mapping, string
+from mockllm.protocols.values import array, mapping, string
 
 _ROLES: dict[str, Literal["system", "user", "assistant"]] = {
     "user": "user",
@@ -127,7 +127,7 @@ def _check_message(where: str, item: Fields) -> None:
     _MESSAGE(where, item)
     content = item["content"]
     allowed = _OUTPUT_PARTS if item["role"] == "assistant" else _INPUT_PARTS
-    for k, part in enumerate(content if isinstance(content, list) else ()):
+    for k, part in enumerate(array(content)):
         kind = mapping(part).get("type")
         if isinstance(kind, str) and kind not in allowed:
             raise bad_value(f"{where}.content[{k}].type", kind, allowed)

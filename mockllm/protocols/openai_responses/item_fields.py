@@ -18,7 +18,7 @@ from typing import Any
 from mockllm.core.turn import ServerTool
 from mockllm.protocols.base import dumps
 from mockllm.protocols.records import Fields, Json
-from mockllm.protocols.values import json_object, mapping, string
+from mockllm.protocols.values import array, json_object, mapping, string
 
 # Code as JSON text
 
@@ -249,8 +249,7 @@ def read_mcp_tools(fields: Fields) -> ServerTool:
 
 def write_mcp_tools(call: ServerTool) -> Json:
     """The tools of an MCP server."""
-    value = _parsed(call.output)
-    tools = value if isinstance(value, list) else []
+    tools = array(_parsed(call.output))
     return {
         "server_label": call.name,
         "tools": [tool for tool in tools if isinstance(tool, dict)],

@@ -24,7 +24,7 @@ from mockllm.protocols.openai_responses.parts import (
 )
 from mockllm.protocols.openai_responses.server_tools import SERVER_TOOLS
 from mockllm.protocols.records import Fields
-from mockllm.protocols.values import mapping, string
+from mockllm.protocols.values import array, mapping, string
 
 ITEM = 1 << 64
 """The distance between the keys of two items."""
@@ -119,8 +119,7 @@ class IncomingItem:
         elif self.kind in SERVER_TOOLS:
             yield from self._server_tool(fields)
         for name, fallback in (("summary", SUMMARY), ("content", None)):
-            contents = fields.get(name)
-            for k, content in enumerate(contents if isinstance(contents, list) else ()):
+            for k, content in enumerate(array(fields.get(name))):
                 part_type = CONTENT_PARTS.get(string(mapping(content).get("type")), fallback)
                 if part_type is not None and part_type.item == self.kind:
                     yield from add_content(

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Any
 
 from mockllm.core.events import Frame
-from mockllm.core.turn import Opaque, Part, Reasoning, ServerTool, ToolCall, Turn, beats
+from mockllm.core.timeline import sequential
+from mockllm.core.turn import Opaque, Part, Reasoning, ServerTool, ToolCall, Turn
 from mockllm.protocols.base import Reply, derive
 from mockllm.protocols.openai_responses import API
 from mockllm.protocols.openai_responses.objects import INCOMPLETE, content, own_id
@@ -116,15 +116,9 @@ def _is_summary(part: Part) -> bool:
     return isinstance(part, Reasoning) and part.summary
 
 
-def sequence(turn: Turn) -> tuple[int, ...]:
-    """The index of the part of each beat (see `Turn.order`)."""
-    one_by_one = chain.from_iterable([i] * beats(part) for i, part in enumerate(turn.parts))
-    return turn.order or tuple(one_by_one)
-
-
 def _spans(turn: Turn) -> dict[int, tuple[int, int]]:
     spans: dict[int, tuple[int, int]] = {}
-    for beat, i in enumerate(sequence(turn)):
+    for beat, i in enumerate(turn.order or sequential(turn)):
         if not isinstance(turn.parts[i], Opaque):
             spans[i] = (spans.get(i, (beat, 0))[0], beat)
     return spans

@@ -32,7 +32,7 @@ from mockllm.protocols.openai_responses import API
 from mockllm.protocols.openai_responses.input import check_pairs, messages
 from mockllm.protocols.openai_responses.objects import Options, token_of
 from mockllm.protocols.records import Fields, Json
-from mockllm.protocols.values import encodable, mapping, string
+from mockllm.protocols.values import array, encodable, mapping, objects, string
 
 
 def parse(body: Fields, target: Target, strict: bool) -> Request:
@@ -244,19 +244,18 @@ def offered_tools(value: object, strict: bool) -> tuple[OfferedTool, ...]:
 def _offers(value: list[Any]) -> Iterator[OfferedTool]:
     for offer in value:
         tool = mapping(offer)
-        kind, inner = tool.get("type"), tool.get("tools")
+        kind, inner = tool.get("type"), array(tool.get("tools"))
         if kind in ("function", "custom"):
             offered = offered_tool(tool, custom=kind == "custom")
             yield from () if offered is None else (offered,)
-        elif kind == "namespace" and isinstance(inner, list):
+        elif kind == "namespace":
             yield from _offers([tool for tool in inner if mapping(tool).get("type") != kind])
 
 
 def added_tools(value: object) -> tuple[OfferedTool, ...]:
     """The tools that items of an `input` add: `additional_tools`, and the results of searches."""
-    items = value if isinstance(value, list) else []
-    lists = (item.get("tools") for item in map(mapping, items) if item.get("type") in _ADDING)
-    return tuple(tool for tools in lists if isinstance(tools, list) for tool in _offers(tools))
+    adding = (item for item in objects(value) if item.get("type") in _ADDING)
+    return tuple(tool for item in adding for tool in _offers(array(item.get("tools"))))
 
 
 def _check_offer(where: str, tool: Any) -> None:
@@ -279,7 +278,7 @@ def tool_choice(value: object, tools: object, strict: bool) -> str:
     """
     if value is None:
         return "auto"
-    offered = [mapping(tool) for tool in tools] if isinstance(tools, list) else []
+    offered = list(map(mapping, array(tools)))
     if isinstance(value, str):
         return _mode(value, offered, strict)
     choice = mapping(value)
@@ -324,7 +323,7 @@ def _allowed(choice: Fields, offered: list[Fields], strict: bool) -> str:
     if strict and not isinstance(tools, list):
         raise invalid_type("tool_choice.tools", "an array of objects", tools)
     names = []
-    for i, tool in enumerate(tools if isinstance(tools, list) else ()):
+    for i, tool in enumerate(array(tools)):
         if mapping(tool).get("type") in ("function", "custom"):
             names.append(_named(mapping(tool), offered, f"tool_choice.tools[{i}]", strict))
     if mode == "required":

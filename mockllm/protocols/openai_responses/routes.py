@@ -22,7 +22,7 @@ from mockllm.protocols.openai_responses.objects import response_id, token_of, us
 from mockllm.protocols.openai_responses.request import parse
 from mockllm.protocols.openai_responses.server_tools import SERVER_TOOLS
 from mockllm.protocols.records import FallbackRoute, Fields, Json, StoredAnswers
-from mockllm.protocols.values import mapping, string
+from mockllm.protocols.values import array, mapping, string
 
 # Answers that are kept
 
@@ -96,7 +96,7 @@ def listed_input(lookup: Lookup) -> Json:
     value = lookup.request.get("input")
     if isinstance(value, str):
         value = [{"role": "user", "content": value}]
-    items = value if isinstance(value, list) else []
+    items = array(value)
     token = token_of(id) or id
     stored = [_stored(dict(x), i, token) for i, x in enumerate(items) if isinstance(x, Mapping)]
     if query.get("order", "desc") != "asc":

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from mockllm.core.turn import ToolCall, Turn
-from mockllm.protocols.values import json_object, sendable_value
+from mockllm.protocols.values import array, json_object, sendable_value
 from mockllm.quirks.base import Context, Item, Tolerance, Variant, each, parametrised
 from mockllm.quirks.chat import chunks
 from mockllm.quirks.samples import CALL, ZERO
@@ -93,8 +93,7 @@ def _repeated_in_finish(items: list[Item], _: Context) -> list[Item]:
             for index, text in repeated
         ]
         if entries:
-            held = choice.delta.get("tool_calls")
-            choice.delta["tool_calls"] = [*(held if isinstance(held, list) else ()), *entries]
+            choice.delta["tool_calls"] = [*array(choice.delta.get("tool_calls")), *entries]
     return items
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mockllm.protocols.records import Json
+from mockllm.protocols.values import objects
 from mockllm.quirks.base import Item, quirks_of
 
 quirk = quirks_of("chat")
@@ -60,22 +61,16 @@ class CallFragment:
 def choices_of(items: Iterable[Item]) -> Iterator[Choice]:
     """Every choice of every chunk that has an index and a delta, in order."""
     for item in items:
-        choices = item.data.get("choices") if isinstance(item.data, dict) else None
-        for choice in choices if isinstance(choices, list) else ():
-            if not isinstance(choice, dict) or type(choice.get("index")) is not int:
-                continue
-            if isinstance(choice.get("delta"), dict):
+        for choice in objects(item.data.get("choices") if isinstance(item.data, dict) else None):
+            if type(choice.get("index")) is int and isinstance(choice.get("delta"), dict):
                 yield Choice(item, choice)
 
 
 def fragments(items: Iterable[Item]) -> Iterator[CallFragment]:
     """Every entry of every `tool_calls` that has an index and a function, in order."""
     for choice in choices_of(items):
-        entries = choice.delta.get("tool_calls")
-        for entry in entries if isinstance(entries, list) else ():
-            if not isinstance(entry, dict) or type(entry.get("index")) is not int:
-                continue
-            if isinstance(entry.get("function"), dict):
+        for entry in objects(choice.delta.get("tool_calls")):
+            if type(entry.get("index")) is int and isinstance(entry.get("function"), dict):
                 yield CallFragment(choice, entry)
 
 

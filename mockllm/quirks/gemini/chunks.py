@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from mockllm.protocols.gemini.fields import wire
 from mockllm.protocols.records import Fields, Json
-from mockllm.protocols.values import string
+from mockllm.protocols.values import objects, string
 from mockllm.quirks import streams
 from mockllm.quirks.base import Item, quirks_of
 
@@ -33,18 +33,12 @@ def chunk(item: Item) -> Json:
 
 def candidates(item: Item) -> list[Json]:
     """The candidates of a chunk. Changes of them change the chunk."""
-    return _objects(chunk(item).get("candidates"))
-
-
-def _objects(listed: object) -> list[Json]:
-    return (
-        [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
-    )
+    return objects(chunk(item).get("candidates"))
 
 
 def _own_parts(candidate: Fields) -> list[Json]:
     content = candidate.get("content")
-    return _objects(content.get("parts")) if isinstance(content, dict) else []
+    return objects(content.get("parts")) if isinstance(content, dict) else []
 
 
 def parts(item: Item) -> list[Json]:

@@ -16,6 +16,7 @@ from mockllm.protocols.openai_responses.parts import (
     SUMMARY,
 )
 from mockllm.protocols.records import Json
+from mockllm.protocols.values import array
 from mockllm.quirks.base import Context, FramesChange, Item, drop, parametrised, quirks_of
 from mockllm.quirks.streams import at_times_of, event, kind
 
@@ -57,8 +58,7 @@ def response(item: Item) -> Json:
 
 def output(item: Item) -> list[Json]:
     """The output items in the response object of an event."""
-    listed = response(item).get("output")
-    return [_mapping(entry) for entry in listed] if isinstance(listed, list) else []
+    return list(map(_mapping, array(response(item).get("output"))))
 
 
 def output_items(item: Item) -> Iterator[Json]:

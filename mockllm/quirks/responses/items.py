@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Container
 
 from mockllm.protocols.records import Json
 from mockllm.quirks import samples
@@ -36,6 +36,11 @@ def _zero(items: list[Item]) -> set[str]:
     return {id for id, arguments in _arguments(items).items() if arguments in ("", "{}")}
 
 
+def _without(items: list[Item], ids: Container[str | None], *types: str) -> list[Item]:
+    """The events without those of some types that belong to some items."""
+    return [item for item in items if kind(item) not in types or events.item_id(item) not in ids]
+
+
 @events.numbered
 def _empty_arguments(items: list[Item], context: Context) -> list[Item]:
     zero = _zero(items)
@@ -45,19 +50,12 @@ def _empty_arguments(items: list[Item], context: Context) -> list[Item]:
         for entry in events.output_items(item):
             if entry.get("type") == "function_call" and entry.get("id") in zero:
                 entry["arguments"] = ""
-    return [
-        item
-        for item in items
-        if kind(item) != events.ARGUMENTS_DELTA or events.item_id(item) not in zero
-    ]
+    return _without(items, zero, events.ARGUMENTS_DELTA)
 
 
 @events.numbered
 def _no_zero_done(items: list[Item], context: Context) -> list[Item]:
-    zero, left_out = _zero(items), (events.ARGUMENTS_DELTA, events.ARGUMENTS_DONE)
-    return [
-        item for item in items if kind(item) not in left_out or events.item_id(item) not in zero
-    ]
+    return _without(items, _zero(items), events.ARGUMENTS_DELTA, events.ARGUMENTS_DONE)
 
 
 def _in_added(items: list[Item], context: Context) -> list[Item]:
@@ -71,12 +69,7 @@ def _in_added(items: list[Item], context: Context) -> list[Item]:
 @events.numbered
 def _only_in_added(items: list[Item], context: Context) -> list[Item]:
     whole = _arguments(items)
-    added = _in_added(items, context)
-    return [
-        item
-        for item in added
-        if kind(item) != events.ARGUMENTS_DELTA or events.item_id(item) not in whole
-    ]
+    return _without(_in_added(items, context), whole, events.ARGUMENTS_DELTA)
 
 
 @events.numbered

@@ -8,6 +8,7 @@ from typing import Any
 
 from mockllm.core.events import StreamError
 from mockllm.protocols.records import Json
+from mockllm.protocols.values import array
 from mockllm.quirks import samples
 from mockllm.quirks.base import Context, FramesChange, Item, Variant, each, each_with, parametrised
 from mockllm.quirks.responses import events
@@ -180,8 +181,7 @@ def _incomplete(items: list[Item], context: Context, reason: str) -> list[Item]:
     final |= {"status": "incomplete", "incomplete_details": {"reason": reason}}
     done = last(items, events.ITEM_DONE)
     unfinished = {} if done is None else events.output_item(items[done])
-    listed = final.get("output")
-    entries = listed if isinstance(listed, list) else []
+    entries = array(final.get("output"))
     for entry in (unfinished, *entries):
         same = isinstance(entry, dict) and entry.get("id") == unfinished.get("id")
         if same and "status" in entry:

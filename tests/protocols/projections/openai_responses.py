@@ -8,7 +8,7 @@ from typing import Any
 
 from mockllm.core import events as ev
 from mockllm.core.events import Frame
-from mockllm.core.timeline import normal
+from mockllm.core.timeline import normal, sequential
 from mockllm.core.turn import (
     Opaque,
     Part,
@@ -30,7 +30,7 @@ from mockllm.protocols.openai_responses.item_fields import (
     escaped,
     opened,
 )
-from mockllm.protocols.openai_responses.layout import own_ids, sequence
+from mockllm.protocols.openai_responses.layout import own_ids
 from mockllm.protocols.openai_responses.objects import INCOMPLETE, complete_error, incomplete_reason
 from mockllm.protocols.openai_responses.server_tools import encodable, item_type
 
@@ -149,7 +149,7 @@ def _beats(turn: Turn, kept: list[int]) -> tuple[tuple[int, ...], tuple[int, ...
     order: list[int] = []
     gaps: list[int] = []
     waited = 0
-    for beat, old in enumerate(sequence(turn)):
+    for beat, old in enumerate(turn.order or sequential(turn)):
         waited += turn.gaps[beat] if turn.gaps else 0
         new, counts = left.get(old, (0, _NONE))
         for _ in range(next(counts, 0)):
