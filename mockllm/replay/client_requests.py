@@ -5,15 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from mockllm.core.http import NO_TARGET, Target
-from mockllm.core.jsontext import parse_object
+from mockllm.core.http import Target
 from mockllm.core.request import Request
-from mockllm.errors import RequestError
-from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
 from mockllm.protocols.records import Json
 from mockllm.protocols.routes import target_of
-from mockllm.replay.sessions.exchange import Exchange
 from mockllm.scenario.model import Match, Scenario, ToolSpec
 
 
@@ -45,16 +41,3 @@ def first_request(protocol: WireProtocol, scenario: Scenario, text: str, model: 
     """The first request of a conversation, for a streamed answer with usage."""
     body = {**first_body(protocol, model, text, scenario.tools), **protocol.client.usage}
     return replace(protocol.parse(body, client_target(protocol, model), False), stream=True)
-
-
-def parsed_request(exchange: Exchange) -> Request | None:
-    """What an exchange requests of a model; None where that is nothing, or cannot be read."""
-    protocol = PROTOCOLS.get(exchange.played.api or "")
-    if protocol is None or not exchange.body:
-        return None
-    try:
-        return protocol.parse(
-            parse_object(exchange.body), exchange.received.target or NO_TARGET, False
-        )
-    except RequestError:
-        return None

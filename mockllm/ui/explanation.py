@@ -25,7 +25,6 @@ from mockllm.matching.routes import RouteRequest
 from mockllm.matching.select import Search, Selection, select
 from mockllm.protocols import PROTOCOLS
 from mockllm.redaction.credentials import MASK
-from mockllm.replay.client_requests import parsed_request
 from mockllm.replay.player import Player
 from mockllm.replay.sessions.exchange import Exchange
 from mockllm.replay.sessions.session import Session
@@ -70,7 +69,7 @@ def explanation_json(player: Player, exchange: Exchange) -> dict[str, Any] | Non
 
 def _request(player: Player, exchange: Exchange) -> Request | None:
     """The request as it was matched; None where too little of it is kept."""
-    request = parsed_request(exchange)
+    request = exchange.request
     if request is None:
         return None
     if player.named is not None and not named_scenario(player.served, request, exchange.headers):
@@ -290,7 +289,7 @@ _MOST_MESSAGES = 2_000
 
 def conversation_json(api: str, exchange: Exchange) -> dict[str, Any] | None:
     """What the request of an exchange has; None where that cannot be read as one of the API."""
-    request = parsed_request(exchange) if api == exchange.played.api else None
+    request = exchange.request if api == exchange.played.api else None
     if request is None:
         return None
     messages = request.messages[-_MOST_MESSAGES:]

@@ -21,7 +21,6 @@ from mockllm.core.text import shorten
 from mockllm.errors import Problem, RequestError
 from mockllm.matching.conditions import last_user_text
 from mockllm.protocols import PROTOCOLS
-from mockllm.replay.client_requests import parsed_request
 from mockllm.replay.compilation.http_answer import bytes_answer, chunk
 from mockllm.replay.sessions.exchange import Exchange, Sent
 from mockllm.server.control.routes import base_urls, session_summary
@@ -327,5 +326,5 @@ def row(exchange: Exchange) -> dict[str, Any]:
 
 def user_text(exchange: Exchange) -> str:
     """What the user said last, shortened; "" where that cannot be read, or not at once."""
-    request = None if len(exchange.body) > _LARGEST else parsed_request(exchange)
+    request = None if len(exchange.body) > _LARGEST else exchange.request
     return "" if request is None else shorten(" ".join(last_user_text(request).split()), 200)

@@ -25,7 +25,6 @@ from mockllm.framing.sse import SSEDecoder
 from mockllm.matching.conversation import turn_at
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
-from mockllm.replay.client_requests import parsed_request
 from mockllm.replay.compilation.http_answer import HttpAnswer, bytes_answer
 from mockllm.replay.sessions.exchange import Exchange, PassedAnswer
 from mockllm.replay.turn_answer import turn_answer
@@ -135,7 +134,7 @@ def _passed(exchange: Exchange, passed: PassedAnswer) -> ShownAnswer:
 def _made_again(exchange: Exchange, scenario: Scenario, quirks: tuple[str, ...]) -> HttpAnswer:
     """The answer of the turn that answered an exchange."""
     protocol = PROTOCOLS[exchange.played.api or ""]
-    request = parsed_request(exchange)
+    request = exchange.request
     if request is None:
         raise RequestError("its request cannot be read any more")
     return turn_answer(

@@ -16,7 +16,6 @@ from mockllm.core.text import counted, shorten
 from mockllm.framing.sse import decode
 from mockllm.matching.select import Selection
 from mockllm.protocols import PROTOCOLS
-from mockllm.replay.client_requests import parsed_request
 from mockllm.replay.compilation.compiler import Replayer
 from mockllm.replay.sessions.session import Exchange, Session
 from mockllm.scenario.model import (
@@ -273,7 +272,7 @@ def format_exchanges(
 
 
 def _exchange_lines(exchange: Exchange, scenarios: Mapping[str, Scenario]) -> Iterator[str]:
-    request = parsed_request(exchange)
+    request = exchange.request
     summary = "" if request is None else _request_summary(request)
     line = f"  {exchange.number}. {exchange.received.method} {exchange.path}"
     yield f"{line}  {summary}" if summary else line

@@ -44,9 +44,11 @@ CLASSES: dict[type, tuple[str, ...]] = {
 
 INTERNAL: dict[type, frozenset[str]] = {
     MockSession: frozenset(
-        {"close", "passed", "recording_failure", "recording_summary", "verdict"}
+        {"close", "late_verdict", "passed", "recording_failure", "recording_summary", "verdict"}
     ),
-    MockService: frozenset({"close", "library", "played", "session_name", "speed", "thread"}),
+    MockService: frozenset(
+        {"close", "end", "library", "played", "required", "session_name", "speed", "thread"}
+    ),
     MockCase: frozenset({"case"}),
 }
 """Public members that are for the plugin itself."""

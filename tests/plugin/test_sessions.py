@@ -100,6 +100,26 @@ def test_a_session_is_removed_after_its_test(run):
     ).assert_outcomes(passed=2)
 
 
+def test_the_journal_has_what_was_requested(run):
+    """As JSON, and as messages and tools in one form for all APIs."""
+    run(
+        """
+        from client import post, user
+
+        def test_it(mockllm_session):
+            mockllm_session.reply("Hi")
+            tool = {"type": "function", "function": {"name": "f", "parameters": {}}}
+            post({"role": "system", "content": "Be brief."}, user("hello"), tools=[tool])
+            (exchange,) = mockllm_session.journal
+            assert exchange.json["messages"][1] == user("hello")
+            assert [(m.role, m.text) for m in exchange.messages] == [
+                ("system", "Be brief."), ("user", "hello")
+            ]
+            assert [tool.name for tool in exchange.tools] == ["f"]
+        """
+    ).assert_outcomes(passed=1)
+
+
 def test_scenarios_answer_by_their_match(run):
     """Scenarios are used by name or path, and each answers what meets its `match`."""
     run(

@@ -13,9 +13,12 @@ from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from operator import attrgetter
 from typing import Any, Literal, NamedTuple
 
-from mockllm.core.http import Target, TimedBytes
+from mockllm.core.http import NO_TARGET, Target, TimedBytes
+from mockllm.core.jsontext import parse_object
 from mockllm.core.record import record
+from mockllm.core.request import Message, OfferedTool, Request
 from mockllm.errors import RequestError
+from mockllm.protocols import PROTOCOLS
 from mockllm.replay.sessions.shortened_bodies import MAX_BODY, shortened_body
 
 ExchangeOutcome = Literal[
@@ -316,6 +319,37 @@ class Exchange:
     @property
     def body(self) -> bytes:
         return self.received.body
+
+    @property
+    def json(self) -> Any:
+        """The body as JSON, as the client sent it; None where it is no object."""
+        try:
+            return parse_object(self.received.body)
+        except RequestError:
+            return None
+
+    @property
+    def request(self) -> Request | None:
+        """What it requests of a model, the same for every API; None where that is nothing, or
+        cannot be read."""
+        protocol, body = PROTOCOLS.get(self.played.api or ""), self.json
+        if protocol is None or body is None:
+            return None
+        try:
+            return protocol.parse(body, self.received.target or NO_TARGET, False)
+        except RequestError:
+            return None
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """The history of `request`; and so are the tools that it offers."""
+        request = self.request
+        return () if request is None else request.messages
+
+    @property
+    def tools(self) -> tuple[OfferedTool, ...]:
+        request = self.request
+        return () if request is None else request.tools
 
     @property
     def scenario(self) -> str | None:
