@@ -125,6 +125,7 @@ def is_null(node: Node) -> bool:
 
 def text(node: Node, findings: Findings) -> str | None:
     """Any string."""
+    hint = ""
     if isinstance(node, Scalar):
         value = node.value
         if not node.plain or (value and value[0] not in _NUMERIC):
@@ -132,9 +133,7 @@ def text(node: Node, findings: Findings) -> str | None:
         if isinstance(scalar(node), str):
             return value
         hint = "; put it in quotes to make it one" if value else ""
-        findings.must_be(node, "a string", hint)
-        return None
-    findings.must_be(node, "a string")
+    findings.must_be(node, "a string", hint)
     return None
 
 
