@@ -253,8 +253,9 @@ class Live:
                     )
                     for exchange in exchanges
                 }
-                for exchange in exchanges if known is not None else ():
-                    if known is not None and known.get(key_of(exchange)) != now[key_of(exchange)]:
+                for exchange in exchanges:
+                    key = key_of(exchange)
+                    if known is not None and known.get(key) != now[key]:
                         self.changed(exchange)
                 known = now
             await asyncio.sleep(max(_POLL, _SHARE * (time.monotonic() - began)))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
@@ -143,15 +144,11 @@ class LivePage:
 
     async def _played(self) -> dict[str, dict[int, int]]:
         """How often each turn was played in all sessions, as far as journals have it."""
-        played: dict[str, dict[int, int]] = {}
+        played: dict[str, dict[int, int]] = defaultdict(Counter)
         for exchange in await self.live.exchanges():
-            if (
-                exchange.outcome in ("played", "error")
-                and exchange.scenario
-                and exchange.turn is not None
-            ):
-                turns = played.setdefault(exchange.scenario, {})
-                turns[exchange.turn] = turns.get(exchange.turn, 0) + 1
+            scenario, turn = exchange.scenario, exchange.turn
+            if exchange.outcome in ("played", "error") and scenario and turn is not None:
+                played[scenario][turn] += 1
         return played
 
     async def _named(self, name: str) -> Scenario:

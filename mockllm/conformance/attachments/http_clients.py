@@ -8,6 +8,7 @@ import subprocess
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -164,14 +165,12 @@ class HttpClients:
         self._lock = threading.Lock()
         self._requested: dict[str, bool] = {}
         self._repeated: dict[str, int] = {}
-        self._thread = ServerThread([], options)
         self.processes: RunnerProcesses | ProgramPerCase
-        self._thread.__enter__()
-        try:
+        with ExitStack() as stack:
+            self._thread = stack.enter_context(ServerThread([], options))
             self.processes = ProgramPerCase(program) if per_case else _started(program, api)
-        except BaseException:
-            self._thread.__exit__(None, None, None)
-            raise
+            stack.callback(self.processes.close)
+            self.close = stack.pop_all().close
         self.hello: Hello = self.processes.hello
 
     @property
@@ -218,11 +217,6 @@ class HttpClients:
 
     def _sent(self, session: CaseSession) -> Future[Answer]:
         return self.processes.submit(session.open(), session)
-
-    def close(self) -> None:
-        """Ends the programs and the server."""
-        self.processes.close()
-        self._thread.__exit__(None, None, None)
 
 
 def _started(program: Program, api: str) -> RunnerProcesses:

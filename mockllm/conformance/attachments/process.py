@@ -311,14 +311,23 @@ class RunnerProcesses:
         self.hello: Hello = self._processes[0].hello
 
     @property
+    def restarts(self) -> int:
+        """How often a process was started again, because it died or hung."""
+        return sum(process.restarts for process in self._processes)
+
+    @property
+    def unexplained(self) -> int:
+        """How often a process died or hung, and no case does that alone."""
+        return sum(process.unexplained for process in self._processes)
+
+    @property
     def remarks(self) -> list[str]:
         """Sentences about processes that died or hung."""
         remarks = []
-        restarts = sum(process.restarts for process in self._processes)
-        if restarts:
-            times = "once" if restarts == 1 else f"{restarts} times"
+        if self.restarts:
+            times = "once" if self.restarts == 1 else f"{self.restarts} times"
             remarks.append(f"the runner died or hung, and was started again {times}")
-        if any(process.unexplained for process in self._processes):
+        if self.unexplained:
             remarks.append(
                 "the runner died or hung where no case does that alone: a stream may depend on "
                 "those before it"

@@ -31,6 +31,7 @@ from mockllm.protocols.base import Reply, WireProtocol, dumps
 from mockllm.protocols.extra import with_extra, with_extra_in_body
 from mockllm.replay.compilation.http_answer import (
     CORS,
+    NO_EXTRA,
     HttpAnswer,
     byte_bounded,
     bytes_answer,
@@ -173,15 +174,12 @@ def _streamed(
     )
 
 
-_NO_EXTRA: Mapping[str, Any] = {}
-
-
 def stream(
     turn: Turn,
     protocol: WireProtocol,
     reply: Reply,
     wire: Wire | None,
-    extra: Mapping[str, Any] = _NO_EXTRA,
+    extra: Mapping[str, Any] = NO_EXTRA,
 ) -> list[TimedBytes]:
     """The body of a streamed answer: a part for each frame (or segment, with `wire.segments`)."""
     wire = wire or Wire()

@@ -37,7 +37,8 @@ def byte_bounded(max_bytes: int, size: Callable[[_Value], int]) -> LRUCache[_Key
     return LRUCache(max_bytes, lambda value: min(size(value), max_bytes))
 
 
-_NO_EXTRA: Mapping[str, Any] = {}
+NO_EXTRA: Mapping[str, Any] = {}
+"""No fields that a service adds."""
 
 
 @record
@@ -209,7 +210,7 @@ def error_answer(
     *,
     retry_after: float | None = None,
     headers: Iterable[tuple[str, str]] = (),
-    extra: Mapping[str, Any] = _NO_EXTRA,
+    extra: Mapping[str, Any] = NO_EXTRA,
 ) -> HttpAnswer:
     """An error in the shape of a protocol.
 

@@ -102,13 +102,12 @@ def is_null(node: Node) -> bool:
 
 def text(node: Node, findings: Findings) -> str | None:
     """Any string."""
+    hint = ""
     if isinstance(node, Scalar):
         if isinstance(scalar(node), str):
             return node.value
         hint = "; put it in quotes to make it one" if node.value else ""
-        findings.must_be(node, "a string", hint)
-        return None
-    findings.must_be(node, "a string")
+    findings.must_be(node, "a string", hint)
     return None
 
 

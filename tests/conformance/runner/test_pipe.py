@@ -242,7 +242,7 @@ def test_the_suite_of_the_documentation(pytester):
 
 def test_many_processes_end_with_the_runner(samples):
     runner = pipe(jobs=2)
-    processes = [process._process for process in runner.attachment.processes._processes]
+    processes = [process._child._process for process in runner.attachment.processes._processes]
     runner.examine(samples[:2], Policy())
     runner.close()
     assert [process.poll() for process in processes] == [0, 0]
