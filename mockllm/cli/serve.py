@@ -20,7 +20,7 @@ from mockllm.cli.options.parameters import (
 )
 from mockllm.cli.options.recording import output_option, record_options, recording_options
 from mockllm.cli.serving.listening import Loop, listening_options, run_server, uncollected
-from mockllm.cli.serving.server_log import ServerLog
+from mockllm.cli.serving.server_log import LogOptions, ServerLog
 from mockllm.cli.serving.stop_signals import ended_at_once
 from mockllm.errors import UsageError
 from mockllm.scenario.model import Scenario
@@ -34,8 +34,7 @@ from mockllm.scenario.model import Scenario
 def record(
     output: Path,
     server: dict[str, Any],
-    log_format: Literal["text", "json"],
-    quiet: bool,
+    log: LogOptions,
     loop: Loop,
     **recording: Any,
 ) -> None:
@@ -61,10 +60,10 @@ def record(
 
         # A folder that cannot be loaded is an error before the server listens.
         Folder(output).scenarios()
-        report = ServerLog(log_format, quiet=quiet)
+        report = ServerLog(log)
         recorded = replace(options, report=report.recorded, waiting=report.waiting)
-        log = None if quiet else report.exchange
-        recorder = MockServer((), ServerOptions(**server, log=log, record=recorded))
+        served = ServerOptions(**server, log=report.requests, record=recorded)
+        recorder = MockServer((), served)
     run_server(recorder, report, loop)
 
 
@@ -117,8 +116,7 @@ def serve(
     quirks: tuple[str, ...],
     reload: bool,
     server: dict[str, Any],
-    log_format: Literal["text", "json"],
-    quiet: bool,
+    log: LogOptions,
     loop: Loop,
     mode: Literal["none", "once", "new_episodes", "all"] | None,
     output: Path | None,
@@ -161,7 +159,7 @@ def serve(
             "--record needs one process with a state of its own; leave out --workers and --state"
         )
     _check_there(paths, record.folder if record is not None else None)
-    report = ServerLog(log_format, quiet=quiet)
+    report = ServerLog(log)
     if record is not None:
         record = replace(record, report=report.recorded, waiting=report.waiting)
     with ended_at_once(), uncollected():
@@ -172,7 +170,7 @@ def serve(
             **server,
             quirks=quirks,
             flush=flush,
-            log=None if quiet else report.exchange,
+            log=report.requests,
             record=record,
             state=state,
             notice=report.notice,
@@ -182,7 +180,7 @@ def serve(
             # Imported here: one process listens sooner without them.
             from mockllm.cli.serving.workers import WorkerPlan, serve_with_workers
 
-            serve_with_workers(WorkerPlan(paths, options, loop, log_format, quiet, reload), workers)
+            serve_with_workers(WorkerPlan(paths, options, loop, log, reload), workers)
             return
         target = record.folder if record is not None else None
         serving = MockServer(_scenarios(paths, target), options)

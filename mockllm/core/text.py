@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-_DISPLAYED = 120
+_DISPLAYED = 80
 _LONGEST_NAME = 200
 _NOT_YAML = re.compile("[\x7f-\x9f\u2028\u2029\ufeff\ufffe\uffff\ud800-\udfff]")
 """Characters that JSON allows unescaped. YAML 1.2 (5.1, 5.4) forbids them, or reads them as the end
@@ -18,6 +18,21 @@ def json_as_yaml(value: Any) -> str:
     """A value as JSON text in lines, in which YAML reads all strings as JSON does."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, indent=2)
     return _NOT_YAML.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+NOT_VISIBLE = (
+    "\x00-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202e"
+    "\u2060-\u2069\ufeff\ufff9-\uffff\ud800-\udfff"
+)
+"""The characters, in a class of a pattern, that are not seen, or change what is seen: controls of a
+terminal, marks for the direction of text."""
+
+_NOT_VISIBLE = re.compile(f"[{NOT_VISIBLE}]")
+
+
+def printable(text: str) -> str:
+    """One line of text, or of JSON, for a terminal: what is not visible in it is escaped."""
+    return _NOT_VISIBLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def readable_header(value: bytes) -> str:

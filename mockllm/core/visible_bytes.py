@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from mockllm.core.text import NOT_VISIBLE
+
 _WIDEST, _TAIL = 700, 120
 _MOST_NUMBERED = 400
 
@@ -39,10 +41,7 @@ def visible_lines(writes: Iterable[bytes]) -> Iterator[VisibleLine]:
     return _lines(_pieces(writes))
 
 
-_SPECIAL = re.compile(
-    "\r\n|\r|\n|[\x00-\x09\x0b\x0c\x0e-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202e"
-    "\u2060-\u2069\ufeff\ufff9-\uffff\ud800-\udfff]"
-)
+_SPECIAL = re.compile(f"\r\n|[{NOT_VISIBLE}]")
 
 # In letters: few fonts have the symbols for these (U+240D, U+240A).
 _LINE_ENDS = {"\r\n": "CR LF", "\r": "CR", "\n": "LF"}

@@ -111,9 +111,9 @@ class MockSession:
 
     @property
     def journal(self) -> list[Exchange]:
-        """The exchanges so far: each request, as `path`, `headers`, `body` and `json`, its `messages`
-        and `tools` (in one form for all APIs), and its outcome, as `status`, `scenario`, `turn` and
-        `outcome`."""
+        """The exchanges so far: each request, as `path`, `headers`, `body` and `json`, its
+        `messages` and `tools` (in one form for all APIs), and its outcome, as `status`, `scenario`,
+        `turn` and `outcome`."""
         return self._thread.ask(self._exchanges)
 
     def _exchanges(self) -> list[Exchange]:

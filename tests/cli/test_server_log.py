@@ -3,18 +3,18 @@
 import os
 from contextlib import contextmanager
 
-from mockllm.cli.serving.server_log import LineOutput, ServerLog
+from mockllm.cli.serving.server_log import LineOutput, LogOptions, ServerLog
 from tests.entries import journal_entry
 
 ADVICE = "Change its match, add a scenario, or start the server with --fallback auto."
 
 
 @contextmanager
-def log():
+def log(options=LogOptions()):  # noqa: B008 - it is frozen
     """A report, and a function that returns what it has written."""
     reading, writing = os.pipe()
     try:
-        yield ServerLog(output=LineOutput(writing)), lambda: os.read(reading, 65536).decode()
+        yield ServerLog(options, LineOutput(writing)), lambda: os.read(reading, 65536).decode()
     finally:
         os.close(reading)
         os.close(writing)
@@ -35,6 +35,34 @@ def test_a_refusal_keeps_its_advice():
     assert line.endswith(f"{ADVICE}\n")
     assert "No scenario answers." in line
     assert len(line) < 800
+
+
+def test_a_terminal_sees_only_text():
+    """Controls of the terminal, and marks that turn text around, are escaped, in JSON, too."""
+    evil = "a\x1b[31m\u202eb\x9b"
+    for form in ("text", "json"):
+        with log(LogOptions(form)) as (report, written):
+            report.exchange(refused(f"got {evil}"))
+            report.notice(evil)
+            lines = written()
+        assert not set(lines) & set("\x1b\u202e\x9b")
+        assert lines.count("\\u202e") >= 2
+
+
+def test_a_log_has_no_secret_of_a_prompt():
+    """They are replaced as in a recording; without quotes, nothing of the prompt is there."""
+    problem = "got 'my key is sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD'"
+    for form in ("text", "json"):
+        with log(LogOptions(form)) as (report, written):
+            report.exchange(refused(problem))
+            line = written()
+        assert "my key is" in line
+        assert "abcdefghij" not in line
+        with log(LogOptions(form, quotes=False)) as (report, written):
+            report.exchange(refused(problem))
+            line = written()
+        assert "my key is" not in line
+        assert "--no-log-quotes" in line
 
 
 def test_who_ended_a_stream():

@@ -26,7 +26,7 @@ def test_a_short_text_is_whole(text):
 
 
 def test_display():
-    """A value is its `repr`; a long one is cut after 120 characters and has its length."""
+    """A value is its `repr`; a long one is cut after 80 characters and has its length."""
     assert display({"a": "b\n"}) == "{'a': 'b\\n'}"
-    assert display("x" * 118) == "'" + "x" * 118 + "'"
-    assert display("x" * 119) == "'" + "x" * 119 + "… (121 characters)"
+    assert display("x" * 78) == "'" + "x" * 78 + "'"
+    assert display("x" * 79) == "'" + "x" * 79 + "… (81 characters)"

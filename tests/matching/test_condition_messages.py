@@ -59,7 +59,7 @@ def test_a_partial_body(expected: Any, actual: Any, message: str | None) -> None
 def test_a_long_value_is_shortened_in_a_message() -> None:
     """A message is one line of readable length, and has the full length of the value."""
     problem = check_partial("body", "a", "x" * 200)
-    assert problem == f"body must be 'a', got '{'x' * 119}… (202 characters)"
+    assert problem == f"body must be 'a', got '{'x' * 79}… (202 characters)"
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from mockllm import ServerOptions, ServerThread, loads
-from mockllm.cli.serving.server_log import LineOutput, ServerLog
+from mockllm.cli.serving.server_log import LineOutput, LogOptions, ServerLog
 from mockllm.server.options import RecordOptions
 from tests.cases import for_all
 from tests.cli.conftest import Program
@@ -223,8 +223,8 @@ def recorded_output(tmp_path_factory):
     folder = tmp_path_factory.mktemp("secrets")
     logs = [(folder / name).open("w+b") for name in ("log", "json")]
     text, lines = (
-        ServerLog("text", LineOutput(logs[0].fileno())),
-        ServerLog("json", LineOutput(logs[1].fileno())),
+        ServerLog(LogOptions("text"), LineOutput(logs[0].fileno())),
+        ServerLog(LogOptions("json"), LineOutput(logs[1].fileno())),
     )
     with ServerThread(loads(SERVICE)) as service:
 

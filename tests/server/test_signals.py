@@ -73,7 +73,7 @@ BUSY = """
 import sys, threading, time
 from mockllm import ServerOptions, loads
 from mockllm.cli.serving.listening import run_server
-from mockllm.cli.serving.server_log import ServerLog
+from mockllm.cli.serving.server_log import LogOptions, ServerLog
 from mockllm.cli.serving.stop_signals import StopSignals
 from mockllm.server.app import MockServer
 
@@ -94,7 +94,7 @@ def thread(exchange):
 
 scenarios = loads("scenario: one\\nturns: [{reply: {text: x}}]")
 options = ServerOptions(log=globals()[sys.argv[1]], grace=0)
-run_server(MockServer(scenarios, options), ServerLog(quiet=True), sys.argv[2])
+run_server(MockServer(scenarios, options), ServerLog(LogOptions(quiet=True)), sys.argv[2])
 """
 
 

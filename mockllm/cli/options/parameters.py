@@ -118,13 +118,33 @@ def server_options(
         make: makes the fields from their values.
     """
 
+    def merged(before: dict[str, Any] | None, **values: Any) -> dict[str, Any]:
+        return {**(before or {}), **make(**values)}
+
+    return collected("server", names, merged, *options)
+
+
+def collected(
+    name: str,
+    names: tuple[str, ...],
+    make: Callable[..., Any],
+    *options: Callable[..., Any],
+) -> Callable[..., Any]:
+    """A decorator that adds options, and gives the command one parameter for them.
+
+    Args:
+        name: of that parameter.
+        names: the parameters that the options have.
+        make: makes its value from what another such decorator made, or None, and their values.
+    """
+
     def add(command: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(command)
-        def with_server(*args: Any, server: dict[str, Any] | None = None, **given: Any) -> Any:
-            fields = make(**{name: given.pop(name) for name in names})
-            return command(*args, server={**(server or {}), **fields}, **given)
+        def with_one(*args: Any, **given: Any) -> Any:
+            values = {option: given.pop(option) for option in names}
+            return command(*args, **{name: make(given.pop(name, None), **values)}, **given)
 
-        wrapped: Callable[..., Any] = together(*options)(with_server)
+        wrapped: Callable[..., Any] = together(*options)(with_one)
         return wrapped
 
     return add

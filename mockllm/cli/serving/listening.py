@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import click
 
 from mockllm.cli.options.parameters import (
+    collected,
     number,
     path_options,
     read_scenarios,
@@ -25,7 +26,7 @@ from mockllm.cli.options.parameters import (
     size,
     together,
 )
-from mockllm.cli.serving.server_log import ServerLog
+from mockllm.cli.serving.server_log import LogOptions, ServerLog
 from mockllm.cli.serving.stop_signals import StopSignals
 from mockllm.errors import MockLLMError, Problem, ScenarioError, UsageError
 from mockllm.ui import live_page
@@ -182,8 +183,20 @@ listening_options = together(
         ),
     ),
     path_options,
-    click.option("--log-format", type=click.Choice(["text", "json"]), default="text"),
-    click.option("--quiet", is_flag=True, help="Print the first line, and what goes wrong."),
+    collected(
+        "log",
+        ("log_format", "quiet", "log_quotes"),
+        lambda _, log_format, quiet, log_quotes: LogOptions(log_format, quiet, log_quotes),
+        click.option("--log-format", type=click.Choice(["text", "json"]), default="text"),
+        click.option("--quiet", is_flag=True, help="Print the first line, and what goes wrong."),
+        click.option(
+            "--log-quotes/--no-log-quotes",
+            "log_quotes",
+            default=True,
+            help="Write what is wrong with a request, which quotes up to 80 characters of a text "
+            "in it, or leave that out.",
+        ),
+    ),
     click.option(
         "--loop",
         type=click.Choice(["auto", "asyncio", "uvloop"]),

@@ -10,18 +10,19 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
-from functools import lru_cache
+from dataclasses import asdict, dataclass
+from functools import cached_property, lru_cache
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from mockllm.core.text import counted, shorten
+from mockllm.core.text import counted, printable, shorten
 from mockllm.errors import Problem
 
 if TYPE_CHECKING:
     from mockllm.recording.drafting.draft import Line
+    from mockllm.redaction.redact import Redactor
     from mockllm.replay.sessions.session import Exchange
     from mockllm.scenario.model import Scenario
     from mockllm.server.options import RecordOptions
@@ -104,27 +105,46 @@ _COLOURS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class LogOptions:
+    """What a server writes about itself.
+
+    Args:
+        form: text has aligned lines for people, in colour on a terminal unless NO_COLOR is set.
+            JSON has an object a line after the first line; its `event` names the kind.
+        quiet: only the line with the address, problems with files and recordings, and notices.
+        quotes: whether what is wrong with a request is written, which quotes the request.
+    """
+
+    form: Literal["text", "json"] = "text"
+    quiet: bool = False
+    quotes: bool = True
+
+
+_DEFAULT = LogOptions()
+_NOT_QUOTED = "what is wrong is not written (--no-log-quotes); the journal has it"
+
+
 class ServerLog:
     """Hears of everything that happens to a server, beginning with `listening`.
 
-    Text has aligned lines for people, in colour on a terminal unless NO_COLOR is set. JSON has an
-    object a line after the first line; its `event` names the kind.
-
     Args:
-        quiet: only the line with the address, problems with files and recordings, and notices.
         first: whether this process is the only one, or the first of several workers.
     """
 
     def __init__(
         self,
-        form: Literal["text", "json"] = "text",
+        options: LogOptions = _DEFAULT,
         output: LineOutput | None = None,
         *,
-        quiet: bool = False,
         first: bool = True,
     ) -> None:
+        quiet = options.quiet
         self._output = LineOutput() if output is None else output
-        self._json = form == "json" and not quiet
+        self._json = options.form == "json" and not quiet
+        self._quotes = options.quotes
+        self.requests = None if quiet else self.exchange
+        """Hears of each request; None where it need not."""
         self._only = _QUIET if quiet else None if first else _WORKER
         if quiet and not first:
             self._only = _QUIET & _WORKER
@@ -142,10 +162,10 @@ class ServerLog:
         if not self._shows(shown_as or event):
             return
         if self._json:
-            self._output.line(_dumps({"event": event, **fields}))
+            self._output.line(printable(_dumps({"event": event, **fields})))
             return
         for line in lines:
-            self._output.line(line)
+            self._output.line(printable(line))
 
     def listening(self, url: str) -> None:
         self._url = url
@@ -221,9 +241,22 @@ class ServerLog:
 
     def exchange(self, exchange: Exchange) -> None:
         if self._json:
-            self._put("request", (), **exchange.facts())
-        else:
-            self._put("request", [self._request(exchange)])
+            facts = {**exchange.facts(), "problems": self._problems(exchange)}
+            self._put("request", (), **facts)
+        elif self._shows("request"):
+            self._output.line(self._request(exchange))
+
+    def _problems(self, exchange: Exchange) -> list[str]:
+        """What is wrong with a request, without its secrets: a log is kept, sent and pasted."""
+        if not self._quotes:
+            return [_NOT_QUOTED] if exchange.problems else []
+        return [self._redactor.text(problem) for problem in exchange.problems]
+
+    @cached_property
+    def _redactor(self) -> Redactor:
+        from mockllm.redaction.redact import Redactor
+
+        return Redactor()
 
     def _request(self, exchange: Exchange) -> str:
         turn = "-" if exchange.turn is None else f"turn {exchange.turn + 1}"
@@ -238,7 +271,8 @@ class ServerLog:
             outcome,
             f"{exchange.status:>3}",
             f"{_milliseconds(exchange.sent.duration):>10}",
-            *_notes(exchange),
+            *map(printable, _notes(exchange)),
+            *map(_shortened, self._problems(exchange)),
         )
         return "  ".join(cells)
 
@@ -348,8 +382,10 @@ def _notes(exchange: Exchange) -> list[str]:
         notes.append(f"the client left after {exchange.sent.bytes} bytes")
     if exchange.sent.stopped:
         notes.append(f"the server stopped after {exchange.sent.bytes} bytes")
-    for problem in exchange.problems:
-        line = " ".join(problem.split())
-        beginning = _MAX_PROBLEM - _ADVICE
-        notes.append(shorten(line, _MAX_PROBLEM, keep=beginning, tail=_ADVICE, mark=" … "))
     return notes
+
+
+def _shortened(problem: str) -> str:
+    line = printable(" ".join(problem.split()))
+    beginning = _MAX_PROBLEM - _ADVICE
+    return shorten(line, _MAX_PROBLEM, keep=beginning, tail=_ADVICE, mark=" … ")

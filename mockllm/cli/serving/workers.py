@@ -15,13 +15,13 @@ from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from mockllm.cli.options.parameters import read_scenarios
 from mockllm.cli.serving.listening import Loop, cannot_listen, run_server, uncollected
-from mockllm.cli.serving.server_log import LineOutput, ServerLog
+from mockllm.cli.serving.server_log import LineOutput, LogOptions, ServerLog
 from mockllm.cli.serving.stop_signals import count_signals
 from mockllm.errors import MockLLMError
 
@@ -51,8 +51,7 @@ class WorkerPlan:
     paths: tuple[Path, ...]
     options: ServerOptions
     loop: Loop
-    log_format: Literal["text", "json"]
-    quiet: bool
+    log: LogOptions
     reload: bool
 
 
@@ -222,13 +221,13 @@ def run_worker(
         messages: gets True when the worker listens.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # of the terminal: the supervisor gets it, too
-    report = ServerLog(plan.log_format, quiet=plan.quiet, first=first)
+    report = ServerLog(plan.log, first=first)
     with uncollected():
         from mockllm.server.app import MockServer
 
         options = replace(
             plan.options,
-            log=None if plan.quiet else report.exchange,
+            log=report.requests,
             notice=report.notice,
             listener=shared,
             reuse_port=shared is None,
