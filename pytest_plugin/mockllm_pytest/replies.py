@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -12,8 +13,14 @@ from mockllm_pytest.parts import Part
 if TYPE_CHECKING:
     from mockllm.scenario.model import Scenario
 
-INLINE = "inline"
-"""The name of the first scenario that `MockSession.reply` writes."""
+_INLINE = "replies-of-"
+_LONGEST = 100
+
+
+def inline_name(test: str) -> str:
+    """The name, for messages, of the first scenario that `MockSession.reply` writes in a test."""
+    return _INLINE + re.sub(r"[^a-z0-9]+", "-", test.lower()).strip("-")[:_LONGEST]
+
 
 Turn = Mapping[str, Any]
 """A turn with the keys of a scenario file."""
@@ -27,10 +34,12 @@ class Replies:
     """The conversations that a test writes with `MockSession.reply`, turn by turn.
 
     Args:
-        conversations: the `match` and the turns of each; the first one is the scenario `inline`,
-            the second one `inline-2`, and so on.
+        name: of the first conversation, as a scenario; that of the second one ends in `-2`, and so
+            on.
+        conversations: the `match` and the turns of each.
     """
 
+    name: str
     conversations: list[tuple[Any, list[Turn]]] = field(default_factory=list)
     scenarios: tuple[Scenario, ...] = ()
 
@@ -45,7 +54,7 @@ class Replies:
         else:
             *before, (last, turns) = self.conversations
             changed = [*before, (last, [*turns, turn])]
-        self.scenarios = _scenarios(changed)
+        self.scenarios = _scenarios(self.name, changed)
         self.conversations = changed
 
     @property
@@ -56,15 +65,15 @@ class Replies:
 
 def is_inline(name: str | None) -> bool:
     """Whether this is the name of a scenario that replies make."""
-    return name is not None and name.partition("-")[0] == INLINE
+    return name is not None and name.startswith(_INLINE)
 
 
-def _scenarios(conversations: Sequence[tuple[Any, list[Turn]]]) -> tuple[Scenario, ...]:
+def _scenarios(name: str, conversations: Sequence[tuple[Any, list[Turn]]]) -> tuple[Scenario, ...]:
     from mockllm.replay.loading import loads
 
     documents = [
         {
-            "scenario": INLINE if not index else f"{INLINE}-{index + 1}",
+            "scenario": name if not index else f"{name}-{index + 1}",
             "match": match,
             "turns": turns,
         }

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from mockllm.core.text import json_as_yaml
 from mockllm_pytest.marks import Allowed, Mark, allowed
 from mockllm_pytest.parts import Part
-from mockllm_pytest.replies import INLINE, Replies, turn_of
+from mockllm_pytest.replies import Replies, inline_name, turn_of
 
 if TYPE_CHECKING:
     from mockllm.core.request import Request
@@ -50,7 +50,7 @@ class MockSession:
         self._used: list[Scenario] = []
         self._anything: dict[str, None] = {}
         self._given: dict[str, str] = {}
-        self._replies = Replies()
+        self._replies = Replies(inline_name(nodeid.rpartition("::")[2]))
         self._quirks = _checked(mark.quirks)
         self._fault = mark.fault
         self.passed = False
@@ -292,7 +292,7 @@ class MockSession:
 
         anything = set(self._anything)
         if self._replies.answers_any:
-            anything.add(INLINE)
+            anything.add(self._replies.name)
         by_name = self._service.library.by_name
         self._serve(Answering.of(self.scenarios, anything, by_name))
 

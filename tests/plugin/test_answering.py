@@ -299,7 +299,7 @@ def test_replies_to_several_questions(run):
     result.stdout.fnmatch_lines(
         [
             "mockllm: request 2 matches nothing: *",
-            "*- inline: match.user*",
+            "*- replies-of-*: match.user*",
             '*mockllm_session.reply("...", match={"user": "What time is it?"})',
         ]
     )

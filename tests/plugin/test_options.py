@@ -145,7 +145,7 @@ def test_exchanges_are_shown_on_request(project, run):
             "test_it.py::test_it",
             "1 request in session test_it.test_it-1:",
             '  1. POST /v1/chat/completions  "Hello"',
-            '     -> 200, turn 1 of 1 of inline, text "Hi", * bytes',
+            '     -> 200, turn 1 of 1 of replies-of-test-it, text "Hi", * bytes',
         ]
     )
     run(text).stdout.no_fnmatch_line("*mockllm exchanges*")

@@ -218,7 +218,7 @@ def test_verify_in_the_middle_of_a_test(run):
 
         def test_it(mockllm_session):
             mockllm_session.reply("one")
-            with pytest.raises(AssertionError, match="no turn of inline was played"):
+            with pytest.raises(AssertionError, match="no turn of replies-of-test-it was played"):
                 mockllm_session.verify()
             mockllm_session.verify(unplayed=True)
             reply_to("Hello")

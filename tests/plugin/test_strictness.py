@@ -87,10 +87,10 @@ def test_it(mockllm_session):
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
         [
-            "mockllm: turn 2 of 2 of inline was not played",
+            "mockllm: turn 2 of 2 of replies-of-test-it was not played",
             "1 request in session test_it.test_it-1:",
             '  1. POST /v1/chat/completions  "Hello"',
-            "     -> 200, turn 1 of 2 of inline, calls f, * bytes",
+            "     -> 200, turn 1 of 2 of replies-of-test-it, calls f, * bytes",
             "To allow it: @pytest.mark.mockllm(unplayed=True)",
         ]
     )
@@ -106,7 +106,9 @@ def test_it(mockllm_session):
     post(user("Hello"), stream=True)
 """,
     )
-    result.stdout.fnmatch_lines(["     -> 200, turn 1 of 2 of inline, calls f, 4 chunks, * bytes"])
+    result.stdout.fnmatch_lines(
+        ["     -> 200, turn 1 of 2 of replies-of-test-it, calls f, 4 chunks, * bytes"]
+    )
 
 
 def test_a_scenario_that_nothing_played_fails(run):
