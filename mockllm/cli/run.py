@@ -212,7 +212,7 @@ def judge(
 ) -> Verdict:
     """Bad are requests that nothing answers or that are refused, conversation invariants that
     are broken, and turns that were not played of scenarios that were begun, in any session. A
-    session that cannot be judged as a whole is reported, too.
+    session that cannot be judged as a whole is reported, too; and so are remarks, which are not bad.
 
     Args:
         evicted: the names of sessions that the server has dropped.
@@ -221,12 +221,14 @@ def judge(
 
     bad = [exchange for exchange in exchanges if exchange.outcome in _BAD]
     broken: list[str] = []
+    remarks: list[str] = []
     missed: list[str] = []
     unknown = [f"session {name}: it was dropped, as there were too many" for name in evicted]
     for session in sessions:
         verification = verify(session, scenarios, **rules)
         where = "" if session.name == "default" else f" (session {session.name})"
         broken += [f"{violation}{where}" for violation in verification.violations]
+        remarks += [f"{remark}{where}" for remark in verification.remarks]
         missed += [
             f"turn {index + 1} of {len(scenarios[name].turns)} of {name}{where}"
             for name, index in verification.unplayed
@@ -240,6 +242,7 @@ def judge(
     lines += [f"  not played: {what}" for what in missed]
     lines += _listed("played again", _repeated(exchanges))
     lines += _listed("verdict unknown", unknown)
+    lines += _listed("remark", remarks)
     return Verdict(not (bad or broken or missed or unknown), tuple(lines))
 
 

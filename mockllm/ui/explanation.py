@@ -201,11 +201,15 @@ def findings_json(
     if number in verification.missed_faults:
         why.append("A fault did not strike in its answer, so its retries are not judged.")
     findings = [
-        {"rule": violation.invariant, "message": shorten(violation.message, _LONGEST_FINDING)}
-        for violation in verification.violations
-        if violation.exchange == number
+        *((violation.invariant, violation) for violation in verification.violations),
+        *((f"{remark.invariant} (a remark)", remark) for remark in verification.remarks),
     ]
-    return findings, " ".join(why)
+    shown = [
+        {"rule": rule, "message": shorten(finding.message, _LONGEST_FINDING)}
+        for rule, finding in findings
+        if finding.exchange == number
+    ]
+    return shown, " ".join(why)
 
 
 def scenario_conditions(

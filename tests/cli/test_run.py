@@ -10,11 +10,14 @@ from mockllm.core.http import NO_TARGET
 from mockllm.replay.loading import loads
 from mockllm.replay.sessions.session import Session
 from mockllm.replay.sessions.shortened_bodies import MAX_BODY
+from mockllm.ui.explanation import findings_json
 from tests.checking.conversations.bad_clients import (
     ENDLESS,
+    REPORT,
     TWO,
     Conversation,
     a_call_made_up,
+    loses_its_tools,
     never_stops,
     other_arguments,
 )
@@ -332,3 +335,17 @@ def test_a_long_list_of_violations_is_cut_short():
     lines = judge([], [conversation.session for conversation in conversations], scenarios).lines
     assert sum(line.startswith("  violated: ") for line in lines) == 20
     assert "  ... and 5 more" in lines
+
+
+def test_remarks_are_shown_and_are_not_bad():
+    """What a request lost may be meant so; with `--require` it counts."""
+    conversation = Conversation(REPORT, "chat")
+    loses_its_tools(conversation)
+    given = (list(conversation.session.journal), [conversation.session])
+    scenarios = conversation.player.served.by_name
+    verdict = judge(*given, scenarios)
+    assert verdict.good
+    assert any(line.startswith("  remark: tools-kept, request 2") for line in verdict.lines)
+    assert not judge(*given, scenarios, require=frozenset({"tools-kept"})).good
+    findings, _ = findings_json(conversation.session, scenarios, 2)
+    assert [finding["rule"] for finding in findings] == ["tools-kept (a remark)"]
