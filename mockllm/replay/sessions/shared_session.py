@@ -112,13 +112,15 @@ class SharedSession(Session):
         noted: the turns that this request played.
         tokens: the conversations that went on, by id, with their tokens.
         deleted: the ids of answers that are deleted.
+        hold: what the state store has to know until the request stands in its journal.
     """
 
-    __slots__ = ("deleted", "known", "noted", "tokens")
+    __slots__ = ("deleted", "hold", "known", "noted", "tokens")
 
     def __init__(self, name: str) -> None:
         # One is made for each request; it has no journal and no counters of its own.
         self.name = name
+        self.hold: Any = None
         self.known: dict[StateOperation, Any] = {}
         self.noted: list[Turn]
         self.tokens: dict[str, str]

@@ -6,7 +6,7 @@ import asyncio
 import time
 import uuid
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any
 from urllib.parse import parse_qs, urlsplit, urlunsplit
@@ -142,7 +142,8 @@ class RedisProcesses:
     """This process among the others: signs of life, and requests to write what they have.
 
     Keys, after the prefix: `processes` (each with the time of its last sign of life), `ended`
-    (those that ended without a word), and `flushed/...` (answers). `flush` is a channel.
+    (those that ended without a word), `ended-unseen` (see `_note_ended`), and `flushed/...`
+    (answers). `flush` is a channel.
     """
 
     def __init__(self, connection: RedisConnection) -> None:
@@ -228,7 +229,7 @@ class RedisProcesses:
             others = {name: seen[name] for name in others if name in seen}
             if all(now - at > _ALIVE for at in others.values()):
                 break
-        gone = [name for name, at in others.items() if now - at > _ALIVE]
+        gone = {name: at for name, at in others.items() if now - at > _ALIVE}
         if gone:
             await self._note_ended(gone, now)
         return tuple(name for name in others if name not in gone)
@@ -251,10 +252,22 @@ class RedisProcesses:
         known = await connection.call("zrange", key, 0, -1, withscores=True)
         return {name.decode(): at for name, at in known}
 
-    async def _note_ended(self, names: Sequence[str], at: float) -> None:
-        key = self._connection.key
-        await self._connection.transact(
-            ("zrem", key("processes"), *names),
-            ("zadd", key("ended"), dict.fromkeys(names, at)),
-            ("expire", key("ended"), self._connection.ttl),
-        )
+    async def _note_ended(self, seen: Mapping[str, float], at: float) -> None:
+        """Notes processes that have ended, each with its last sign of life.
+
+        One that has given none since the store was started may have answered while the store was
+        away, and could leave no marks then: `ended-unseen`.
+        """
+        key, connection = self._connection.key, self._connection
+        uptime = (await connection.call("info", "server"))["uptime_in_seconds"]
+        started = at - uptime - 1  # which is in whole seconds
+        unseen = dict.fromkeys((name for name, last in seen.items() if last <= started), at)
+        commands: list[Command] = [
+            ("zrem", key("processes"), *seen),
+            ("zadd", key("ended"), dict.fromkeys(seen, at)),
+            ("expire", key("ended"), connection.ttl),
+        ]
+        if unseen:
+            commands.append(("zadd", key("ended-unseen"), unseen))
+            commands.append(("expire", key("ended-unseen"), connection.ttl))
+        await connection.transact(*commands)
