@@ -275,6 +275,8 @@ def _not_covered(found: Verification) -> Iterator[str]:
         yield f"too large to be kept and judged: request {numbers}"
     for gap in found.gaps:
         yield f"requests may be missing: {gap}"
+    for what in found.doubtful:
+        yield f"a request that is missing may be the cause: {what}"
     if found.missed_faults:
         numbers = ", ".join(map(str, found.missed_faults))
         yield f"a fault did not strike, so nothing was tested by it: request {numbers}"

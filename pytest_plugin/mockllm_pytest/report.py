@@ -144,6 +144,9 @@ def _mistakes(
     for number in found.missed_faults:
         problem = f"a fault did not strike: {exchanges[number].fault_missed}"
         yield _Mistake(number, f"request {number}: {problem}", "unplayed")
+    for what in found.doubtful:
+        message = f"a request that is missing may be the cause: {what}"
+        yield _Mistake(float("inf"), message, "violations")
     yield from _unplayed(session, scenarios, required, found)
 
 
