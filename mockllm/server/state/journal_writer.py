@@ -72,7 +72,7 @@ _PAUSES = (0.1, 0.2, 0.5, 1.0)
 
 
 @dataclass(slots=True, eq=False)
-class Mark:
+class SessionMark:
     """What says in the store that this process has requests of a session that are not written.
 
     Requests of a session share one while there are any, so that a busy session costs one more
@@ -103,7 +103,7 @@ class _Waiting:
     played: tuple[Turn, ...]
     size: int
     has_answer: bool
-    mark: Mark
+    mark: SessionMark
     queued: bool = False
     over: bool = False
 
@@ -130,9 +130,9 @@ class JournalWriter:
         self._size = 0
         self._open: dict[int, _Waiting] = {}
         self._lost: dict[str, Counter[str]] = {}
-        self._marks: dict[str, Mark] = {}
+        self._marks: dict[str, SessionMark] = {}
         """The marks that the next requests of their sessions share."""
-        self._released: Counter[Mark] = Counter()
+        self._released: Counter[SessionMark] = Counter()
         """Holders that have nothing to write any more."""
         self._numbers = count(1)
         self._task: asyncio.Task[None] | None = None
@@ -146,7 +146,7 @@ class JournalWriter:
     def waiting(self) -> int:
         return len(self._queue)
 
-    async def hold(self, session: str) -> Mark:
+    async def hold(self, session: str) -> SessionMark:
         """Marks a session, before a request of it is answered; to be given to `add` or `release`.
 
         While the store is away, nothing waits long for the mark.
@@ -160,12 +160,12 @@ class JournalWriter:
                 raise
         return mark
 
-    def _hold(self, session: str) -> Mark:
+    def _hold(self, session: str) -> SessionMark:
         mark = self._marks.get(session)
         if mark is None:
             name = mark_name(self._process, next(self._numbers))
             stored = asyncio.create_task(self._store_mark(session, name))
-            mark = self._marks[session] = Mark(session, name, stored)
+            mark = self._marks[session] = SessionMark(session, name, stored)
         mark.holders += 1
         return mark
 
@@ -176,7 +176,7 @@ class JournalWriter:
             del self._marks[session]  # the next request tries again
             self._note_failure(str(error))
 
-    def release(self, mark: Mark) -> None:
+    def release(self, mark: SessionMark) -> None:
         """A request came to nothing that stands in a journal."""
         self._released[mark] += 1
         self._start()
@@ -188,7 +188,7 @@ class JournalWriter:
         played: tuple[Turn, ...],
         *,
         has_answer: bool,
-        mark: Mark | None = None,
+        mark: SessionMark | None = None,
     ) -> None:
         """Takes an entry; it is written soon, and again when `end` was called for it."""
         number, mark = next(self._numbers), mark or self._hold(session)
@@ -277,7 +277,7 @@ class JournalWriter:
         if not self._bounds.hold(totals):
             await hold_bounds(self._store, self._bounds)
 
-    def _cleared(self, over: Mapping[Mark, int]) -> list[Mark]:
+    def _cleared(self, over: Mapping[SessionMark, int]) -> list[SessionMark]:
         """The marks without any other holder. The next request of their sessions makes a new one:
         the order in which the store carries out what is sent at the same time is not known."""
         cleared = [mark for mark, holders in over.items() if holders == mark.holders]
@@ -300,7 +300,7 @@ class JournalWriter:
         self,
         entries: Sequence[_Waiting],
         lost: Mapping[str, Counter[str]],
-        cleared: Sequence[Mark],
+        cleared: Sequence[SessionMark],
     ) -> list[Batch]:
         marks: dict[str, list[str]] = {}
         for mark in cleared:
