@@ -67,6 +67,8 @@ async def _request(
     writer: JournalWriter, store: Store, rng: random.Random, number: int, unwritten: set
 ) -> None:
     """A request as the server handles it."""
+    for _ in range(rng.randrange(200)):
+        await asyncio.sleep(0)
     session = rng.choice(_SESSIONS)
     mark = await writer.hold(session)
     marked = (session, mark.name) in store.marks
