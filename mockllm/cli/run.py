@@ -275,6 +275,12 @@ def _not_covered(found: Verification) -> Iterator[str]:
         yield f"too large to be kept and judged: request {numbers}"
     for gap in found.gaps:
         yield f"requests may be missing: {gap}"
+    if found.maybe_counted:
+        numbers = ", ".join(map(str, found.maybe_counted))
+        yield (
+            "the state store may have counted a request that was refused because it was away, so "
+            f"an answer of the scenario may have been left out: request {numbers}"
+        )
     for what in found.doubtful:
         yield f"a request that is missing may be the cause: {what}"
     if found.missed_faults:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 from mockllm.checking.conversations.invariants import JUDGES, ON_REQUEST
-from mockllm.checking.conversations.retries import RETRY_RULES
+from mockllm.checking.conversations.retries import RETRY_RULES, maybe_counted
 from mockllm.checking.conversations.session_history import JudgedSession, SessionHistory, Violation
 from mockllm.checking.rules import CONVERSATION_INVARIANTS
 from mockllm.core.jsontext import parse_object
@@ -44,6 +44,8 @@ class Verification:
         failed: the numbers of the requests that mockllm could not answer, because of a mistake of
             its own; no option allows them.
         gaps: why requests may be missing that other server processes answered.
+        maybe_counted: the numbers of the requests that were refused because a state store was away,
+            and which it may have counted all the same, so that an answer may have been left out.
         doubtful: what would be in the first four lists if no request were missing. A missing one
             may be its cause.
     """
@@ -59,6 +61,7 @@ class Verification:
     forgotten: int = 0
     evicted: bool = False
     gaps: tuple[str, ...] = ()
+    maybe_counted: tuple[int, ...] = ()
     doubtful: tuple[str, ...] = ()
 
     @property
@@ -69,15 +72,20 @@ class Verification:
     @property
     def verdict(self) -> Literal["good", "bad", "unknown"]:
         """`bad` if there is anything to report; `unknown` if there is not, and some requests
-        could not be judged, may be missing, or had a fault that did not strike."""
+        could not be judged, may be missing, had a fault that did not strike, or may have been
+        counted although they were refused."""
         if self.violations or self.unplayed or self.unmatched or self.invalid or self.failed:
             return "bad"
         known = not (self.evicted or self.forgotten or self.not_judged or self.gaps)
-        return "good" if known and not self.missed_faults else "unknown"
+        played = not (self.missed_faults or self.maybe_counted)
+        return "good" if known and played else "unknown"
 
     def as_json(self) -> dict[str, Any]:
         """The JSON value that the control route sends; turns count from 0."""
         values = {slot.name: getattr(self, slot.name) for slot in fields(self)}
+        for name in ("doubtful", "maybe_counted"):
+            if not values[name]:
+                del values[name]
         return {
             "good": self.good,
             "verdict": self.verdict,
@@ -161,6 +169,7 @@ def verify(
             forgotten=session.forgotten,
             evicted=session.evicted,
             gaps=session.gaps,
+            maybe_counted=tuple(entry.number for entry in maybe_counted(journal, scenarios)),
         ),
         frozenset(entry.number for entry in journal if _may_need_another(entry)),
     )

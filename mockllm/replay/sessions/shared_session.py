@@ -62,6 +62,9 @@ class FindConversation:
 
 StateOperation = Attempt | Claim | Number | FindAnswer | FindConversation
 
+COUNTING = (Attempt, Claim)
+"""The operations after which the next request gets another answer."""
+
 _PURPOSE: Mapping[type[StateOperation], str] = {
     Attempt: "the number of the attempt",
     Claim: "which recordings of this request were played",
@@ -88,9 +91,12 @@ class StateAwayError(RequestError):
     Args:
         needed: what the request needs of the store, in words or as an operation; None for a request
             that is about the store.
+        maybe_done: whether the store may have carried out the operation.
     """
 
-    def __init__(self, needed: StateOperation | str | None, why: str) -> None:
+    def __init__(
+        self, needed: StateOperation | str | None, why: str, *, maybe_done: bool = False
+    ) -> None:
         if needed is None:
             purpose = "it"
         else:
@@ -102,6 +108,8 @@ class StateAwayError(RequestError):
             status=503,
             code="state_store_unavailable",
         )
+        self.may_count = maybe_done and isinstance(needed, COUNTING)
+        """Whether the store may have counted the request."""
 
 
 class SharedSession(Session):
@@ -136,6 +144,11 @@ class SharedSession(Session):
             if isinstance(operation, Claim) and place is not None
         ]
         return [turn for turn in claimed if turn not in self.noted]
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether the store has counted this request."""
+        return any(isinstance(operation, COUNTING) for operation in self.known)
 
     def begin(self) -> None:
         """Forgets what an earlier play of the same request noted, but not the outcomes."""

@@ -89,7 +89,8 @@ class RedisConnection:
                 return await work()
         except self.errors as error:
             what = str(error) or type(error).__name__
-            raise StoreError(f"{self._shown}: {what}") from None
+            # Where only the answer is lost, it was carried out.
+            raise StoreError(f"{self._shown}: {what}", maybe_done=True) from None
 
     async def call(self, command: str, *args: Any, **options: Any) -> Any:
         """What one command of the client returns."""

@@ -58,7 +58,7 @@ def needing(purpose: StateOperation | str | None = None) -> Iterator[None]:
     try:
         yield
     except StoreError as error:
-        raise StateAwayError(purpose, str(error)) from None
+        raise StateAwayError(purpose, str(error), maybe_done=error.maybe_done) from None
 
 
 class SharedState:

@@ -15,7 +15,15 @@ MOST_NAMES = 65_536
 
 
 class StoreError(Exception):
-    """A store cannot be reached, or refuses; the message says why."""
+    """A store cannot be reached, or refuses; the message says why.
+
+    Args:
+        maybe_done: whether it may have carried out what it was asked for.
+    """
+
+    def __init__(self, message: str, *, maybe_done: bool = False) -> None:
+        super().__init__(message)
+        self.maybe_done = maybe_done
 
 
 @record

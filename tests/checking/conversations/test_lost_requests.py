@@ -25,6 +25,7 @@ from tests.checking.conversations.bad_clients import (
     responses,
 )
 from tests.checking.conversations.request_bodies import called, result
+from tests.entries import amend
 
 every_api = for_all("api", tuple(PROTOCOLS))
 GAP = "the server process p was found ended"
@@ -110,3 +111,84 @@ def test_every_kind_of_loss_counts(loss):
     found = conversation.verify()
     assert (found.verdict, found.unplayed) == ("unknown", ())
     assert found.doubtful == ("turn 2 of two was not played",)
+
+
+TRIES = """
+scenario: tries
+match: {user: hi}
+turns:
+  - attempts: [{http: 429}, {http: 529}]
+    reply: {text: Hello.}
+"""
+REFUSED = {"outcome": "error", "status": 503, "scenario": None, "turn": None, "position": None}
+
+
+def tried(conversation, key, count):
+    """A try of a request by a client whose headers say which one it is."""
+    exchange = conversation.request("hi")
+    return amend(exchange, headers={"idempotency-key": key, "x-stainless-retry-count": str(count)})
+
+
+def refuse(exchange):
+    """The request was counted, and only the answer of the state store was lost."""
+    return amend(exchange, **REFUSED, counted=True)
+
+
+@every_api
+@for_all("before", range(4))
+def test_a_refused_request_that_was_counted(api, before):
+    """Its next try skips an answer, which nothing was tested by. The headers show it."""
+    conversation = Conversation(TRIES, api)
+    for _ in range(before):
+        conversation.request("hi")
+    refused = refuse(tried(conversation, "k", 0))
+    tried(conversation, "k", 1)
+    found = conversation.verify()
+    assert (found.verdict, found.maybe_counted) == ("unknown", (refused.number,))
+
+
+@every_api
+@for_all("before", range(4))
+@for_all("named", [True, False])
+def test_a_refused_request_that_was_not_counted(api, before, named):
+    """Where headers say which request is its next try, the number of the attempt shows that nothing
+    was left out. An equal request proves nothing."""
+    conversation = Conversation(TRIES, api)
+    for _ in range(before):
+        conversation.request("hi")
+    other = Conversation(TRIES, api)
+    refused = refuse(tried(other, "k" if named else "", 0))
+    conversation.session.record(refused)
+    tried(conversation, "k" if named else "", 1)
+    for _ in range((1 - before) % 3):
+        conversation.request("hi")
+    found = conversation.verify()
+    if named:
+        assert (found.verdict, found.maybe_counted) == ("good", ())
+    else:
+        assert (found.verdict, found.maybe_counted) == ("unknown", (refused.number,))
+
+
+@for_all("times", range(1, 5))
+def test_tries_that_are_refused_several_times(times):
+    """As long as the number of the attempt cannot be the same by chance, it shows that none was
+    counted."""
+    conversation = Conversation(TRIES, "chat")
+    for count in range(times):
+        conversation.session.record(refuse(tried(Conversation(TRIES, "chat"), "k", count)))
+    tried(conversation, "k", times)
+    for _ in range(2):
+        conversation.request("hi")
+    found = conversation.verify()
+    assert found.verdict == ("good" if times <= 2 else "unknown")
+    assert len(found.maybe_counted) == (0 if times <= 2 else times)
+
+
+def test_tries_that_another_request_comes_between():
+    """Its number may be that of the other one."""
+    conversation = Conversation(TRIES, "chat")
+    refused = refuse(tried(Conversation(TRIES, "chat"), "k", 0))
+    conversation.session.record(refused)
+    conversation.request("hi")
+    tried(conversation, "k", 1)
+    assert conversation.verify().maybe_counted == (refused.number,)
