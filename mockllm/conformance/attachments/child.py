@@ -70,9 +70,13 @@ class PipeWriter:
         """Writes after what was written before; what a program that has ended misses is lost."""
         self._queue.put(data)
 
+    def close(self) -> None:
+        """Closes the pipe after what was written."""
+        self._queue.put(None)
+
     def end_of(self, process: subprocess.Popen[bytes], *, at_once: bool = False) -> int:
         """Closes the pipe after what was written, and ends the process; returns its exit code."""
-        self._queue.put(None)
+        self.close()
         return end_process(process, at_once=at_once)
 
     def _run(self) -> None:
