@@ -351,7 +351,7 @@ def _problems_of_answer(
         advice = f"Leave {name} out of all answers, or out of `unsupported`; then it is judged."
         yield RunnerProblem(problem, advice, sent, line)
     text = answer.outcome.text
-    if isinstance(text, str) and any(garbled in text for garbled in _GARBLED):
+    if any(garbled in text for garbled in _GARBLED):
         problem = f"the text {_TEXT!r} comes back as {shorten(text, _WIDEST)!r}"
         advice = f"Read and write UTF-8 everywhere. {WRITE_UTF_8}"
         yield RunnerProblem(problem, advice, sent, line)
