@@ -6,7 +6,7 @@ import asyncio
 import time
 import uuid
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Any
 from urllib.parse import parse_qs, urlsplit, urlunsplit
@@ -142,14 +142,14 @@ _ALIVE = 5.0
 class RedisProcesses:
     """This process among the others: signs of life, and requests to write what they have.
 
-    Keys, after the prefix: `processes` (each with the time of its last sign of life), `ended`
-    (those that ended without a word), `ended-unseen` (see `_note_ended`), and `flushed/...`
-    (answers). `flush` is a channel.
+    Keys, after the prefix: `processes` (each with the time of its last sign of life), `runs`
+    (of the server, when that was), `ended` (those that ended without a word), `ended-unseen` (see
+    `_note_ended`), and `flushed/...` (answers). `flush` is a channel.
     """
 
     def __init__(self, connection: RedisConnection) -> None:
         self._connection = connection
-        self._process = ""
+        self._process = self._run = ""
         self._flush: Callable[[], Awaitable[str]] | None = None
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -173,14 +173,32 @@ class RedisProcesses:
             # Again: the client loses a cancellation that meets it while it connects.
             _, running = await asyncio.wait(running, timeout=_AGAIN)
         connection = self._connection
-        await connection.call("zrem", connection.key("processes"), self._process)
+        await connection.transact(
+            ("zrem", connection.key("processes"), self._process),
+            ("hdel", connection.key("runs"), self._process),
+        )
 
     async def _beat(self) -> None:
-        """Gives a sign of life, and compares the clocks."""
+        """Gives a sign of life, and compares the clocks.
+
+        In a server that was started anew, only once everything is written that was answered while
+        it was away, for which there are no marks.
+        """
         connection = self._connection
         await connection.compare_clocks()
-        alive = {self._process: connection.now}
-        await connection.call("zadd", connection.key("processes"), alive)
+        run = await self._server_run()
+        if run != self._run and self._flush is not None:
+            await self._flush()
+        self._run = run
+        await connection.transact(
+            ("zadd", connection.key("processes"), {self._process: connection.now}),
+            ("hset", connection.key("runs"), self._process, run),
+            ("expire", connection.key("runs"), connection.ttl),
+        )
+
+    async def _server_run(self) -> str:
+        """Another text whenever the server is started."""
+        return str((await self._connection.call("info", "server"))["run_id"])
 
     async def _live(self) -> None:
         while True:
@@ -230,7 +248,7 @@ class RedisProcesses:
             others = {name: seen[name] for name in others if name in seen}
             if all(now - at > _ALIVE for at in others.values()):
                 break
-        gone = {name: at for name, at in others.items() if now - at > _ALIVE}
+        gone = [name for name, at in others.items() if now - at > _ALIVE]
         if gone:
             await self._note_ended(gone, now)
         return tuple(name for name in others if name not in gone)
@@ -253,22 +271,23 @@ class RedisProcesses:
         known = await connection.call("zrange", key, 0, -1, withscores=True)
         return {name.decode(): at for name, at in known}
 
-    async def _note_ended(self, seen: Mapping[str, float], at: float) -> None:
-        """Notes processes that have ended, each with its last sign of life.
+    async def _note_ended(self, names: Sequence[str], at: float) -> None:
+        """Notes processes that have ended.
 
-        One that has given none since the store was started may have answered while the store was
-        away, and could leave no marks then: `ended-unseen`.
+        One without a sign of life since the store was started may have answered while the store
+        was away, and could leave no marks then: `ended-unseen`.
         """
         key, connection = self._connection.key, self._connection
-        uptime = (await connection.call("info", "server"))["uptime_in_seconds"]
-        started = at - uptime - 1  # which is in whole seconds
-        unseen = dict.fromkeys((name for name, last in seen.items() if last <= started), at)
+        run = await self._server_run()
+        runs = await connection.call("hmget", key("runs"), names)
+        unseen = [name for name, last in zip(names, runs, strict=True) if last != run.encode()]
         commands: list[Command] = [
-            ("zrem", key("processes"), *seen),
-            ("zadd", key("ended"), dict.fromkeys(seen, at)),
+            ("zrem", key("processes"), *names),
+            ("hdel", key("runs"), *names),
+            ("zadd", key("ended"), dict.fromkeys(names, at)),
             ("expire", key("ended"), connection.ttl),
         ]
         if unseen:
-            commands.append(("zadd", key("ended-unseen"), unseen))
+            commands.append(("zadd", key("ended-unseen"), dict.fromkeys(unseen, at)))
             commands.append(("expire", key("ended-unseen"), connection.ttl))
         await connection.transact(*commands)
