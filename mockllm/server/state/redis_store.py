@@ -188,6 +188,7 @@ class RedisStore:
         evicted = self._key("evicted")
         await self._connection.transact(
             *self._remove(session),
+            *await self._clear_ended(session),
             ("hdel", self._key(session, "setup"), "body"),
             ("zadd", evicted, {session: self._connection.now}),
             ("zremrangebyrank", evicted, 0, -MOST_NAMES - 1),

@@ -205,6 +205,7 @@ class SqliteTables:
             self._db.execute(_EVICT, (session,))
             self._db.execute("DELETE FROM sessions WHERE name = ?", (session,))
             self._db.execute(_OLD_NAMES, (MOST_NAMES,))
+            self._db.execute(_CLEAR_ENDED, (session,))
 
     # Processes
 

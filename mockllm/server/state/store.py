@@ -150,7 +150,7 @@ class StateStore(Protocol):
     async def evict(self, session: str) -> None:
         """Deletes what is known of a session, and the body of its setup; its name stays."""
 
-    # Sessions; `reset` and `delete` also remove the marks of processes that have ended
+    # Sessions; `evict`, `reset` and `delete` also remove the marks of processes that have ended
 
     async def names(self) -> Names:
         """The names of all sessions."""
