@@ -212,7 +212,7 @@ def judge(
 ) -> Verdict:
     """Bad are requests that nothing answers or that are refused, conversation invariants that
     are broken, and turns that were not played of scenarios that were begun, in any session. A
-    session that cannot be judged as a whole is reported, too; and so are remarks, which are not bad.
+    session that cannot be judged as a whole is reported, too. Remarks are shown, and are not bad.
 
     Args:
         evicted: the names of sessions that the server has dropped.
@@ -271,6 +271,14 @@ def _not_covered(verification: Verification) -> Iterator[str]:
         yield f"too large to be kept and judged: request {numbers}"
     for gap in verification.gaps:
         yield f"requests may be missing: {gap}"
+    if verification.maybe_counted:
+        numbers = ", ".join(map(str, verification.maybe_counted))
+        yield (
+            "the state store may have counted a request that was refused because it was away, so "
+            f"an answer of the scenario may have been left out: request {numbers}"
+        )
+    for what in verification.doubtful:
+        yield f"a request that is missing may be the cause: {what}"
     if verification.missed_faults:
         numbers = ", ".join(map(str, verification.missed_faults))
         yield f"a fault did not strike, so nothing was tested by it: request {numbers}"

@@ -193,7 +193,9 @@ class Answers:
             session.begin()
             answered = self.refusal(arrival.path, error)
             if isinstance(error, StateAwayError):
-                answered = replace(answered, played=replace(answered.played, outcome="error"))
+                counted = error.may_count or session.is_counted
+                played = replace(answered.played, outcome="error", counted=counted)
+                answered = replace(answered, played=played)
                 shared.state.failed()
             return _chosen(answered)
         return chosen

@@ -138,14 +138,28 @@ class Handler:
             shown = self._requests.answer(arrival, sent)
             if shown is not None:
                 return await self._show(arrival, sent, shown)
-        if arrival.session != DEFAULT:
+        name, refusal = arrival.session, None
+        if name != DEFAULT:
             try:
-                check_session(arrival.session)
+                check_session(name)
             except RequestError as error:
-                refusal = self._answers.refusal(arrival.path, error)
-                chosen = Chosen(refusal.answer, refusal.played)
-                return await self._play(arrival, self._session(DEFAULT), chosen)
-        session = self._session(arrival.session)
+                name, refusal = DEFAULT, error
+        session = self._session(name)
+        if self._shared is None or not isinstance(session, SharedSession):
+            return await self._answer(arrival, session, refusal)
+        await self._shared.hold(session)
+        try:
+            return await self._answer(arrival, session, refusal)
+        finally:
+            self._shared.release(session)
+
+    async def _answer(
+        self, arrival: Arrival, session: Session, refusal: RequestError | None
+    ) -> web.StreamResponse:
+        """Answers a request, or refuses it."""
+        if refusal is not None:
+            refused = self._answers.refusal(arrival.path, refusal)
+            return await self._play(arrival, session, Chosen(refused.answer, refused.played))
         try:
             chosen = await self._answers.answer(arrival, session)
         except ConnectionResetError:

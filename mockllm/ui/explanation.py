@@ -200,6 +200,8 @@ def findings_json(
         why.append("The journal has dropped requests before it, so they are not judged with it.")
     if number in verification.missed_faults:
         why.append("A fault did not strike in its answer, so its retries are not judged.")
+    if number in verification.maybe_counted:
+        why.append("A state store that was away may have counted it, although it was refused.")
     findings = [
         *((violation.invariant, violation) for violation in verification.violations),
         *((f"{remark.invariant} (a remark)", remark) for remark in verification.remarks),

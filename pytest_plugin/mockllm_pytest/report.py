@@ -164,6 +164,9 @@ def _mistakes(
     for number in verification.missed_faults:
         problem = f"a fault did not strike: {exchanges[number].fault_missed}"
         yield _Mistake(number, f"request {number}: {problem}", "unplayed")
+    for what in verification.doubtful:
+        message = f"a request that is missing may be the cause: {what}"
+        yield _Mistake(float("inf"), message, "violations")
     yield from _unplayed(session, scenarios, required, verification)
 
 

@@ -36,6 +36,8 @@ def main() -> None:
     PROTOCOLS[PROTOCOL.name] = PROTOCOL
     REFERENCES[PROTOCOL.name] = EchoAccumulator
     question = json.loads(sys.stdin.readline())
+    if question["api"] != PROTOCOL.name or question["level"] not in ("bytes", "payloads"):
+        sys.exit(f"this runner has no {question['api']} at level {question['level']}")
     print(json.dumps({"mockllm": 1, "client": {"name": "echo"}}), flush=True)
     for line in sys.stdin:
         case = json.loads(line)

@@ -267,6 +267,10 @@ export interface Verification {
   readonly dropped: number;
   readonly forgotten: number;
   readonly evicted: boolean;
+  /** Requests that were refused as the state store was away, and may have been counted. */
+  readonly maybe_counted?: readonly number[];
+  /** What would be in the lists above if no request were missing; a missing one may be its cause. */
+  readonly doubtful?: readonly string[];
 }
 
 // The check

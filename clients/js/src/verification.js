@@ -43,6 +43,13 @@ function notJudged(found) {
     lines.push(`too large to be kept and judged: request ${found.not_judged.join(", ")}`);
   }
   for (const gap of found.gaps ?? []) lines.push(`requests may be missing: ${gap}`);
+  if (found.maybe_counted?.length) {
+    const numbers = found.maybe_counted.join(", ");
+    lines.push(`requests that were refused, and may have been counted: ${numbers}`);
+  }
+  for (const what of found.doubtful ?? []) {
+    lines.push(`a request that is missing may be the cause: ${what}`);
+  }
   if (found.missed_faults?.length) {
     lines.push(`requests with a fault that did not strike: ${found.missed_faults.join(", ")}`);
   }

@@ -17,7 +17,7 @@ int main(void) {
     const json *hello = length < 0 ? NULL : json_parse((text){line, (size_t)length, 0});
     text level = json_text(json_get(hello, "level"));
     bool bytes = is(level, "bytes");
-    if (!client_has(json_text(json_get(hello, "api"))) || is(level, "http")) {
+    if (!client_has(json_text(json_get(hello, "api"))) || !(bytes || is(level, "payloads"))) {
         fprintf(stderr, "this runner has only the API chat, at the levels bytes and payloads\n");
         return 2;
     }

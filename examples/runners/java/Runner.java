@@ -17,7 +17,8 @@ class Runner {
         var in = new BufferedReader(new InputStreamReader(System.in, UTF_8));
         var out = new PrintStream(System.out, true, UTF_8);
         Map<String, Object> hello = Json.object(Json.parse(in.readLine()));
-        if (!Client.has(Json.string(hello.get("api"))) || "http".equals(hello.get("level"))) {
+        boolean known = List.of("bytes", "payloads").contains(hello.get("level"));
+        if (!known || !Client.has(Json.string(hello.get("api")))) {
             System.err.println("this runner has no " + hello.get("api") + " at level " + hello.get("level"));
             System.exit(2);
         }

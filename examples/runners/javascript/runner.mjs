@@ -29,7 +29,7 @@ for await (const line of createInterface({ input: process.stdin })) {
   const message = JSON.parse(line);
   if (!hello) {
     hello = message;
-    if (!Object.hasOwn(APIS, hello.api) || hello.level === "http") {
+    if (!Object.hasOwn(APIS, hello.api) || !["bytes", "payloads"].includes(hello.level)) {
       console.error(`this runner has no ${hello.api} at level ${hello.level}`);
       process.exit(2);
     }

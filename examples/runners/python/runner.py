@@ -14,7 +14,7 @@ from client import APIS, CLIENT, create
 def main():
     hello = json.loads(sys.stdin.readline())
     api, level = hello["api"], hello["level"]
-    if api not in APIS or level == "http":
+    if api not in APIS or level not in ("bytes", "payloads"):
         sys.exit(f"this runner has no {api} at level {level}; it has: {', '.join(APIS)}")
     answer({"mockllm": 1, "client": CLIENT, "unsupported": [], "intermediate": False})
     for line in sys.stdin:

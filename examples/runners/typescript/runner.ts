@@ -33,7 +33,7 @@ let hello: Hello | undefined;
 for await (const line of createInterface({ input: process.stdin })) {
   if (!hello) {
     hello = JSON.parse(line) as Hello;
-    if (!Object.hasOwn(APIS, hello.api) || hello.level === "http") {
+    if (!Object.hasOwn(APIS, hello.api) || (hello.level !== "bytes" && hello.level !== "payloads")) {
       console.error(`this runner has no ${hello.api} at level ${hello.level}`);
       process.exit(2);
     }

@@ -6,21 +6,25 @@ cannot show, such as what a client did with a result, is not judged.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Collection, Hashable, Iterable, Mapping
+from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
 
 from mockllm.checking.conversations.invariants import JUDGES, ON_REQUEST, REMARKS
-from mockllm.checking.conversations.retries import RETRY_RULES
+from mockllm.checking.conversations.retries import RETRY_RULES, maybe_counted
 from mockllm.checking.conversations.session_history import JudgedSession, SessionHistory, Violation
 from mockllm.checking.rules import CONVERSATION_INVARIANTS
 from mockllm.core.jsontext import parse_object
 from mockllm.core.text import did_you_mean
 from mockllm.errors import RequestError, UsageError
+from mockllm.protocols import PROTOCOLS
 from mockllm.replay.sessions.session import Exchange, Session
 from mockllm.scenario.model import Scenario
 
 _NAMES = (*CONVERSATION_INVARIANTS, *RETRY_RULES)
+
+_OF_ONE_REQUEST = frozenset(("depth-bounded", "request-valid"))
+"""The invariants that one request breaks by itself, whatever came before it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,10 @@ class Verification:
         failed: the numbers of the requests that mockllm could not answer, because of a mistake of
             its own; no option allows them.
         gaps: why requests may be missing that other server processes answered.
+        maybe_counted: the numbers of the requests that were refused because a state store was away,
+            and which it may have counted all the same, so that an answer may have been left out.
+        doubtful: what would be in the first four lists if no request were missing. A missing one
+            may be its cause.
     """
 
     violations: tuple[Violation, ...] = ()
@@ -55,6 +63,8 @@ class Verification:
     forgotten: int = 0
     evicted: bool = False
     gaps: tuple[str, ...] = ()
+    maybe_counted: tuple[int, ...] = ()
+    doubtful: tuple[str, ...] = ()
 
     @property
     def good(self) -> bool:
@@ -64,15 +74,20 @@ class Verification:
     @property
     def verdict(self) -> Literal["good", "bad", "unknown"]:
         """`bad` if there is anything to report; `unknown` if there is not, and some requests
-        could not be judged, may be missing, or had a fault that did not strike."""
+        could not be judged, may be missing, had a fault that did not strike, or may have been
+        counted although they were refused."""
         if self.violations or self.unplayed or self.unmatched or self.invalid or self.failed:
             return "bad"
         known = not (self.evicted or self.forgotten or self.not_judged or self.gaps)
-        return "good" if known and not self.missed_faults else "unknown"
+        played = not (self.missed_faults or self.maybe_counted)
+        return "good" if known and played else "unknown"
 
     def as_json(self) -> dict[str, Any]:
         """The JSON value that the control route sends; turns count from 0."""
         values = {slot.name: getattr(self, slot.name) for slot in fields(self)}
+        for name in ("doubtful", "maybe_counted"):
+            if not values[name]:
+                del values[name]
         return {
             "good": self.good,
             "verdict": self.verdict,
@@ -140,20 +155,56 @@ def verify(
     def numbers(*outcomes: str) -> tuple[int, ...]:
         return tuple(entry.number for entry in journal if entry.outcome in outcomes)
 
-    return Verification(
-        tuple(violation for violation in shown if violation not in remarks),
-        unplayed=() if allow_unplayed else tuple(session.unplayed(scenarios)),
-        unmatched=numbers("unmatched", "unknown route"),
-        invalid=numbers("invalid"),
-        remarks=remarks,
-        failed=numbers("failed"),
-        not_judged=tuple(entry.number for entry in journal if _is_not_judged(entry)),
-        missed_faults=tuple(entry.number for entry in journal if entry.fault_missed),
-        dropped=session.dropped,
-        forgotten=session.forgotten,
-        evicted=session.evicted,
-        gaps=session.gaps,
+    return _without_doubtful(
+        Verification(
+            tuple(violation for violation in shown if violation not in remarks),
+            remarks=remarks,
+            unplayed=() if allow_unplayed else tuple(session.unplayed(scenarios)),
+            unmatched=numbers("unmatched", "unknown route"),
+            invalid=numbers("invalid"),
+            failed=numbers("failed"),
+            not_judged=tuple(entry.number for entry in journal if _is_not_judged(entry)),
+            missed_faults=tuple(entry.number for entry in journal if entry.fault_missed),
+            dropped=session.dropped,
+            forgotten=session.forgotten,
+            evicted=session.evicted,
+            gaps=session.gaps,
+            maybe_counted=tuple(entry.number for entry in maybe_counted(journal, scenarios)),
+        ),
+        frozenset(entry.number for entry in journal if _may_need_another(entry)),
     )
+
+
+def _without_doubtful(found: Verification, needing: Collection[int]) -> Verification:
+    """The result without what may have its cause in a request of which nothing is known.
+
+    Args:
+        needing: the requests that are refused where an earlier answer is not known.
+    """
+    missing = bool(found.evicted or found.forgotten or found.gaps)
+    if not (missing or found.not_judged):
+        return found
+    certain = [one for one in found.violations if one.invariant in _OF_ONE_REQUEST]
+    unplayed = () if missing else found.unplayed
+    doubtful = [str(one) for one in found.violations if one.invariant not in _OF_ONE_REQUEST]
+    if missing:
+        doubtful += [f"turn {index + 1} of {name} was not played" for name, index in found.unplayed]
+    for what, numbers in (("was not matched", found.unmatched), ("was refused", found.invalid)):
+        doubtful += [f"request {number} {what}" for number in numbers if number in needing]
+    return replace(
+        found,
+        violations=tuple(certain),
+        unplayed=unplayed,
+        unmatched=tuple(number for number in found.unmatched if number not in needing),
+        invalid=tuple(number for number in found.invalid if number not in needing),
+        doubtful=tuple(doubtful),
+    )
+
+
+def _may_need_another(exchange: Exchange) -> bool:
+    """Whether the API of a request stores answers, so that it may refer to one."""
+    protocol = PROTOCOLS.get(exchange.played.api or "")
+    return protocol is not None and protocol.stored is not None
 
 
 def _is_not_judged(exchange: Exchange) -> bool:

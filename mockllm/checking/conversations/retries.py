@@ -7,7 +7,7 @@ test may repeat a request on purpose. `mockllm.checking.resilience` judges a cli
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from mockllm.checking.conversations.round_trips import Step
@@ -124,6 +124,74 @@ RETRY_RULES: Mapping[str, Judge] = {
     "retry-same": _of_pairs("retry-same", different_requests, _tries),
 }
 """The judge of each rule."""
+
+
+# Requests that a state store may have counted
+
+
+def maybe_counted(
+    journal: Sequence[Exchange], scenarios: Mapping[str, Scenario]
+) -> Iterator[Exchange]:
+    """The refused requests that a state store may have counted, so that the next try of each may
+    have got the answer after the one that it should get.
+
+    Where headers say which request is the next try, its number shows whether that is so. An equal
+    body says nothing: tests repeat requests on purpose.
+    """
+    for place, refused in enumerate(journal):
+        if refused.played.counted:
+            retry = _next_try(refused, journal[place + 1 :])
+            if retry is None or not _is_next(retry, refused, journal, scenarios):
+                yield refused
+
+
+def _next_try(refused: Exchange, later: Sequence[Exchange]) -> Exchange | None:
+    """The next try of a request that was not refused in the same way."""
+    latest = refused
+    for exchange in later:
+        if _is_retry(exchange, latest):
+            if not exchange.played.counted:
+                return exchange
+            latest = exchange
+    return None
+
+
+_RETRY_COUNT = "x-stainless-retry-count"
+
+
+def _is_retry(exchange: Exchange, refused: Exchange) -> bool:
+    """Whether headers say that a request is the next try of another one."""
+    key = refused.headers.get("idempotency-key")
+    counts = [one.headers.get(_RETRY_COUNT, "0") for one in (refused, exchange)]
+    if not key or key != exchange.headers.get("idempotency-key"):
+        return False
+    return all(map(str.isdecimal, counts)) and int(counts[1]) == int(counts[0]) + 1
+
+
+def _is_next(
+    retry: Exchange,
+    refused: Exchange,
+    journal: Sequence[Exchange],
+    scenarios: Mapping[str, Scenario],
+) -> bool:
+    """Whether a try has the number that it has only if no refused one before it was counted."""
+    scenario, position = scenarios.get(retry.scenario or ""), retry.played.position
+    if scenario is None or position is None or retry.played.recorded:
+        return False
+    spec = turn_at(scenario, position, retry.played.api or "")
+    if spec is None:
+        return False
+    before, counted = 0, 0  # the latest try of this turn, and the refused requests after it
+    for exchange in journal[: journal.index(retry)]:
+        if exchange.played.counted:
+            counted += 1
+        elif (exchange.scenario, exchange.played.position) == (retry.scenario, position):
+            before, counted = exchange.played.attempt, 0
+            if exchange.number > refused.number:
+                return False
+    failures = len(spec.attempts)
+    # After so many counts as there are answers, the number would be the same again.
+    return counted <= failures and retry.played.attempt == before % (failures + 1) + 1
 
 
 # Each answer is given once

@@ -88,6 +88,10 @@ class Child:
         """Writes after what was written before; what a program that has ended misses is lost."""
         self._unwritten.put(data)
 
+    def close_input(self) -> None:
+        """Closes its input after what was written."""
+        self._unwritten.put(None)
+
     def first_line(self, seconds: float) -> bytes:
         """The first line; b"" where the program ended before it.
 
@@ -98,7 +102,7 @@ class Child:
 
     def end(self, *, at_once: bool = False) -> int:
         """Closes the input after what was written, and ends the program; its exit code."""
-        self._unwritten.put(None)
+        self.close_input()
         return end_process(self._process, at_once=at_once)
 
     def _write_all(self) -> None:

@@ -108,6 +108,8 @@ class Played:
             it does not say it.
         missed: why a fault that the request asks for cannot strike; "" where it can.
         answer_id: by which the answer can be looked up later; None where it cannot.
+        counted: whether a state store that was away may have counted the request, although it was
+            refused for that: its next try may get the answer after the one that it should get.
     """
 
     outcome: ExchangeOutcome = "invalid"
@@ -126,6 +128,7 @@ class Played:
     retry_after: float | None = None
     missed: str = ""
     answer_id: str | None = None
+    counted: bool = False
 
 
 _NO_HEADERS: Mapping[str, str] = {}

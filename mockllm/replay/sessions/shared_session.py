@@ -62,6 +62,9 @@ class FindConversation:
 
 StateOperation = Attempt | Claim | Number | FindAnswer | FindConversation
 
+COUNTING = (Attempt, Claim)
+"""The operations after which the next request gets another answer."""
+
 _PURPOSE: Mapping[type[StateOperation], str] = {
     Attempt: "the number of the attempt",
     Claim: "which recordings of this request were played",
@@ -88,9 +91,12 @@ class StateAwayError(RequestError):
     Args:
         needed: what the request needs of the store, in words or as an operation; None for a request
             that is about the store.
+        maybe_done: whether the store may have carried out the operation.
     """
 
-    def __init__(self, needed: StateOperation | str | None, why: str) -> None:
+    def __init__(
+        self, needed: StateOperation | str | None, why: str, *, maybe_done: bool = False
+    ) -> None:
         if needed is None:
             purpose = "it"
         else:
@@ -102,6 +108,8 @@ class StateAwayError(RequestError):
             status=503,
             code="state_store_unavailable",
         )
+        self.may_count = maybe_done and isinstance(needed, COUNTING)
+        """Whether the store may have counted the request."""
 
 
 class SharedSession(Session):
@@ -112,13 +120,15 @@ class SharedSession(Session):
         noted: the turns that this request played.
         tokens: the conversations that went on, by id, with their tokens.
         deleted: the ids of answers that are deleted.
+        hold: what the state store has to know until the request stands in its journal.
     """
 
-    __slots__ = ("deleted", "known", "noted", "tokens")
+    __slots__ = ("deleted", "hold", "known", "noted", "tokens")
 
     def __init__(self, name: str) -> None:
         # One is made for each request; it has no journal and no counters of its own.
         self.name = name
+        self.hold: Any = None
         self.known: dict[StateOperation, Any] = {}
         self.noted: list[Turn]
         self.tokens: dict[str, str]
@@ -134,6 +144,11 @@ class SharedSession(Session):
             if isinstance(operation, Claim) and place is not None
         ]
         return [turn for turn in claimed if turn not in self.noted]
+
+    @property
+    def is_counted(self) -> bool:
+        """Whether the store has counted this request."""
+        return any(isinstance(operation, COUNTING) for operation in self.known)
 
     def begin(self) -> None:
         """Forgets what an earlier play of the same request noted, but not the outcomes."""

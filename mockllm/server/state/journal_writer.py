@@ -11,7 +11,7 @@ from itertools import count
 
 from mockllm.replay.sessions.session import Exchange
 from mockllm.replay.sessions.shared_session import Turn, pack
-from mockllm.server.state.store import Batch, StateStore, StoreError, Totals
+from mockllm.server.state.store import Batch, StateStore, StoreError, Totals, mark_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +72,31 @@ _PAUSES = (0.1, 0.2, 0.5, 1.0)
 """Seconds between tries while the store is away."""
 
 
+@dataclass(slots=True, eq=False)
+class SessionMark:
+    """What says in the store that this process has requests of a session that are not written.
+
+    Requests of a session share one while there are any, so that a busy session costs one more
+    write for each batch.
+
+    Args:
+        stored: the write that puts it there.
+        holders: requests whose entries are not written as they will stay.
+    """
+
+    session: str
+    name: str
+    stored: asyncio.Task[None]
+    holders: int = 0
+
+
 @dataclass(slots=True)
 class _Waiting:
-    """An entry that this process has accepted."""
+    """An entry that this process has accepted.
+
+    Args:
+        over: whether it will not change any more.
+    """
 
     session: str
     exchange: Exchange
@@ -82,7 +104,9 @@ class _Waiting:
     played: tuple[Turn, ...]
     size: int
     has_answer: bool
+    mark: SessionMark
     queued: bool = False
+    over: bool = False
 
 
 class JournalWriter:
@@ -103,6 +127,10 @@ class JournalWriter:
         self._size = 0
         self._open: dict[int, _Waiting] = {}
         self._lost: dict[str, Counter[str]] = {}
+        self._marks: dict[str, SessionMark] = {}
+        """The marks that the next requests of their sessions share."""
+        self._released: Counter[SessionMark] = Counter()
+        """Holders that have nothing to write any more."""
         self._numbers = count(1)
         self._task: asyncio.Task[None] | None = None
         self._lock = asyncio.Lock()
@@ -115,20 +143,63 @@ class JournalWriter:
     def waiting(self) -> int:
         return len(self._queue)
 
+    async def hold(self, session: str) -> SessionMark:
+        """Marks a session, before a request of it is answered; to be given to `add` or `release`.
+
+        While the store is away, nothing waits long for the mark.
+        """
+        mark = self._hold(session)
+        if not mark.stored.done():
+            try:
+                await asyncio.wait([mark.stored], timeout=_DELAY if self.away else None)
+            except asyncio.CancelledError:
+                self.release(mark)
+                raise
+        return mark
+
+    def _hold(self, session: str) -> SessionMark:
+        mark = self._marks.get(session)
+        if mark is None:
+            name = mark_name(self._process, next(self._numbers))
+            stored = asyncio.create_task(self._store_mark(session, name))
+            mark = self._marks[session] = SessionMark(session, name, stored)
+        mark.holders += 1
+        return mark
+
+    async def _store_mark(self, session: str, name: str) -> None:
+        try:
+            await self._store.mark(session, name)
+        except StoreError as error:
+            del self._marks[session]  # the next request tries again
+            self._note_failure(str(error))
+
+    def release(self, mark: SessionMark) -> None:
+        """A request came to nothing that stands in a journal."""
+        self._released[mark] += 1
+        self._start()
+
     def add(
-        self, session: str, exchange: Exchange, played: tuple[Turn, ...], *, has_answer: bool
+        self,
+        session: str,
+        exchange: Exchange,
+        played: tuple[Turn, ...],
+        *,
+        has_answer: bool,
+        mark: SessionMark | None = None,
     ) -> None:
         """Takes an entry; it is written soon, and again when `end` was called for it."""
-        number = next(self._numbers)
-        entry = _Waiting(session, exchange, number, played, exchange.charged, has_answer)
+        number, mark = next(self._numbers), mark or self._hold(session)
+        entry = _Waiting(session, exchange, number, played, exchange.charged, has_answer, mark)
         self._open[id(exchange)] = entry
         self._push(entry)
 
     def end(self, exchange: Exchange) -> None:
         """The answer is over: its entry will not change any more."""
         entry = self._open.pop(id(exchange), None)
-        if entry is not None and not entry.queued:
-            self._push(entry)
+        if entry is not None:
+            entry.over = True
+            if not entry.queued:
+                self._push(entry)
 
     def _push(self, entry: _Waiting) -> None:
         self._queue.append(entry)
@@ -137,8 +208,17 @@ class JournalWriter:
         while self._size > _MOST_BYTES and len(self._queue) > 1:
             (given_up,) = self._take(1)
             self._note_lost(given_up.session, {given_up.exchange.outcome: 1})
+            if given_up.over:
+                self._released[given_up.mark] += 1
+        self._start()
+
+    def _start(self) -> None:
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._write_soon())
+
+    @property
+    def _has_work(self) -> bool:
+        return bool(self._queue or self._lost or self._released)
 
     def _take(self, most: int) -> list[_Waiting]:
         entries = [self._queue.popleft() for _ in range(min(most, len(self._queue)))]
@@ -153,7 +233,7 @@ class JournalWriter:
     async def _write_soon(self) -> None:
         tries = 0
         await asyncio.sleep(_DELAY)
-        while self._queue or self._lost:
+        while self._has_work:
             try:
                 await self.flush()
                 tries = 0
@@ -164,24 +244,44 @@ class JournalWriter:
     async def flush(self) -> None:
         """Writes everything that was taken before."""
         async with self._lock:
-            while self._queue or self._lost:
+            while self._has_work:
                 await self._write()
 
     async def _write(self) -> None:
+        if self._released:  # a mark that comes after it was removed would stay
+            await asyncio.wait([mark.stored for mark in self._released])
         entries = self._take(_BATCH)
         lost, self._lost = self._lost, {}
+        released, self._released = self._released, Counter()
+        over = released + Counter(entry.mark for entry in entries if entry.over)
+        late = Counter({mark: n for mark, n in over.items() if not mark.stored.done()})
+        over -= late
+        cleared = self._cleared(over)
         try:
-            totals = await self._store.append(self._batches(entries, lost))
+            totals = await self._store.append(self._batches(entries, lost, cleared))
         except BaseException as error:
+            self._released += released
             self._put_back(entries, lost)
             if isinstance(error, StoreError):
                 self._note_failure(str(error))
             raise
+        self._released += late
+        for mark, holders in over.items():
+            mark.holders -= holders
         if self.away:
             self.away = ""
             self._report("the state store is back; what waited is written")
         if not BOUNDS.hold(totals):
             await hold_bounds(self._store, BOUNDS)
+
+    def _cleared(self, over: Mapping[SessionMark, int]) -> list[SessionMark]:
+        """The marks without any other holder. The next request of their sessions makes a new one:
+        the order in which the store carries out what is sent at the same time is not known."""
+        cleared = [mark for mark, holders in over.items() if holders == mark.holders]
+        for mark in cleared:
+            if self._marks.get(mark.session) is mark:
+                del self._marks[mark.session]
+        return cleared
 
     def _put_back(self, entries: Sequence[_Waiting], lost: Mapping[str, Counter[str]]) -> None:
         """Lets entries that could not be written wait again, before the others."""
@@ -194,14 +294,29 @@ class JournalWriter:
             self._note_lost(session, outcomes)
 
     def _batches(
-        self, entries: Sequence[_Waiting], lost: Mapping[str, Counter[str]]
+        self,
+        entries: Sequence[_Waiting],
+        lost: Mapping[str, Counter[str]],
+        cleared: Sequence[SessionMark],
     ) -> list[Batch]:
-        by_session: dict[str, list[_Waiting]] = {name: [] for name in lost}
+        marks: dict[str, list[str]] = {}
+        for mark in cleared:
+            marks.setdefault(mark.session, []).append(mark.name)
+        by_session: dict[str, list[_Waiting]] = {name: [] for name in (*lost, *marks)}
         for entry in entries:
             by_session.setdefault(entry.session, []).append(entry)
-        return [self._batch(name, some, lost.get(name, {})) for name, some in by_session.items()]
+        return [
+            self._batch(name, some, lost.get(name, {}), tuple(marks.get(name, ())))
+            for name, some in by_session.items()
+        ]
 
-    def _batch(self, session: str, entries: Sequence[_Waiting], lost: Mapping[str, int]) -> Batch:
+    def _batch(
+        self,
+        session: str,
+        entries: Sequence[_Waiting],
+        lost: Mapping[str, int],
+        cleared: tuple[str, ...],
+    ) -> Batch:
         offset = self._store.clock_offset
         exchanges = [(entry.number, entry.exchange) for entry in entries]
         ids = (entry.exchange.played.answer_id for entry in entries if entry.has_answer)
@@ -213,6 +328,7 @@ class JournalWriter:
             tuple(dict.fromkeys(turn for entry in entries for turn in entry.played)),
             tuple(id for id in ids if id is not None),
             lost,
+            cleared,
         )
 
     def _note_failure(self, why: str) -> None:
@@ -229,4 +345,6 @@ class JournalWriter:
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
+        if self._marks:
+            await asyncio.wait([mark.stored for mark in self._marks.values()])
         await self.flush()

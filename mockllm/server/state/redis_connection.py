@@ -89,7 +89,8 @@ class RedisConnection:
                 return await work()
         except self.errors as error:
             what = str(error) or type(error).__name__
-            raise StoreError(f"{self._shown}: {what}") from None
+            # Where only the answer is lost, it was carried out.
+            raise StoreError(f"{self._shown}: {what}", maybe_done=True) from None
 
     async def call(self, command: str, *args: Any, **options: Any) -> Any:
         """What one command of the client returns."""
@@ -141,13 +142,14 @@ _ALIVE = 5.0
 class RedisProcesses:
     """This process among the others: signs of life, and requests to write what they have.
 
-    Keys, after the prefix: `processes` (each with the time of its last sign of life), `ended`
-    (those that ended without a word), and `flushed/...` (answers). `flush` is a channel.
+    Keys, after the prefix: `processes` (each with the time of its last sign of life), `runs`
+    (of the server, when that was), `ended` (those that ended without a word), `ended-unseen` (see
+    `_note_ended`), and `flushed/...` (answers). `flush` is a channel.
     """
 
     def __init__(self, connection: RedisConnection) -> None:
         self._connection = connection
-        self._process = ""
+        self._process = self._run = ""
         self._flush: Callable[[], Awaitable[str]] | None = None
         self._tasks: list[asyncio.Task[None]] = []
 
@@ -171,14 +173,32 @@ class RedisProcesses:
             # Again: the client loses a cancellation that meets it while it connects.
             _, running = await asyncio.wait(running, timeout=_AGAIN)
         connection = self._connection
-        await connection.call("zrem", connection.key("processes"), self._process)
+        await connection.transact(
+            ("zrem", connection.key("processes"), self._process),
+            ("hdel", connection.key("runs"), self._process),
+        )
 
     async def _beat(self) -> None:
-        """Gives a sign of life, and compares the clocks."""
+        """Gives a sign of life, and compares the clocks.
+
+        In a server that was started anew, only once everything is written that was answered while
+        it was away, for which there are no marks.
+        """
         connection = self._connection
         await connection.compare_clocks()
-        alive = {self._process: connection.now}
-        await connection.call("zadd", connection.key("processes"), alive)
+        run = await self._server_run()
+        if run != self._run and self._flush is not None:
+            await self._flush()
+        self._run = run
+        await connection.transact(
+            ("zadd", connection.key("processes"), {self._process: connection.now}),
+            ("hset", connection.key("runs"), self._process, run),
+            ("expire", connection.key("runs"), connection.ttl),
+        )
+
+    async def _server_run(self) -> str:
+        """Another text whenever the server is started."""
+        return str((await self._connection.call("info", "server"))["run_id"])
 
     async def _live(self) -> None:
         while True:
@@ -252,9 +272,22 @@ class RedisProcesses:
         return {name.decode(): at for name, at in known}
 
     async def _note_ended(self, names: Sequence[str], at: float) -> None:
-        key = self._connection.key
-        await self._connection.transact(
+        """Notes processes that have ended.
+
+        One without a sign of life since the store was started may have answered while the store
+        was away, and could leave no marks then: `ended-unseen`.
+        """
+        key, connection = self._connection.key, self._connection
+        run = await self._server_run()
+        runs = await connection.call("hmget", key("runs"), names)
+        unseen = [name for name, last in zip(names, runs, strict=True) if last != run.encode()]
+        commands: list[Command] = [
             ("zrem", key("processes"), *names),
+            ("hdel", key("runs"), *names),
             ("zadd", key("ended"), dict.fromkeys(names, at)),
-            ("expire", key("ended"), self._connection.ttl),
-        )
+            ("expire", key("ended"), connection.ttl),
+        ]
+        if unseen:
+            commands.append(("zadd", key("ended-unseen"), dict.fromkeys(unseen, at)))
+            commands.append(("expire", key("ended-unseen"), connection.ttl))
+        await connection.transact(*commands)

@@ -3,8 +3,8 @@
 Keys, after the prefix of the URL: `sessions` and `evicted` (sorted by last use), `sizes` (the bytes
 of each session), `once/...` (what a script returned), those of `RedisProcesses`, and for each
 session `NAME/journal` (a stream of batches), `/played`, `/attempts`, `/answers` (ids, sorted by
-their batches), `/conversations`, `/forgotten`, `/facts`, `/setup`. The keys of a session expire
-when it was not used for `ttl` seconds.
+their batches), `/conversations`, `/forgotten`, `/facts`, `/setup`, `/marks`. The keys of a session
+expire when it was not used for `ttl` seconds.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ from mockllm.server.state.store import (
     Setup,
     Totals,
     ended_gap,
+    process_of,
     read_turn_key,
     turn_key,
 )
@@ -128,6 +129,17 @@ class RedisStore:
 
     # The journal
 
+    async def mark(self, session: str, mark: str) -> None:
+        now, ttl, facts = self._connection.now, self._connection.ttl, self._key(session, "facts")
+        marks = self._key(session, "marks")
+        await self._connection.transact(
+            ("zadd", self._key("sessions"), {session: now}, False, False, False, False, True),
+            ("hsetnx", facts, "begun", now),
+            ("expire", facts, ttl),
+            ("sadd", marks, mark),
+            ("expire", marks, ttl),
+        )
+
     async def append(self, batches: Sequence[Batch]) -> Totals:
         described = [
             {
@@ -137,11 +149,12 @@ class RedisStore:
                 "played": list(map(turn_key, batch.played)),
                 "answers": batch.answers,
                 "lost": batch.lost,
+                "cleared": batch.cleared,
             }
             for batch in batches
         ]
         entries = [batch.entries for batch in batches]
-        parts, ttl = json.dumps([*_PARTS, "setup"]), self._connection.ttl
+        parts, ttl = json.dumps([*_PARTS, "setup", "marks"]), self._connection.ttl
         totals = await self._run("append", "", ttl, parts, json.dumps(described), *entries)
         return Totals(*json.loads(totals))
 
@@ -171,6 +184,7 @@ class RedisStore:
         evicted = self._key("evicted")
         await self._connection.transact(
             *self._remove(session),
+            *await self._clear_ended(session),
             ("hdel", self._key(session, "setup"), "body"),
             ("zadd", evicted, {session: self._connection.now}),
             ("zremrangebyrank", evicted, 0, -MOST_NAMES - 1),
@@ -198,17 +212,27 @@ class RedisStore:
             ("hgetall", self._key(session, "forgotten")),
             ("hget", self._key(session, "facts"), "begun"),
             ("zrange", self._key("ended"), 0, -1, False, True),
+            ("smembers", self._key(session, "marks")),
+            ("zrange", self._key("ended-unseen"), 0, -1),
         )
-        used, evicted, journal, played, forgotten, begun, ended = outcomes
+        used, evicted, journal, played, forgotten, begun, ended, marks, unseen = outcomes
         if used is None and evicted is None:
             return None
         ends = [(name.decode(), at) for name, at in ended]
+        marked = {process_of(mark.decode()) for mark in marks}
+        # These may have answered in any session while they could not reach the store.
+        anywhere = {name.decode() for name in unseen} if begun else set()
+        since = float(begun or 0)
         return Stored(
             [batch[b"entries"] for _, batch in journal],
             [read_turn_key(key.decode()) for key in played],
             {outcome.decode(): int(count) for outcome, count in forgotten.items()},
             evicted is not None,
-            tuple(ended_gap(*end) for end in ends if begun and end[1] >= float(begun)),
+            tuple(
+                ended_gap(name, at)
+                for name, at in ends
+                if name in marked or (name in anywhere and at >= since)
+            ),
             {name for name, _ in ends},
         )
 
@@ -220,6 +244,7 @@ class RedisStore:
     async def delete(self, session: str) -> None:
         await self._connection.transact(
             *self._remove(session),
+            *await self._clear_ended(session),
             ("zrem", self._key("evicted"), session),
             ("delete", self._key(session, "setup")),
         )
@@ -228,11 +253,21 @@ class RedisStore:
         now = self._connection.now
         await self._connection.transact(
             *self._remove(session),
+            *await self._clear_ended(session),
             ("zrem", self._key("evicted"), session),
             ("zadd", self._key("sessions"), {session: now}),
             ("hset", self._key(session, "facts"), "begun", now),
             ("expire", self._key(session, "facts"), self._connection.ttl),
         )
+
+    async def _clear_ended(self, session: str) -> tuple[Command, ...]:
+        """Removes the marks of processes that have ended; they make none any more."""
+        marks, ended = await self._connection.transact(
+            ("smembers", self._key(session, "marks")), ("zrange", self._key("ended"), 0, -1)
+        )
+        gone = {name.decode() for name in ended}
+        old = [mark for mark in marks if process_of(mark.decode()) in gone]
+        return (("srem", self._key(session, "marks"), *old),) if old else ()
 
     def _remove(self, session: str) -> tuple[Command, ...]:
         """Deletes what is known of a session, but not its setup."""

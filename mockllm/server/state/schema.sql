@@ -18,4 +18,6 @@ CREATE TABLE IF NOT EXISTS setups (
     session TEXT PRIMARY KEY REFERENCES sessions ON DELETE CASCADE, version TEXT, body BLOB);
 CREATE TABLE IF NOT EXISTS evicted (name TEXT PRIMARY KEY, at REAL, had_setup INTEGER);
 CREATE INDEX IF NOT EXISTS evicted_by_time ON evicted (at);
+CREATE TABLE IF NOT EXISTS marks (
+    session TEXT, mark TEXT, process TEXT, PRIMARY KEY (session, mark)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS processes (name TEXT PRIMARY KEY, pid INTEGER, port INTEGER, ended REAL);

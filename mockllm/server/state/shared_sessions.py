@@ -78,6 +78,7 @@ class SharedSessions:
                 if stored is not None:
                     make = partial(restore, name, stored, sessions.get, sessions.record)
                     loaded.append(await asyncio.to_thread(make))
+        # One that cannot write can leave no marks either, so it may have answered in any session.
         for session in loaded:
             session.gaps += tuple(
                 f"the server process {process} did not write its journal in time"
@@ -123,6 +124,7 @@ class SharedSessions:
     async def reset(self, name: str) -> Session:
         """The session without what is known of it, but with its setup."""
         with needing():
+            await self.state.flush()
             await self._store.reset(name)
         return Session(name)
 
@@ -130,6 +132,7 @@ class SharedSessions:
         """Deletes a session with its setup."""
         self._drop(name)
         with needing():
+            await self.state.flush()
             await self._store.delete(name)
 
     # Setups

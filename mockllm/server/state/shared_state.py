@@ -58,7 +58,7 @@ def needing(purpose: StateOperation | str | None = None) -> Iterator[None]:
     try:
         yield
     except StoreError as error:
-        raise StateAwayError(purpose, str(error)) from None
+        raise StateAwayError(purpose, str(error), maybe_done=error.maybe_done) from None
 
 
 class SharedState:
@@ -129,6 +129,17 @@ class SharedState:
 
     # Requests
 
+    async def hold(self, session: SharedSession) -> None:
+        """Marks a session in the store, before a request of it is answered; see
+        `JournalWriter.hold`."""
+        session.hold = await self.journal.hold(session.name)
+
+    def release(self, session: SharedSession) -> None:
+        """A request is over; it may have come to nothing that stands in a journal."""
+        if session.hold is not None:
+            self.journal.release(session.hold)
+            session.hold = None
+
     async def carry_out(self, session: SharedSession, operation: StateOperation) -> None:
         """Carries out an operation that a session needs; its outcome is there afterwards."""
         with needing(operation):
@@ -153,7 +164,9 @@ class SharedState:
         exchange.enter(session.name, 0)
         protocol = PROTOCOLS.get(exchange.played.api or "")
         has_answer = exchange.played.answer_id is not None and bool(protocol and protocol.stored)
-        self.journal.add(session.name, exchange, tuple(session.noted), has_answer=has_answer)
+        mark, session.hold = session.hold, None
+        played = tuple(session.noted)
+        self.journal.add(session.name, exchange, played, has_answer=has_answer, mark=mark)
 
     def end(self, exchange: Exchange) -> None:
         self.journal.end(exchange)

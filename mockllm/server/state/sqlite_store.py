@@ -145,6 +145,7 @@ class SqliteStore:
 
         return await asyncio.get_running_loop().run_in_executor(self._thread, run)
 
+    mark = _in_thread(SqliteTables.mark)
     append = _in_thread(SqliteTables.append)
     check = _in_thread(SqliteTables.check)
     perform = _in_thread(SqliteTables.perform)

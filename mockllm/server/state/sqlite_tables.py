@@ -27,6 +27,7 @@ from mockllm.server.state.store import (
     Setup,
     Totals,
     ended_gap,
+    process_of,
     read_turn_key,
     turn_key,
 )
@@ -61,6 +62,10 @@ INSERT OR REPLACE INTO evicted SELECT name, used,
     EXISTS (SELECT 1 FROM setups WHERE session = name)
     OR EXISTS (SELECT 1 FROM evicted AS before WHERE before.name = sessions.name AND had_setup)
 FROM sessions WHERE name = ?
+"""
+_CLEAR_ENDED = """
+DELETE FROM marks WHERE session = ?
+AND process IN (SELECT name FROM processes WHERE ended IS NOT NULL)
 """
 _OLD_NAMES = """
 DELETE FROM evicted WHERE name IN
@@ -142,9 +147,20 @@ class SqliteTables:
 
     # The journal
 
+    def mark(self, session: str, mark: str) -> None:
+        with self._transaction():
+            self._use(session, time.time())
+            add = "INSERT OR IGNORE INTO marks VALUES (?, ?, ?)"
+            self._db.execute(add, (session, mark, process_of(mark)))
+
     def append(self, batches: Sequence[Batch]) -> Totals:
         with self._transaction():
             for batch in batches:
+                for mark in batch.cleared:
+                    clear = "DELETE FROM marks WHERE session = ? AND mark = ?"
+                    self._db.execute(clear, (batch.session, mark))
+                if not (batch.entries or batch.lost):
+                    continue
                 self._use(batch.session, batch.at)
                 self._forget(batch.session, batch.lost)
                 for turn in batch.played:
@@ -189,6 +205,7 @@ class SqliteTables:
             self._db.execute(_EVICT, (session,))
             self._db.execute("DELETE FROM sessions WHERE name = ?", (session,))
             self._db.execute(_OLD_NAMES, (MOST_NAMES,))
+            self._db.execute(_CLEAR_ENDED, (session,))
 
     # Processes
 
@@ -227,14 +244,16 @@ class SqliteTables:
             played = self._all(_FACTS, session, "played")
             forgotten = self._all(_FACTS, session, "forgotten")
             ended = self._all("SELECT name, ended FROM processes WHERE ended IS NOT NULL")
+            marks = self._all("SELECT process FROM marks WHERE session = ?", session)
         if begun is None and not evicted:
             return None
+        marked = {process for (process,) in marks}
         return Stored(
             tuple(entry for (entry,) in entries),
             [read_turn_key(key) for key, _ in played],
             dict(forgotten),
             evicted,
-            tuple(ended_gap(*end) for end in ended if begun is not None and end[1] >= begun),
+            tuple(ended_gap(*end) for end in ended if end[0] in marked),
             {name for name, _ in ended},
         )
 
@@ -252,6 +271,7 @@ class SqliteTables:
         with self._transaction():
             self._db.execute("DELETE FROM sessions WHERE name = ?", (session,))
             self._db.execute("DELETE FROM evicted WHERE name = ?", (session,))
+            self._db.execute(_CLEAR_ENDED, (session,))
 
     def reset(self, session: str) -> None:
         with self._transaction():
@@ -262,6 +282,7 @@ class SqliteTables:
             self._db.execute(restart, (session,))
             remove = "DELETE FROM evicted WHERE name = ? AND NOT had_setup"
             self._db.execute(remove, (session,))
+            self._db.execute(_CLEAR_ENDED, (session,))
 
     def setup(self, session: str, known: str | None) -> Setup | None:
         version = self._one("SELECT version FROM setups WHERE session = ?", session)

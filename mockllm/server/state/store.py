@@ -15,7 +15,15 @@ MOST_NAMES = 65_536
 
 
 class StoreError(Exception):
-    """A store cannot be reached, or refuses; the message says why."""
+    """A store cannot be reached, or refuses; the message says why.
+
+    Args:
+        maybe_done: whether it may have carried out what it was asked for.
+    """
+
+    def __init__(self, message: str, *, maybe_done: bool = False) -> None:
+        super().__init__(message)
+        self.maybe_done = maybe_done
 
 
 @record
@@ -28,6 +36,7 @@ class Batch:
         outcomes: of those whose answer is over; the others will be written again.
         answers: the ids of the answers among the entries that can be looked up.
         lost: requests of which only the outcomes are known.
+        cleared: the marks of the session (see `StateStore.mark`) that are to be removed.
     """
 
     session: str
@@ -37,6 +46,7 @@ class Batch:
     played: tuple[Turn, ...] = ()
     answers: tuple[str, ...] = ()
     lost: Mapping[str, int] = field(default_factory=dict)
+    cleared: tuple[str, ...] = ()
 
 
 @record
@@ -109,6 +119,15 @@ class StateStore(Protocol):
         """Keeps the tokens of conversations, deletes answers, gives back turns that were claimed
         and not played."""
 
+    async def mark(self, session: str, mark: str) -> None:
+        """Notes that a process is about to answer requests of a session, whose entries it writes
+        later; `append` removes the mark in the step that writes the last of them. So the sessions
+        that lose something with a process are those that have a mark of it.
+
+        Args:
+            mark: as `mark_name` makes it.
+        """
+
     async def append(self, batches: Sequence[Batch]) -> Totals:
         """Writes entries; how much the store has then."""
 
@@ -131,7 +150,7 @@ class StateStore(Protocol):
     async def evict(self, session: str) -> None:
         """Deletes what is known of a session, and the body of its setup; its name stays."""
 
-    # Sessions
+    # Sessions; `evict`, `reset` and `delete` also remove the marks of processes that have ended
 
     async def names(self) -> Names:
         """The names of all sessions."""
@@ -165,8 +184,18 @@ def ended_gap(process: str, at: float) -> str:
     when = time.strftime("%H:%M:%S", time.localtime(at))
     return (
         f"the server process {process} was found ended at {when} without a word: requests of its "
-        "last moments may be missing"
+        "last moments may be missing, or how their answers ended"
     )
+
+
+def mark_name(process: str, number: int) -> str:
+    """A mark as one text; no other one of the process has the number."""
+    return f"{number} {process}"
+
+
+def process_of(mark: str) -> str:
+    """The process that made a mark."""
+    return mark.partition(" ")[2]
 
 
 def turn_key(turn: Turn) -> str:

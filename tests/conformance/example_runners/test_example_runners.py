@@ -12,6 +12,7 @@ from mockllm.checking import Case, Policy, cases
 from mockllm.checking.cases.scenarios import PLAIN
 from mockllm.cli.init import LANGUAGES
 from mockllm.conformance.attachments.runner import pipe_runner
+from mockllm.conformance.attachments.self_test import self_test
 from mockllm.errors import ProbeError
 from mockllm.protocols import PROTOCOLS
 from tests.conformance.example_runners.building import TOOLS, built
@@ -49,6 +50,13 @@ def _language(name: str) -> ParameterSet:
 def test_every_language_has_its_tools() -> None:
     """No language is left out of these tests."""
     assert set(TOOLS) == set(LANGUAGES)
+
+
+@pytest.mark.parametrize("language", [_language(one) for one in LANGUAGES])
+def test_the_runner_has_no_mistake_of_its_own(language, tmp_path):
+    """It refuses what it has not, keeps nothing from case to case, and writes UTF-8 at once."""
+    command = built(language, tmp_path)
+    assert self_test(command, "chat", limit=GIVE_UP, cwd=tmp_path) == []
 
 
 @pytest.mark.parametrize("language", [_language(one) for one in LANGUAGES])

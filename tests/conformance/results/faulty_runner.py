@@ -117,7 +117,9 @@ def outcome(kind, case):
 
 def main():
     kind = client_class()
-    sys.stdin.readline()
+    question = json.loads(sys.stdin.readline())
+    if question["api"] != "chat" or question["level"] not in ("bytes", "payloads", "http"):
+        sys.exit(f"this runner has no {question['api']} at level {question['level']}")
     unsupported = ["reasoning"] if "unsupported" in MISTAKES else []
     client = {"name": "faulty", "version": "0.1", "language": "python"}
     answer({"mockllm": 1, "client": client, "unsupported": unsupported, "intermediate": False})

@@ -3,6 +3,7 @@
 It imports the standard library only, so that it starts at once.
 """
 
+import atexit
 import base64
 import json
 import os
@@ -19,12 +20,31 @@ NUMBERS = [0]
 """How many cases were answered."""
 
 
+if "utf-16" in FAULTS:
+    sys.stdout.reconfigure(encoding="utf-16")
+if "latin-1" in FAULTS:
+    sys.stdout.reconfigure(encoding="latin-1", errors="replace")
+
+
 def send(message):
-    print(json.dumps(message), flush=True)
+    hello = "mockllm" in message
+    ascii_only = not FAULTS & {"latin-1", "utf-16"}
+    line = json.dumps(message, ensure_ascii=ascii_only)
+    if "no-flush" in FAULTS or ("flushes-hello" in FAULTS and not hello):
+        atexit.register(print, line)  # as a buffer that is written at the end
+    else:
+        print(line, flush=True)
+
+
+SHARED = []
+"""The client that a runner with the fault `leak` has for all cases."""
 
 
 def outcome(api, message, level):
     client = create(api)
+    if "leak" in FAULTS:
+        SHARED.append(client)
+        client = SHARED[0]
     for item in message["feed"]:
         if level == "payloads":
             client.feed_event(*item)
@@ -68,6 +88,12 @@ def faulty(message, answer):
         answer["tool_calls"] = "none"
     if "no-usage" in FAULTS:
         del answer["usage"]
+    if "sums" in FAULTS:
+        answer["usage"]["input"] += 12 * NUMBERS[0]
+    if "mojibake" in FAULTS:
+        answer["text"] = answer["text"].encode().decode("latin-1")
+    if "question-marks" in FAULTS:
+        answer["text"] = answer["text"].encode("ascii", "replace").decode()
     if "nothing" in FAULTS:
         for name in [name for name in answer if name != "id"]:
             del answer[name]
@@ -84,9 +110,14 @@ def main():
             once.touch(exist_ok=False)
         except FileExistsError:
             sys.exit(9)
+    known = {"api": {"chat"}, "level": {"bytes", "payloads"}}
+    for key, values in known.items():
+        if question[key] not in values and f"any-{key}" not in FAULTS:
+            sys.exit(0 if "refuses-with-0" in FAULTS else f"there is no {question[key]} here")
     version = 2 if "version" in FAULTS else 1
     client = {} if "no-name" in FAULTS else {"name": "reference", "language": "python"}
-    send({"mockllm": version, "client": client, "unsupported": []})
+    unsupported = ["usage"] if "unsupported" in FAULTS else []
+    send({"mockllm": version, "client": client, "unsupported": unsupported})
     held, most = [], 3
     for line in sys.stdin:
         message = json.loads(line)

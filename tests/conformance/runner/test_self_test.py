@@ -40,10 +40,41 @@ def test_a_good_runner_has_no_problem(level):
         ("wrong-type", "an answer is not valid: tool_calls: must be a list"),
         ("nothing", "an answer has no field of an outcome"),
         ("exit-code", "the runner ends with exit code 4"),
+        ("leak", "a case gets another answer after other cases than alone"),
+        ("any-api", "an unknown API is not refused: the runner accepts every API"),
+        ("any-level", "an unknown level is not refused: the runner accepts every level"),
+        ("refuses-with-0", "an unknown API is refused with exit code 0"),
+        ("sums", "a case gets another answer after other cases than alone"),
+        ("unsupported", "the hello says that the client has no place for usage, and an answer has"),
+        ("latin-1", "a line is not UTF-8"),
+        ("utf-16", "a line is not UTF-8"),
+        ("mojibake", "the text 'Grüße, 日本, 🙂' comes back as 'GrÃ¼Ã"),
+        ("question-marks", "the text 'Grüße, 日本, 🙂' comes back as 'Gr??e, ??, ?'"),
     ],
 )
 def test_each_fault_is_named(fault, problem):
     assert any(one.startswith(problem) for one in problems(fault))
+
+
+@for_all(
+    ("fault", "limits", "problem"),
+    [
+        ("no-flush", {"start_limit": 0.1, "limit": GIVE_UP}, "there is no hello: nothing came for"),
+        (
+            "flushes-hello",
+            {"start_limit": GIVE_UP, "limit": 0.1},
+            "there is no answer to the cases",
+        ),
+    ],
+)
+def test_a_runner_that_does_not_flush(fault, limits, problem):
+    """It is told after the limit, not after the time that a slow start may take: what it holds back
+    comes when its input ends."""
+    found = self_test([*RUNNER, fault], "chat", **limits, end_limit=GIVE_UP)
+    (silence,) = [one for one in found if one.problem.startswith(problem)]
+    assert silence.problem.endswith("and a line came when the input had ended")
+    assert "Flush after each line" in silence.advice
+    assert silence.received
 
 
 def test_a_problem_of_every_answer_is_shown_once():

@@ -277,18 +277,24 @@ def test_a_process_that_answers_and_one_that_does_not(make: Callable[[], StateSt
 
 @pytest.mark.slow
 def test_a_process_that_ended_without_a_word(tmp_path: Path) -> None:
-    """What it had not written may be missing, and every verdict that may need it says so."""
+    """What it had not written may be missing: the sessions with a mark of it say so, and no others,
+    until they are reset."""
     script = f"""
 import asyncio, os
 from dataclasses import replace
 from pathlib import Path
 from mockllm.server.state.sqlite_store import SqliteStore
+from mockllm.server.state.store import Batch, mark_name
 from tests.server.shared_state.test_bounds import nothing, write
 
 async def run():
     store = SqliteStore(Path({str(tmp_path / "state.db")!r}))
     await store.open("victim", {{"flush": nothing}})
-    await store.append([replace(write("s", number), at=1.0) for number in (1, 2)])
+    for session in ("s", "whole"):
+        await store.mark(session, mark_name("victim", 1))
+        batches = [replace(write(session, number), at=1.0) for number in (1, 2)]
+        await store.append(batches)
+    await store.append([Batch("whole", 1.0, cleared=(mark_name("victim", 1),))])
     os._exit(9)
 
 asyncio.run(run())
@@ -299,8 +305,13 @@ asyncio.run(run())
         store = SqliteStore(tmp_path / "state.db")
         async with opened(lambda: store, "other"):
             assert await store.flush_others() == ()
-            stored = await store.load("s")
+            stored, whole = await store.load("s"), await store.load("whole")
+            await store.reset("s")
+            cleared = await store.load("s")
         assert stored is not None
+        assert whole is not None
+        assert cleared is not None
+        assert (whole.gaps, cleared.gaps) == ((), ())
         (gap,) = stored.gaps
         assert "victim was found ended" in gap
         assert "requests of its last moments may be missing" in gap

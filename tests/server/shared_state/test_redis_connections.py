@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -148,6 +150,54 @@ def test_a_process_that_leaves_at_once(tmp_path: Path) -> None:
 async def nothing() -> str:
     """Writes nothing."""
     return "done"
+
+
+_VICTIM = """
+import asyncio, os, sys
+from dataclasses import replace
+from mockllm.server.state.redis_store import RedisStore
+from mockllm.server.state.store import Batch, mark_name
+from tests.server.shared_state.test_bounds import nothing, write
+
+async def run(url, name):
+    store, mark = RedisStore(url), mark_name(name, 1)
+    await store.open(name, {"flush": nothing})
+    for session in ("lost", "whole"):
+        await store.mark(session, mark)
+        await store.append([replace(write(session, 1), at=1.0)])
+    await store.append([Batch("whole", 1.0, cleared=(mark,))])
+    os._exit(9)
+
+asyncio.run(run(*sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_process_that_ended_without_a_word(tmp_path: Path, restarted: bool) -> None:
+    """The sessions with a mark of it have a gap. If the server was started anew since its last sign
+    of life, it may have answered meanwhile without marks: then all sessions of that time have."""
+
+    async def run() -> None:
+        with redis_server(tmp_path) as server:
+            victim = [sys.executable, "-c", _VICTIM, server.url, "victim"]
+            assert subprocess.run(victim, timeout=GIVE_UP).returncode == 9
+            if restarted:
+                server.kill()
+                server.start()
+            store = RedisStore(server.url)
+            await store.open("other", {"flush": nothing})
+            assert await store.flush_others() == ()
+            for session, is_lost in (("lost", True), ("whole", restarted)):
+                stored = await store.load(session)
+                assert stored is not None
+                assert ["victim" in gap for gap in stored.gaps] == [True] * is_lost
+                await store.reset(session)
+                stored = await store.load(session)
+                assert stored is not None
+                assert stored.gaps == ()
+            await store.close()
+
+    asyncio.run(run())
 
 
 def test_a_full_server_refuses_as_if_it_were_away(tmp_path: Path) -> None:

@@ -103,3 +103,28 @@ def test_a_server_that_starts_before_its_store(tmp_path: Path) -> None:
             while servers.chat("hello").status == 503:
                 pass
             assert servers.send("GET", "/_mockllm/sessions/default").status == 200
+
+
+def test_a_refused_request_may_have_been_counted(tmp_path: Path) -> None:
+    """The verdict is `unknown`, unless headers say which request is the next try: then its number
+    shows whether an answer was left out."""
+    with redis_server(tmp_path) as store, replicas(TEXT, store.url, 1) as servers:
+        for session, key in (("named", "k"), ("unnamed", "")):
+            headers = {"x_mockllm_session": session, "idempotency_key": key}
+            assert servers.chat("hello", **headers).status == 429
+            servers.everywhere("/_mockllm/journal")
+            store.kill()
+            refused = servers.chat("hello", **headers)
+            assert refused.body["error"]["code"] == "state_store_unavailable"
+            store.start()
+            code = servers.chat("hello", **headers, x_stainless_retry_count="1").body["error"][
+                "code"
+            ]
+            assert code != "state_store_unavailable"
+            assert servers.chat("hello", **headers).status == 200
+        named, unnamed = (
+            servers.everywhere(f"/_mockllm/verify?session={session}")
+            for session in ("named", "unnamed")
+        )
+        assert (named["verdict"], "maybe_counted" in named) == ("good", False)
+        assert (unnamed["verdict"], unnamed["maybe_counted"]) == ("unknown", [2])

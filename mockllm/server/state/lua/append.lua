@@ -4,6 +4,8 @@
 local ttl, parts = ARGV[3], cjson.decode(ARGV[4])
 local function add(batch, entries)
   session = batch.session
+  for _, mark in ipairs(batch.cleared) do redis.call('SREM', key('marks'), mark) end
+  if #entries == 0 and next(batch.lost) == nil then return end
   redis.call('ZADD', SESSIONS, 'GT', batch.at, session)
   redis.call('HSETNX', key('facts'), 'begun', batch.at)
   redis.call('ZINCRBY', SIZES, #entries, session)
