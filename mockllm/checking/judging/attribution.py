@@ -82,9 +82,10 @@ def attribute(
         if case.plain is None:
             plain += [_of_plain(case, difference) for difference in differences]
             continue
-        new = _new(differences, known)
-        if not new:
-            continue
+        new = new_differences(differences, known)
+        if case.plain.name == case.name:
+            # A scenario with `wire` stands for its plain form, which is no case of its own.
+            plain += [_of_plain(case, item) for item in differences if item not in new]
         of_quirk, of_variation = _split_by_cause(case, new, forms)
         quirks += _of_quirk(case, of_quirk, plain_right=not known)
         variations += _of_variation(case, of_variation, forms)
@@ -117,7 +118,9 @@ def _grouped(
         )
 
 
-def _new(differences: Sequence[Difference], known: Sequence[Difference]) -> list[Difference]:
+def new_differences(
+    differences: Sequence[Difference], known: Sequence[Difference]
+) -> list[Difference]:
     """The differences that the plain form does not have."""
     return [
         difference
@@ -160,11 +163,12 @@ def _split_by_cause(
 
 def _of_plain(case: Case, difference: Difference) -> AttributedDifference:
     """A plain case of the kit may test one invariant: a `done` value that differs, for example."""
-    if difference.conclusive or difference.field == "chunk" or case.invariant == "chunking-free":
+    invariant = (case.plain or case).invariant
+    if difference.conclusive or difference.field == "chunk" or invariant == "chunking-free":
         return AttributedDifference(case, difference, difference.invariant, difference.conclusive)
     others = (difference.invariant, *difference.alternatives)
-    tested = replace(difference, invariant=case.invariant, alternatives=others)
-    return AttributedDifference(case, tested, case.invariant)
+    tested = replace(difference, invariant=invariant, alternatives=others)
+    return AttributedDifference(case, tested, invariant)
 
 
 def _of_quirk(
