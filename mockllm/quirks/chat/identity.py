@@ -8,7 +8,16 @@ from typing import Any
 
 from mockllm.core.timeline import normal
 from mockllm.core.turn import ToolCall, Turn
-from mockllm.quirks.base import Context, FramesChange, Item, Variant, each, each_with, parametrised
+from mockllm.quirks.base import (
+    Context,
+    FramesChange,
+    Item,
+    Tolerance,
+    Variant,
+    each,
+    each_with,
+    parametrised,
+)
 from mockllm.quirks.chat import chunks
 from mockllm.quirks.chat.chunks import (
     CallFragment,
@@ -22,6 +31,7 @@ from mockllm.quirks.chat.chunks import (
     with_delta,
 )
 from mockllm.quirks.samples import CALL, TWO_CALLS
+from mockllm.scenario.model import Api
 
 
 def _without_index(fragment: chunks.CallFragment) -> None:
@@ -218,11 +228,28 @@ def _opened_with_id(value: str | None) -> FramesChange:
     return each(openings, lambda opening: set_fields(opening, id=value))
 
 
-def _called_null(turn: Turn) -> Turn:
+def _calls_with(turn: Turn, **changes: Any) -> Turn:
     parts = tuple(
-        replace(part, name="null") if isinstance(part, ToolCall) else part for part in turn.parts
+        replace(part, **changes) if isinstance(part, ToolCall) else part for part in turn.parts
     )
     return replace(turn, parts=parts)
+
+
+def _called_null(turn: Turn) -> Turn:
+    return _calls_with(turn, name="null")
+
+
+def _without_calls(turn: Turn, api: Api) -> Turn:
+    parts = tuple(part for part in turn.parts if not isinstance(part, ToolCall))
+    return replace(turn, parts=parts)
+
+
+_NULL_IS_TEXT = Tolerance(
+    'the text "null" may be read as text', lambda turn, _: _calls_with(turn, id="null")
+)
+_NULL_IS_ABSENT = Tolerance(
+    'the text "null" may be read as absent, and a call without a name is none', _without_calls
+)
 
 
 def _name_repeated(pair: tuple[CallFragment, CallFragment]) -> None:
@@ -295,9 +322,12 @@ QUIRKS = (
     quirk(
         "chat-placeholder-null-string",
         CALL,
-        Variant(frames=_opened_with_id("null"), ids=False),
+        Variant(frames=_opened_with_id("null"), ids=False, tolerated=(_NULL_IS_TEXT,)),
         Variant(
-            "name", each(openings, lambda opening: _name(opening, "null")), expected=_called_null
+            "name",
+            each(openings, lambda opening: _name(opening, "null")),
+            expected=_called_null,
+            tolerated=(_NULL_IS_ABSENT,),
         ),
     ),
     quirk(
