@@ -34,10 +34,12 @@ class Forms:
         payloads: the differences of the case with its changes of decoded events alone; None where
             its bytes are not varied.
         unvaried: the differences of the case without its variation.
+        uncut: those of the case with its variation, but with bytes that are not cut.
     """
 
     payloads: Callable[[Case], Sequence[Difference] | None]
     unvaried: Callable[[Case], Sequence[Difference]]
+    uncut: Callable[[Case], Sequence[Difference]]
 
 
 _OTHER_THAN_CALLS = frozenset(
@@ -218,9 +220,9 @@ def _of_variation(
             item = _decided(case, difference, "chunking-free")
             yield replace(item, certain=False) if case.quirk else item
         else:
-            yield AttributedDifference(
-                case, difference, "chunking-free", certain=not case.variation.comments
-            )
+            whole = any(difference.subject == other.subject for other in forms.uncut(case))
+            name = "framing-read" if whole else "chunking-free"
+            yield AttributedDifference(case, difference, name, certain=not case.variation.comments)
 
 
 def _decided(case: Case, difference: Difference, tested: str) -> AttributedDifference:

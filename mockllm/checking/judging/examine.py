@@ -80,7 +80,9 @@ class _Examination:
         wrong = [result for result in (*judged, *forms) if result.judgement.differences]
         shown = {*excused, *(result.case.name for result in wrong)}
         failed = [(one, self._explained(one), self._known(one.case, shown)) for one in wrong]
-        failures = attribute(failed, Forms(self._payload_form, self._unvaried_form))
+        failures = attribute(
+            failed, Forms(self._payload_form, self._unvaried_form, self._uncut_form)
+        )
         return Report(tuple(self.results), tuple(failures), tuple(skipped), tuple(forms))
 
     def stopped(self, shared: Failure, skipped: Iterable[str]) -> Report:
@@ -139,6 +141,10 @@ class _Examination:
     def _unvaried_form(self, case: Case) -> tuple[Difference, ...]:
         assert case.plain is not None
         return self._compiled(case.plain, PLAIN, case.quirk)
+
+    def _uncut_form(self, case: Case) -> tuple[Difference, ...]:
+        assert case.plain is not None
+        return self._compiled(case.plain, replace(case.variation, cut=()), case.quirk)
 
     def _compiled(self, plain: Case, variation: Variation, quirk: str) -> tuple[Difference, ...]:
         if variation == PLAIN and not quirk:

@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 
 from mockllm.checking.cases.case import Case
 from mockllm.checking.judging.difference import Difference, printable
+from mockllm.checking.judging.passed_over import names_what_is_passed_over
 from mockllm.checking.outcome import Call, Outcome, Trouble
 from mockllm.checking.policy import Policy
-from mockllm.scenario.model import FramePart
+from mockllm.scenario.model import FramePart, TextPart
 
 _NULL = re.compile("NoneType|^KeyError|null|undefined", re.IGNORECASE)
 """The message of an exception on a value that is null or missing."""
@@ -93,12 +94,16 @@ def _difference(case: Case, trouble: Trouble, excluded: list[str]) -> Difference
     field = "crash" if trouble.crash else "errors"
     description = f"reports an error: {printable(trouble.message)}{where}"
     certain, conclusive = exception_invariant(trouble, case)
+    unknown = not conclusive and (
+        _has_citations(case) or names_what_is_passed_over(case, trouble.message)
+    )
     first, *others = [
+        *(["unknown-event"] if unknown else []),
         *([certain] if certain else []),
         *(["null-tolerant"] if trouble.crash and not certain else []),
         *(["finish-and-usage"] if _IS_CUT.search(trouble.message) and not certain else []),
         *_possible_causes(case, excluded),
-        *(["chunking-free"] if about_framing(trouble) else []),
+        *(["framing-read"] if about_framing(trouble) else []),
     ]
     return Difference(
         field,
@@ -108,6 +113,12 @@ def _difference(case: Case, trouble: Trouble, excluded: list[str]) -> Difference
         alternatives=tuple(dict.fromkeys(others)),
         recognised=certain is not None,
     )
+
+
+def _has_citations(case: Case) -> bool:
+    """Whether the answer of a plain case has citations, which no outcome has."""
+    parts = case.scenario.turns[0].for_api(case.api).reply
+    return case.plain is None and any(isinstance(p, TextPart) and p.citations for p in parts)
 
 
 def _possible_causes(case: Case, excluded: list[str]) -> list[str]:
