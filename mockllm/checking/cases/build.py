@@ -176,6 +176,9 @@ def _compiled(
         variation=variation,
         quirk=quirk,
         ids=all(variant.ids for variant in variants),
+        custom=frozenset(
+            text for call in received.tool_calls if call.custom for text in (call.name, call.id)
+        ),
         body=None if plain is not None else _body(scenario, request, api),
         tolerated=tuple(map(identified, _tolerated(turn, variants, spec, api))),
     )

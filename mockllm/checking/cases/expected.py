@@ -32,7 +32,8 @@ def outcome_of_turn(turn: Turn, spec: TurnSpec, api: Api) -> Outcome:
         text=turn.text,
         reasoning=turn.reasoning,
         refusal=turn.refusal,
-        tool_calls=tuple(_call(call, api) for call in turn.tool_calls),
+        # The input of a custom tool is text, for which clients have different places.
+        tool_calls=tuple(_call(call, api) for call in turn.tool_calls if not call.custom),
         finish=turn.finish_raw or _finish_value(turn.finish, api),
         usage=_usage(turn.usage, None),
         errors=(Trouble(turn.error.message, "stream_error"),) if turn.error else (),

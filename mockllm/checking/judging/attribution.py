@@ -154,6 +154,8 @@ def _split_by_cause(
         return [], new
     if case.variation == PLAIN:
         return new, []
+    if case.invariant == "framing-read" and forms.uncut(case):
+        return new, []
     unvaried = {difference.subject for difference in forms.unvaried(case)}
     of_quirk = [
         difference
@@ -220,8 +222,7 @@ def _of_variation(
             item = _decided(case, difference, "chunking-free")
             yield replace(item, certain=False) if case.quirk else item
         else:
-            whole = any(difference.subject == other.subject for other in forms.uncut(case))
-            name = "framing-read" if whole else "chunking-free"
+            name = "framing-read" if forms.uncut(case) else "chunking-free"
             yield AttributedDifference(case, difference, name, certain=not case.variation.comments)
 
 

@@ -81,6 +81,9 @@ def judge(case: Case, got: Outcome, policy: Policy) -> Judgement:
         got: what the client returned; its values may be of any type.
     """
     got, wrong_types = received(got)
+    if case.custom:
+        calls = (call for call in calls_of(got) if not {call.name, call.id} & case.custom)
+        got = replace(got, tool_calls=tuple(calls))
     reaction, required_by = _required_reaction(case, got, policy)
     not_judged = _not_judged(case, got, policy)
     found: list[Difference] = []

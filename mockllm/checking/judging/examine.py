@@ -144,7 +144,9 @@ class _Examination:
 
     def _uncut_form(self, case: Case) -> tuple[Difference, ...]:
         assert case.plain is not None
-        return self._compiled(case.plain, replace(case.variation, cut=()), case.quirk)
+        # A scenario with `wire` may cut its bytes, too.
+        unwired = case.plain.plain or case.plain
+        return self._compiled(unwired, replace(case.variation, cut=()), case.quirk)
 
     def _compiled(self, plain: Case, variation: Variation, quirk: str) -> tuple[Difference, ...]:
         if variation == PLAIN and not quirk:

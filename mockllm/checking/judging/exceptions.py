@@ -22,6 +22,7 @@ _NOT_IN_MODEL = re.compile(r"extra|unexpected|not permitted|does not match any|u
 
 _FRAMING = re.compile(
     r"^(JSONDecodeError|SyntaxError|UnicodeDecodeError)|Expecting value|Extra data|utf-8|utf8|"
+    r"Unterminated string|Invalid control character|\b(no|not|invalid) (valid )?JSON\b|"
     r"BOM|invalid continuation|unexpected end of (data|JSON)",
     re.IGNORECASE,
 )
@@ -75,6 +76,8 @@ def unexpected_errors(
     choices = {"malformed-contained": policy.malformed, "unknown-tool": policy.unknown_tool}
     required = [exclusion for exclusion in excluded if choices[exclusion[2]] == "error"]
     for trouble in got.errors:
+        if not trouble.crash and any(name in trouble.message for name in case.custom):
+            continue
         if (
             trouble.crash
             or not required
@@ -102,8 +105,9 @@ def _difference(case: Case, trouble: Trouble, excluded: list[str]) -> Difference
         *([certain] if certain else []),
         *(["null-tolerant"] if trouble.crash and not certain else []),
         *(["finish-and-usage"] if _IS_CUT.search(trouble.message) and not certain else []),
-        *_possible_causes(case, excluded),
+        *(causes := _possible_causes(case, excluded)),
         *(["framing-read"] if about_framing(trouble) else []),
+        *([] if causes else ["null-tolerant"]),
     ]
     return Difference(
         field,
@@ -137,4 +141,4 @@ def _possible_causes(case: Case, excluded: list[str]) -> list[str]:
         found.append("arguments-concatenate")
     if case.finish_values & {"length", "content_filter"}:
         found.append("finish-and-usage")
-    return found or ["null-tolerant"]
+    return found

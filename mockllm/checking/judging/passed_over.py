@@ -5,16 +5,20 @@ from __future__ import annotations
 
 import json
 import re
+from collections import defaultdict
 from functools import lru_cache
 from typing import Any
 
 from mockllm.checking.cases.case import Case, Level
-from mockllm.core.events import Cite, PartEnd, ServerToolResult, ServerToolStart, Start, ToolArgs
+from mockllm.core.events import Cite, PartEnd, ServerToolResult, ServerToolStart, Start
 from mockllm.errors import MockLLMError
 from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS
 
 _Kind = tuple[str, ...]
+
+_LONGEST = 500
+"""So much of a message is read, up to the first bracket: it may quote an event."""
 
 
 def is_passed_over(case: Case, level: Level, at: int) -> bool:
@@ -22,7 +26,7 @@ def is_passed_over(case: Case, level: Level, at: int) -> bool:
     chunks = case.chunks if level == "payloads" else case.chunks[: at + 1]
     values = _values(b"".join(chunks), case.api)
     value = values[at if level == "payloads" else -1] if values else None
-    return value is not None and _adds_nothing(b"".join(case.chunks), case.api, kind=_kind(value))
+    return _kind(value) in _empty_kinds(b"".join(case.chunks), case.api)
 
 
 def names_what_is_passed_over(case: Case, text: str) -> bool:
@@ -31,12 +35,12 @@ def names_what_is_passed_over(case: Case, text: str) -> bool:
     if text.startswith("KeyError"):
         return False
     data = b"".join(case.chunks)
-    kinds = {kind for value in _values(data, case.api) for kind in (_kind(value),) if kind}
-    words = set(re.findall(r"[\w.]*[a-z][._A-Z][\w.]*|(?<=['`\"])\w+(?=['`\"])", text))
-    named = [kind for kind in kinds if kind[-1] in {*words, *text.split()}]
-    return any(_adds_nothing(data, case.api, kind=kind) for kind in named) or any(
-        _adds_nothing(data, case.api, field=word) for word in words
-    )
+    text = re.split(r"[{\[]", text[:_LONGEST])[0]
+    words = set(re.findall(r"[\w.]+", text))
+    kinds = {kind[-1] for kind in _empty_kinds(data, case.api)}
+    # A word of prose is no name of a field: `object` and `type` stand in many messages.
+    names = {word for word in words if f"'{word}'" in text or re.search("[a-z][._A-Z]", word)}
+    return bool(kinds & words) or any(_adds_nothing(data, case.api, name) for name in names)
 
 
 def _values(data: bytes, api: str) -> list[Any]:
@@ -56,11 +60,26 @@ def _kind(value: Any) -> _Kind:
     return tuple(type for type in types if isinstance(type, str))
 
 
-@lru_cache(maxsize=512)
-def _adds_nothing(data: bytes, api: str, *, kind: _Kind = (), field: str = "") -> bool:
-    """Whether a stream has the same content without events of a kind, or without a field."""
+_PASSED_OVER = (Cite, ServerToolResult, ServerToolStart)
+
+
+@lru_cache(maxsize=256)
+def _empty_kinds(data: bytes, api: str) -> frozenset[_Kind]:
+    """The kinds of events before the end of a stream that neither begin nor end a part, nor add
+    to one."""
+    found: defaultdict[_Kind, bool] = defaultdict(lambda: True)
     values = _values(data, api)
-    fewer = [_without(value, field) for value in values if not kind or _kind(value) != kind]
+    ends = (at for at, value in enumerate(values) if PROTOCOLS[api].events.is_end(value))
+    for value, events in zip(values[: next(ends, None)], _decoded(values, api), strict=False):
+        found[_kind(value)] &= all(isinstance(event, _PASSED_OVER) for event in events)
+    return frozenset(kind for kind, empty in found.items() if kind and empty)
+
+
+@lru_cache(maxsize=512)
+def _adds_nothing(data: bytes, api: str, field: str) -> bool:
+    """Whether a stream has a field, and the same content without it."""
+    values = _values(data, api)
+    fewer = [_without(value, field) for value in values]
     return fewer != values and _content(fewer, api) == _content(values, api)
 
 
@@ -72,22 +91,18 @@ def _without(value: Any, field: str) -> Any:
     return {key: _without(inner, field) for key, inner in value.items() if key != field}
 
 
-_NOT_IN_OUTCOMES = (Cite, PartEnd, ServerToolResult, ServerToolStart, Start)
+def _content(values: list[Any], api: str) -> list[str]:
+    """What a client keeps of the events of a stream."""
+    ignored = (*_PASSED_OVER, PartEnd, Start)
+    events = (event for events in _decoded(values, api) for event in events)
+    return [repr(event) for event in events if not isinstance(event, ignored)]
 
 
-def _content(values: list[Any], api: str) -> object:
-    """What a client keeps of the events of a stream; None where they cannot be read."""
+def _decoded(values: list[Any], api: str) -> list[list[Any]]:
+    """What is decoded from each event, and at the end; [] where they cannot be read."""
     decoder = PROTOCOLS[api].decoder()
-    text = "".join(f"data: {json.dumps(value)}\n\n" for value in values).encode()
+    frames = decode("".join(f"data: {json.dumps(value)}\n\n" for value in values).encode())
     try:
-        events = [event for frame in decode(text) for event in decoder.decode(frame)]
+        return [*([*decoder.decode(frame)] for frame in frames), [*decoder.close()]]
     except MockLLMError:
-        return None
-    events += decoder.close()
-    hosted = {event.part for event in events if isinstance(event, ServerToolStart)}
-    return [
-        (type(event), *(repr(getattr(event, name)) for name in event.__slots__ if name != "part"))
-        for event in events
-        if not isinstance(event, _NOT_IN_OUTCOMES)
-        and not (isinstance(event, ToolArgs) and event.part in hosted)
-    ]
+        return []

@@ -226,6 +226,36 @@ PHANTOM_PARENT = quirk(
     "agui-phantom-parent", samples.TEXT_AND_CALL, Variant(frames=each(list, _phantom))
 )
 
+# Calls that are replayed
+
+
+@parametrised
+def _replayed(
+    items: list[Item], context: Context, *, after: str, whole: bool = False
+) -> list[Item]:
+    """Sends the start of each call again, or the whole call.
+
+    Args:
+        after: the type of the event that it follows, the last one of the call.
+    """
+    for id in dict.fromkeys(filter(None, map(call_id, items))):
+        own = [item for item in items if call_id(item) == id]
+        last_own = last(own, after)
+        if last_own is not None and kind(own[0]) == START:
+            again = [item.copy() for item in (own if whole else own[:1])]
+            at = items.index(own[last_own]) + 1
+            items = [*items[:at], *again, *items[at:]]
+    return items
+
+
+START_REPLAYED = quirk(
+    "agui-start-replayed",
+    samples.CALL,
+    Variant("at-once", _replayed(after=START)),
+    Variant("after-arguments", _replayed(after=ARGS)),
+    Variant("whole-call", _replayed(after=END, whole=True)),
+)
+
 # No arguments
 
 
@@ -349,6 +379,7 @@ QUIRKS: tuple[Quirk, ...] = (
     PARALLEL_CALLS,
     _DONE_SENTINEL,
     CHUNK_INTERLEAVE,
+    START_REPLAYED,
     ZERO_ARG,
     _UNKNOWN_EVENT,
 )

@@ -76,13 +76,14 @@ def _limit(text: str) -> int:
     return min(size - 1, -(-2 * size // 3))
 
 
-def _cut_by_limit(items: list[Item], _: Context) -> list[Item]:
+@parametrised
+def _cut_by_limit(items: list[Item], _: Context, limit: Callable[[str], int]) -> list[Item]:
     called = [(block, text) for block, text in events.calls(items) if events.arguments(text)]
     if not called or not any(map(events.stop_reason, items)):
         return items
     block, text = called[-1]
     fragments = [events.fragment_of(items[position]) for position in block.deltas]
-    shortened = events.cut(fragments, _limit(text))
+    shortened = events.cut(fragments, limit(text))
     for position, fragment in zip(block.deltas, shortened, strict=False):
         events.delta(items[position])["partial_json"] = fragment
     for item in items:
@@ -110,6 +111,11 @@ def _call_incomplete(turn: Turn) -> Turn:
     return replace(turn, parts=parts, order=(), gaps=(), finish="length", finish_raw=None)
 
 
+def _call_lost(turn: Turn) -> Turn:
+    incomplete = _call_incomplete(turn)
+    return turn if incomplete is turn else replace(incomplete, parts=incomplete.parts[:-1])
+
+
 # The table
 
 CALLS = (
@@ -134,7 +140,10 @@ CALLS = (
         Variant("null", _started_with(input=None)),
     ),
     events.quirk(
-        "anth-tool-cut-by-limit", CALL, Variant(frames=_cut_by_limit, expected=_call_incomplete)
+        "anth-tool-cut-by-limit",
+        CALL,
+        Variant(frames=_cut_by_limit(_limit), expected=_call_incomplete),
+        Variant("empty", _cut_by_limit(lambda _: 0), expected=_call_lost),
     ),
 )
 

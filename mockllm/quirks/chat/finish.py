@@ -84,6 +84,15 @@ def _in_finish_chunk(items: list[Item], context: Context) -> list[Item]:
     return [item for item in items if not is_usage_chunk(item)]
 
 
+def _in_x_groq(items: list[Item], context: Context) -> list[Item]:
+    items = _in_finish_chunk(items, context)
+    for choice in finishes(items)[-1:]:
+        chunk = choice.item.data
+        if chunk.get("usage"):
+            chunk["x_groq"] = {"id": "req_1", "usage": chunk.pop("usage")}
+    return items
+
+
 def _cumulative(items: list[Item], context: Context) -> list[Item]:
     usage = _usage(context)
     chunks = list({id(choice.item): choice.item for choice in choices_of(items)}.values())
@@ -121,6 +130,7 @@ USAGE = (
         Variant("null", _no_choices(null=True)),
     ),
     quirk("usage-in-finish-chunk", TEXT, Variant(frames=_in_finish_chunk)),
+    quirk("usage-in-x-groq", TEXT, Variant(frames=_in_x_groq)),
     quirk("usage-cumulative", TEXT, Variant(frames=_cumulative)),
     quirk(
         "usage-wiped-by-trailing-chunk",
