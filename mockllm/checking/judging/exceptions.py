@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from mockllm.checking.cases.case import Case
 from mockllm.checking.judging.difference import Difference, printable
-from mockllm.checking.judging.passed_over import names_what_is_passed_over
+from mockllm.checking.judging.stream_reading import names_what_is_passed_over
 from mockllm.checking.outcome import Call, Outcome, Trouble
 from mockllm.checking.policy import Policy
 from mockllm.scenario.model import FramePart, TextPart

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from mockllm.checking.cases.case import Case, Level
 from mockllm.checking.judging.compare import Difference, Judgement, differences, judge
-from mockllm.checking.judging.passed_over import is_passed_over
+from mockllm.checking.judging.stream_reading import is_passed_over
 from mockllm.checking.judging.watch import Watch
 from mockllm.checking.outcome import Outcome
 from mockllm.checking.policy import Policy
