@@ -64,6 +64,7 @@ class AGUIAccumulator:
         self._count = 0
         self._other_messages: set[str] = set()
         self._calls: dict[str, StagedCall] = {}
+        self._called: set[str] = set()
         # Spans and messages that have begun and not ended: kind and id.
         self._open_spans: set[tuple[str, str]] = set()
         # Calls that began with a chunk have no end event. An ordered set.
@@ -196,10 +197,12 @@ class AGUIAccumulator:
 
     def _start(self, id: str, value: Mapping[str, Any]) -> None:
         # The parent message is ignored, since it need not exist (`agui-phantom-parent`). Several
-        # calls may be open at once (`agui-parallel-calls`).
-        if id in self._calls:
-            self._answer.fail(f"TOOL_CALL_START of {id!r}, which is open already")
+        # calls may be open at once (`agui-parallel-calls`). A call that begins again would run
+        # twice, or with half of its arguments (`agui-start-replayed`).
+        if id in self._called:
+            self._answer.fail(f"TOOL_CALL_START of {id!r}, which has begun already")
             return
+        self._called.add(id)
         name = string(value.get("toolCallName"))
         self._calls[id] = self._answer.open(id=id, name=name)
 

@@ -212,7 +212,8 @@ class Answer:
         message = f"{call} {reason}: {call.arguments[:200]!r}"
         if self._malformed == "error":
             self._report("malformed_arguments", message, call)
-        elif self._malformed == "keep":
+        elif self._malformed == "keep" and call.arguments:
+            # Nothing at all would be a call without arguments (`anth-tool-cut-by-limit:empty`).
             self._emit(call, call.arguments)
         elif self._malformed == "fail":
             self._end_with(Trouble(message, "malformed_arguments", call.number))

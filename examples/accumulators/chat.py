@@ -186,7 +186,7 @@ class ChatAccumulator:
     # Usage
 
     def _usage(self, chunk: Mapping[str, Any]) -> None:
-        """Takes usage from any chunk (`usage-in-finish-chunk`).
+        """Takes usage from any chunk (`usage-in-finish-chunk`, `usage-in-x-groq`).
 
         The last one counts, since each is a total (`usage-cumulative`). A later chunk with null or
         without usage does not erase it (`usage-wiped-by-trailing-chunk`).
@@ -231,7 +231,8 @@ def _arguments(value: object) -> str:
 
 def _reasoning_and_text(content: object) -> tuple[str, str]:
     """The reasoning and the text of a content, which may be a list of parts
-    (`chat-content-parts`)."""
+    (`chat-content-parts`). Tags in a text are text (`chat-think-tags`): only its user knows whether
+    the model writes them or means them."""
     if isinstance(content, str):
         return "", content
     thoughts, texts = [], []

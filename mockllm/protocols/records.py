@@ -148,12 +148,15 @@ class StreamEvents:
             of the model. The event is any JSON value, or a string that is not JSON.
         id_path, model_path: the fields with the id and the model of the answer, their keys joined
             by dots; "" if no event has them.
+        finish_path: in the same form, the field of the last event that says how the answer ended,
+            where the neutral finish does not follow from it.
     """
 
     is_end: Callable[[Fields], bool]
     map_text: Callable[[Any, Callable[[str], str]], Any]
     id_path: str = ""
     model_path: str = ""
+    finish_path: str = ""
 
 
 @record

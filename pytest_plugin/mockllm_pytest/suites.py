@@ -161,9 +161,9 @@ class _Suite(RuleSuite):
         plain = cases(self.api, scenarios, variations=0, quirks=False)
         bodies = examine_bodies(self.body, plain, self._policy)
         report = examination.report
-        return replace(
-            examination, report=replace(report, failures=(*report.failures, *bodies.failures))
-        )
+        results = (*report.results, *bodies.results)
+        failures = (*report.failures, *bodies.failures)
+        return replace(examination, report=replace(report, results=results, failures=failures))
 
 
 @each_rule_is_a_test(INVARIANTS, promise)

@@ -27,7 +27,7 @@ from mockllm.checking.cases.scenarios import (
     without_wire,
 )
 from mockllm.checking.material import tested_invariants
-from mockllm.checking.outcome import Outcome, Trouble
+from mockllm.checking.outcome import Outcome, Trouble, is_kept
 from mockllm.core.request import Request
 from mockllm.core.turn import Turn
 from mockllm.errors import RequestError, UsageError
@@ -153,6 +153,8 @@ def _compiled(
     values = None if events is None else [value for value, _ in events.decoded]
 
     def identified(outcome: Outcome) -> Outcome:
+        if plain is not None and plain.expected.role is None and is_kept(outcome.role):
+            outcome = replace(outcome, role=None)
         if values is not None:
             return as_streamed(outcome, values, api, changed=bool(quirks))
         return outcome if reaction != "same" else _identified_as(plain, outcome)
@@ -166,13 +168,16 @@ def _compiled(
         answer=answer,
         events=events,
         expected=identified(expected),
-        finish_values=accepted_finish_values(received, api, spec),
+        finish_values=accepted_finish_values(received, api, spec, values or ()),
         reaction=reaction,
         invariant=_tested_invariant(scenario, quirks),
         plain=plain,
         variation=variation,
         quirk=quirk,
         ids=all(variant.ids for variant in variants),
+        custom=frozenset(
+            text for call in received.tool_calls if call.custom for text in (call.name, call.id)
+        ),
         body=None if plain is not None else _body(scenario, request, api),
         tolerated=tuple(map(identified, _tolerated(turn, variants, spec, api))),
     )

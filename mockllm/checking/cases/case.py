@@ -76,6 +76,8 @@ class Case:
         variation, quirk: how this case differs from the plain one; the quirk as `NAME` or
             `NAME:VARIANT`.
         ids: whether the stream carries the call ids of `expected`; if not, a client may use any.
+        custom: the names and ids of the calls of custom tools. These calls, whose input is text
+            and no JSON, are not judged.
         body: the same answer, not streamed, as a JSON value; None if it has no such form.
         tolerated: other outcomes that are acceptable, however calls with malformed arguments
             are dealt with under the client's policy.
@@ -103,6 +105,7 @@ class Case:
     variation: Variation = PLAIN
     quirk: str = ""
     ids: bool = True
+    custom: frozenset[str] = frozenset()
     model: str = MODEL
     body: Any = field(default=None, repr=False)
     tolerated: tuple[Outcome, ...] = ()

@@ -6,7 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from mockllm.checking.outcome import NOT_KEPT, TOKEN_COUNTS, Call, NotKept, Outcome, Trouble, Usage
+from mockllm.checking.outcome import (
+    NOT_KEPT,
+    TOKEN_COUNTS,
+    Call,
+    NotKept,
+    Outcome,
+    Trouble,
+    Usage,
+    is_kept,
+)
 from mockllm.core.turn import Reasoning, Text, TokenUsage, ToolCall, Turn
 from mockllm.protocols import PROTOCOLS
 from mockllm.scenario.model import Api, FramePart, TurnSpec, UsageSpec
@@ -23,7 +32,8 @@ def outcome_of_turn(turn: Turn, spec: TurnSpec, api: Api) -> Outcome:
         text=turn.text,
         reasoning=turn.reasoning,
         refusal=turn.refusal,
-        tool_calls=tuple(_call(call, api) for call in turn.tool_calls),
+        # The input of a custom tool is text, for which clients have different places.
+        tool_calls=tuple(_call(call, api) for call in turn.tool_calls if not call.custom),
         finish=turn.finish_raw or _finish_value(turn.finish, api),
         usage=_usage(turn.usage, None),
         errors=(Trouble(turn.error.message, "stream_error"),) if turn.error else (),
@@ -85,11 +95,16 @@ def _finish_value(finish: str | None, api: Api) -> str | None:
     return PROTOCOLS[api].finish_values.get(finish, (finish,))[0]
 
 
-def accepted_finish_values(turn: Turn, api: Api, spec: TurnSpec) -> frozenset[str]:
+def accepted_finish_values(
+    turn: Turn, api: Api, spec: TurnSpec, events: Sequence[Any]
+) -> frozenset[str]:
     """Every value of `Outcome.finish` that is correct for a turn; empty if it has no finish.
 
     These are the value on the wire, the neutral one, and `other` or `unknown` for a value that
     the API does not document. A raw value may name its field (`promptFeedback.blockReason=...`).
+
+    Args:
+        events: the decoded events of its stream.
     """
     if spec.expect is not None and spec.expect.finish is not None:
         turn = replace(turn, finish=spec.expect.finish)
@@ -112,7 +127,9 @@ def accepted_finish_values(turn: Turn, api: Api, spec: TurnSpec) -> frozenset[st
     if turn.finish == "stop" and turn.tool_calls:
         # Where the API has no finish of its own for calls, a client may have one.
         values.add("tool_calls")
-    return frozenset(values - {""})
+    stream = PROTOCOLS[api].events
+    ends = [event for event in events if isinstance(event, dict) and stream.is_end(event)]
+    return frozenset((values | _values_at(ends, stream.finish_path)) - {""})
 
 
 def _call(call: ToolCall, api: Api) -> Call:
@@ -133,10 +150,12 @@ def _raw_arguments(call: ToolCall, api: Api) -> str | NotKept:
 
 
 def as_streamed(outcome: Outcome, events: Sequence[Any], api: Api, *, changed: bool) -> Outcome:
-    """The outcome with model and id of the answer, as the stream has them.
+    """The outcome with role, model and id of the answer, as the stream has them.
 
-    A value is not judged if the stream has none, or several of them (`chat-chunk-id-changes`,
-    `chat-first-choices-empty`): clients may keep the first or the last one.
+    Model or id is not judged if the stream has none, or several of them (`chat-chunk-id-changes`,
+    `chat-first-choices-empty`): clients may keep the first or the last one. The role is None where
+    the API sends none: for calls alone in Responses and AG-UI, for a blocked prompt in Gemini. A
+    quirk that removes it leaves it expected.
 
     Args:
         events: the decoded events of the stream.
@@ -145,6 +164,8 @@ def as_streamed(outcome: Outcome, events: Sequence[Any], api: Api, *, changed: b
             object (`chat-args-object`) or leave them out (`chat-args-empty-zero`).
     """
     stream = PROTOCOLS[api].events
+    if is_kept(outcome.role) and not changed and not _has_role(events, PROTOCOLS[api].role):
+        outcome = replace(outcome, role=None)
     outcome = replace(
         outcome,
         response_id=_only_value(events, stream.id_path),
@@ -165,16 +186,32 @@ def as_streamed(outcome: Outcome, events: Sequence[Any], api: Api, *, changed: b
 
 def _only_value(events: Sequence[Any], path: str) -> str | NotKept:
     """The only value of a field in events; `NOT_KEPT` if there is none, or several."""
-    keys = path.split(".") if path else []
-    values = {_at(event, keys) for event in events} - {None} if keys else set()
-    value = values.pop() if len(values) == 1 else None
-    return value if isinstance(value, str) and value else NOT_KEPT
+    values = _values_at(events, path)
+    return (values.pop() or NOT_KEPT) if len(values) == 1 else NOT_KEPT
+
+
+def _values_at(events: Sequence[Any], path: str) -> set[str]:
+    """The texts that a field has in events; none for the path ""."""
+    keys = path.split(".")
+    return {text for event in events if path and (text := _at(event, keys)) is not None}
 
 
 def _at(value: Any, keys: Sequence[str]) -> str | None:
     for key in keys:
         value = value.get(key) if isinstance(value, Mapping) else None
     return value if isinstance(value, str) else None
+
+
+def _has_role(value: Any, role: str) -> bool:
+    """Whether a stream names the role of its answer, and not only that of earlier messages."""
+    if isinstance(value, Mapping):
+        found = (_has_role(inner, role) for key, inner in value.items() if key != "messages")
+        return value.get("role") == role or any(found)
+    return (
+        not isinstance(value, str)
+        and isinstance(value, Sequence)
+        and any(_has_role(inner, role) for inner in value)
+    )
 
 
 def _not_raw(call: Call) -> Call:

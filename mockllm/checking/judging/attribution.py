@@ -34,10 +34,12 @@ class Forms:
         payloads: the differences of the case with its changes of decoded events alone; None where
             its bytes are not varied.
         unvaried: the differences of the case without its variation.
+        uncut: those of the case with its variation, but with bytes that are not cut.
     """
 
     payloads: Callable[[Case], Sequence[Difference] | None]
     unvaried: Callable[[Case], Sequence[Difference]]
+    uncut: Callable[[Case], Sequence[Difference]]
 
 
 _OTHER_THAN_CALLS = frozenset(
@@ -82,9 +84,10 @@ def attribute(
         if case.plain is None:
             plain += [_of_plain(case, difference) for difference in differences]
             continue
-        new = _new(differences, known)
-        if not new:
-            continue
+        new = new_differences(differences, known)
+        if case.plain.name == case.name:
+            # A scenario with `wire` stands for its plain form, which is no case of its own.
+            plain += [_of_plain(case, item) for item in differences if item not in new]
         of_quirk, of_variation = _split_by_cause(case, new, forms)
         quirks += _of_quirk(case, of_quirk, plain_right=not known)
         variations += _of_variation(case, of_variation, forms)
@@ -117,7 +120,9 @@ def _grouped(
         )
 
 
-def _new(differences: Sequence[Difference], known: Sequence[Difference]) -> list[Difference]:
+def new_differences(
+    differences: Sequence[Difference], known: Sequence[Difference]
+) -> list[Difference]:
     """The differences that the plain form does not have."""
     return [
         difference
@@ -149,6 +154,8 @@ def _split_by_cause(
         return [], new
     if case.variation == PLAIN:
         return new, []
+    if case.invariant == "framing-read" and forms.uncut(case):
+        return new, []
     unvaried = {difference.subject for difference in forms.unvaried(case)}
     of_quirk = [
         difference
@@ -160,11 +167,12 @@ def _split_by_cause(
 
 def _of_plain(case: Case, difference: Difference) -> AttributedDifference:
     """A plain case of the kit may test one invariant: a `done` value that differs, for example."""
-    if difference.conclusive or difference.field == "chunk" or case.invariant == "chunking-free":
+    invariant = (case.plain or case).invariant
+    if difference.conclusive or difference.field == "chunk" or invariant == "chunking-free":
         return AttributedDifference(case, difference, difference.invariant, difference.conclusive)
     others = (difference.invariant, *difference.alternatives)
-    tested = replace(difference, invariant=case.invariant, alternatives=others)
-    return AttributedDifference(case, tested, case.invariant)
+    tested = replace(difference, invariant=invariant, alternatives=others)
+    return AttributedDifference(case, tested, invariant)
 
 
 def _of_quirk(
@@ -214,9 +222,8 @@ def _of_variation(
             item = _decided(case, difference, "chunking-free")
             yield replace(item, certain=False) if case.quirk else item
         else:
-            yield AttributedDifference(
-                case, difference, "chunking-free", certain=not case.variation.comments
-            )
+            name = "framing-read" if forms.uncut(case) else "chunking-free"
+            yield AttributedDifference(case, difference, name, certain=not case.variation.comments)
 
 
 def _decided(case: Case, difference: Difference, tested: str) -> AttributedDifference:

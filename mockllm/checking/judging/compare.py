@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from mockllm.checking.cases.case import Case
 from mockllm.checking.judging.compare_answer import follows, from_expected
+from mockllm.checking.judging.compare_calls import has_sent_ids
 from mockllm.checking.judging.compare_errors import from_error
 from mockllm.checking.judging.difference import (
     Difference,
@@ -80,7 +81,10 @@ def judge(case: Case, got: Outcome, policy: Policy) -> Judgement:
         got: what the client returned; its values may be of any type.
     """
     got, wrong_types = received(got)
-    reaction, required_by = _required_reaction(case, policy)
+    if case.custom:
+        calls = (call for call in calls_of(got) if not {call.name, call.id} & case.custom)
+        got = replace(got, tool_calls=tuple(calls))
+    reaction, required_by = _required_reaction(case, got, policy)
     not_judged = _not_judged(case, got, policy)
     found: list[Difference] = []
     if reaction != "same":
@@ -122,10 +126,15 @@ def _verdict(found: Sequence[Difference], reaction: Right) -> Verdict:
     return "wrong"
 
 
-def _required_reaction(case: Case, policy: Policy) -> tuple[Right, str | None]:
+def _required_reaction(case: Case, got: Outcome, policy: Policy) -> tuple[Right, str | None]:
     """What a correct client does, and the invariant whose policy requires an error, if one does."""
     calls = case.expected.tool_calls
-    if policy.missing_id == "error" and not case.ids and calls:
+    if (
+        policy.missing_id == "error"
+        and not case.ids
+        and calls
+        and not has_sent_ids(case, calls_of(got))
+    ):
         return "error", "missing-id"
     if policy.malformed == "fail" and case.malformed:
         return "error", "malformed-contained"

@@ -237,9 +237,9 @@ def identity_differences(case: Case, got: Outcome, policy: Policy) -> Iterator[D
         want, have = getattr(case.expected, name), getattr(got, name)
         if (
             not (is_kept(want) and is_kept(have))
-            or want is None
+            or (want is None and name != "role")
             or want == have
-            or (name == "role" and have == PROTOCOLS[case.api].role)
+            or (name == "role" and have in ("assistant", PROTOCOLS[case.api].role))
             or name in policy.ignore
         ):
             continue

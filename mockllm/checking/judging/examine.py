@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
@@ -13,7 +13,7 @@ from mockllm.checking.cases.case import Case, Level
 from mockllm.checking.cases.compile import case as compile_case
 from mockllm.checking.cases.compile import plain_forms, simple_form
 from mockllm.checking.cases.scenarios import PLAIN, Variation
-from mockllm.checking.judging.attribution import Forms, attribute
+from mockllm.checking.judging.attribution import Forms, attribute, new_differences
 from mockllm.checking.judging.compare import Difference, Judgement, judge
 from mockllm.checking.judging.report import (
     Failure,
@@ -73,14 +73,16 @@ class _Examination:
         check_allowed(self.policy.allow, (result.case.name for result in self.results))
         counts = {name for result in self.results for name in result.judgement.counts}
         self.results = [_with_lost_counts(result, counts) for result in self.results]
+        excused = {result.case.name: result for result in self.results if result.excuse}
+        self.results = [self._excused_as_plain(result, excused) for result in self.results]
         judged = [result for result in self.results if not result.excuse]
         forms = self._unlisted_plain_forms(judged)
-        failed = [
-            (one, self._explained(one), self._plain_differences(one.case))
-            for one in (*judged, *forms)
-            if one.judgement.differences
-        ]
-        failures = attribute(failed, Forms(self._payload_form, self._unvaried_form))
+        wrong = [result for result in (*judged, *forms) if result.judgement.differences]
+        shown = {*excused, *(result.case.name for result in wrong)}
+        failed = [(one, self._explained(one), self._known(one.case, shown)) for one in wrong]
+        failures = attribute(
+            failed, Forms(self._payload_form, self._unvaried_form, self._uncut_form)
+        )
         return Report(tuple(self.results), tuple(failures), tuple(skipped), tuple(forms))
 
     def stopped(self, shared: Failure, skipped: Iterable[str]) -> Report:
@@ -114,8 +116,21 @@ class _Examination:
             return found
         return tuple(_joined_wrongly(one) if _is_lost_call(one) else one for one in found)
 
-    def _plain_differences(self, case: Case) -> tuple[Difference, ...]:
-        return () if case.plain is None else self._form(case.plain).differences
+    def _known(self, case: Case, shown: Collection[str]) -> tuple[Difference, ...]:
+        """The differences of the plain form of a case, if the report shows the plain form: what is
+        wrong and shown nowhere would be lost."""
+        plain = case.plain
+        return () if plain is None or plain.name not in shown else self._form(plain).differences
+
+    def _excused_as_plain(self, result: Result, excused: Mapping[str, Result]) -> Result:
+        """The result, with the excuse of its plain form if nothing else is wrong."""
+        found, plain = result.judgement.differences, result.case.plain
+        if result.excuse or not found or plain is None or plain.name not in excused:
+            return result
+        if new_differences(found, self._form(plain).differences):
+            return result
+        first = excused[plain.name]
+        return replace(result, excuse=first.excuse, reason=first.reason)
 
     def _payload_form(self, case: Case) -> tuple[Difference, ...] | None:
         variation = Variation(split=case.variation.split, group=case.variation.group)
@@ -126,6 +141,12 @@ class _Examination:
     def _unvaried_form(self, case: Case) -> tuple[Difference, ...]:
         assert case.plain is not None
         return self._compiled(case.plain, PLAIN, case.quirk)
+
+    def _uncut_form(self, case: Case) -> tuple[Difference, ...]:
+        assert case.plain is not None
+        # A scenario with `wire` may cut its bytes, too.
+        unwired = case.plain.plain or case.plain
+        return self._compiled(unwired, replace(case.variation, cut=()), case.quirk)
 
     def _compiled(self, plain: Case, variation: Variation, quirk: str) -> tuple[Difference, ...]:
         if variation == PLAIN and not quirk:

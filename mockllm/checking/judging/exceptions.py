@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 
 from mockllm.checking.cases.case import Case
 from mockllm.checking.judging.difference import Difference, printable
+from mockllm.checking.judging.stream_reading import names_what_is_passed_over
 from mockllm.checking.outcome import Call, Outcome, Trouble
 from mockllm.checking.policy import Policy
-from mockllm.scenario.model import FramePart
+from mockllm.scenario.model import FramePart, TextPart
 
 _NULL = re.compile("NoneType|^KeyError|null|undefined", re.IGNORECASE)
 """The message of an exception on a value that is null or missing."""
@@ -21,6 +22,7 @@ _NOT_IN_MODEL = re.compile(r"extra|unexpected|not permitted|does not match any|u
 
 _FRAMING = re.compile(
     r"^(JSONDecodeError|SyntaxError|UnicodeDecodeError)|Expecting value|Extra data|utf-8|utf8|"
+    r"Unterminated string|Invalid control character|\b(no|not|invalid) (valid )?JSON\b|"
     r"BOM|invalid continuation|unexpected end of (data|JSON)",
     re.IGNORECASE,
 )
@@ -74,6 +76,8 @@ def unexpected_errors(
     choices = {"malformed-contained": policy.malformed, "unknown-tool": policy.unknown_tool}
     required = [exclusion for exclusion in excluded if choices[exclusion[2]] == "error"]
     for trouble in got.errors:
+        if not trouble.crash and any(name in trouble.message for name in case.custom):
+            continue
         if (
             trouble.crash
             or not required
@@ -93,12 +97,17 @@ def _difference(case: Case, trouble: Trouble, excluded: list[str]) -> Difference
     field = "crash" if trouble.crash else "errors"
     description = f"reports an error: {printable(trouble.message)}{where}"
     certain, conclusive = exception_invariant(trouble, case)
+    unknown = not conclusive and (
+        _has_citations(case) or names_what_is_passed_over(case, trouble.message)
+    )
     first, *others = [
+        *(["unknown-event"] if unknown else []),
         *([certain] if certain else []),
         *(["null-tolerant"] if trouble.crash and not certain else []),
         *(["finish-and-usage"] if _IS_CUT.search(trouble.message) and not certain else []),
-        *_possible_causes(case, excluded),
-        *(["chunking-free"] if about_framing(trouble) else []),
+        *(causes := _possible_causes(case, excluded)),
+        *(["framing-read"] if about_framing(trouble) else []),
+        *([] if causes else ["null-tolerant"]),
     ]
     return Difference(
         field,
@@ -108,6 +117,12 @@ def _difference(case: Case, trouble: Trouble, excluded: list[str]) -> Difference
         alternatives=tuple(dict.fromkeys(others)),
         recognised=certain is not None,
     )
+
+
+def _has_citations(case: Case) -> bool:
+    """Whether the answer of a plain case has citations, which no outcome has."""
+    parts = case.scenario.turns[0].for_api(case.api).reply
+    return case.plain is None and any(isinstance(p, TextPart) and p.citations for p in parts)
 
 
 def _possible_causes(case: Case, excluded: list[str]) -> list[str]:
@@ -126,4 +141,4 @@ def _possible_causes(case: Case, excluded: list[str]) -> list[str]:
         found.append("arguments-concatenate")
     if case.finish_values & {"length", "content_filter"}:
         found.append("finish-and-usage")
-    return found or ["null-tolerant"]
+    return found

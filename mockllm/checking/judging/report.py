@@ -92,8 +92,16 @@ class Report:
 
     @property
     def verdicts(self) -> dict[Verdict, int]:
-        """How many cases have each verdict; those that were skipped are `not judged`."""
-        counts = Counter(result.judgement.verdict for result in self.results)
+        """How many cases have each verdict; those that were skipped are `not judged`.
+
+        Cases that are wrong and excused are left out: every other wrong one makes the run fail.
+        """
+        shown = (*self.results, *self.plain_forms)
+        counts = Counter(
+            result.judgement.verdict
+            for result in shown
+            if not (result.excuse and result.judgement.differences)
+        )
         counts["not judged"] += len(self.skipped)
         return {name: count for name, count in counts.items() if count}
 

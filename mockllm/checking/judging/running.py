@@ -7,13 +7,14 @@ that cannot be run at all is a `ProbeError` instead.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import zip_longest
 from typing import Any, cast
 
 from mockllm.checking.cases.case import Case, Level
 from mockllm.checking.judging.compare import Difference, Judgement, differences, judge
+from mockllm.checking.judging.stream_reading import is_passed_over
 from mockllm.checking.judging.watch import Watch
 from mockllm.checking.outcome import Outcome
 from mockllm.checking.policy import Policy
@@ -50,7 +51,11 @@ def run_case(factory: Factory, case: Case, policy: Policy, level: Level) -> Judg
         outcome = checked_outcome(probe.outcome())
     except Exception as error:  # noqa: BLE001 - whatever a client raises is what it reports
         outcome = _outcome_with(probe, error)
-    judgement = replace(judge(case, outcome, policy), at=at)
+    judgement = judge(case, outcome, policy)
+    if at is not None:
+        judgement = replace(judgement, at=at)
+        if not case.quirk and is_passed_over(case, level, at):
+            judgement = replace(judgement, differences=tuple(_unknown(judgement.differences)))
     found: list[Difference] = []
     if level == "payloads" and _are_modified(feeds, case):
         found.append(_MODIFIED)
@@ -60,6 +65,15 @@ def run_case(factory: Factory, case: Case, policy: Policy, level: Level) -> Judg
         return judgement
     verdict = "wrong" if judgement.verdict in ("right", "tolerated") else judgement.verdict
     return replace(judgement, verdict=verdict, differences=(*found, *judgement.differences))
+
+
+def _unknown(found: Iterable[Difference]) -> Iterator[Difference]:
+    """The differences of a client that raised at an event which it may pass over."""
+    for difference in found:
+        if difference.field in ("crash", "errors") and not difference.conclusive:
+            others = (difference.invariant, *difference.alternatives)
+            difference = replace(difference, invariant="unknown-event", alternatives=others)
+        yield difference
 
 
 def _are_modified(feeds: list[_FeedArguments], case: Case) -> bool:

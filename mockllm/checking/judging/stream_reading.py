@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import Any
 
-from mockllm.checking.cases.case import Case
+from mockllm.checking.cases.case import Case, Level
 from mockllm.core.events import (
+    Cite,
     Event,
     Finish,
+    Frame,
     PartEnd,
     ReasoningDelta,
     RefusalDelta,
+    ServerToolResult,
+    ServerToolStart,
     TextDelta,
     ToolStart,
 )
@@ -95,3 +101,51 @@ def _calls(data: bytes, api: str) -> tuple[frozenset[str], frozenset[str], froze
         if not any(isinstance(event, Finish) for event in events):
             before_finish |= now
     return frozenset(ids.values()), frozenset(ended), frozenset(before_finish)
+
+
+def is_passed_over(case: Case, level: Level, at: int) -> bool:
+    """Whether the event of a `feed` is of a kind that adds nothing to any outcome, such as `ping`
+    or a citation."""
+    if level == "payloads":
+        value = case.events.decoded[at][0] if case.events is not None else None
+    else:
+        value = next(map(_value, decode(b"".join(case.chunks[: at + 1]))[::-1]), None)
+    return _kind(value) in _empty_kinds(b"".join(case.chunks), case.api)
+
+
+def names_what_is_passed_over(case: Case, text: str) -> bool:
+    """Whether a text names such a kind of event. A `KeyError` names what is missing."""
+    kinds = {kind[-1] for kind in _empty_kinds(b"".join(case.chunks), case.api)}
+    words = text.partition("{")[0].split()  # it may quote an event
+    return not text.startswith("KeyError") and any(word.strip("'`:,.") in kinds for word in words)
+
+
+_Kind = tuple[str, ...]
+
+
+def _kind(value: Any) -> _Kind:
+    """The types in an event: its own, and those of the objects directly in it."""
+    inner = value.values() if isinstance(value, dict) else ()
+    types = (part.get("type") for part in (value, *inner) if isinstance(part, dict))
+    return tuple(type for type in types if isinstance(type, str))
+
+
+def _value(frame: Frame) -> Any:
+    try:
+        return json.loads(frame.data or "null")
+    except ValueError:
+        return None
+
+
+@lru_cache(maxsize=256)
+def _empty_kinds(data: bytes, api: str) -> frozenset[_Kind]:
+    """The kinds of events before the end of a stream that neither begin nor end a part, nor add
+    to one."""
+    found: dict[_Kind, bool] = {}
+    for frame, events in zip(decode(data), readable_events(data, api), strict=False):
+        value = _value(frame)
+        if isinstance(value, dict) and PROTOCOLS[api].events.is_end(value):
+            break
+        empty = all(isinstance(each, Cite | ServerToolResult | ServerToolStart) for each in events)
+        found[_kind(value)] = found.get(_kind(value), True) and empty
+    return frozenset(kind for kind, empty in found.items() if kind and empty)

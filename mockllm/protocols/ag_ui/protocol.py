@@ -43,6 +43,7 @@ PROTOCOL = WireProtocol(
     events=records.StreamEvents(
         is_end=lambda event: bool(event.get("error")) or string(event.get("type")) in ENDINGS,
         map_text=mapped_text(_is_text, frozenset({"input"})),
+        finish_path="outcome.type",
     ),
     fields=records.FieldNames(
         fragments=frozenset({"content", "delta"}),

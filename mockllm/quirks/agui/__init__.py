@@ -184,6 +184,28 @@ def _phantom(item: Item) -> None:
         item.data["parentMessageId"] = "nope"
 
 
+# Calls that are replayed
+
+
+@parametrised
+def _replayed(
+    items: list[Item], context: Context, *, after: str, whole: bool = False
+) -> list[Item]:
+    """Sends the start of each call again, or the whole call.
+
+    Args:
+        after: the type of the event that it follows, the last one of the call.
+    """
+    for id in dict.fromkeys(filter(None, map(call_id, items))):
+        own = [item for item in items if call_id(item) == id]
+        last_own = last(own, after)
+        if last_own is not None and kind(own[0]) == START:
+            again = [item.copy() for item in (own if whole else own[:1])]
+            at = items.index(own[last_own]) + 1
+            items = [*items[:at], *again, *items[at:]]
+    return items
+
+
 # No arguments
 
 
@@ -299,6 +321,13 @@ QUIRKS: tuple[Quirk, ...] = (
         with_done(lambda items: last(items, *ENDINGS) is not None),
     ),
     quirk("agui-chunk-interleave", samples.TWO_CALLS, in_runs(_as_chunks)),
+    quirk(
+        "agui-start-replayed",
+        samples.CALL,
+        Variant("at-once", _replayed(after=START)),
+        Variant("after-arguments", _replayed(after=ARGS)),
+        Variant("whole-call", _replayed(after=END, whole=True)),
+    ),
     quirk(
         "agui-zero-arg",
         samples.ZERO,

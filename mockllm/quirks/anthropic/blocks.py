@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import zip_longest
 from typing import Any
 
-from mockllm.core.turn import Part, Reasoning, Turn
+from mockllm.core.turn import Part, Reasoning, ToolCall, Turn
 from mockllm.quirks.anthropic import events
 from mockllm.quirks.base import (
     Context,
@@ -77,13 +77,14 @@ def _limit(text: str) -> int:
     return min(size - 1, -(-2 * size // 3))
 
 
-def _cut_by_limit(items: list[Item], _: Context) -> list[Item]:
+@parametrised
+def _cut_by_limit(items: list[Item], _: Context, limit: Callable[[str], int]) -> list[Item]:
     called = [(block, text) for block, text in events.calls(items) if events.arguments(text)]
     if not called or not any(map(events.stop_reason, items)):
         return items
     block, text = called[-1]
     fragments = [events.fragment_of(items[position]) for position in block.deltas]
-    shortened = events.cut(fragments, _limit(text))
+    shortened = events.cut(fragments, limit(text))
     for position, fragment in zip(block.deltas, shortened, strict=False):
         events.delta(items[position])["partial_json"] = fragment
     for item in items:
@@ -95,6 +96,19 @@ def _cut_by_limit(items: list[Item], _: Context) -> list[Item]:
     for following in events.blocks(items):
         dropped += following.positions if following.start > block.start else []
     return events.without(items, dropped)
+
+
+def _call_lost(turn: Turn) -> Turn:
+    """The turn without a call that was cut before any of its input: `{}` is not what it means."""
+    calls = [
+        position
+        for position, part in enumerate(turn.parts)
+        if isinstance(part, ToolCall) and events.arguments(part.arguments)
+    ]
+    if not calls or turn.finish is None:
+        return turn
+    parts = turn.parts[: calls[-1]]
+    return replace(turn, parts=parts, order=(), gaps=(), finish="length", finish_raw=None)
 
 
 # Indexes
@@ -243,7 +257,12 @@ QUIRKS = (
         Variant("empty-string", _started_with(input="")),
         Variant("null", _started_with(input=None)),
     ),
-    events.quirk("anth-tool-cut-by-limit", CALL, Variant(frames=_cut_by_limit, as_sent=True)),
+    events.quirk(
+        "anth-tool-cut-by-limit",
+        CALL,
+        Variant(frames=_cut_by_limit(_limit), as_sent=True),
+        Variant("empty", _cut_by_limit(lambda _: 0), expected=_call_lost),
+    ),
     events.quirk(
         "anth-index-gap",
         TEXT_AND_CALL,

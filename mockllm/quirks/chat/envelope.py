@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
+from mockllm.core.turn import Reasoning, Text, Turn
 from mockllm.protocols.records import Json
-from mockllm.quirks.base import Context, Item, Variant, each, each_with, parametrised
+from mockllm.quirks.base import Context, Item, Tolerance, Variant, each, each_with, parametrised
 from mockllm.quirks.chat import chunks
 from mockllm.quirks.samples import CALL, REASONING, TEXT, TEXT_AND_CALL, TWO_CALLS
 from mockllm.quirks.streams import alternating, at_times_of
@@ -175,6 +177,34 @@ def _as_details(choice: chunks.Choice) -> None:
         choice.delta["reasoning_details"] = [detail]
 
 
+def _as_summary(choice: chunks.Choice) -> None:
+    _as_details(choice)
+    for detail in choice.delta.get("reasoning_details", ()):
+        detail |= {"type": "reasoning.summary", "summary": detail.pop("text")}
+
+
+def _think_tags(items: list[Item], context: Context) -> list[Item]:
+    """Puts the reasoning into the text, between tags: where it is all before the text."""
+    thinking = [choice for choice in _reasoning_only(items) if choice.delta["reasoning_content"]]
+    for choice in thinking:
+        choice.delta["content"] = choice.delta.pop("reasoning_content")
+    if thinking:
+        thinking[0].delta["content"] = f"<think>{thinking[0].delta['content']}"
+        thinking[-1].delta["content"] += "</think>"
+    return items
+
+
+def _thinking_in_text(turn: Turn) -> Turn:
+    if not turn.reasoning:
+        return turn
+    others = tuple(part for part in turn.parts if not isinstance(part, Reasoning | Text))
+    text = Text((f"<think>{turn.reasoning}</think>{turn.text}",))
+    return replace(turn, parts=(text, *others), order=(), gaps=())
+
+
+_THINKING_SPLIT = Tolerance("what the tags enclose may be the reasoning", lambda turn, _: turn)
+
+
 def _ids_change(items: list[Item], context: Context) -> list[Item]:
     count = 0
     for item in items:
@@ -294,6 +324,12 @@ QUIRKS = (
         Variant("reasoning", each(_reasoning_only, _as_reasoning)),
         Variant("both", each(_reasoning_only, _as_both)),
         Variant("details", each(_reasoning_only, _as_details)),
+        Variant("summary", each(_reasoning_only, _as_summary)),
+    ),
+    chunks.quirk(
+        "chat-think-tags",
+        REASONING,
+        Variant(frames=_think_tags, expected=_thinking_in_text, tolerated=(_THINKING_SPLIT,)),
     ),
     chunks.quirk("chat-chunk-id-changes", TEXT, _ids_change),
     chunks.quirk(

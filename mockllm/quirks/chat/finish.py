@@ -83,6 +83,15 @@ def _in_finish_chunk(items: list[Item], context: Context) -> list[Item]:
     return [item for item in items if not is_usage_chunk(item)]
 
 
+def _in_x_groq(items: list[Item], context: Context) -> list[Item]:
+    items = _in_finish_chunk(items, context)
+    for choice in chunks.finishes(items)[-1:]:
+        chunk = choice.item.data
+        if chunk.get("usage"):
+            chunk["x_groq"] = {"id": "req_1", "usage": chunk.pop("usage")}
+    return items
+
+
 def _cumulative(items: list[Item], context: Context) -> list[Item]:
     usage = _usage(context)
     answering = list({id(choice.item): choice.item for choice in chunks.choices_of(items)}.values())
@@ -120,6 +129,7 @@ USAGE = (
         Variant("null", _no_choices(null=True)),
     ),
     chunks.quirk("usage-in-finish-chunk", TEXT, _in_finish_chunk),
+    chunks.quirk("usage-in-x-groq", TEXT, _in_x_groq),
     chunks.quirk("usage-cumulative", TEXT, _cumulative),
     chunks.quirk(
         "usage-wiped-by-trailing-chunk",

@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
-from mockllm.quirks.base import Context, FramesChange, Item, Variant, each, each_with, parametrised
+from mockllm.core.turn import ToolCall, Turn
+from mockllm.quirks.base import (
+    Context,
+    FramesChange,
+    Item,
+    Tolerance,
+    Variant,
+    each,
+    each_with,
+    parametrised,
+)
 from mockllm.quirks.chat import chunks
 from mockllm.quirks.samples import CALL, TWO_CALLS
+from mockllm.scenario.model import Api
 
 
 def _without_index(fragment: chunks.CallFragment) -> None:
@@ -135,6 +147,26 @@ def _opened_with_id(value: str | None) -> FramesChange:
     return each(chunks.openings, lambda opening: chunks.set_fields(opening, id=value))
 
 
+def _calls_with(turn: Turn, **changes: Any) -> Turn:
+    parts = tuple(
+        replace(part, **changes) if isinstance(part, ToolCall) else part for part in turn.parts
+    )
+    return replace(turn, parts=parts)
+
+
+def _without_calls(turn: Turn, api: Api) -> Turn:
+    parts = tuple(part for part in turn.parts if not isinstance(part, ToolCall))
+    return replace(turn, parts=parts)
+
+
+_NULL_IS_TEXT = Tolerance(
+    'the text "null" may be read as text', lambda turn, _: _calls_with(turn, id="null")
+)
+_NULL_IS_ABSENT = Tolerance(
+    'the text "null" may be read as absent, and a call without a name is none', _without_calls
+)
+
+
 def _name_repeated(pair: tuple[chunks.CallFragment, chunks.CallFragment]) -> None:
     opening, fragment = pair
     if "name" in opening.function:
@@ -241,9 +273,12 @@ QUIRKS = (
     chunks.quirk(
         "chat-placeholder-null-string",
         CALL,
-        Variant(frames=_opened_with_id("null"), ids=False),
+        Variant(frames=_opened_with_id("null"), ids=False, tolerated=(_NULL_IS_TEXT,)),
         Variant(
-            "name", each(chunks.openings, lambda opening: _name(opening, "null")), as_sent=True
+            "name",
+            each(chunks.openings, lambda opening: _name(opening, "null")),
+            as_sent=True,
+            tolerated=(_NULL_IS_ABSENT,),
         ),
     ),
     chunks.quirk(

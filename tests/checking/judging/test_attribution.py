@@ -19,12 +19,15 @@ from examples.accumulators.lines import ReferenceBytes
 from mockllm.checking import Case, Delta, Outcome, Policy, Tool, Usage, cases, examine
 from mockllm.checking.cases.case import Level
 from mockllm.checking.cases.compile import case
+from mockllm.checking.material import kit_scenarios
 from mockllm.quirks.samples import CALL, TEXT, TEXT_AND_CALL, TWO_CALLS, ZERO
+from mockllm.replay.loading import load, shipped_scenarios
 from tests.checking.naive import Naive
 
 SKIP = Policy(malformed="skip")
 KEEP = Policy(malformed="keep")
 EVERY_CHUNK = Policy(intermediate=True)
+LARGE = ("hundred-tools", "long-text", "unicode")
 
 
 @cache
@@ -257,22 +260,97 @@ class SplitsAtLineFeedsAndPairs(Bytes):
         self._lines = FeedLines("\r")  # type: ignore[assignment]  # it has the same methods
 
 
+class RequiresASpace(Bytes):
+    """Reads `data: `, and passes over `data:`."""
+
+    def feed(self, data: bytes) -> Delta | None:
+        return super().feed(data.replace(b"data:{", b"other:{"))
+
+
 BYTE_MISTAKES = [
-    KeepsTheByteOrderMark,
-    DecodesEachRead,
-    DecodesEachReadStrictly,
-    ParsesTheEndMarker,
-    SplitsAtLineFeeds,
-    SplitsAtLineFeedsAndPairs,
+    (KeepsTheByteOrderMark, "framing-read"),
+    (ParsesTheEndMarker, "framing-read"),
+    (SplitsAtLineFeeds, "framing-read"),
+    (SplitsAtLineFeedsAndPairs, "framing-read"),
+    (RequiresASpace, "framing-read"),
+    (DecodesEachRead, "chunking-free"),
+    (DecodesEachReadStrictly, "chunking-free"),
 ]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("client", BYTE_MISTAKES)
-def test_a_mistake_in_reading_bytes_has_one_name(client: Callable[[], Any]) -> None:
-    """A byte order mark, a character that was cut, a line end and `[DONE]` are the business of the
-    reader of bytes: `chunking-free`, and no invariant of names or calls."""
-    assert _broken(client, level="bytes") == {"chunking-free"}
+@pytest.mark.parametrize(("client", "invariant"), BYTE_MISTAKES)
+def test_a_mistake_in_reading_bytes_has_one_name(client: Callable[[], Any], invariant: str) -> None:
+    """A byte order mark, a line end, a space and `[DONE]` are framing; a character that is wrong
+    only where it was cut depends on the cuts. Neither is an invariant of names or calls."""
+    assert _broken(client, level="bytes") == {invariant}
+
+
+class _Raises(REFERENCES["anthropic"]):  # type: ignore[misc]  # a class of a table
+    """Reads a key that the events have which it knows."""
+
+    def feed(self, payload: Any, event: str | None = None) -> Delta | None:
+        self.look(payload)
+        delta: Delta | None = super().feed(payload, event)
+        return delta
+
+    def look(self, payload: Any) -> None:
+        raise NotImplementedError
+
+
+class RaisesAtPing(_Raises):
+    """Expects an index in every event but those of the message."""
+
+    def look(self, payload: Any) -> None:
+        if payload.get("type") not in ("message_start", "message_delta", "message_stop", None):
+            assert payload["type"] == "error" or payload["index"] >= 0
+
+
+class ReportsPing(_Raises):
+    """Reports an event that it does not know, with an error of its own."""
+
+    def look(self, payload: Any) -> None:
+        if payload.get("type") == "ping":
+            raise ValueError("unexpected event ping")
+
+
+class RaisesAtCitations(_Raises):
+    """Takes a delta that is no JSON, thinking or signature for text."""
+
+    def look(self, payload: Any) -> None:
+        if (payload.get("delta") or {}).get("type") == "citations_delta":
+            payload["delta"]["text"].strip()
+
+
+class RaisesAtGrounding(REFERENCES["gemini"]):  # type: ignore[misc]  # a class of a table
+    """Reads a part of the metadata of searches that they need not have."""
+
+    def feed(self, payload: Any, event: str | None = None) -> Delta | None:
+        for candidate in payload.get("candidates") or ():
+            if candidate.get("groundingMetadata") is not None:
+                candidate["groundingMetadata"]["retrievalMetadata"].get("googleSearch")
+        delta: Delta | None = super().feed(payload, event)
+        return delta
+
+
+@pytest.mark.parametrize(
+    ("api", "client"),
+    [
+        ("anthropic", RaisesAtPing),
+        ("anthropic", ReportsPing),
+        ("anthropic", RaisesAtCitations),
+        ("gemini", RaisesAtGrounding),
+    ],
+)
+def test_a_client_that_raises_at_what_adds_nothing_breaks_unknown_event(
+    api: Any, client: Callable[[], Any]
+) -> None:
+    """`ping`, `citations_delta` and `groundingMetadata` may be passed over, whatever the exception
+    is and wherever in shipped scenarios they come."""
+    scenarios = [each for each in load([shipped_scenarios()]) if each.name not in LARGE]
+    found = cases(api, scenarios, variations=0, quirks=False, level="payloads")
+    kit = [case(each, api) for each in kit_scenarios(api)]
+    assert set(examine(client, [*found, *kit]).broken()) == {"unknown-event"}
 
 
 # No accusation of a right client

@@ -272,3 +272,27 @@ class ArgumentsOfOtherIdsIgnored(AGUIAccumulator):
     def _arguments(self, id: str, value: Object) -> None:
         if id in self._calls:
             super()._arguments(id, value)
+
+
+class ReplayedStartClears(AGUIAccumulator):
+    def _start(self, id: str, value: Object) -> None:
+        if id in self._calls:
+            self._calls[id].arguments = ""
+        else:
+            super()._start(id, value)
+
+
+class ReplayedCallRunsAgain(AGUIAccumulator):
+    def _start(self, id: str, value: Object) -> None:
+        if id not in self._calls:
+            self._called.discard(id)
+            super()._start(id, value)
+
+
+class ReplayedStartIsACall(AGUIAccumulator):
+    def _start(self, id: str, value: Object) -> None:
+        before = self._calls.pop(id, None)
+        if before is not None:
+            self._answer.surface(before)
+        self._called.discard(id)
+        super()._start(id, value)

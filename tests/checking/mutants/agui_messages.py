@@ -313,3 +313,39 @@ class SkipsOverwrittenArguments(Skips, LastArgsOnly):
 class KeepsTheStage(AGUIAccumulator):
     def pending(self) -> int:
         return len(self._answer._opened)
+
+
+class KnownStartClears(AGUIAccumulator):
+    def _open_message(self, id: str, role: object) -> None:
+        slot = self._messages.get(id)
+        if slot is not None:
+            self._answer._texts["text"].pop((slot,), None)
+        super()._open_message(id, role)
+
+
+class FirstKindOfAnId(AGUIAccumulator):
+    def __init__(self) -> None:
+        super().__init__()
+        self._kinds: dict[str, Any] = {}
+
+    def _message(self, kind: Any, stage: str, value: Object) -> None:
+        id = string(value.get("messageId"))
+        own = kind if stage == "CHUNK" else self._kinds.setdefault(id, kind)
+        self._open_spans.discard((f"{kind} message", id))
+        super()._message(own, stage, value)
+        self._open_spans.discard((f"{own} message", id))
+
+
+class EndClosesEveryMessage(AGUIAccumulator):
+    def __init__(self) -> None:
+        super().__init__()
+        self._ended: set[str] = set()
+
+    def _message(self, kind: Any, stage: str, value: Object) -> None:
+        id = string(value.get("messageId"))
+        if stage == "START":
+            self._ended.discard(id)
+        if stage != "CONTENT" or id not in self._ended:
+            super()._message(kind, stage, value)
+        if stage == "END":
+            self._ended |= self._messages.keys()

@@ -373,3 +373,9 @@ class SurfacesAtTheStart(AnthropicAccumulator):
         call = self._blocks[index].call
         if call is not None:
             self._answer.surface(call)
+
+
+class McpToolsAreCalls(AnthropicAccumulator):
+    def _start(self, index: int | None, block: Object) -> None:
+        is_mcp = block.get("type") == "mcp_tool_use"
+        super()._start(index, {**block, "type": "tool_use"} if is_mcp else block)

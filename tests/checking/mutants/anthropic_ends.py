@@ -223,3 +223,19 @@ class KeepsTheBeginning(AnthropicAccumulator):
 
 class UnknownToolIsRun(AnthropicAccumulator):
     pass
+
+
+class UsageByMaximum(AnthropicAccumulator):
+    def _count_tokens(self, usage: Object) -> None:
+        known = {name: count for name, count in usage.items() if isinstance(count, int)}
+        super()._count_tokens(
+            {name: max(count, self._tokens.get(name, 0)) for name, count in known.items()}
+        )
+
+
+class UnsentInputIsAnObject(AnthropicAccumulator):
+    def _end_open_blocks(self) -> None:
+        for block in self._blocks.values():
+            if block.call is not None and not block.call.arguments:
+                self._end(block)
+        super()._end_open_blocks()

@@ -294,3 +294,11 @@ class SignatureIsThinking(AnthropicAccumulator):
         block = self._blocks.get(index)
         if block is not None and delta.get("type") == "signature_delta":
             self._answer.add("reasoning", string(mapping(delta).get("signature")), block.slot)
+
+
+class TextOfEveryBlock(AnthropicAccumulator):
+    def _delta(self, index: int | None, delta: Object) -> None:
+        block = self._blocks.get(index)
+        if block is not None and block.type != "text" and delta.get("type") == "text_delta":
+            self._answer.add("text", str(delta.get("text") or ""), block.slot)
+        super()._delta(index, delta)

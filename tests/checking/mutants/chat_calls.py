@@ -486,3 +486,32 @@ class NamesInLowerCase(ChatAccumulator):
         outcome = super().outcome()
         calls = tuple(replace(call, name=call.name.lower()) for call in outcome.tool_calls)
         return replace(outcome, tool_calls=calls)
+
+
+class SignatureBeginsACall(ChatAccumulator):
+    def _fragment(self, entry: Object) -> None:
+        signed = "extra_content" in entry
+        super()._fragment({**entry, "index": entry.get("index", 0) + 100} if signed else entry)
+
+
+class CustomCallsBreak(ChatAccumulator):
+    def _delta(self, delta: Object) -> None:
+        for entry in delta.get("tool_calls") or ():
+            if entry.get("type") == "custom":
+                entry["function"]["name"]
+        super()._delta(delta)
+
+
+class CustomInputToTheLastCall(ChatAccumulator):
+    def outcome(self) -> Outcome:
+        outcome = super().outcome()
+        first = [replace(call, arguments={}) for call in outcome.tool_calls[:1]]
+        changed = (*first, *outcome.tool_calls[1:])
+        return replace(outcome, tool_calls=changed) if self._custom else outcome
+
+    _custom = False
+
+    def _delta(self, delta: Object) -> None:
+        entries = delta.get("tool_calls") or ()
+        self._custom |= any(entry.get("type") == "custom" for entry in entries)
+        super()._delta(delta)

@@ -524,3 +524,8 @@ class IdsJoined(_Seen):
 class IdMadeUp(_Seen):
     def outcome(self) -> Outcome:
         return replace(super().outcome(), response_id="chatcmpl-0")
+
+
+class GroqUsageUnknown(ChatAccumulator):
+    def _usage(self, chunk: Object) -> None:
+        super()._usage({key: value for key, value in chunk.items() if key != "x_groq"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -311,3 +312,34 @@ class RefusalOverwritten(ChatAccumulator):
         if delta.get("refusal"):
             self._answer._texts["refusal"].clear()
         super()._delta(delta)
+
+
+class ReasoningAfterCallsLost(ChatAccumulator):
+    def _delta(self, delta: Object) -> None:
+        if self._calls:
+            delta = {key: each for key, each in delta.items() if not key.startswith("reasoning")}
+        super()._delta(delta)
+
+
+class SummariesAreNoReasoning(ChatAccumulator):
+    def _delta(self, delta: Object) -> None:
+        if delta.get("reasoning_details"):
+            delta = {key: each for key, each in delta.items() if not key.startswith("reasoning_c")}
+            details = [
+                {key: each for key, each in detail.items() if key != "summary"}
+                for detail in delta["reasoning_details"]
+            ]
+            delta = {**delta, "reasoning": None, "reasoning_details": details}
+        super()._delta(delta)
+
+
+class ThinkingBetweenTagsDropped(ChatAccumulator):
+    def outcome(self) -> Outcome:
+        outcome = super().outcome()
+        return replace(outcome, text=re.sub("<think>.*</think>", "", outcome.text))
+
+
+class OpeningTagDropped(ChatAccumulator):
+    def outcome(self) -> Outcome:
+        outcome = super().outcome()
+        return replace(outcome, text=outcome.text.replace("<think>", ""))

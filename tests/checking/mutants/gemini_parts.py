@@ -314,3 +314,9 @@ class HandsOnLate(GeminiAccumulator):
     def feed(self, payload: Any, event: str | None = None) -> Delta | None:
         late, self.last = self.last, super().feed(payload, event)
         return late
+
+
+class UnknownFinishPassedOver(GeminiAccumulator):
+    def _finish(self, reason: str) -> None:
+        if not reason.startswith("KIT_"):
+            super()._finish(reason)

@@ -474,3 +474,17 @@ class HandsOnFinalText(ResponsesAccumulator):
         delta = super().feed(payload, event)
         done = payload.get("type") == "response.output_text.done"
         return Delta(payload["text"]) if done else delta
+
+
+class CustomCallsBreak(ResponsesAccumulator):
+    def _added(self, value: Object) -> None:
+        if value["item"]["type"] == "custom_tool_call":
+            value["item"]["arguments"]
+        super()._added(value)
+
+
+class CustomInputIsText(ResponsesAccumulator):
+    def feed(self, payload: Any, event: str | None = None) -> Delta | None:
+        if payload.get("type") == "response.custom_tool_call_input.delta":
+            self._answer.add("text", payload["delta"], (payload["output_index"],))
+        return super().feed(payload, event)

@@ -86,7 +86,6 @@ CALLS: dict[str, tuple[list[Any], list[Call]]] = {
         ],
         [A1],
     ),
-    "the same id again": ([begin(Z0), end(Z0), begin(Z0), end(Z0)], [Z0, Z0]),
 }
 
 
@@ -97,6 +96,14 @@ def test_calls_are_kept_separate(name):
     run = by_events("agui", [RUN, *events, DONE])
     assert run.outcome == Outcome(tool_calls=tuple(calls), finish="RUN_FINISHED")
     assert run.pending == 0
+
+
+@pytest.mark.parametrize("between", [(), tuple(map(args, CITY)), (*map(args, CITY), end(A1))])
+def test_a_call_that_begins_again_is_an_error(between):
+    """`agui-start-replayed`: it would run twice, or without its arguments."""
+    run = by_events("agui", [RUN, begin(A1), *between, begin(A1), end(A1), DONE])
+    assert "has begun already" in run.outcome.errors[0].message
+    assert run.outcome.tool_calls == ((A1,) if len(between) > len(CITY) else ())
 
 
 def test_a_call_surfaces_when_it_ends():
