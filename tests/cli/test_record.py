@@ -215,7 +215,8 @@ def test_the_precedence_of_services():
 @pytest.mark.slow
 def test_a_second_signal_ends_at_once(program, upstream, tmp_path):
     """While a recorder waits to write an exchange, a second signal ends it at once. The next
-    recorder tells that it has no recording."""
+    recorder tells that it has no recording. (Where it takes more than half a second to end in
+    order, its writer is left, and writes the exchange when it can.)"""
     options = ("--upstream", upstream.url, "-o", tmp_path, "--port", "0")
     recorder = program("record", *options).listening()
     assert chat(recorder.url, "first")[0] == 200
@@ -225,9 +226,12 @@ def test_a_second_signal_ends_at_once(program, upstream, tmp_path):
         recorder.signal()
         recorder.line_with("stopping")
         recorder.signal()
-        assert recorder.end()[0] == 130
-    assert [scenario.name for scenario in load([tmp_path])] == ["first"]
+        assert recorder.process.wait() == 130  # not the end of its output, which a writer has, too
+    recorder.end()
+    is_written = [scenario.name for scenario in load([tmp_path])] != ["first"]
     recorder = program("record", *options).listening()
-    assert "its recorder was killed before it was written" in recorder.line_with("not recorded:")
+    if not is_written:
+        line = recorder.line_with("not recorded:")
+        assert "its recorder was killed before it was written" in line
     recorder.signal()
-    assert recorder.end()[0] == 1
+    assert recorder.end()[0] == int(not is_written)
