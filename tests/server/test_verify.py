@@ -172,7 +172,7 @@ def test_a_client_that_waits_for_the_end(serve, api, flush):
         for items in (["numbers"], ["numbers", BOTH, *RESULTS]):
             assert conversation.request(*items).status_code == 200
         expected = {"violations": [], "unplayed": [], "unmatched": [], "invalid": []}
-        expected |= {"missed_faults": [], "gaps": [], "failed": []}
+        expected |= {"missed_faults": [], "gaps": [], "failed": [], "remarks": []}
         whole = {"not_judged": [], "dropped": 0, "forgotten": 0, "evicted": False}
         verdict = {"session": "default", "good": True, "verdict": "good"}
         assert verified(served) == {**verdict, **expected, **whole}
