@@ -13,7 +13,8 @@ from mockllm.checking.rules import COSTS
 from mockllm.conformance.results import Results
 from mockllm.conformance.results.file import read_results
 from mockllm.conformance.site import overview_page
-from mockllm.conformance.site.columns import Column, QuirkRow, quirk_rows, sections_of
+from mockllm.conformance.site.columns import Column, QuirkRow, quirk_rows
+from mockllm.conformance.site.ranking import sections_of
 from mockllm.errors import MockLLMError
 from mockllm.protocols import PROTOCOLS
 
@@ -70,8 +71,14 @@ one way fails often. A group counts once, by the worst that happens in it.
 | loud failure | the client fails with an error where the stream can be read |
 | not judged | the client has no place for what the group is about |
 
-Many of these servers break their protocol, and a mistake with them is not always the client's
-fault. It is what its users get.
+A verdict counts only where the stream is valid, or where a report shows a real server that sends
+it. Two kinds of mistakes are shown in the report, and count nowhere:
+
+- *non-strict*: a loud failure on a stream that breaks its own protocol.
+- *informational*: any mistake with a stream that no source shows.
+
+All clients are judged by one policy: a call whose arguments never parse may be handed on as text,
+where its user sees that it is broken.
 """
 
 
@@ -89,19 +96,21 @@ def _lines(results: Sequence[Results]) -> Iterator[str]:
 def _ranking(columns: Sequence[Column]) -> Iterator[str]:
     yield "## The ranking"
     yield ""
-    yield "For each API, the client with the fewest severe mistakes first."
+    yield "For each API, the client with the fewest severe mistakes first. The same mistakes are"
+    yield "the same place. A client with less than 80 % of its cases judged has no place."
     for api in PROTOCOLS:
         own = [column for column in columns if column.results.api == api]
         if not own:
             continue
         yield ""
         title = PROTOCOLS.addresses[api].title
-        yield f"| {title} | version | {' | '.join(_COSTS)} | right | not judged |"
-        yield "|---" * (len(_COSTS) + 4) + "|"
+        yield f"| | {title} | version | {' | '.join(_COSTS)} | right | not judged |"
+        yield "|---" * (len(_COSTS) + 5) + "|"
         for one in own:
             client = one.results.client
             numbers = (*one.counts[: len(_COSTS)], one.right, one.unjudged)
-            yield _row(f"{client.name} ({client.language})", client.version, *map(str, numbers))
+            name, place = f"{client.name} ({client.language})", str(one.place or "–")
+            yield _row(place, name, client.version, *map(str, numbers))
 
 
 def _worst_quirks(rows: Sequence[QuirkRow]) -> Iterator[str]:

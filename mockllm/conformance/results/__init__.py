@@ -185,7 +185,7 @@ class QuirkInfo:
 
     Args:
         description: what the bytes of its variant look like.
-        sources: `owner/repository#number` of reports.
+        sources: `owner/repository#number` of reports, and addresses of clauses.
     """
 
     title: str
@@ -234,7 +234,8 @@ class CaseResult:
             excuses this one; "" if there is none.
         fields: the fields of the outcome that the differences are about.
         exception: the client's own exception or error, with the place that raised it.
-        reason: why the case was tolerated, not judged, excused or attributed to the adapter.
+        reason: why the case was tolerated, not judged, not counted, excused or attributed to the
+            adapter.
         not_judged: the fields of the outcome that were not judged.
         expected, actual: outcomes, in the form of the answers of runners (`messages`). A field
             that is absent is one that the client has no place for.
