@@ -20,7 +20,6 @@ from typing import Any
 import mockllm
 from conformance.entries import ROOT, Entry, chosen
 from conformance.measure_faults import measure_faults
-from conformance.published import published
 from mockllm.checking import Case, Policy
 from mockllm.checking.cases.compile import cases, plain_cases
 from mockllm.checking.cases.scenarios import PLAIN
@@ -43,6 +42,10 @@ _ARGUMENTS = {
     "cases": "the plain samples, and each form of each quirk on its own sample",
     "streams": f"of mistakes, up to {_LONG} bytes; `mockllm show CASE` prints the others",
 }
+
+
+POLICY = Policy(malformed="keep")
+"""That of all clients: what is lost without an error is lost, whoever chose that."""
 
 
 @cache
@@ -75,9 +78,8 @@ def measure(entry: Entry, cases: Sequence[Case] | None = None) -> Results:
     """
     cases = played(entry.api) if cases is None else cases
     judged = [case_ for case_ in cases if not _why_left_out(entry, case_)]
-    policy = Policy(**{"malformed": "keep", **entry.policy})
     with http_runner(entry.argv, entry.api, cwd=ROOT) as runner:
-        report = runner.examine(judged, policy)
+        report = runner.examine(judged, POLICY)
         for name, answer in runner.answers.items():
             if answer.invalid:
                 raise ProbeError(f"{entry.name}: {name}: {answer.invalid}")
@@ -88,11 +90,11 @@ def measure(entry: Entry, cases: Sequence[Case] | None = None) -> Results:
             mockllm.__version__,
             datetime.now(UTC).date().isoformat(),
             source_commit(ROOT),
-            {**_ARGUMENTS, "policy": dict(entry.policy)},
+            _ARGUMENTS,
             tuple(sorted(runner.hello.unsupported)),
         )
         setting = Setting(tuple(entry.argv), ("--api", entry.api, "--http"))
-        results = measured(report, runner, run, policy, setting)
+        results = measured(report, runner, run, POLICY, setting)
     left_out = [
         _left_out(case_, reason) for case_ in cases if (reason := _why_left_out(entry, case_))
     ]
@@ -105,8 +107,14 @@ def measure(entry: Entry, cases: Sequence[Case] | None = None) -> Results:
 
 def _client(entry: Entry, told: Client) -> Client:
     adapter = next((word for word in entry.command if word.startswith("conformance/")), "")
-    adapter = told.adapter or adapter
-    return Client(entry.name, told.version, entry.language, entry.entry_point, adapter, entry.notes)
+    return replace(
+        told,
+        name=entry.name,
+        language=entry.language,
+        entry_point=entry.entry_point,
+        adapter=told.adapter or adapter,
+        notes=entry.notes,
+    )
 
 
 def _why_left_out(entry: Entry, case: Case) -> str:
@@ -170,13 +178,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         found = chosen(names)
         missing = [one.missing for one in found if one.missing]
         for entry in found:
-            if entry.missing:
+            if entry.missing or (parsed.faults and not entry.faults):
                 continue
             path = entry.fault_results if parsed.faults else entry.results
             results = measure_faults(entry) if parsed.faults else measure(entry)
-            if parsed.faults:  # all of it stays here; what was reproduced is published
-                write_results(results, ROOT / "build" / "faults" / path.name)
-            write_results(published(results) if parsed.faults else results, path)
+            write_results(results, path)
             _say(f"{path.relative_to(ROOT)}: {_counts(results)}")
     except MockLLMError as error:
         sys.exit(str(error))

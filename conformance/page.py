@@ -49,7 +49,7 @@ _HEAD = """\
 {clients} ways of using {packages} well-known libraries, measured between {first} and {last} with
 every [quirk](quirks.md) of real servers. Each client was used as its documentation recommends for
 streams with tools. It received the bytes over HTTP, and what its user gets was compared with what
-the stream says.
+the stream says. Each file of results has the versions of everything that ran{runtimes}.
 
 - **[The overview](conformance.html)** (one file: download it and open it in a browser) has every
   mistake in a sentence. `make site` builds the whole report into `build/site/`, with the bytes of
@@ -87,10 +87,27 @@ def _lines(results: Sequence[Results]) -> Iterator[str]:
     dates = sorted(result.date for result in results)
     # The first words of a version are those of the package itself.
     packages = {(result.client.name.split()[0], result.client.language) for result in results}
-    yield _HEAD.format(clients=len(results), packages=len(packages), first=dates[0], last=dates[-1])
+    yield _HEAD.format(
+        clients=len(results),
+        packages=len(packages),
+        first=dates[0],
+        last=dates[-1],
+        runtimes=_runtimes(results),
+    )
     yield from _ranking(columns)
     yield ""
     yield from _worst_quirks(quirk_rows(columns)[:_MOST])
+
+
+def _runtimes(results: Sequence[Results]) -> str:
+    """The versions of the languages, such as `: Node 22.1.0, Python 3.11.2`."""
+    found = {
+        f"{name.title()} {version}"
+        for result in results
+        for name, version in result.client.libraries.items()
+        if name in ("node", "python")
+    }
+    return f": {', '.join(sorted(found))}" if found else ""
 
 
 def _ranking(columns: Sequence[Column]) -> Iterator[str]:

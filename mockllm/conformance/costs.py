@@ -61,7 +61,9 @@ def cost_of(
         # The user gets an exception, and nothing of the answer.
         return "loud failure"
     found = {_cost(case, got, judgement, difference) for difference in differences}
-    return next(cost for cost in COSTS if cost in found)
+    cost = next(cost for cost in COSTS if cost in found)
+    # What is lost with an error is not lost silently.
+    return "loud failure" if cost == "data lost" and got.errors else cost
 
 
 def _cost(case: Case, got: Outcome, judgement: Judgement, difference: Difference) -> Cost:

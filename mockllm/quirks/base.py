@@ -111,7 +111,10 @@ def prose() -> Mapping[str, Prose]:
 
 
 def _prose(fields: Mapping[str, Any]) -> Prose:
-    return Prose(**{key: tuple(v) if isinstance(v, list) else v for key, v in fields.items()})
+    values: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in fields.items()
+    }
+    return Prose(**values)
 
 
 __all__ = [

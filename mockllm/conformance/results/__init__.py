@@ -136,6 +136,7 @@ class Client:
         language: in lower case, such as `python`.
         entry_point: the function that was used, as users call it.
         adapter: the runner or adapter: its command line, or its path.
+        libraries: the versions of all that ran, by name; the language's own, too.
     """
 
     name: str
@@ -144,6 +145,7 @@ class Client:
     entry_point: str = ""
     adapter: str = ""
     notes: str = ""
+    libraries: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,6 +50,7 @@ RIGHT = PLAIN.expected
             {"errors": (Trouble("KeyError", crash=True),), "tool_calls": (call(city="Rome"),)},
             "loud failure",
         ),
+        ({"errors": (Trouble("invalid call"),), "tool_calls": ()}, "loud failure"),
         ({"usage": None, "tool_calls": (call(city="Rome"),)}, "wrong call"),
     ],
 )
