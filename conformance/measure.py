@@ -11,6 +11,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
@@ -23,8 +24,10 @@ from conformance.measure_faults import measure_faults
 from mockllm.checking import Case, Policy
 from mockllm.checking.cases.compile import cases, plain_cases
 from mockllm.checking.cases.scenarios import PLAIN
+from mockllm.checking.judging.compare import judge
 from mockllm.cli.check.plan import source_commit
 from mockllm.conformance.attachments.http_clients import http_runner
+from mockllm.conformance.attachments.runner import Runner
 from mockllm.conformance.case_names import Setting
 from mockllm.conformance.measured import measured
 from mockllm.conformance.results import CaseResult, Client, Results, rule_verdict
@@ -45,7 +48,8 @@ _ARGUMENTS = {
 
 
 POLICY = Policy(malformed="keep")
-"""That of all clients: what is lost without an error is lost, whoever chose that."""
+"""That of all clients. A call whose arguments do not parse is kept as text, or reported as an error
+(`_is_reported`): what is lost without one is lost, whoever chose that."""
 
 
 @cache
@@ -95,14 +99,35 @@ def measure(entry: Entry, cases: Sequence[Case] | None = None) -> Results:
         )
         setting = Setting(tuple(entry.argv), ("--api", entry.api, "--http"))
         results = measured(report, runner, run, POLICY, setting)
+        reported = {
+            one.case.name
+            for one in (*report.results, *report.plain_forms)
+            if _is_reported(one.case, runner)
+        }
     left_out = [
         _left_out(case_, reason) for case_ in cases if (reason := _why_left_out(entry, case_))
     ]
     return replace(
         results,
         client=_client(entry, results.client),
-        cases=(*map(_smaller, results.cases), *left_out),
+        cases=(*(_smaller(_accepted(one, reported)) for one in results.cases), *left_out),
     )
+
+
+def _is_reported(case: Case, runner: Runner) -> bool:
+    """Whether a call whose arguments do not parse is reported as an error."""
+    answer = runner.answers[case.name]
+    absent = answer.absent | runner.hello.unsupported
+    policy = Policy(malformed="error", ignore=frozenset(absent))
+    return case.malformed and judge(case, answer.outcome, policy).verdict in ("right", "tolerated")
+
+
+def _accepted(one: CaseResult, reported: AbstractSet[str]) -> CaseResult:
+    if one.cost is None or one.case not in reported:
+        return one
+    reason = "accepted: the call whose arguments do not parse is reported as an error"
+    kept = CaseResult(one.case, one.group, "tolerated", one.quirk, reason=reason)
+    return replace(kept, reaction=one.reaction, expected=one.expected, actual=one.actual)
 
 
 def _client(entry: Entry, told: Client) -> Client:

@@ -77,8 +77,8 @@ it. Two kinds of mistakes are shown in the report, and count nowhere:
 - *non-strict*: a loud failure on a stream that breaks its own protocol.
 - *informational*: any mistake with a stream that no source shows.
 
-All clients are judged by one policy: a call whose arguments never parse may be handed on as text,
-where its user sees that it is broken.
+All clients are judged by one policy: a call whose arguments never parse is handed on as text, where
+its user sees that it is broken, or reported as an error.
 """
 
 

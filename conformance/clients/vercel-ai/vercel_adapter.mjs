@@ -30,11 +30,11 @@ export const messages = (job) =>
 export const contents = (job) =>
   run(createGoogleGenerativeAI(settings(`${job.base_url}/v1beta`))(job.model), job);
 
-/** Tools without `execute`, so that calls are part of the outcome. */
+/** Tools that are executed: the calls of the outcome are those that the SDK executes. */
 const toolsOf = (job) =>
   functionsOf(job).map(({ name, description, parameters }) => [
     name,
-    tool({ description, inputSchema: jsonSchema(parameters) }),
+    tool({ description, inputSchema: jsonSchema(parameters), execute: () => "done" }),
   ]);
 
 // What each part of the stream adds to the outcome. A "tool-error" repeats an invalid call.
@@ -42,6 +42,7 @@ const ADD = {
   "text-delta": (outcome, { text }) => void (outcome.text += text),
   "reasoning-delta": (outcome, { text }) => void (outcome.reasoning += text),
   "tool-call": call,
+  "tool-result": (outcome, { toolCallId }) => void outcome.executed.add(toolCallId),
   error: (outcome, { error }) => addTrouble(outcome, error),
   abort: (outcome, { reason }) => addTrouble(outcome, `aborted: ${reason ?? "no reason"}`),
   "finish-step": finish,
@@ -92,16 +93,17 @@ async function run(model, job) {
     timeout: job.run ? { firstChunkMs: limitOf(job), chunkMs: limitOf(job) } : timeoutOf(job),
     onError: () => {}, // the default prints the error, which is also in the stream
   });
-  const outcome = { ...NOTHING, tool_calls: [], errors: [] };
-  outcome.causes = [];
+  const outcome = { ...NOTHING, tool_calls: [], errors: [], causes: [], executed: new Set() };
   const textOf = ({ type, text }) => type === "text-delta" && text;
   for await (const part of watched(job, answer.fullStream, textOf, () => user.abort())) {
     const known = outcome.errors.length;
     ADD[part.type]?.(outcome, part);
     if (outcome.errors.length > known) outcome.causes.push(part.error ?? null);
   }
-  if (!job.run) delete outcome.causes;
+  const { executed, causes, ...told } = outcome;
+  told.tool_calls = told.tool_calls.filter(({ id }) => executed.has(id));
+  if (job.run) told.causes = causes;
   // There is no step if the stream failed.
   const step = await answer.finalStep.catch(() => null);
-  return step === null ? outcome : { ...outcome, opaque: opaqueOf(step) };
+  return step === null ? told : { ...told, opaque: opaqueOf(step) };
 }
