@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import runpy
+
 from conformance import fault_page
+from conformance.entries import ROOT
 from conformance.fault_page import reproduced, table
 from mockllm.conformance.measured import rule_line
 from mockllm.conformance.results import Client, Results
@@ -48,3 +51,16 @@ def test_what_was_shown_is_a_row_of_a_client_in_the_table() -> None:
     names = {one.client.name for one in fault_page.measured_faults()}
     assert set(reproduced()) <= names
     assert {row for rows in reproduced().values() for row in rows} <= set(fault_page.ROWS)
+
+
+def test_the_log_has_what_is_played_without_mockllm() -> None:
+    """Each play of docs/findings/resilience/reproduce.py, in its order, and with a result."""
+    folder = ROOT / "docs" / "findings" / "resilience"
+    script = runpy.run_path(str(folder / "reproduce.py"))
+    log = (folder / "log.txt").read_text("utf-8")
+    played = log.rstrip().split("\n\n")
+    assert [one.splitlines()[0] for one in played] == [
+        script["title"](one) for one in script["plays"]()
+    ]
+    assert all("request 1:" in one for one in played)
+    assert str(ROOT) not in log

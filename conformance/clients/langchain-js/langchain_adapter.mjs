@@ -37,7 +37,8 @@ async function run(make, job) {
   const tools = chatToolsOf(job);
   const bound = tools.length > 0 ? model.bindTools(tools) : model;
   const user = new AbortController();
-  const options = { timeout: limitOf(job), ...(job.cancel && { signal: user.signal }) };
+  // The timeout of a call bounds the whole answer, so that it is none for a stream that stalls.
+  const options = job.run ? { signal: user.signal } : { timeout: limitOf(job) };
   const stream = await bound.stream(job.prompt, options);
   let message;
   for await (const chunk of watched(job, stream, ({ text }) => text, () => user.abort())) {
