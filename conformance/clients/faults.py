@@ -105,7 +105,7 @@ class FaultRun:
 
     def __init__(self, case: FaultCase, way: str) -> None:
         self.case, self.way = case, way
-        self._held = False
+        self.held = False
         self.shown = ""
         self.watches = False
 
@@ -120,9 +120,9 @@ class FaultRun:
 
     def hold(self) -> None:
         """Waits, once, until the connection should have been closed."""
-        if self._held:
+        if self.held:
             return
-        self._held = True
+        self.held = True
         for _ in range(2):
             if self.way == "drop":
                 gc.collect()
