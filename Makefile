@@ -5,7 +5,7 @@
 # make test-all  all of that and the tests that need heavy tool chains (Go, Java, Rust, llama.cpp),
 #             every client of docs/clients.md, and mutation; an hour; run before a release
 # make aiohttp-oldest  the tests of the server with the oldest aiohttp allowed; part of both
-# make conformance  measure all clients of docs/clients.md again; takes a quarter of an hour
+# make conformance  measure all clients of docs/clients.md again; takes an hour
 # make site   the whole report on these clients, into build/site
 # make bench  all benchmarks
 # make mutants  how many of 300 changes of the code the fast tests notice; takes half an hour
@@ -129,7 +129,9 @@ upstreams: $(VENV)/.installed-test $(LLAMA) .venv-llama_python/.installed
 # Measures all clients again; then the page, the overview and the site show it.
 conformance: conformance-ready
 	$(BIN)/python -m conformance.measure
+	$(BIN)/python -m conformance.measure --faults
 	$(BIN)/python -m conformance.page
+	$(BIN)/python -m conformance.fault_page
 
 # The whole report, with a page for each case that a client gets wrong.
 site: $(VENV)/.installed-test

@@ -14,12 +14,25 @@ from typing import Any
 
 from mockllm.errors import UsageError
 
-__all__ = ["CLIENTS", "FAULT_RESULTS", "READY", "RESULTS", "ROOT", "Entry", "chosen", "entries"]
+__all__ = [
+    "CLIENTS",
+    "FAULT_RESULTS",
+    "NODE",
+    "READY",
+    "RESULTS",
+    "ROOT",
+    "Entry",
+    "chosen",
+    "entries",
+]
 
 ROOT = Path(__file__).parents[1]
 CLIENTS = ROOT / "conformance" / "clients"
 RESULTS = ROOT / "conformance" / "results"
 FAULT_RESULTS = RESULTS / "faults"
+NODE = "conformance/clients/node_modules/node/bin/node"
+"""Node in the version of `package.json`: several clients demand one that a machine may not have."""
+
 READY = "make conformance-ready"
 """Installs all that the clients need."""
 
@@ -35,11 +48,11 @@ class Entry:
             the environment.
         environment: the virtual environment `.venv-NAME`; "" for `.venv`.
         unsupported: the fields of an outcome that it has no place for.
-        policy: of `mockllm.checking.Policy`, where the client's choice is not the usual one.
         left_out: the cases that say nothing about the client, as patterns of quirks or of names of
             cases, each with the reason.
         resilience: what its runner declares about retries and timeouts, where the client cannot
-            have the settings that a case with a fault wants.
+            have the settings that a case with a fault wants, and its ways to cancel.
+        faults: whether its adapter takes cases with faults.
     """
 
     name: str
@@ -52,9 +65,9 @@ class Entry:
     unsupported: tuple[str, ...] = ()
     notes: str = ""
     used_with: tuple[str, ...] = ()
-    policy: Mapping[str, Any] = field(default_factory=dict)
     left_out: Mapping[str, str] = field(default_factory=dict)
     resilience: Mapping[str, Any] = field(default_factory=dict)
+    faults: bool = False
 
     @property
     def slug(self) -> str:
@@ -80,7 +93,8 @@ class Entry:
     @property
     def argv(self) -> list[str]:
         """The command with its interpreter, from the root of the repository."""
-        return [self.python if word == "{python}" else word for word in self.command]
+        programs = {"{python}": self.python, "node": NODE}
+        return [programs.get(word, word) for word in self.command]
 
     @property
     def missing(self) -> str:

@@ -11,6 +11,7 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
@@ -20,12 +21,13 @@ from typing import Any
 import mockllm
 from conformance.entries import ROOT, Entry, chosen
 from conformance.measure_faults import measure_faults
-from conformance.published import published
 from mockllm.checking import Case, Policy
 from mockllm.checking.cases.compile import cases, plain_cases
 from mockllm.checking.cases.scenarios import PLAIN
+from mockllm.checking.judging.compare import judge
 from mockllm.cli.check.plan import source_commit
 from mockllm.conformance.attachments.http_clients import http_runner
+from mockllm.conformance.attachments.runner import Runner
 from mockllm.conformance.case_names import Setting
 from mockllm.conformance.measured import measured
 from mockllm.conformance.results import CaseResult, Client, Results, rule_verdict
@@ -43,6 +45,11 @@ _ARGUMENTS = {
     "cases": "the plain samples, and each form of each quirk on its own sample",
     "streams": f"of mistakes, up to {_LONG} bytes; `mockllm show CASE` prints the others",
 }
+
+
+POLICY = Policy(malformed="keep")
+"""That of all clients. A call whose arguments do not parse is kept as text, or reported as an error
+(`_is_reported`): what is lost without one is lost, whoever chose that."""
 
 
 @cache
@@ -75,9 +82,8 @@ def measure(entry: Entry, cases: Sequence[Case] | None = None) -> Results:
     """
     cases = played(entry.api) if cases is None else cases
     judged = [case_ for case_ in cases if not _why_left_out(entry, case_)]
-    policy = Policy(**{"malformed": "keep", **entry.policy})
     with http_runner(entry.argv, entry.api, cwd=ROOT) as runner:
-        report = runner.examine(judged, policy)
+        report = runner.examine(judged, POLICY)
         for name, answer in runner.answers.items():
             if answer.invalid:
                 raise ProbeError(f"{entry.name}: {name}: {answer.invalid}")
@@ -88,25 +94,52 @@ def measure(entry: Entry, cases: Sequence[Case] | None = None) -> Results:
             mockllm.__version__,
             datetime.now(UTC).date().isoformat(),
             source_commit(ROOT),
-            {**_ARGUMENTS, "policy": dict(entry.policy)},
+            _ARGUMENTS,
             tuple(sorted(runner.hello.unsupported)),
         )
         setting = Setting(tuple(entry.argv), ("--api", entry.api, "--http"))
-        results = measured(report, runner, run, policy, setting)
+        results = measured(report, runner, run, POLICY, setting)
+        reported = {
+            one.case.name
+            for one in (*report.results, *report.plain_forms)
+            if _is_reported(one.case, runner)
+        }
     left_out = [
         _left_out(case_, reason) for case_ in cases if (reason := _why_left_out(entry, case_))
     ]
     return replace(
         results,
         client=_client(entry, results.client),
-        cases=(*map(_smaller, results.cases), *left_out),
+        cases=(*(_smaller(_accepted(one, reported)) for one in results.cases), *left_out),
     )
+
+
+def _is_reported(case: Case, runner: Runner) -> bool:
+    """Whether a call whose arguments do not parse is reported as an error."""
+    answer = runner.answers[case.name]
+    absent = answer.absent | runner.hello.unsupported
+    policy = Policy(malformed="error", ignore=frozenset(absent))
+    return case.malformed and judge(case, answer.outcome, policy).verdict in ("right", "tolerated")
+
+
+def _accepted(one: CaseResult, reported: AbstractSet[str]) -> CaseResult:
+    if one.cost is None or one.case not in reported:
+        return one
+    reason = "accepted: the call whose arguments do not parse is reported as an error"
+    kept = CaseResult(one.case, one.group, "tolerated", one.quirk, reason=reason)
+    return replace(kept, reaction=one.reaction, expected=one.expected, actual=one.actual)
 
 
 def _client(entry: Entry, told: Client) -> Client:
     adapter = next((word for word in entry.command if word.startswith("conformance/")), "")
-    adapter = told.adapter or adapter
-    return Client(entry.name, told.version, entry.language, entry.entry_point, adapter, entry.notes)
+    return replace(
+        told,
+        name=entry.name,
+        language=entry.language,
+        entry_point=entry.entry_point,
+        adapter=told.adapter or adapter,
+        notes=entry.notes,
+    )
 
 
 def _why_left_out(entry: Entry, case: Case) -> str:
@@ -170,13 +203,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
         found = chosen(names)
         missing = [one.missing for one in found if one.missing]
         for entry in found:
-            if entry.missing:
+            if entry.missing or (parsed.faults and not entry.faults):
                 continue
             path = entry.fault_results if parsed.faults else entry.results
             results = measure_faults(entry) if parsed.faults else measure(entry)
-            if parsed.faults:  # all of it stays here; what was reproduced is published
-                write_results(results, ROOT / "build" / "faults" / path.name)
-            write_results(published(results) if parsed.faults else results, path)
+            write_results(results, path)
             _say(f"{path.relative_to(ROOT)}: {_counts(results)}")
     except MockLLMError as error:
         sys.exit(str(error))

@@ -35,6 +35,7 @@ def measure_faults(entry: Entry) -> Results:
     options = ServerOptions(grace=0)
     program = Program(command=entry.argv, limit=fault_limit(cases), cwd=ROOT)
     with closing(HttpClients(program, entry.api, options=options)) as runner:
+        runner.play(cases[0])  # a client loads what it needs with its first request
         run = Results(
             runner.hello.client,
             entry.api,

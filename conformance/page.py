@@ -13,7 +13,8 @@ from mockllm.checking.rules import COSTS
 from mockllm.conformance.results import Results
 from mockllm.conformance.results.file import read_results
 from mockllm.conformance.site import overview_page
-from mockllm.conformance.site.columns import Column, QuirkRow, quirk_rows, sections_of
+from mockllm.conformance.site.columns import Column, QuirkRow, quirk_rows
+from mockllm.conformance.site.ranking import sections_of
 from mockllm.errors import MockLLMError
 from mockllm.protocols import PROTOCOLS
 
@@ -48,7 +49,7 @@ _HEAD = """\
 {clients} ways of using {packages} well-known libraries, measured between {first} and {last} with
 every [quirk](quirks.md) of real servers. Each client was used as its documentation recommends for
 streams with tools. It received the bytes over HTTP, and what its user gets was compared with what
-the stream says.
+the stream says. Each file of results has the versions of everything that ran{runtimes}.
 
 - **[The overview](conformance.html)** (one file: download it and open it in a browser) has every
   mistake in a sentence. `make site` builds the whole report into `build/site/`, with the bytes of
@@ -70,8 +71,14 @@ one way fails often. A group counts once, by the worst that happens in it.
 | loud failure | the client fails with an error where the stream can be read |
 | not judged | the client has no place for what the group is about |
 
-Many of these servers break their protocol, and a mistake with them is not always the client's
-fault. It is what its users get.
+A verdict counts only where the stream is valid, or where a report shows a real server that sends
+it. Two kinds of mistakes are shown in the report, and count nowhere:
+
+- *non-strict*: a loud failure on a stream that breaks its own protocol.
+- *informational*: any mistake with a stream that no source shows.
+
+All clients are judged by one policy: a call whose arguments never parse is handed on as text, where
+its user sees that it is broken, or reported as an error.
 """
 
 
@@ -80,28 +87,47 @@ def _lines(results: Sequence[Results]) -> Iterator[str]:
     dates = sorted(result.date for result in results)
     # The first words of a version are those of the package itself.
     packages = {(result.client.name.split()[0], result.client.language) for result in results}
-    yield _HEAD.format(clients=len(results), packages=len(packages), first=dates[0], last=dates[-1])
+    yield _HEAD.format(
+        clients=len(results),
+        packages=len(packages),
+        first=dates[0],
+        last=dates[-1],
+        runtimes=_runtimes(results),
+    )
     yield from _ranking(columns)
     yield ""
     yield from _worst_quirks(quirk_rows(columns)[:_MOST])
 
 
+def _runtimes(results: Sequence[Results]) -> str:
+    """The versions of the languages, such as `: Node 22.1.0, Python 3.11.2`."""
+    found = {
+        f"{name.title()} {version}"
+        for result in results
+        for name, version in result.client.libraries.items()
+        if name in ("node", "python")
+    }
+    return f": {', '.join(sorted(found))}" if found else ""
+
+
 def _ranking(columns: Sequence[Column]) -> Iterator[str]:
     yield "## The ranking"
     yield ""
-    yield "For each API, the client with the fewest severe mistakes first."
+    yield "For each API, the client with the fewest severe mistakes first. The same mistakes are"
+    yield "the same place. A client with less than 80 % of its cases judged has no place."
     for api in PROTOCOLS:
         own = [column for column in columns if column.results.api == api]
         if not own:
             continue
         yield ""
         title = PROTOCOLS.addresses[api].title
-        yield f"| {title} | version | {' | '.join(_COSTS)} | right | not judged |"
-        yield "|---" * (len(_COSTS) + 4) + "|"
+        yield f"| | {title} | version | {' | '.join(_COSTS)} | right | not judged |"
+        yield "|---" * (len(_COSTS) + 5) + "|"
         for one in own:
             client = one.results.client
             numbers = (*one.counts[: len(_COSTS)], one.right, one.unjudged)
-            yield _row(f"{client.name} ({client.language})", client.version, *map(str, numbers))
+            name, place = f"{client.name} ({client.language})", str(one.place or "–")
+            yield _row(place, name, client.version, *map(str, numbers))
 
 
 def _worst_quirks(rows: Sequence[QuirkRow]) -> Iterator[str]:

@@ -1,11 +1,17 @@
 // Cases with faults for clients under Node: settings, one client object for several requests, what
 // its user saw, and the cause that an error names.
 //
-// An adapter calls `clientOf(job, make)` for its client, and `watched(job, stream, text, stop)`
-// around the stream that it reads.
+// An adapter calls `clientOf(job, make)` for its client, and `watched(job, stream, text, cancel)`
+// around the stream that it reads. Its user cancels in one of the three ways of `faults.py`.
+import { setTimeout as pause } from "node:timers/promises";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
+
 import { addTrouble, NOTHING } from "./troubles.mjs";
 
-/** The user leaves the loop over the stream. */
+const HOLD = 6000; // milliseconds for which nothing else is done after a cancellation
+
+/** The user wants no more of the stream. */
 class CancelledByUser extends Error {}
 
 /** Retries of the client; other cases have none. */
@@ -18,27 +24,50 @@ export const limitOf = (job) => (job.idle_timeout ?? job.deadline) * 1000;
 export const clientOf = (job, make) => (job.run ? (job.run.shared.client ??= make()) : make());
 
 /** Reads a stream to its end. In cases with a fault, the text of each piece is what the user sees,
- * and a user who cancels leaves the loop, as `for await` does it. */
-export async function* watched(job, stream, text) {
-  for await (const piece of stream) {
-    saw(job, text(piece));
-    yield piece;
+ * and a user who cancels leaves the loop as `for await` does it, calls `cancel`, or drops it. */
+export async function* watched(job, stream, text, cancel) {
+  if (!job.run) return void (yield* stream);
+  job.run.watches = true;
+  const pieces = stream[Symbol.asyncIterator]();
+  for (let next; !(next = await pieces.next()).done; ) {
+    const seen = text(next.value) || "";
+    job.run.shown += seen;
+    if (job.cancel && seen) await cancelled(job, stream, pieces, cancel);
+    yield next.value;
   }
 }
 
+async function cancelled({ cancel: { by }, run }, stream, pieces, cancel) {
+  if (by === "leave") {
+    run.shared.kept = stream;
+    await pieces.return?.();
+  }
+  if (by === "call") {
+    await cancel?.();
+    await pause(HOLD);
+  }
+  throw new CancelledByUser();
+}
+
 /** Shows a stream to the user of a case with a fault; other cases read it by its own helpers. */
-export async function shown(job, stream, text) {
+export async function shown(job, stream, text, cancel) {
   if (!job.run) return;
-  const pieces = watched(job, stream, text);
+  const pieces = watched(job, stream, text, cancel);
   while (!(await pieces.next()).done);
 }
 
-/** The user gets a piece of text. */
-export function saw(job, text) {
-  if (!job.run) return;
-  job.run.watches = true;
-  job.run.shown += text || "";
-  if (job.cancel && text) throw new CancelledByUser();
+let collect = () => {
+  setFlagsFromString("--expose-gc");
+  collect = runInNewContext("gc");
+  collect();
+};
+
+/** Waits until the connection of a cancelled stream should have been closed. */
+async function held({ cancel: { by } }) {
+  for (let half = 0; by !== "call" && half < 2; half++) {
+    if (by === "drop") collect();
+    await pause(HOLD / 2);
+  }
 }
 
 async function outcomeOf(client, job, shared) {
@@ -60,6 +89,7 @@ async function outcomeOf(client, job, shared) {
         if (one) Object.assign(one, named(error));
     }
   }
+  if (job.cancel) await held(job);
   return run.watches ? { ...outcome, handed_on: run.shown } : outcome;
 }
 

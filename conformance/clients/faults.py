@@ -1,8 +1,14 @@
 """Cases with faults for Python clients: settings, one client object for several requests, and what
 its user saw. Standard library only.
 
-An adapter calls `job.using(make)` for its client, `job.watched(stream, text)` around the stream
-that it reads, and `job.wait(coroutine)` where it is asynchronous.
+An adapter calls `job.using(make)` for its client, `job.watched(stream, text, cancel)` around the
+stream that it reads, `job.entered(stream)` in place of `with` the stream, and `job.wait(coroutine)`
+where it is asynchronous.
+
+A user cancels in one of three ways, the same for all clients. `leave`: the loop is left, and the
+`with` around it, and the stream is kept. `call`: what the client has to cancel is called, and the
+loop not left. `drop`: nothing refers to the stream any more, and no `with` was left. Nothing else
+is closed before `HOLD` seconds are over: that would close the connection, too.
 """
 
 from __future__ import annotations
@@ -11,6 +17,7 @@ import asyncio
 import gc
 import sys
 import threading
+import time
 import weakref
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -21,8 +28,12 @@ from typing import Any
 __all__ = ["CancelledByUser", "FaultRun", "kind_of", "outcomes_with_faults"]
 
 
+HOLD = 6.0
+"""Seconds for which nothing else is done after a cancellation; a connection has 5 to be closed."""
+
+
 class CancelledByUser(Exception):  # noqa: N818 - no error, and no client may handle it as one
-    """The user leaves the loop over the stream."""
+    """The user wants no more of the stream."""
 
 
 class FaultCase:
@@ -34,6 +45,7 @@ class FaultCase:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._closing: Callable[[], Any] | None = None
         self.sockets: weakref.WeakSet[Any] = weakref.WeakSet()
+        self.kept: list[Any] = []
 
     def client(self, make: Callable[[], Any]) -> Any:
         """The client; it is made once."""
@@ -55,6 +67,7 @@ class FaultCase:
         """Closes the client as its users do, and counts what is open then; None where it has no
         way to be closed."""
         client, self._client = self._client, None
+        self.kept.clear()
         close = getattr(client, "close", None)
         if close is not None and self._loop is None:
             close()
@@ -82,22 +95,38 @@ async def _tasks() -> int:
 
 
 class FaultRun:
-    """One request of a case with a fault."""
+    """One request of a case with a fault.
 
-    def __init__(self, case: FaultCase, cancels: bool) -> None:
-        self.case, self._cancels = case, cancels
+    Args:
+        way: how the user cancels; "" for not at all.
+    """
+
+    cancelled = CancelledByUser
+
+    def __init__(self, case: FaultCase, way: str) -> None:
+        self.case, self.way = case, way
+        self.held = False
         self.shown = ""
         self.watches = False
 
-    def saw(self, text: Any) -> None:
-        """The user gets a piece of the stream.
-
-        Raises:
-            CancelledByUser: the user wants no more.
-        """
+    def cancels(self, stream: Any, text: Any) -> bool:
+        """The user gets a piece of the stream, and may want no more."""
         self.shown += text or ""
-        if self._cancels and text:
-            raise CancelledByUser
+        if not self.way or not text:
+            return False
+        if self.way == "leave":
+            self.case.kept.append(stream)
+        return True
+
+    def hold(self) -> None:
+        """Waits, once, until the connection should have been closed."""
+        if self.held:
+            return
+        self.held = True
+        for _ in range(2):
+            if self.way == "drop":
+                gc.collect()
+            time.sleep(HOLD / 2)
 
 
 _CASE: ContextVar[FaultCase | None] = ContextVar("_CASE", default=None)
@@ -125,7 +154,8 @@ def outcomes_with_faults(
     number = job.requests
 
     def one(_: int) -> dict[str, Any]:
-        return _outcome(ask, raised, replace(job, run=FaultRun(case, bool(job.cancel))))
+        way = (job.cancel or {}).get("by", "")
+        return _outcome(ask, raised, replace(job, run=FaultRun(case, way)))
 
     if job.together:
         with ThreadPoolExecutor(number) as pool:
@@ -156,7 +186,8 @@ def _outcome(
             if report:
                 first = _first(error)
                 report |= {"type": type(first).__name__, "kind": kind_of(first)}
-    gc.collect(0)
+    if job.run.way:
+        job.run.hold()
     return {**answer, "handed_on": job.run.shown} if job.run.watches else answer
 
 

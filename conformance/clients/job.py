@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -85,24 +85,62 @@ class Job:
         """The client, which its users do not close."""
         return make() if self.run is None else self.run.case.client(make)
 
-    def watched(self, stream: Any, text: Callable[[Any], Any]) -> Any:
-        """The stream; in cases with a fault, the text of each piece is what the user sees."""
-        return stream if self.run is None else self._seen(stream, text)
+    @contextmanager
+    def entered(self, manager: Any) -> Iterator[Any]:
+        """A stream that its users enter; one that they drop is not left."""
+        with ExitStack() as stack:
+            try:
+                yield stack.enter_context(manager)
+            finally:
+                if self._drops:
+                    stack.pop_all()
 
-    def _seen(self, stream: Any, text: Callable[[Any], Any]) -> Iterator[Any]:
+    @asynccontextmanager
+    async def aentered(self, manager: Any) -> AsyncIterator[Any]:
+        """The same of an asynchronous stream."""
+        async with AsyncExitStack() as stack:
+            try:
+                yield await stack.enter_async_context(manager)
+            finally:
+                if self._drops:
+                    stack.pop_all()
+
+    @property
+    def _drops(self) -> bool:
+        return self.run is not None and self.run.way == "drop"
+
+    def watched(self, stream: Any, text: Callable[[Any], Any], cancel: Any = None) -> Any:
+        """The stream; in cases with a fault, the text of each piece is what the user sees.
+
+        Args:
+            cancel: what the client has to cancel, if it has anything.
+        """
+        return stream if self.run is None else self._seen(stream, text, cancel)
+
+    def _seen(self, stream: Any, text: Callable[[Any], Any], cancel: Any) -> Iterator[Any]:
         self.run.watches = True
         for piece in stream:
-            self.run.saw(text(piece))
+            if self.run.cancels(stream, text(piece)):
+                if self.run.way == "call" and cancel is not None:
+                    cancel()
+                    self.run.hold()
+                raise self.run.cancelled
             yield piece
 
-    def awatched(self, stream: Any, text: Callable[[Any], Any]) -> Any:
-        """The same of an asynchronous stream."""
-        return stream if self.run is None else self._aseen(stream, text)
+    def awatched(self, stream: Any, text: Callable[[Any], Any], cancel: Any = None) -> Any:
+        """The same of an asynchronous stream, whose `cancel` is a coroutine function."""
+        return stream if self.run is None else self._aseen(stream, text, cancel)
 
-    async def _aseen(self, stream: Any, text: Callable[[Any], Any]) -> AsyncIterator[Any]:
+    async def _aseen(
+        self, stream: Any, text: Callable[[Any], Any], cancel: Any
+    ) -> AsyncIterator[Any]:
         self.run.watches = True
         async for piece in stream:
-            self.run.saw(text(piece))
+            if self.run.cancels(stream, text(piece)):
+                if self.run.way == "call" and cancel is not None:
+                    await cancel()
+                    await asyncio.to_thread(self.run.hold)
+                raise self.run.cancelled
             yield piece
 
     def wait(self, work: Any) -> Any:

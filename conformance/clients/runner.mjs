@@ -7,7 +7,7 @@
 //
 // A thread has one job at a time. So if a client ends its thread, the job is known and gets the
 // error, and no other job is affected.
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { createInterface } from "node:readline";
 import { Worker } from "node:worker_threads";
@@ -159,6 +159,27 @@ function version(wanted) {
   }
 }
 
+/** The versions of packages and of all that they need, as far as it is installed. */
+function libraries(names) {
+  const top = new URL("./node_modules/", import.meta.url);
+  const versions = {};
+  const add = (wanted, within) => {
+    const found = [new URL("node_modules/", within), top]
+      .map((folder) => new URL(`${wanted}/`, folder))
+      .find((folder) => existsSync(new URL("package.json", folder)));
+    if (found === undefined) return;
+    const manifest = JSON.parse(readFileSync(new URL("package.json", found), "utf8"));
+    const nested = found.href.startsWith(within.href) && within !== top;
+    const key = nested ? `${wanted} ${manifest.version}` : wanted;
+    if (key in versions) return;
+    versions[key] = manifest.version;
+    for (const one of Object.keys({ ...manifest.peerDependencies, ...manifest.dependencies }))
+      add(one, found);
+  };
+  for (const name of names) add(name, top);
+  return Object.fromEntries(Object.entries(versions).sort());
+}
+
 function hello({ mockllm, api, level = "http" }, client) {
   if (api !== client.api) fail(`${client.name} speaks the API ${client.api}, not ${api}`);
   if (level !== "http") fail(`${client.name} is a whole client: run it with --http, not ${level}`);
@@ -166,7 +187,11 @@ function hello({ mockllm, api, level = "http" }, client) {
   const { name, language, entry_point, notes = "", unsupported = [] } = client;
   const versions = [version(client.package), ...others].join(" with ");
   const adapter = file.split(path.sep).join("/");
-  const described = { name, version: versions, language, entry_point, adapter, notes };
+  const used = libraries([client.package, ...(client.with ?? [])]);
+  const described = {
+    ...{ name, version: versions, language, entry_point, adapter, notes },
+    libraries: { node: process.versions.node, ...used },
+  };
   const declared = client.resilience ? { resilience: client.resilience } : {};
   return { mockllm, client: described, unsupported, intermediate: false, ...declared };
 }

@@ -15,6 +15,8 @@ import gc
 import importlib.util
 import json
 import os
+import platform
+import re
 import sys
 import sysconfig
 import threading
@@ -226,11 +228,31 @@ def _hello(version: int, entry: dict[str, Any], file: str) -> dict[str, Any]:
             "entry_point": entry["entry_point"],
             "adapter": Path(file).as_posix(),
             "notes": entry.get("notes", ""),
+            "libraries": {
+                "python": platform.python_version(),
+                **_libraries([package, *others]),
+            },
         },
         "unsupported": entry.get("unsupported", []),
         "intermediate": False,
         **({"resilience": entry["resilience"]} if "resilience" in entry else {}),
     }
+
+
+def _libraries(names: list[str]) -> dict[str, str]:
+    """The versions of distributions and of all that they need, as far as it is installed."""
+    found: dict[str, str] = {}
+    while names:
+        name = re.sub(r"[-_.]+", "-", names.pop()).lower()
+        if name in found:
+            continue
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:  # for another platform
+            continue
+        needed = [line for line in metadata.requires(name) or () if "extra ==" not in line]
+        names += [re.split(r"[^\w.-]", line)[0] for line in needed]
+    return dict(sorted(found.items()))
 
 
 def _loaded(file: Path, function: str) -> Client:

@@ -17,6 +17,7 @@ from apis import APIS
 DECLARED = {
     "longest_wait": 60.0,
     "final_errors": ["insufficient_quota"],
+    "cancel": ["leave"],
 }
 CLIENT = {
     "name": "resilient-client",

@@ -50,6 +50,7 @@ class ResiliencePolicy:
         has_idle_timeout: whether it has such a timeout at all.
         longest_wait: the longest `retry-after` that it waits for, in seconds; None: any.
         final_errors: the codes of errors that it never repeats.
+        cancel: the ways to cancel that it has, of `Case.cancel`.
     """
 
     tries: int | None = None
@@ -58,6 +59,7 @@ class ResiliencePolicy:
     longest_wait: float | None = None
     final_errors: frozenset[str] = frozenset()
     retries: bool = True
+    cancel: frozenset[str] = frozenset({"leave", "call", "drop"})
 
     @classmethod
     def declared(cls, settings: Mapping[str, Any]) -> ResiliencePolicy:
@@ -73,4 +75,5 @@ class ResiliencePolicy:
             longest_wait=settings.get("longest_wait"),
             final_errors=frozenset(settings.get("final_errors", ())),
             retries="tries" not in settings or tries not in (None, 1),
+            cancel=frozenset(settings.get("cancel", ("leave", "call", "drop"))),
         )

@@ -36,11 +36,15 @@ Verdict = Literal[
     "adapter",
     "not judged",
     "not applicable",
+    "non-strict",
+    "informational",
 ]
 """The result of one case. `tolerated` is not the expected outcome, but an acceptable one; `silent`
 is an answer where an error has to be reported; `rejected` is an error where the stream can be read;
 `crash` is an exception that points to a bug; `adapter` is one whose innermost frame is in the
-adapter or runner, not in the client; `not applicable`: the client has nothing that is judged."""
+adapter or runner, not in the client; `not applicable`: the client has nothing that is judged. Two
+mistakes do not count: `non-strict` is an error on a stream that breaks its own protocol, and
+`informational` is any mistake with a stream that no source shows."""
 
 Cost = Literal["wrong call", "data lost", "wrong metadata", "loud failure", "unreliable"]
 

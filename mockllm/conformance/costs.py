@@ -16,7 +16,7 @@ from mockllm.checking.judging.compare import Difference, Judgement
 from mockllm.checking.judging.difference import call_key, calls_of, comparable
 from mockllm.checking.judging.received import received
 from mockllm.checking.outcome import FIELDS, LABELS, TEXTS, Call, Outcome
-from mockllm.checking.rules import COSTS, FIELDS_OF, Cost
+from mockllm.checking.rules import COSTS, FIELDS_OF, Cost, Verdict
 from mockllm.quirks import find
 
 
@@ -28,6 +28,22 @@ def group_of(case: Case) -> str:
     if quirk:
         return find(quirk)[0].prose.topic
     return "plain" if case.plain is None else "cuts"
+
+
+def unscored(quirk: str, cost: Cost | None) -> tuple[Verdict, str] | None:
+    """The verdict of a mistake that does not count, with the reason; None where it counts.
+
+    A client is blamed for streams that a source shows, and may refuse, with an error, those that
+    break their own protocol.
+    """
+    if not quirk:
+        return None
+    about, variant = find(quirk)
+    if not about.prose.is_sourced(variant.name):
+        return "informational", "no source shows a server that sends it"
+    if cost == "loud failure" and about.prose.is_invalid(variant.name):
+        return "non-strict", "the stream breaks its protocol, so an error is allowed"
+    return None
 
 
 def cost_of(
@@ -45,7 +61,9 @@ def cost_of(
         # The user gets an exception, and nothing of the answer.
         return "loud failure"
     costs = {_cost(case, got, judgement, difference) for difference in differences}
-    return next(cost for cost in COSTS if cost in costs)
+    cost = next(cost for cost in COSTS if cost in costs)
+    # What is lost with an error is not lost silently.
+    return "loud failure" if cost == "data lost" and got.errors else cost
 
 
 def _cost(case: Case, got: Outcome, judgement: Judgement, difference: Difference) -> Cost:

@@ -15,7 +15,7 @@ from mockllm.checking.resilience.outcomes import fault_of
 from mockllm.checking.rules import RESILIENCE
 from mockllm.conformance.attachments.http_sessions import PlayedCase
 from mockllm.conformance.case_names import Setting, check_command
-from mockllm.conformance.measured import AdapterFrames, json_value, rule_line
+from mockllm.conformance.measured import AdapterFrames, json_value, rule_line, stream_of
 from mockllm.conformance.results import CaseResult, Play, Results, logged
 from mockllm.errors import ProbeError
 from mockllm.scenario.dump import dump
@@ -234,6 +234,7 @@ def _rows(judged: Judged, setting: Setting | None) -> Iterator[CaseResult]:
             reaction="either",
             reason="" if wrong else finding.text,
             reproduce=reproduce if wrong else (),
+            stream=stream_of(case, "http") if wrong else None,
             unconfirmed=once.get(finding.rule, ""),
         )
 

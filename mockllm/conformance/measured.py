@@ -24,7 +24,7 @@ from mockllm.checking.rules import RULE_COSTS, Cost, Verdict
 from mockllm.conformance.attachments.messages import Answer, answer_json, as_json
 from mockllm.conformance.attachments.runner import Runner
 from mockllm.conformance.case_names import Setting, check_command, show_command
-from mockllm.conformance.costs import cost_of, fields_about, group_of, unjudged
+from mockllm.conformance.costs import cost_of, fields_about, group_of, unjudged, unscored
 from mockllm.conformance.results import CaseResult, QuirkInfo, Results, Smallest, Stream
 from mockllm.quirks import find
 from mockllm.scenario.dump import dump
@@ -152,7 +152,8 @@ class _Judging:
             invariant = judgement.differences[0].invariant
             return replace(row, cost=cost, baseline=baseline, reason=reason, invariant=invariant)
         first = failures[0].invariant if failures else judgement.differences[0].invariant
-        return replace(row, cost=cost, invariant=first)
+        verdict, reason = unscored(row.quirk, cost) or (row.verdict, row.reason)
+        return replace(row, verdict=verdict, reason=reason, cost=cost, invariant=first)
 
     def _of_stopped(self, row: CaseResult, case: Case) -> CaseResult:
         """The line where streams share state: only the case that shows it is judged."""

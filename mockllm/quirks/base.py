@@ -66,7 +66,11 @@ class Prose:
         faults: what clients get wrong, in the third person.
         invariant: the invariant that a faulty client breaks.
         variants: what the bytes look like, one line for each variant, by its name.
-        sources: `owner/repository#number` of reports, if any.
+        sources: `owner/repository#number` of reports, and addresses of the clauses and pages of
+            documentation that have it.
+        unsourced: the names of variants that no source shows.
+        invalid: the names of variants that break their protocol, by its own reference; or whether
+            all do.
     """
 
     group: str
@@ -79,6 +83,17 @@ class Prose:
     invariant: str
     variants: Mapping[str, str]
     sources: tuple[str, ...] = ()
+    unsourced: tuple[str, ...] = ()
+    invalid: bool | tuple[str, ...] = False
+
+    def is_sourced(self, variant: str) -> bool:
+        """Whether a source shows a variant, so that a client can be blamed for it."""
+        return bool(self.sources) and variant not in self.unsourced
+
+    def is_invalid(self, variant: str) -> bool:
+        """Whether a variant breaks its protocol, so that a client may refuse it."""
+        names = self.invalid
+        return names if isinstance(names, bool) else variant in names
 
 
 @cache
@@ -87,11 +102,18 @@ def prose() -> Mapping[str, Prose]:
     room = files(__package__)
     tables = [folder / "quirks.yaml" for folder in (room, *room.iterdir()) if folder.is_dir()]
     return {
-        name: Prose(**{**fields, "sources": tuple(fields.get("sources", ()))})
+        name: _prose(fields)
         for table in tables
         if table.is_file()
         for name, fields in yaml.load(table.read_bytes(), _Loader).items()  # noqa: S506 - a safe one
     }
+
+
+def _prose(fields: Mapping[str, Any]) -> Prose:
+    values: dict[str, Any] = {
+        key: tuple(value) if isinstance(value, list) else value for key, value in fields.items()
+    }
+    return Prose(**values)
 
 
 @dataclass(slots=True)

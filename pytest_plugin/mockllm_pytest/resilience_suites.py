@@ -87,8 +87,8 @@ class ResilienceSuite(_ResultsSuite):
         Args:
             base_url: the base URL for a client of the API.
             case: has `prompt`, `tools`, `model`; `tries`, `idle_timeout` and `deadline` for the
-                client to be set to; `requests`, how often to send the prompt; and `cancel`, whether
-                to cancel once the first piece came.
+                client to be set to; `requests`, how often to send the prompt; and `cancel`, how
+                to cancel once the first piece came ("" for not at all).
         """
         raise NotImplementedError(f"give {type(self).__name__} a method run(base_url, case)")
 

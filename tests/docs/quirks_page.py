@@ -57,9 +57,11 @@ The columns of the tables:
 - **where**: the servers in which it was seen.
 - **a correct client**: what it does.
 
-`mockllm quirks NAME` describes a quirk in full, with the bytes that it changes and the reports in
-which it was found. The reports were gathered through an index of issues and not each read again, so
-check one before you quote it. How [well-known clients](clients.md) handle each quirk was measured.
+`mockllm quirks NAME` describes a quirk in full, with the bytes that it changes, the reports in
+which it was found, and the clause that allows it. For a quirk that has neither, a client is
+[not blamed](check.md#what-counts), and it may refuse one that breaks its protocol. The reports were
+gathered through an index of issues and not each read again, so check one before you quote it. How
+[well-known clients](clients.md) handle each quirk was measured.
 
 `python -m tests.docs.quirks_page` generates this page; a test compares the two.
 """

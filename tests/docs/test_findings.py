@@ -37,8 +37,11 @@ PACKAGES = {
     "langchain_js_anthropic_output_tokens.mjs": "@langchain/anthropic",
     "langchain_js_google_process_ends.mjs": "@langchain/google-genai",
     "llama_index_two_calls.py": "llama-index-llms-openai",
+    "openai_agents_unfinished_call.py": "openai-agents",
+    "openai_node_in_progress.mjs": "openai",
     "openai_python_calls_of_index_0.py": "openai",
     "openai_python_role.py": "openai",
+    "pydantic_ai_unfinished_call.py": "pydantic-ai-slim",
     "smolagents_content_filter.py": "smolagents",
 }
 

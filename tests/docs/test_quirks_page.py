@@ -37,9 +37,14 @@ def test_quirks_are_described_in_full() -> None:
             assert text.strip() == text != "", name
         assert all(text.strip() == text != "" for text in about.variants.values()), name
         assert not any("\n" in text for text in (about.title, *about.variants.values())), name
-        assert all(re.fullmatch(r"[\w.-]+/[\w.-]+#\d+", source) for source in about.sources), name
+        assert all(re.fullmatch(_SOURCE, source) for source in about.sources), name
+        named = (*about.unsourced, *(about.invalid if isinstance(about.invalid, tuple) else ()))
+        assert set(named) <= set(about.variants), name
         if len(quirk.apis) == 1 and quirk.apis[0] in groups:
             assert about.group == groups[quirk.apis[0]]
+
+
+_SOURCE = r"[\w.-]+/[\w.-]+#\d+|https://[\w.-]+/\S*"
 
 
 def test_playing_reads_no_prose() -> None:

@@ -33,7 +33,7 @@ async function run(resource, job) {
     messages: [{ role: "user", content: job.prompt }],
     ...withTools(tools),
   });
-  await shown(job, stream, ({ delta }) => delta?.text);
+  await shown(job, stream, ({ delta }) => delta?.text, () => stream.abort());
   const message = await stream.finalMessage();
   const { content } = message;
   return {

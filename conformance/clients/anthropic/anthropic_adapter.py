@@ -23,14 +23,16 @@ def messages(job: Job) -> dict[str, Any]:
     options = {"tools": tools} if tools else {}
     with (
         job.using(lambda: _client(job)) as client,
-        client.messages.stream(
-            model=job.model,
-            max_tokens=1024,
-            messages=[{"role": "user", "content": job.prompt}],
-            **options,
+        job.entered(
+            client.messages.stream(
+                model=job.model,
+                max_tokens=1024,
+                messages=[{"role": "user", "content": job.prompt}],
+                **options,
+            )
         ) as stream,
     ):
-        for _ in job.watched(stream, lambda one: one.type == "text" and one.text):
+        for _ in job.watched(stream, lambda one: one.type == "text" and one.text, stream.close):
             pass
         message = stream.get_final_message()
     return {

@@ -20,11 +20,14 @@ export async function contents(job) {
     ...rest,
     parametersJsonSchema: parameters,
   }));
-  const config = functionDeclarations.length > 0 ? { tools: [{ functionDeclarations }] } : {};
+  const user = new AbortController();
+  const config = job.run ? { abortSignal: user.signal } : {};
+  if (functionDeclarations.length > 0) config.tools = [{ functionDeclarations }];
   const request = { model: job.model, contents: job.prompt, config };
   const chunks = [];
   const stream = await ai.models.generateContentStream(request);
-  for await (const chunk of watched(job, stream, ({ text }) => text)) chunks.push(chunk);
+  for await (const chunk of watched(job, stream, ({ text }) => text, () => user.abort()))
+    chunks.push(chunk);
   return outcomeOf(chunks);
 }
 

@@ -1,45 +1,47 @@
 // LangChain's chat models for JavaScript: `stream()`, whose chunks are joined with `concat()`.
 // Each function imports the integration that it needs: together they take long to load.
-import { API_KEY, asText, chatToolsOf, joined, timeoutOf } from "../job.mjs";
+import { clientOf, limitOf, retriesOf, watched } from "../faults.mjs";
+import { API_KEY, asText, chatToolsOf, joined } from "../job.mjs";
 import { NOTHING } from "../troubles.mjs";
 
-const options = { apiKey: API_KEY, maxRetries: 0 };
+const optionsOf = (job) => ({ apiKey: API_KEY, maxRetries: retriesOf(job) });
 
 /** `ChatOpenAI`, which requests usage by default. */
-export const chat = async (job) => run(await openai(job, false), job);
+export const chat = (job) => openai(job, false);
 
 /** `ChatOpenAI` over the Responses API. */
-export const responses = async (job) => run(await openai(job, true), job);
+export const responses = (job) => openai(job, true);
 
 async function openai(job, useResponsesApi) {
   const { ChatOpenAI } = await import("@langchain/openai");
   const configuration = { baseURL: job.base_url };
-  const timeout = timeoutOf(job);
-  return new ChatOpenAI({ ...options, model: "gpt-4o", timeout, configuration, useResponsesApi });
+  const more = { model: "gpt-4o", timeout: limitOf(job), configuration, useResponsesApi };
+  return run(() => new ChatOpenAI({ ...optionsOf(job), ...more }), job);
 }
 
 export async function messages(job) {
   const { ChatAnthropic } = await import("@langchain/anthropic");
-  const model = new ChatAnthropic({
-    ...options,
-    model: "claude-sonnet-4-5",
-    anthropicApiUrl: job.base_url,
-    clientOptions: { timeout: timeoutOf(job) },
-  });
-  return run(model, job);
+  const clientOptions = { timeout: limitOf(job) };
+  const more = { model: "claude-sonnet-4-5", anthropicApiUrl: job.base_url, clientOptions };
+  return run(() => new ChatAnthropic({ ...optionsOf(job), ...more }), job);
 }
 
 export async function contents(job) {
   const { ChatGoogleGenerativeAI } = await import("@langchain/google-genai");
   const more = { model: "gemini-2.5-flash", baseUrl: job.base_url };
-  return run(new ChatGoogleGenerativeAI({ ...options, ...more }), job);
+  return run(() => new ChatGoogleGenerativeAI({ ...optionsOf(job), ...more }), job);
 }
 
-async function run(model, job) {
+async function run(make, job) {
+  const model = clientOf(job, make);
   const tools = chatToolsOf(job);
   const bound = tools.length > 0 ? model.bindTools(tools) : model;
+  const user = new AbortController();
+  // The timeout of a call bounds the whole answer, so that it is none for a stream that stalls.
+  const options = job.run ? { signal: user.signal } : { timeout: limitOf(job) };
+  const stream = await bound.stream(job.prompt, options);
   let message;
-  for await (const chunk of await bound.stream(job.prompt, { timeout: timeoutOf(job) })) {
+  for await (const chunk of watched(job, stream, ({ text }) => text, () => user.abort())) {
     message = message === undefined ? chunk : message.concat(chunk);
   }
   return message === undefined ? NOTHING : outcomeOf(message);

@@ -35,7 +35,11 @@ async def _run(kind: Any, settings: Any, job: Job) -> dict[str, Any]:
         )
         config = agents.RunConfig(tracing_disabled=True)
         result = agents.Runner.run_streamed(agent, job.prompt, max_turns=1, run_config=config)
-        async for _ in job.awatched(result.stream_events(), _text):
+
+        async def cancel() -> None:
+            result.cancel()
+
+        async for _ in job.awatched(result.stream_events(), _text, cancel):
             pass
         (response,) = result.raw_responses
         return _outcome(response)

@@ -32,7 +32,7 @@ export async function chat(job) {
     stream_options: { include_usage: true },
     ...withTools(chatToolsOf(job)),
   });
-  await shown(job, stream, ({ choices }) => choices[0]?.delta?.content);
+  await shown(job, stream, ({ choices }) => choices[0]?.delta?.content, () => stream.abort());
   const completion = await stream.finalChatCompletion();
   const { model, id: response_id } = completion;
   const answer = { usage: usageOf(completion.usage, "prompt", "completion"), model, response_id };
@@ -59,7 +59,8 @@ export async function responses(job) {
   const tools = functionsOf(job).map((spec) => ({ type: "function", strict: false, ...spec }));
   const request = { model: job.model, input: job.prompt, ...withTools(tools) };
   const stream = openaiOf(job).responses.stream(request);
-  await shown(job, stream, ({ type, delta }) => type === "response.output_text.delta" && delta);
+  const isText = "response.output_text.delta";
+  await shown(job, stream, ({ type, delta }) => type === isText && delta, () => stream.abort());
   const response = await stream.finalResponse();
   const parts = ofType(response.output, "message").flatMap((message) => message.content);
   const thoughts = ofType(response.output, "reasoning");

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import openai
@@ -15,14 +16,16 @@ def chat(job: Job) -> dict[str, Any]:
     options = {"tools": job.chat_tools} if job.tools else {}
     with (
         job.using(lambda: _client(job)) as client,
-        client.chat.completions.stream(
-            model=job.model,
-            messages=[{"role": "user", "content": job.prompt}],
-            stream_options={"include_usage": True},
-            **options,
+        job.entered(
+            client.chat.completions.stream(
+                model=job.model,
+                messages=[{"role": "user", "content": job.prompt}],
+                stream_options={"include_usage": True},
+                **options,
+            )
         ) as stream,
     ):
-        for _ in job.watched(stream, lambda one: one.type == "content.delta" and one.delta):
+        for _ in job.watched(stream, _delta("content.delta"), stream.close):
             pass
         completion = stream.get_final_completion()
     answer = {
@@ -58,10 +61,11 @@ def responses(job: Job) -> dict[str, Any]:
     options = {"tools": tools} if tools else {}
     with (
         job.using(lambda: _client(job)) as client,
-        client.responses.stream(model=job.model, input=job.prompt, **options) as stream,
+        job.entered(
+            client.responses.stream(model=job.model, input=job.prompt, **options)
+        ) as stream,
     ):
-        is_text = "response.output_text.delta"
-        for _ in job.watched(stream, lambda one: one.type == is_text and one.delta):
+        for _ in job.watched(stream, _delta("response.output_text.delta"), stream.close):
             pass
         response = stream.get_final_response()
     why = response.incomplete_details
@@ -74,6 +78,11 @@ def responses(job: Job) -> dict[str, Any]:
         "model": response.model,
         "response_id": response.id,
     }
+
+
+def _delta(kind: str) -> Callable[[Any], Any]:
+    """The text that an event adds, if it is of a kind."""
+    return lambda event: event.type == kind and event.delta
 
 
 def _items(output: Any) -> dict[str, Any]:

@@ -68,13 +68,15 @@ async def _run(of_client: Any, make: Any, job: Job) -> dict[str, Any]:
     ]
     async with (
         job.ausing(make) as client,
-        model_request_stream(
-            of_client(client),
-            [ModelRequest.user_text_prompt(job.prompt)],
-            model_request_parameters=ModelRequestParameters(function_tools=tools),
+        job.aentered(
+            model_request_stream(
+                of_client(client),
+                [ModelRequest.user_text_prompt(job.prompt)],
+                model_request_parameters=ModelRequestParameters(function_tools=tools),
+            )
         ) as stream,
     ):
-        async for _ in job.awatched(stream, _text):
+        async for _ in job.awatched(stream, _text, stream.cancel):
             pass
         return _outcome(stream.get())
 
@@ -91,7 +93,6 @@ def _text(event: Any) -> Any:
 
 def _outcome(response: Any) -> dict[str, Any]:
     parts = response.parts
-    state = response.state
     thinking = [part for part in parts if isinstance(part, ThinkingPart)]
     return {
         "text": joined(part.content for part in parts if isinstance(part, TextPart)),
@@ -103,7 +104,6 @@ def _outcome(response: Any) -> dict[str, Any]:
         ],
         "finish": _finish(response),
         "usage": _usage(response.usage),
-        "errors": [f"the response's state is {state!r}"] if state != "complete" else [],
         "opaque": [part.signature for part in thinking if part.signature],
         "response_id": response.provider_response_id,
     }

@@ -5,7 +5,7 @@ import { createOpenAI } from "@ai-sdk/openai";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { jsonSchema, streamText, tool } from "ai";
 
-import { limitOf, retriesOf, saw } from "../faults.mjs";
+import { limitOf, retriesOf, watched } from "../faults.mjs";
 import { API_KEY, functionsOf, timeoutOf, withTools } from "../job.mjs";
 import { addTrouble, NOTHING } from "../troubles.mjs";
 
@@ -30,11 +30,11 @@ export const messages = (job) =>
 export const contents = (job) =>
   run(createGoogleGenerativeAI(settings(`${job.base_url}/v1beta`))(job.model), job);
 
-/** Tools without `execute`, so that calls are part of the outcome. */
+/** Tools that are executed: the calls of the outcome are those that the SDK executes. */
 const toolsOf = (job) =>
   functionsOf(job).map(({ name, description, parameters }) => [
     name,
-    tool({ description, inputSchema: jsonSchema(parameters) }),
+    tool({ description, inputSchema: jsonSchema(parameters), execute: () => "done" }),
   ]);
 
 // What each part of the stream adds to the outcome. A "tool-error" repeats an invalid call.
@@ -42,36 +42,23 @@ const ADD = {
   "text-delta": (outcome, { text }) => void (outcome.text += text),
   "reasoning-delta": (outcome, { text }) => void (outcome.reasoning += text),
   "tool-call": call,
+  "tool-result": (outcome, { toolCallId }) => void outcome.executed.add(toolCallId),
   error: (outcome, { error }) => addTrouble(outcome, error),
   abort: (outcome, { reason }) => addTrouble(outcome, `aborted: ${reason ?? "no reason"}`),
   "finish-step": finish,
 };
 
-/** A call; one that is flagged as invalid is never executed. Its input is text if it is not JSON;
- * if it is invalid for another reason, that is an error. */
+/** A call; one that is flagged as invalid is never executed, and has the SDK's error. */
 function call(outcome, { toolCallId: id, toolName: name, input, invalid, error }) {
-  if (invalid && typeof input !== "string") {
-    addTrouble(outcome, error, `invalid tool call ${name} (${id}): `);
-    return;
-  }
-  outcome.tool_calls.push({ id, name, arguments: input });
+  if (invalid) addTrouble(outcome, error, `invalid tool call ${name} (${id}): `);
+  else outcome.tool_calls.push({ id, name, arguments: input });
 }
-
-/** The finish reasons that report a failure, in the words of their documentation. */
-const FAILED = {
-  error: "model stopped because of an error",
-  interrupted: "provider stream ended without a completion signal; output may be incomplete",
-};
 
 function finish(outcome, { finishReason, usage, response }) {
   outcome.finish = finishReason.replaceAll("-", "_");
   outcome.usage = usageOf(usage);
   outcome.response_id = response.id;
   outcome.model = response.modelId;
-  const failed = FAILED[finishReason];
-  if (failed && outcome.errors.length === 0 && !outcome.crash) {
-    addTrouble(outcome, `finishReason is '${finishReason}': ${failed}`);
-  }
 }
 
 function usageOf({ inputTokens, outputTokens, inputTokenDetails, outputTokenDetails }) {
@@ -94,16 +81,6 @@ function opaqueOf({ content }) {
   return [...new Set(values.filter(Boolean))];
 }
 
-/** The user sees a text; a user who cancels aborts the request and leaves the loop. */
-function sawUntilAbort(job, text, user) {
-  try {
-    saw(job, text);
-  } catch (cancelled) {
-    user.abort();
-    throw cancelled;
-  }
-}
-
 async function run(model, job) {
   const { tools } = withTools(toolsOf(job));
   const user = new AbortController(); // how its users cancel
@@ -116,16 +93,17 @@ async function run(model, job) {
     timeout: job.run ? { firstChunkMs: limitOf(job), chunkMs: limitOf(job) } : timeoutOf(job),
     onError: () => {}, // the default prints the error, which is also in the stream
   });
-  const outcome = { ...NOTHING, tool_calls: [], errors: [] };
-  outcome.causes = [];
-  for await (const part of answer.fullStream) {
-    if (part.type === "text-delta") sawUntilAbort(job, part.text, user);
+  const outcome = { ...NOTHING, tool_calls: [], errors: [], causes: [], executed: new Set() };
+  const textOf = ({ type, text }) => type === "text-delta" && text;
+  for await (const part of watched(job, answer.fullStream, textOf, () => user.abort())) {
     const known = outcome.errors.length;
     ADD[part.type]?.(outcome, part);
     if (outcome.errors.length > known) outcome.causes.push(part.error ?? null);
   }
-  if (!job.run) delete outcome.causes;
+  const { executed, causes, ...told } = outcome;
+  told.tool_calls = told.tool_calls.filter(({ id }) => executed.has(id));
+  if (job.run) told.causes = causes;
   // There is no step if the stream failed.
   const step = await answer.finalStep.catch(() => null);
-  return step === null ? outcome : { ...outcome, opaque: opaqueOf(step) };
+  return step === null ? told : { ...told, opaque: opaqueOf(step) };
 }

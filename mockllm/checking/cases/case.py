@@ -14,6 +14,9 @@ from mockllm.quirks.base import Right
 from mockllm.replay.compilation.http_answer import HttpAnswer
 from mockllm.scenario.model import Api, Scenario, ToolSpec
 
+Cancel = Literal["", "leave", "call", "drop"]
+"""How a client is cancelled; "" for not at all."""
+
 
 @dataclass(frozen=True, slots=True)
 class Payload:
@@ -87,7 +90,9 @@ class Case:
         deadline: seconds after which a whole client is to have answered a case with a fault.
         tries, idle_timeout: the settings that it should have then, the latter in seconds.
         requests: how often it sends the prompt then; `together`: at the same time.
-        cancel: whether it cancels once the first piece of the answer has come.
+        cancel: how it cancels then, once the first piece of the answer has come: it leaves the loop
+            and keeps the stream (`leave`), calls what the client has for that (`call`), or drops
+            the stream where it is (`drop`); "" for not at all.
     """
 
     name: str
@@ -117,7 +122,7 @@ class Case:
     idle_timeout: float = 0.3
     requests: int = 1
     together: bool = False
-    cancel: bool = False
+    cancel: Cancel = ""
 
     @property
     def malformed(self) -> bool:

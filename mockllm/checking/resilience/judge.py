@@ -247,6 +247,8 @@ def _first_error(outcome: Outcome) -> str:
 
 
 def _cancel(play: _Play) -> Ruling:
+    if play.case.cancel not in play.policy.cancel:
+        return ruling("no-such-cancel")
     gone = [exchange.sent.duration for exchange in play.exchanges if exchange.sent.client_gone]
     if gone:
         return RIGHT if min(gone) < _SOON else ruling("closes-late", seconds=min(gone))

@@ -132,7 +132,7 @@ def case_message(case: Case, urls: Urls, limit: float = 0.0) -> dict[str, Any]:
         "idle_timeout": case.idle_timeout,
         "requests": case.requests,
         "together": case.together,
-        "cancel": {"after": "first"} if case.cancel else None,
+        "cancel": {"after": "first", "by": case.cancel} if case.cancel else None,
     }
 
 

@@ -87,6 +87,8 @@ def _why_other(case: CaseResult) -> str:
         return "raised by the adapter"
     if case.verdict in ("not judged", "not applicable"):
         return case.verdict
+    if case.verdict in ("non-strict", "informational"):
+        return case.verdict
     return "wrong in their plain form, too" if case.baseline else "allowed by the policy"
 
 

@@ -138,6 +138,7 @@ class Client:
         language: in lower case, such as `python`.
         entry_point: the function that was used, as users call it.
         adapter: the runner or adapter: its command line, or its path.
+        libraries: the versions of all that ran, by name; the language's own, too.
     """
 
     name: str
@@ -146,6 +147,7 @@ class Client:
     entry_point: str = ""
     adapter: str = ""
     notes: str = ""
+    libraries: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +189,7 @@ class QuirkInfo:
 
     Args:
         description: what the bytes of its variant look like.
-        sources: `owner/repository#number` of reports.
+        sources: `owner/repository#number` of reports, and addresses of clauses.
     """
 
     title: str
@@ -236,7 +238,8 @@ class CaseResult:
             excuses this one; "" if there is none.
         fields: the fields of the outcome that the differences are about.
         exception: the client's own exception or error, with the place that raised it.
-        reason: why the case was tolerated, not judged, excused or attributed to the adapter.
+        reason: why the case was tolerated, not judged, not counted, excused or attributed to the
+            adapter.
         not_judged: the fields of the outcome that were not judged.
         expected, actual: outcomes, in the form of the answers of runners (`messages`). A field
             that is absent is one that the client has no place for.

@@ -6,7 +6,7 @@ Numbers count groups. A colour never stands alone.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from mockllm.checking.rules import COST_MEANINGS, COSTS, RESILIENCE, promise
@@ -36,17 +36,22 @@ MISTAKES: tuple[Mark, ...] = tuple(
 
 _ALL = (
     *MISTAKES,
-    Mark("as-plain", "≈", "as in the plain stream", 5, "the same mistake as without the quirk"),
-    Mark("allowed", "△", "allowed", 6, "wrong, and excused by the policy of this run"),
-    Mark("adapter", "⚙", "adapter", 7, "the adapter failed, not the client; not judged"),
-    Mark("not-judged", "–", "not judged", 8, "nothing was compared; this is not a pass"),
-    Mark("not-applicable", "·", "does not apply", 9, "the client has nothing the rule is about"),
-    Mark("tolerated", "✓", "tolerated", 10, "not the expected outcome, but an acceptable one"),
-    Mark("right", "✓", "right", 11, "the expected outcome"),
+    Mark("non-strict", "◇", "non-strict", 5, "an error on a stream that breaks its own protocol"),
+    Mark("as-plain", "≈", "as in the plain stream", 6, "the same mistake as without the quirk"),
+    Mark("allowed", "△", "allowed", 7, "wrong, and excused by the policy of this run"),
+    Mark("adapter", "⚙", "adapter", 8, "the adapter failed, not the client; not judged"),
+    Mark("informational", "i", "informational", 9, "wrong with a stream that no source shows"),
+    Mark("not-judged", "–", "not judged", 10, "nothing was compared; this is not a pass"),
+    Mark("not-applicable", "·", "does not apply", 11, "the client has nothing the rule is about"),
+    Mark("tolerated", "✓", "tolerated", 12, "not the expected outcome, but an acceptable one"),
+    Mark("right", "✓", "right", 13, "the expected outcome"),
 )
 
 MARKS: dict[str, Mark] = {each.key: each for each in _ALL}
 """By key, the worst first."""
+
+
+_UNJUDGED = ("not-judged", "not-applicable", "adapter", "informational")
 
 
 def mark_of(case: CaseResult) -> Mark:
@@ -147,7 +152,8 @@ class Column:
 
     Args:
         key: in addresses.
-        place: from 1; clients with the same numbers share it; 0 where nothing was judged.
+        place: from 1, among the clients of its API; those with the same mistakes share it; 0 where
+            less than 80 % of its cases were judged.
         counts: the groups whose worst mistake has each cost, in the order of `MISTAKES`.
         right: the groups that were judged and have no mistake.
         unjudged: the groups in which nothing was judged.
@@ -197,56 +203,12 @@ class QuirkRow:
         return len(self.broken) / len(self.judged)
 
 
-def sections_of(results: Sequence[Results]) -> tuple[list[Column], list[Column]]:
-    """The columns of clients that were sent streams, and of those that were judged by the rules of
-    resilience alone."""
-    pairs = list(zip(results, _keys(results), strict=True))
-    rules = [
-        (judged, key)
-        for judged, key in pairs
-        if judged.cases and len(judged.rules) == len(judged.groups)
-    ]
-    return _columns([pair for pair in pairs if pair not in rules]), _columns(rules)
-
-
-def _columns(pairs: Iterable[tuple[Results, str]]) -> list[Column]:
-    """The columns, the fewest severe mistakes first; those with nothing judged come last."""
-    columns = [_column(results, key) for results, key in pairs]
-    columns.sort(
-        key=lambda column: (_order(column), column.results.client.name.lower(), column.key)
-    )
-    orders = [_order(column) for column in columns]
-    return [
-        replace(column, place=0 if order[0] else orders.index(order) + 1)
-        for column, order in zip(columns, orders, strict=True)
-    ]
-
-
-def _keys(results: Sequence[Results]) -> list[str]:
-    """An address for each; the version is in it only where it is needed."""
-    short = [f"{result.client.name} {result.api}" for result in results]
-    names = [
-        name if short.count(name) == 1 else f"{name} {result.client.version} {result.date}"
-        for name, result in zip(short, results, strict=True)
-    ]
-    names = [
-        name if names.count(name) == 1 else f"{name} {names[:n].count(name) + 1}"
-        for n, name in enumerate(names)
-    ]
-    keys = addresses(names)
-    return [keys[name] for name in names]
-
-
-def _order(column: Column) -> tuple[int, ...]:
-    nothing = not column.right and not any(column.counts)
-    return (nothing, *column.counts, -column.right)
-
-
-def _column(results: Results, key: str) -> Column:
+def column_of(results: Results, key: str) -> Column:
+    """The column of a client, without its place."""
     cells = {name: cell_of(cases) for name, cases in results.groups.items()}
     marks = [cell.mark for cell in cells.values()]
-    nothing = {MARKS[name] for name in ("not-judged", "not-applicable", "adapter")}
-    right = {MARKS[name] for name in ("right", "tolerated", "as-plain", "allowed")}
+    nothing = {MARKS[name] for name in _UNJUDGED}
+    right = {MARKS[name] for name in ("right", "tolerated", "as-plain", "allowed", "non-strict")}
     return Column(
         results,
         key,
@@ -300,7 +262,7 @@ def quirk_rows(columns: Sequence[Column]) -> list[QuirkRow]:
 def _quirk_row(
     name: str, key: str, pairs: Sequence[tuple[Column, CaseResult]]
 ) -> Iterator[QuirkRow]:
-    unjudged = (MARKS["not-judged"], MARKS["not-applicable"], MARKS["adapter"])
+    unjudged = [MARKS[name] for name in _UNJUDGED]
     failed = [(column, case) for column, case in pairs if case.failed]
     judged = {column.key: column for column, case in pairs if mark_of(case) not in unjudged}
     if not judged:

@@ -18,9 +18,9 @@ from mockllm.conformance.site.columns import (
     groups_of,
     mark_of,
     quirk_rows,
-    sections_of,
     sentence,
 )
+from mockllm.conformance.site.ranking import sections_of
 from mockllm.conformance.site.rendering import addresses, environment, slug
 
 if TYPE_CHECKING:

@@ -111,6 +111,18 @@ def _call_lost(turn: Turn) -> Turn:
     return replace(turn, parts=parts, order=(), gaps=(), finish="length", finish_raw=None)
 
 
+def _call_left_out(turn: Turn, _: Api) -> Turn:
+    """The turn without the call that the limit cut."""
+    calls = [place for place, part in enumerate(turn.parts) if isinstance(part, ToolCall)]
+    if not calls or turn.finish != "length":
+        return turn
+    parts = (*turn.parts[: calls[-1]], *turn.parts[calls[-1] + 1 :])
+    return replace(turn, parts=parts, order=(), gaps=())
+
+
+_LEFT_OUT = Tolerance("the incomplete call may be left out: the finish says why", _call_left_out)
+
+
 # Indexes
 
 
@@ -260,7 +272,7 @@ QUIRKS = (
     events.quirk(
         "anth-tool-cut-by-limit",
         CALL,
-        Variant(frames=_cut_by_limit(_limit), as_sent=True),
+        Variant(frames=_cut_by_limit(_limit), as_sent=True, tolerated=(_LEFT_OUT,)),
         Variant("empty", _cut_by_limit(lambda _: 0), expected=_call_lost),
     ),
     events.quirk(

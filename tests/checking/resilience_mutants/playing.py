@@ -21,7 +21,11 @@ from tests.checking.resilience_mutants.loading import load
 
 __all__ = ["API", "Client", "Found", "cases_of", "clients"]
 
-POLICY = ResiliencePolicy(longest_wait=60.0, final_errors=frozenset({"insufficient_quota"}))
+POLICY = ResiliencePolicy(
+    longest_wait=60.0,
+    final_errors=frozenset({"insufficient_quota"}),
+    cancel=frozenset({"leave"}),
+)
 """What the runner of the client declares."""
 
 _ALONE = 3

@@ -8,7 +8,7 @@ from typing import Any
 from mockllm.checking import Call, Case, Outcome, Policy, Trouble, Usage, case
 from mockllm.checking.cases.scenarios import Variation
 from mockllm.checking.judging.compare import judge
-from mockllm.conformance.costs import cost_of, group_of
+from mockllm.conformance.costs import cost_of, group_of, unscored
 from mockllm.quirks import QUIRKS
 from mockllm.quirks.base import TOPICS
 from mockllm.quirks.samples import CALL, TEXT, TWO_SAME
@@ -50,6 +50,7 @@ RIGHT = PLAIN.expected
             {"errors": (Trouble("KeyError", crash=True),), "tool_calls": (call(city="Rome"),)},
             "loud failure",
         ),
+        ({"errors": (Trouble("invalid call"),), "tool_calls": ()}, "loud failure"),
         ({"usage": None, "tool_calls": (call(city="Rome"),)}, "wrong call"),
     ],
 )
@@ -88,3 +89,25 @@ def test_groups() -> None:
         for q in QUIRKS.values()
         if q.variants[0].changes(q.apis[0])
     } <= set(TOPICS)
+
+
+@for_all(
+    ("quirk", "lost", "refused"),
+    [
+        ("", None, None),
+        ("sse-comments:inside", None, None),
+        ("chat-index-missing", None, "non-strict"),
+        ("chat-role-null-empty-never:never", None, None),
+        ("chat-role-null-empty-never:null", None, "non-strict"),
+        ("chat-index-reversed", "informational", "informational"),
+        ("sse-empty-data", "informational", "informational"),
+        ("anth-ping:bare", "informational", "informational"),
+        ("anth-ping:first", None, None),
+    ],
+)
+def test_what_no_source_shows_counts_nowhere_and_what_is_invalid_may_be_refused(
+    quirk: str, lost: str | None, refused: str | None
+) -> None:
+    """A loud failure on an invalid stream is non-strict; without a source, nothing counts."""
+    verdicts = [unscored(quirk, "data lost"), unscored(quirk, "loud failure")]
+    assert [found and found[0] for found in verdicts] == [lost, refused]

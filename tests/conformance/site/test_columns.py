@@ -8,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockllm.conformance.results import CaseResult
-from mockllm.conformance.site.columns import cell_of, groups_of, quirk_rows, sections_of
+from mockllm.conformance.site.columns import cell_of, groups_of, quirk_rows
+from mockllm.conformance.site.ranking import sections_of
 from mockllm.conformance.site.rendering import addresses, slug
+from tests.cases import for_all
 from tests.conformance.site.results import RIGHT, WRONG, failed, results
 
 UNJUDGED = CaseResult("chat/a", "usage", "not judged", reason="no place for usage")
@@ -32,6 +34,42 @@ def test_a_wrong_call_weighs_more_than_any_number_of_others():
     assert columns[3].counts == (1, 0, 0, 0, 0)
     assert columns[3].right == 1
     assert columns[4].unjudged == 1
+
+
+def test_each_api_has_its_own_places_and_the_same_mistakes_are_the_same_place():
+    """Clients of another API are no rivals; a place has no order by what was not judged."""
+    two = results("two", WRONG, RIGHT, replace(RIGHT, case="chat/b", group="usage"))
+    columns, _ = sections_of(
+        [
+            replace(results("other", RIGHT), api="gemini"),
+            results("one", WRONG, RIGHT),
+            two,
+            results("worse", WRONG, failed("chat/x", "usage", "data lost")),
+        ]
+    )
+    names = [(column.place, column.results.client.name) for column in columns]
+    assert names == [(1, "one"), (1, "two"), (3, "worse"), (1, "other")]
+
+
+@for_all(("unjudged", "place"), [(1, 1), (2, 0)])
+def test_a_client_of_which_little_was_judged_has_no_place(unjudged: int, place: int):
+    """At least 80 % of the cases have to be judged; what does not apply is no case."""
+    right = [replace(RIGHT, case=f"chat/{n}") for n in range(4)]
+    other = [replace(UNJUDGED, case=f"chat/u{n}") for n in range(unjudged)]
+    apart = [replace(UNJUDGED, case=f"chat/n{n}", verdict="not applicable") for n in range(9)]
+    (column,) = sections_of([results("one", *right, *other, *apart)])[0]
+    assert column.place == place
+
+
+def test_what_does_not_count_is_shown():
+    """A refused invalid stream is no mistake; without a source, a cell says nothing."""
+    loud = replace(failed("chat/x", "index", "loud failure"), verdict="non-strict")
+    unsourced = replace(WRONG, verdict="informational", group="usage")
+    (column,) = sections_of([results("one", loud, unsourced, RIGHT)])[0]
+    marks = {name: cell.mark and cell.mark.key for name, cell in column.cells.items()}
+    assert marks == {"index": "non-strict", "usage": "informational", "plain": "right"}
+    assert (column.place, column.counts, column.right, column.unjudged) == (1, (0,) * 5, 2, 1)
+    assert cell_of([unsourced, RIGHT]).mark == cell_of([RIGHT]).mark
 
 
 def test_variants_of_a_quirk_count_once():
