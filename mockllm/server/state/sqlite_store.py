@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sqlite3
+import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -63,6 +64,25 @@ async def _ask(port: int, question: str) -> str | None:
 _BUSY = 10.0
 """For so many seconds a process waits for another one that writes."""
 
+_TRY_AGAIN = 0.02
+
+
+def opened_tables(database: sqlite3.Connection) -> SqliteTables:
+    """The tables of a database, which are made where there are none.
+
+    SQLite does not wait for other processes where it sets the journal mode, as it does elsewhere:
+    of several that start at the same time, one would fail.
+    """
+    give_up = time.monotonic() + _BUSY
+    while True:
+        try:
+            return SqliteTables(database)
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > give_up:
+                raise
+            time.sleep(_TRY_AGAIN)
+
+
 _Arguments = ParamSpec("_Arguments")
 _Result = TypeVar("_Result")
 
@@ -109,7 +129,7 @@ class SqliteStore:
         self._database = sqlite3.connect(
             self._path, timeout=_BUSY, isolation_level=None, check_same_thread=False
         )
-        self._tables = SqliteTables(self._database)
+        self._tables = opened_tables(self._database)
         self._tables.join(self._process, os.getpid(), port)
 
     async def close(self) -> None:
