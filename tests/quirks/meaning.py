@@ -217,6 +217,32 @@ def call_incomplete(turn: Turn) -> Turn:
     return replace(turn, parts=parts, order=(), gaps=(), finish="length", finish_raw=None)
 
 
+def thinking_in_text(turn: Turn) -> Turn:
+    """The turn with its reasoning in the text, tags before and after it."""
+    kinds = (ev.ReasoningDelta, ev.TextDelta)
+    deltas = [timed.event for timed in expand(turn) if isinstance(timed.event, kinds)]
+    texts = [delta.text for delta in deltas if delta.text]
+    thinking = [
+        place
+        for place, delta in enumerate(delta for delta in deltas if delta.text)
+        if isinstance(delta, ev.ReasoningDelta)
+    ]
+    if not thinking:
+        return turn
+    texts[thinking[0]] = f"<think>{texts[thinking[0]]}"
+    texts[thinking[-1]] += "</think>"
+    others = (part for part in turn.parts if not isinstance(part, Reasoning | Text))
+    return replace(turn, parts=(Text(("".join(texts),)), *others), order=(), gaps=())
+
+
+def call_empty(turn: Turn) -> Turn:
+    """The turn with none of the arguments of its last call, and nothing after it."""
+    cut = call_incomplete(turn)
+    if cut is turn:
+        return turn
+    return replace(cut, parts=(*cut.parts[:-1], replace(cut.parts[-1], fragments=())))
+
+
 def without_signatures(turn: Turn) -> Turn:
     """The turn without the signatures of its reasoning."""
     parts = (replace(p, signature=None) if isinstance(p, Reasoning) else p for p in turn.parts)
@@ -318,6 +344,7 @@ MEANINGS: Mapping[str, Meaning] = {
     **dict.fromkeys(_INDEXES, in_order_of_arrival),
     "chat-id-new-every-chunk": numbered,
     "chat-placeholder-null-string:name": called_null,
+    "chat-think-tags": thinking_in_text,
     "chat-args-lost-prefix": prefix_lost,
     "chat-args-truncated": cut_at_limit,
     "chat-args-truncated:normal-finish": cut_short,
@@ -332,6 +359,7 @@ MEANINGS: Mapping[str, Meaning] = {
     **{f"{name}:first": failed(error, nothing) for name, error in _ERRORS.items()},
     **{f"{name}:later": failed(error, same) for name, error in _ERRORS.items()},
     "anth-tool-cut-by-limit": call_incomplete,
+    "anth-tool-cut-by-limit:empty": call_empty,
     "anth-signature:missing": without_signatures,
     "anth-error-event:behind-delta": failed(_OVERLOADED, until_first_fragment),
     "anth-error-event:first": failed(_OVERLOADED, nothing),

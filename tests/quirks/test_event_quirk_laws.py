@@ -76,6 +76,7 @@ IDLE = {
     "agui-parallel-calls": CALL,
     "agui-done-sentinel": CUT,
     "agui-chunk-interleave": CALL,
+    "agui-start-replayed": TEXT,
     "agui-zero-arg": CALL,
 }
 """By quirk or variant, a turn in which there is nothing to change; the others change any."""

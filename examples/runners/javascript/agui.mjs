@@ -17,6 +17,7 @@ const SPANS = {
 export class AGUI extends Answer {
   #messages = new Map(); // the place of each
   #others = new Set(); // messages that are not the answer's
+  #called = new Set();
   #openCalls = new Map();
   #openSpans = new Set();
   #chunked = new Set(); // calls that began with a chunk, which have no end
@@ -128,8 +129,12 @@ export class AGUI extends Answer {
   }
 
   #startCall(id, value) {
-    if (this.#openCalls.has(id)) this.fail(`TOOL_CALL_START of ${id}, which is open already`);
-    else this.#openCalls.set(id, this.open(0, null, id, string(value.toolCallName)));
+    if (this.#called.has(id)) {
+      // It would run twice, or with half of its arguments [agui-start-replayed].
+      return this.fail(`TOOL_CALL_START of ${id}, which has begun already`);
+    }
+    this.#called.add(id);
+    this.#openCalls.set(id, this.open(0, null, id, string(value.toolCallName)));
   }
 
   #endCall(id) {

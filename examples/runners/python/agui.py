@@ -19,7 +19,7 @@ class AGUI(Answer):
     def __init__(self):
         super().__init__("RUN_FINISHED or RUN_ERROR")
         self.messages, self.others = {}, set()  # others: messages that are not the answer's
-        self.open_calls, self.open_spans = {}, set()
+        self.called, self.open_calls, self.open_spans = set(), {}, set()
         self.chunked = []  # calls that began with a chunk, which have no end
         self.latest = {"call": "", "text": "", "reasoning": ""}  # what a chunk without id continues
 
@@ -114,9 +114,10 @@ class AGUI(Answer):
                 self.fail(f"TOOL_CALL_ARGS for {id}, which is not open")
 
     def start_call(self, id, value):
-        if id in self.open_calls:
-            self.fail(f"TOOL_CALL_START of {id}, which is open already")
+        if id in self.called:  # it would run twice, or with half of it [agui-start-replayed]
+            self.fail(f"TOOL_CALL_START of {id}, which has begun already")
         else:
+            self.called.add(id)
             self.open_calls[id] = self.open(0, None, id, text(value.get("toolCallName")))
 
     def end_call(self, id):

@@ -253,12 +253,12 @@ def _encrypted(assembly: Assembly, value: Fields) -> _Events:
 
 def _call_start(assembly: Assembly, value: Fields) -> _Events:
     id, name = value.get("toolCallId"), value.get("toolCallName")
-    if not isinstance(id, str) or not isinstance(name, str):
+    # A call that is started again is replayed (after a reconnection, for example), and is no other
+    # one: what follows goes to it while it is open, and is kept as it is when it has ended.
+    is_known = ("call", id) in assembly.parts
+    if is_known or not isinstance(id, str) or not isinstance(name, str):
         yield None
         return
-    before = assembly.find("call", id)
-    if before is not None:
-        yield from assembly.close(before)
     part = assembly.open("call", id)
     part.used = assembly.called = True
     yield ev.ToolStart(part.key, id, name)

@@ -98,21 +98,8 @@ def _cut_by_limit(items: list[Item], _: Context, limit: Callable[[str], int]) ->
     return events.without(items, dropped)
 
 
-def _call_lost(turn: Turn) -> Turn:
-    """The turn without a call that was cut before any of its input: `{}` is not what it means."""
-    calls = [
-        position
-        for position, part in enumerate(turn.parts)
-        if isinstance(part, ToolCall) and events.arguments(part.arguments)
-    ]
-    if not calls or turn.finish is None:
-        return turn
-    parts = turn.parts[: calls[-1]]
-    return replace(turn, parts=parts, order=(), gaps=(), finish="length", finish_raw=None)
-
-
-def _call_left_out(turn: Turn, _: Api) -> Turn:
-    """The turn without the call that the limit cut."""
+def _call_left_out(turn: Turn) -> Turn:
+    """The turn without the call that the limit cut; before any of its input, `{}` is not meant."""
     calls = [place for place, part in enumerate(turn.parts) if isinstance(part, ToolCall)]
     if not calls or turn.finish != "length":
         return turn
@@ -120,7 +107,10 @@ def _call_left_out(turn: Turn, _: Api) -> Turn:
     return replace(turn, parts=parts, order=(), gaps=())
 
 
-_LEFT_OUT = Tolerance("the incomplete call may be left out: the finish says why", _call_left_out)
+_LEFT_OUT = Tolerance(
+    "the incomplete call may be left out: the finish says why",
+    lambda turn, _: _call_left_out(turn),
+)
 
 
 # Indexes
@@ -273,7 +263,7 @@ QUIRKS = (
         "anth-tool-cut-by-limit",
         CALL,
         Variant(frames=_cut_by_limit(_limit), as_sent=True, tolerated=(_LEFT_OUT,)),
-        Variant("empty", _cut_by_limit(lambda _: 0), expected=_call_lost),
+        Variant("empty", _cut_by_limit(lambda _: 0), as_sent=True, expected=_call_left_out),
     ),
     events.quirk(
         "anth-index-gap",

@@ -12,6 +12,7 @@ from mockllm.quirks.base import Context, Item, Tolerance, Variant, each, each_wi
 from mockllm.quirks.chat import chunks
 from mockllm.quirks.samples import CALL, REASONING, TEXT, TEXT_AND_CALL, TWO_CALLS
 from mockllm.quirks.streams import alternating, at_times_of
+from mockllm.scenario.model import Api
 
 
 def _one_chunk(items: list[Item], context: Context) -> list[Item]:
@@ -184,7 +185,7 @@ def _as_summary(choice: chunks.Choice) -> None:
 
 
 def _think_tags(items: list[Item], context: Context) -> list[Item]:
-    """Puts the reasoning into the text, between tags: where it is all before the text."""
+    """Puts the reasoning into the text, between tags."""
     thinking = [choice for choice in _reasoning_only(items) if choice.delta["reasoning_content"]]
     for choice in thinking:
         choice.delta["content"] = choice.delta.pop("reasoning_content")
@@ -194,15 +195,18 @@ def _think_tags(items: list[Item], context: Context) -> list[Item]:
     return items
 
 
-def _thinking_in_text(turn: Turn) -> Turn:
-    if not turn.reasoning:
+def _thinking_apart(turn: Turn, _: Api) -> Turn:
+    """The turn with what the tags enclose as reasoning."""
+    before, _, rest = turn.text.partition("<think>")
+    thinking, closing, after = rest.partition("</think>")
+    if not closing:
         return turn
-    others = tuple(part for part in turn.parts if not isinstance(part, Reasoning | Text))
-    text = Text((f"<think>{turn.reasoning}</think>{turn.text}",))
-    return replace(turn, parts=(text, *others), order=(), gaps=())
+    others = tuple(part for part in turn.parts if not isinstance(part, Text))
+    parts = (Reasoning((thinking,)), Text((before + after,)), *others)
+    return replace(turn, parts=parts, order=(), gaps=())
 
 
-_THINKING_SPLIT = Tolerance("what the tags enclose may be the reasoning", lambda turn, _: turn)
+_THINKING_SPLIT = Tolerance("what the tags enclose may be the reasoning", _thinking_apart)
 
 
 def _ids_change(items: list[Item], context: Context) -> list[Item]:
@@ -329,7 +333,7 @@ QUIRKS = (
     chunks.quirk(
         "chat-think-tags",
         REASONING,
-        Variant(frames=_think_tags, expected=_thinking_in_text, tolerated=(_THINKING_SPLIT,)),
+        Variant(frames=_think_tags, as_sent=True, tolerated=(_THINKING_SPLIT,)),
     ),
     chunks.quirk("chat-chunk-id-changes", TEXT, _ids_change),
     chunks.quirk(
