@@ -65,6 +65,9 @@ _UNRELATED: dict[str, frozenset[str]] = {
 client lose the finish."""
 
 
+_OF_ARGUMENTS = frozenset({"arguments-concatenate", "malformed-contained", "zero-arguments"})
+
+
 def attribute(
     judged: Iterable[tuple[Result, Sequence[Difference], Sequence[Difference]]],
     forms: Forms,
@@ -171,6 +174,9 @@ def _of_plain(case: Case, difference: Difference) -> AttributedDifference:
     if difference.conclusive or difference.field == "chunk" or invariant == "chunking-free":
         return AttributedDifference(case, difference, difference.invariant, difference.conclusive)
     others = (difference.invariant, *difference.alternatives)
+    if invariant == "unknown-event" and difference.field in EXCEPTIONS:
+        # What the client does not know stopped it, and not what it does with arguments.
+        others = tuple(name for name in others if name not in _OF_ARGUMENTS)
     tested = replace(difference, invariant=invariant, alternatives=others)
     return AttributedDifference(case, tested, invariant)
 

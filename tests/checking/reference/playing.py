@@ -241,7 +241,9 @@ def _errors(turn: Turn, outcome: Outcome) -> list[str]:
     elif turn.finish is None:
         expected_kinds = ["truncated"]
     else:
-        expected_kinds = ["malformed_arguments" for call in turn.tool_calls if _value(call) is None]
+        # What custom tools get is no JSON, and is not judged.
+        calls = [call for call in turn.tool_calls if not call.custom]
+        expected_kinds = ["malformed_arguments" for call in calls if _value(call) is None]
     return [] if kinds == expected_kinds else [f"errors: {outcome.errors}, not {expected_kinds}"]
 
 

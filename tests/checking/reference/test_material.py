@@ -39,6 +39,8 @@ def as_judged(got: Outcome, expected: Outcome, finish_values: frozenset[str]) ->
     for name in ("role", "model", "response_id", "opaque"):
         if getattr(expected, name) is NOT_KEPT:
             values[name] = NOT_KEPT
+    if expected.role is None:  # the stream has none: a client may know it all the same
+        values["role"] = None
     if got.finish in finish_values:
         values["finish"] = expected.finish
     calls = zip(got.tool_calls, expected.tool_calls, strict=True)
@@ -89,7 +91,9 @@ def test_the_decoder_gets_the_expected_outcome(api: str, scenario: Scenario) -> 
             expected.refusal,
         )
         wanted = [(call.name, call.arguments) for call in expected.tool_calls]
-        found = [(call.name, _arguments(call.arguments)) for call in turn.tool_calls]
+        # What custom tools get is no JSON, and is not judged.
+        calls = [call for call in turn.tool_calls if not call.custom]
+        found = [(call.name, _arguments(call.arguments)) for call in calls]
         # A turn that is cut, or ends in an error, keeps the calls that were open; clients abandon
         # them.
         assert (found if turn.finish else found[: len(wanted)]) == wanted
