@@ -113,7 +113,7 @@ def test_one_server(program, folder):
 
 
 def test_a_worker_that_is_killed(program, folder):
-    """It is started again; what it had written is there, and the verdict says that it ended."""
+    """It is started again; what it had written is there, and a verdict that lost nothing stands."""
     served = program("serve", folder, "--port", "0", "--workers", "2").listening()
     listen(served, 2)
     assert [chat(served.url, "flaky")[0] for _ in range(3)] == [429, 503, 200]
@@ -129,10 +129,7 @@ def test_a_worker_that_is_killed(program, folder):
     assert [status for status, _ in answers] == [429, 503, 200], answers
     assert len(get(served.url, "/_mockllm/journal")["exchanges"]) == 6
     after = get(served.url, "/_mockllm/verify")
-    assert after["verdict"] == "unknown"
-    (gap,) = after["gaps"]
-    assert f"-{victim}-" in gap
-    assert "requests of its last moments may be missing" in gap
+    assert (after["verdict"], after["gaps"]) == ("good", [])  # nothing was lost
 
 
 def test_workers_end_with_their_supervisor(program, folder):

@@ -41,7 +41,7 @@ def test_the_suite(run):
             return EchoAccumulator()
     """
     )
-    result.assert_outcomes(passed=len(INVARIANTS) - 3, skipped=3)
+    result.assert_outcomes(passed=len(INVARIANTS) - 4, skipped=4)
 
 
 def test_the_suite_finds_a_mistake(run):
@@ -59,7 +59,7 @@ def test_the_suite_finds_a_mistake(run):
             return LastFragment()
     """
     )
-    result.assert_outcomes(failed=1, passed=len(INVARIANTS) - 4, skipped=3)
+    result.assert_outcomes(failed=1, passed=len(INVARIANTS) - 5, skipped=4)
     result.stdout.fnmatch_lines(["*TestWrong.test_arguments_concatenate*"])
 
 
@@ -118,4 +118,4 @@ def test_a_whole_client(run):
             return probe.outcome()
     """
     )
-    result.assert_outcomes(passed=len(INVARIANTS) - 10, skipped=10)
+    result.assert_outcomes(passed=len(INVARIANTS) - 11, skipped=11)

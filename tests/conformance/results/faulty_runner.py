@@ -1,6 +1,7 @@
 """A runner with a client that has the mistakes named on its command line. It needs no packages.
 
 index: calls are put together by their index alone; without one, it raises.
+type: each call has to have a type, or it raises.
 usage: usage is always lost.
 end: a stream that breaks off is taken for an answer.
 crash: the runner itself raises, outside the client.
@@ -71,6 +72,8 @@ class Client:
 
     def add_call(self, fragment):
         call = self.calls.setdefault(self.key(fragment), {"id": "", "name": "", "arguments": ""})
+        if "type" in self.mistakes and fragment.get("id"):
+            fragment["type"]
         function = fragment.get("function") or {}
         call["id"] = call["id"] or fragment.get("id") or ""
         call["name"] = call["name"] or function.get("name") or ""

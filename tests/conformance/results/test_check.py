@@ -75,19 +75,19 @@ def test_a_right_client(check: Check) -> None:
 def test_a_wrong_client(check: Check, tmp_path: Path) -> None:
     """The file has the client's own exception, costs, and the smallest streams; exit code 1."""
     found = check(
-        "--only", "chat-index-missing*", "--junit", "j/u.xml", "--badge", "b.svg",
-        runner=faulty("index"),
+        "--only", "chat-type-missing*", "--junit", "j/u.xml", "--badge", "b.svg",
+        runner=faulty("type"),
     )  # fmt: skip
     assert found.exit_code == 1, found.output
     results = written()
-    case = by_name(results)["chat/sample-call+chat-index-missing"]
-    assert (case.verdict, case.cost, case.group) == ("crash", "loud failure", "index")
-    assert case.exception.startswith("KeyError: 'index' (client.py:")
+    case = by_name(results)["chat/sample-call+chat-type-missing"]
+    assert (case.verdict, case.cost, case.group) == ("crash", "loud failure", "calls")
+    assert case.exception.startswith("KeyError: 'type' (client.py:")
     assert case.exception in found.output
     assert case.expected["tool_calls"][0]["name"] == "get_weather"
     assert set(case.actual) == {"errors", "crash"}
     assert case.not_judged == ()
-    assert results.quirks["chat-index-missing"].title
+    assert results.quirks["chat-type-missing"].title
     smallest = [case_ for case_ in results.cases if case_.smallest is not None]
     assert len(smallest) == len({case_.invariant for case_ in results.cases if case_.failed}) == 1
     assert 'failures="' in (tmp_path / "j" / "u.xml").read_text()
@@ -97,7 +97,7 @@ def test_a_wrong_client(check: Check, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_smallest_stream_is_that_of_its_scenario(check: Check) -> None:
     """The YAML in the file plays exactly the bytes beside it, which are fewer than the case's."""
-    check("--only", "chat/sample-text-and-call+chat-index-missing", runner=faulty("index"))
+    check("--only", "chat/sample-text-and-call+chat-type-missing", runner=faulty("type"))
     case = written().cases[0]
     assert case.smallest is not None
     assert case.stream is not None
@@ -181,12 +181,12 @@ def test_streams_that_share_state(check: Check) -> None:
 def test_known_failures(check: Check, tmp_path: Path) -> None:
     """`--update` writes what fails; then the run is good, until a listed case passes."""
     known = tmp_path / "known.txt"
-    arguments = ("--only", "*+chat-index-missing", "--no-shrink", "--known-failing", known)
-    assert check(*arguments, runner=faulty("index")).exit_code == 2  # there is no such file
-    assert check(*arguments, "--update", runner=faulty("index")).exit_code == 0
+    arguments = ("--only", "*+chat-type-missing", "--no-shrink", "--known-failing", known)
+    assert check(*arguments, runner=faulty("type")).exit_code == 2  # there is no such file
+    assert check(*arguments, "--update", runner=faulty("type")).exit_code == 0
     first = known.read_text()
-    assert "chat/sample-call+chat-index-missing  # loud failure: KeyError: 'index'" in first
-    assert check(*arguments, runner=faulty("index")).exit_code == 0
+    assert "chat/sample-call+chat-type-missing  # loud failure: KeyError: 'type'" in first
+    assert check(*arguments, runner=faulty("type")).exit_code == 0
     found = check(*arguments, runner=faulty())
     assert found.exit_code == 1
     assert "PASSING" in found.output
