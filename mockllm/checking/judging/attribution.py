@@ -81,11 +81,18 @@ def attribute(
     quirks: list[AttributedDifference] = []
     variations: list[AttributedDifference] = []
     judgements: dict[int, Judgement] = {}
+    judged = list(judged)
+    elsewhere = {
+        _place(result.judgement)
+        for result, _, _ in judged
+        if result.case.plain is None and result.case.invariant != "unknown-event"
+    }
     for result, differences, known in judged:
         case = result.case
         judgements[id(case)] = result.judgement
         if case.plain is None:
-            plain += [_of_plain(case, difference) for difference in differences]
+            own = _place(result.judgement) not in {"", *elsewhere}
+            plain += [_of_plain(case, difference, own=own) for difference in differences]
             continue
         new = new_differences(differences, known)
         if case.plain.name == case.name:
@@ -168,13 +175,22 @@ def _split_by_cause(
     return of_quirk, [difference for difference in new if difference not in of_quirk]
 
 
-def _of_plain(case: Case, difference: Difference) -> AttributedDifference:
-    """A plain case of the kit may test one invariant: a `done` value that differs, for example."""
+def _place(judgement: Judgement) -> str:
+    """Where the client raised, the end of what is said of its exception; "" where it did not."""
+    return judgement.exception.rpartition(" (")[2]
+
+
+def _of_plain(case: Case, difference: Difference, *, own: bool = False) -> AttributedDifference:
+    """A plain case of the kit may test one invariant: a `done` value that differs, for example.
+
+    Args:
+        own: whether the client raised where it does in no plain case of another invariant.
+    """
     invariant = (case.plain or case).invariant
     if difference.conclusive or difference.field == "chunk" or invariant == "chunking-free":
         return AttributedDifference(case, difference, difference.invariant, difference.conclusive)
     others = (difference.invariant, *difference.alternatives)
-    if invariant == "unknown-event" and difference.field in EXCEPTIONS:
+    if own and invariant == "unknown-event" and difference.field in EXCEPTIONS:
         # What the client does not know stopped it, and not what it does with arguments.
         others = tuple(name for name in others if name not in _OF_ARGUMENTS)
     tested = replace(difference, invariant=invariant, alternatives=others)
