@@ -1,6 +1,8 @@
 """`mockllm serve` as a program: its output, signals, reload and errors."""
 
+import asyncio
 import contextlib
+import errno
 import json
 import re
 import signal
@@ -9,6 +11,8 @@ import sys
 
 import pytest
 
+from mockllm.cli.serving.listening import _LoopErrors
+from mockllm.cli.serving.server_log import LineOutput, LogOptions, ServerLog
 from tests.cli.conftest import HELLO, chat, post, write
 
 pytestmark = pytest.mark.slow
@@ -67,6 +71,24 @@ def test_too_many_connections_are_one_line(program, folder):
     assert chat(served.url, "hello")[0] == 200
     served.signal()
     assert served.end() == (0, "", "")
+
+
+def test_a_listener_that_closes_while_connections_wait(tmp_path):
+    """The loop tries once more to accept on the closed socket; that is no error to report."""
+    loop = asyncio.new_event_loop()
+    output = (tmp_path / "log").open("wb")
+    report = ServerLog(LogOptions(quiet=True), LineOutput(output.fileno()))
+    errors, reported = _LoopErrors(report), []
+    loop.default_exception_handler = reported.append
+    closed = {"exception": ValueError("Invalid file descriptor: -1")}
+    try:
+        errors(loop, closed)
+        errors(loop, {"exception": OSError(errno.EMFILE, "Too many open files")})
+        errors(loop, closed)
+    finally:
+        loop.close()
+        output.close()
+    assert reported == [closed]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the system has no such limit")

@@ -295,6 +295,10 @@ class _LoopErrors:
 
     def __call__(self, loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
         error = context.get("exception")
+        if self._next and str(error) == "Invalid file descriptor: -1":
+            # Where it could not accept, the loop tries again a second later, also when the server
+            # has closed its socket meanwhile.
+            return
         if not isinstance(error, OSError) or error.errno not in (errno.EMFILE, errno.ENFILE):
             loop.default_exception_handler(context)
         elif loop.time() >= self._next:
