@@ -260,6 +260,8 @@ export interface Verification {
   readonly good: boolean;
   readonly verdict: "good" | "bad" | "unknown";
   readonly violations: ReadonlyArray<{ invariant: string; exchange: number | null; message: string }>;
+  /** What may be a mistake, and is none of the verdict. */
+  readonly remarks: ReadonlyArray<{ invariant: string; exchange: number | null; message: string }>;
   readonly unplayed: ReadonlyArray<{ scenario: string; turn: number }>;
   readonly unmatched: readonly number[];
   readonly invalid: readonly number[];
