@@ -136,29 +136,20 @@ def verify(
     required = require | {"extra-request"} if once else require
     journal = tuple(session.exchanges())
     judged = JudgedSession(journal, SessionHistory(journal, scenarios), depth)
-    apis = {exchange.number: exchange.played.api for exchange in journal}
-    # An invariant that is left out is judged, too: otherwise its violations would be attributed to
-    # `request-valid`, which judges only the requests without a violation.
-    violations: dict[Hashable, Violation] = {}
-    for violation in (violation for judge in JUDGES for violation in judge(judged)):
-        name, number = violation.invariant, violation.exchange
-        if name in ON_REQUEST - REMARKS - required:
-            continue
-        if name not in REMARKS - required:
-            judged.reported.add(number)
-        key = (name, apis.get(number), violation.location, violation.message)
-        violations.setdefault(key, violation)
-    shown = [violation for violation in violations.values() if violation.invariant not in leave_out]
-    shown.sort(key=lambda one: (one.exchange, _NAMES.index(one.invariant)))
-    remarks = tuple(one for one in shown if one.invariant in REMARKS - required)
+    remarked = REMARKS - required
+    shown = [
+        violation
+        for violation in _each_once(judged, ON_REQUEST - REMARKS - required, remarked)
+        if violation.invariant not in leave_out
+    ]
 
     def numbers(*outcomes: str) -> tuple[int, ...]:
         return tuple(entry.number for entry in journal if entry.outcome in outcomes)
 
     return _without_doubtful(
         Verification(
-            tuple(violation for violation in shown if violation not in remarks),
-            remarks=remarks,
+            tuple(violation for violation in shown if violation.invariant not in remarked),
+            remarks=tuple(violation for violation in shown if violation.invariant in remarked),
             unplayed=() if allow_unplayed else tuple(session.unplayed(scenarios)),
             unmatched=numbers("unmatched", "unknown route"),
             invalid=numbers("invalid"),
@@ -173,6 +164,32 @@ def verify(
         ),
         frozenset(entry.number for entry in journal if _may_need_another(entry)),
     )
+
+
+def _each_once(
+    judged: JudgedSession, ignored: Collection[str], remarked: Collection[str]
+) -> list[Violation]:
+    """The violations in the order of their requests, equal ones at one location once.
+
+    An invariant that the caller leaves out is judged, too: otherwise its violations would be
+    attributed to `request-valid`, which judges only the requests without a violation.
+
+    Args:
+        ignored: the invariants that are not judged.
+        remarked: those whose violations are remarks.
+    """
+    apis = {exchange.number: exchange.played.api for exchange in judged.journal}
+    violations: dict[Hashable, Violation] = {}
+    for violation in (violation for judge in JUDGES for violation in judge(judged)):
+        name, number = violation.invariant, violation.exchange
+        if name in ignored:
+            continue
+        if name not in remarked:
+            judged.reported.add(number)
+        key = (name, apis.get(number), violation.location, violation.message)
+        violations.setdefault(key, violation)
+    order = _NAMES.index
+    return sorted(violations.values(), key=lambda one: (one.exchange, order(one.invariant)))
 
 
 def _without_doubtful(found: Verification, needing: Collection[int]) -> Verification:
