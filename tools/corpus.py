@@ -21,7 +21,6 @@ from mockllm.core.seeded import derive
 from mockllm.core.timeline import expand
 from mockllm.core.turn import Opaque, TokenUsage, Turn
 from mockllm.errors import MockLLMError, UsageError
-from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Reply, WireProtocol
 from mockllm.protocols.decoding import decoded
@@ -157,7 +156,7 @@ def examine(recording: Recording, *, sdk: bool = True) -> Examination:
             *identity, error=f"no protocol is called {recording.api!r}, only {known}"
         )
     try:
-        frames = decode(recording.stream)
+        frames = protocol.usual.decode(recording.stream)
         turn, model = decoded(protocol, frames)
     except (MockLLMError, ValueError) as error:
         return Examination(*identity, error=str(error))

@@ -278,9 +278,8 @@ def _receive(
 ) -> tuple[Turn, str]:
     """One request: the turn that its stream adds up to, and the id of the answer."""
     from mockllm.core.timeline import fold
-    from mockllm.framing.sse import SSEDecoder
 
-    frames, decoder, board = SSEDecoder(), protocol.decoder(), Board()
+    frames, decoder, board = protocol.usual.decoder(), protocol.decoder(), Board()
     received: list[ev.Timed] = []
     at = 0.0
     for at, data in stream:

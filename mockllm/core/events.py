@@ -158,12 +158,15 @@ class StreamError:
 
 LineEnd = Literal["lf", "crlf", "cr"]
 
+FrameKind = Literal["event", "exception", "error"]
+
 
 @record
 class Frame:
     """One event of the stream, or one comment, or (`raw`) text that is sent unchanged.
 
-    `retry` is in milliseconds. `data` is None if there is no `data` line.
+    `retry` is in milliseconds. `data` is None if there is no `data` line. `kind` counts only where
+    the carrier has kinds of frames: those of AWS are events, exceptions and errors.
     """
 
     data: str | None = None
@@ -172,6 +175,7 @@ class Frame:
     retry: int | None = None
     comment: str | None = None
     raw: str | None = None
+    kind: FrameKind = "event"
 
 
 @record

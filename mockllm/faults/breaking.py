@@ -21,7 +21,7 @@ from mockllm.faults.strikes import (
     strike_of,
 )
 from mockllm.faults.transmission import Circumstances, Transmission, split_at
-from mockllm.protocols.base import WireProtocol, dumps
+from mockllm.protocols.base import dumps
 from mockllm.scenario.fault_model import Fault, Place, faults_text
 
 
@@ -154,7 +154,7 @@ def _garble(answer: Transmission, fault: Fault, around: Circumstances) -> Transm
     protocol = around.protocol
     match fault.text("what", "json"):
         case "json":
-            return _broken_json(answer, fault, protocol)
+            return _broken_json(answer, fault, around)
         case "content-type":
             return _with_type(answer, _HTML_TYPE)
         case "html":
@@ -242,7 +242,7 @@ def _moved(answer: Transmission, fault: Fault, around: Circumstances) -> Transmi
     if not answer.streamed:
         return _missed(answer, fault, "the answer is not streamed, so it has no events")
     body = answer.body
-    events = seen_events(around.protocol, body)
+    events = seen_events(around.protocol, body, around.carrier)
     if number + (not twice) > len(events):
         return _missed(answer, fault, f"the answer has {len(events)} events")
     first = events[number - 1]
@@ -319,13 +319,13 @@ def _with_type(answer: Transmission, value: str) -> Transmission:
     return replace(answer, headers=(("content-type", value), *others), struck=0)
 
 
-def _broken_json(answer: Transmission, fault: Fault, protocol: WireProtocol) -> Transmission:
+def _broken_json(answer: Transmission, fault: Fault, around: Circumstances) -> Transmission:
     """Without the last brace of an event (by its number from 1, else the last one with JSON), or of
     a body that is not streamed."""
     number, body = fault.number("event", 0), answer.body
     begin, end = 0, len(body)
     if answer.streamed:
-        events = seen_events(protocol, body)
+        events = seen_events(around.protocol, body, around.carrier)
         objects = [event for event in events if event.data.startswith("{")]
         if number > len(events) or not objects:
             return _missed(answer, fault, f"the answer has {len(events)} events")

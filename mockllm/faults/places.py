@@ -6,15 +6,14 @@ It reads where the events of the stream begin and end in its bytes, and what eac
 from __future__ import annotations
 
 import json
-import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from mockllm.core import events as ev
 from mockllm.core.events import Event, Frame
 from mockllm.errors import MockLLMError
 from mockllm.faults.transmission import Circumstances
-from mockllm.framing.json_array import ElementScanner
-from mockllm.framing.sse import SSEDecoder
+from mockllm.framing.carrier import Carrier, Span
 from mockllm.protocols.base import WireProtocol
 from mockllm.scenario.fault_model import Place
 
@@ -34,7 +33,7 @@ class PlaceFinder:
     def __init__(self, place: Place, around: Circumstances) -> None:
         self._place = place
         self._names = {place.name, around.call_names.get(place.name, place.name)}
-        self._reader = EventReader(around.protocol)
+        self._reader = EventReader(around.protocol, around.carrier)
         self._pending: SeenEvent | None = None
         self._calls: dict[int, tuple[str, str]] = {}
         self._ends: list[int] = []
@@ -148,16 +147,12 @@ def no_place(place: Place, size: str) -> str:
     return f"nothing is {place.key} {place}: the answer has {size}"
 
 
-_BLANK = re.compile(rb"(?>\r\n|\r|\n)(?>\r\n|\r|\n)")
-"""The end of a line, and the blank line after it: the end of an event (HTML, section 9.2.6)."""
-
-
 @dataclass(frozen=True, slots=True)
 class SeenEvent:
     """An event of a stream.
 
     Args:
-        begin, end: the bytes of the body that it takes, with its blank line.
+        begin, end: the bytes of the body that it takes, with what ends it.
         events: what the decoder of the API reads in it; () where it cannot be read.
         finishes: whether it begins the end of the answer, with the finish reason or an error.
         is_end: whether the API defines the stream as complete with it.
@@ -178,68 +173,36 @@ class SeenEvent:
 
 
 class EventReader:
-    """Reads the events of one stream: those of an event stream, without comments and empty blocks,
-    or the elements of a JSON array."""
+    """Reads the events of one stream, without comments and empty blocks."""
 
-    def __init__(self, protocol: WireProtocol) -> None:
+    def __init__(self, protocol: WireProtocol, carrier: Carrier) -> None:
         self._protocol = protocol
+        self._carrier = carrier
+        self._scanner = carrier.scanner()
         self._decoder = protocol.decoder()
         self._pending = b""
         self._begin = 0
         self._complete = False
         self._readable = True
-        self._elements: ElementScanner | None = None
-        self._begun = False
-        self._scanned = 0
 
     def read(self, data: bytes) -> list[SeenEvent]:
         """The events that these bytes complete."""
         self._pending += data
-        if not self._begun and (first := self._pending.lstrip()[:1]):
-            self._begun = True
-            self._elements = ElementScanner() if first == b"[" else None
-        if not self._begun:
-            return []
-        return self._blocks(final=False) if self._elements is None else self._elements_read()
+        return self._events(self._scanner.read(data))
 
     def close(self) -> list[SeenEvent]:
-        """The event that ends with the stream and not with a blank line, if there is one."""
-        if self._elements is not None:
-            return []
-        events = self._blocks(final=True)
-        if self._pending.strip():
-            events += self._block(self._pending)
-        return events
+        """The event that ends with the stream, if there is one."""
+        return self._events(self._scanner.close())
 
-    def _elements_read(self) -> list[SeenEvent]:
-        assert self._elements is not None
-        spans = self._elements.read(self._pending[self._scanned :])
+    def _events(self, spans: Iterable[Span]) -> list[SeenEvent]:
         events: list[SeenEvent] = []
         for begin, end in spans:
-            text = self._pending[begin - self._begin : end - self._begin].decode(errors="replace")
-            events.append(self._event(begin, end, [Frame(text)]))
-        if spans:
-            self._pending = self._pending[spans[-1][1] - self._begin :]
-            self._begin = spans[-1][1]
-        self._scanned = len(self._pending)
+            block = self._pending[begin - self._begin : end - self._begin]
+            self._pending, self._begin = self._pending[end - self._begin :], end
+            frames = [frame for frame in self._carrier.block(block) if frame.data is not None]
+            if frames:
+                events.append(self._event(begin, end, frames))
         return events
-
-    def _blocks(self, *, final: bool) -> list[SeenEvent]:
-        events: list[SeenEvent] = []
-        at = 0
-        for blank in _BLANK.finditer(self._pending):
-            if not final and blank.end() == len(self._pending) and blank[0].endswith(b"\r"):
-                break  # the first half of CRLF, perhaps
-            events += self._block(self._pending[at : blank.end()])
-            at = blank.end()
-        self._pending = self._pending[at:]
-        return events
-
-    def _block(self, block: bytes) -> list[SeenEvent]:
-        begin, self._begin = self._begin, self._begin + len(block)
-        frames = SSEDecoder().decode(block if block[-1:] in b"\r\n" else block + b"\n\n")
-        frames = [frame for frame in frames if frame.data is not None]
-        return [self._event(begin, self._begin, frames)] if frames else []
 
     def _event(self, begin: int, end: int, frames: list[Frame]) -> SeenEvent:
         events: list[Event] = []
@@ -266,7 +229,7 @@ class EventReader:
         return isinstance(value, dict) and self._protocol.events.is_end(value)
 
 
-def seen_events(protocol: WireProtocol, body: bytes) -> list[SeenEvent]:
+def seen_events(protocol: WireProtocol, body: bytes, carrier: Carrier) -> list[SeenEvent]:
     """All events of a stream."""
-    reader = EventReader(protocol)
+    reader = EventReader(protocol, carrier)
     return reader.read(body) + reader.close()

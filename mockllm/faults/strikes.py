@@ -11,7 +11,6 @@ from mockllm.core.turn import Turn
 from mockllm.errors import MockLLMError, RequestError
 from mockllm.faults.places import HEADERS, seen_events
 from mockllm.faults.transmission import Circumstances
-from mockllm.framing.sse import encode
 from mockllm.protocols.base import WireProtocol
 from mockllm.scenario.fault_model import Fault, Place
 
@@ -94,7 +93,7 @@ def error_frames(around: Circumstances, before: bytes, kind: str) -> bytes:
     """
     protocol = around.protocol
     error = protocol.service_errors[kind].error
-    frames = [Frame(event.data) for event in seen_events(protocol, before)]
+    frames = [Frame(event.data) for event in seen_events(protocol, before, around.carrier)]
     turn, events = _so_far(protocol, frames)
     encoder = protocol.encoder(replace(turn, finish=None, error=error), around.reply)
     for event in events:
@@ -102,7 +101,7 @@ def error_frames(around: Circumstances, before: bytes, kind: str) -> bytes:
     errors = encoder.encode(error)
     if protocol.numbered is not None:
         errors = protocol.numbered(errors, len(frames))
-    return b"".join(encode(frame, protocol.line_end) for frame in errors)
+    return b"".join(around.carrier.encode(frame, protocol.line_end) for frame in errors)
 
 
 def _so_far(protocol: WireProtocol, frames: list[Frame]) -> tuple[Turn, list[Event]]:

@@ -7,6 +7,7 @@ from dataclasses import field
 
 from mockllm.core.http import Ending, TimedBytes
 from mockllm.core.record import record
+from mockllm.framing.carrier import Carrier
 from mockllm.protocols.base import Reply, WireProtocol
 
 
@@ -75,6 +76,11 @@ class Circumstances:
     path: str = ""
     redirected: bool = False
     call_names: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def carrier(self) -> Carrier:
+        """How the frames of the answer travel."""
+        return self.protocol.carrier(self.reply.options)
 
 
 def split_at(

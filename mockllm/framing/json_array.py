@@ -1,8 +1,12 @@
-"""The elements of a JSON array that arrives in pieces (RFC 8259, section 5)."""
+"""One JSON array that arrives in pieces (RFC 8259, section 5): each element is a frame."""
 
 from __future__ import annotations
 
 import re
+
+from mockllm.core.events import Frame, LineEnd
+from mockllm.core.jsontext import json_bytes
+from mockllm.framing.carrier import Span, by_blocks
 
 _TOKEN = re.compile(rb'["\\{}\[\],]')
 
@@ -19,10 +23,10 @@ class ElementScanner:
         self._in_string = self._escaped = False
         self._begin: int | None = None
 
-    def read(self, data: bytes) -> list[tuple[int, int]]:
+    def read(self, data: bytes) -> list[Span]:
         """The objects and arrays that these bytes complete: the bytes at which each begins and
         ends. Elements of other kinds are left out."""
-        elements: list[tuple[int, int]] = []
+        elements: list[Span] = []
         skipped = -1
         if self._escaped:
             self._escaped, skipped = not data, 0
@@ -39,7 +43,11 @@ class ElementScanner:
         self._size += len(data)
         return elements
 
-    def _structure(self, token: bytes, at: int, elements: list[tuple[int, int]]) -> None:
+    def close(self) -> list[Span]:
+        """Nothing: an element that is not whole is none."""
+        return []
+
+    def _structure(self, token: bytes, at: int, elements: list[Span]) -> None:
         if token == b'"':
             self._in_string = True
         elif token in b"{[":
@@ -51,3 +59,17 @@ class ElementScanner:
             if self._depth == 1 and self._begin is not None:
                 elements.append((self._begin, at + 1))
                 self._begin = None
+
+
+def encode(frame: Frame, _line_end: LineEnd = "lf") -> bytes:
+    """The bytes of an element. The protocol writes what stands between two."""
+    return json_bytes(frame.raw if frame.raw is not None else frame.data or "")
+
+
+def element(block: bytes) -> list[Frame]:
+    """The frame of an element."""
+    return [Frame(block.decode("utf-8", "replace"))]
+
+
+JSON_ARRAY = by_blocks("json_array", "application/json", encode, ElementScanner, element)
+"""Gemini, where the client does not ask for events."""

@@ -10,10 +10,12 @@ recorder must not lose them.
 from __future__ import annotations
 
 import codecs
+import re
 
 from mockllm.core.events import Frame, LineEnd
 from mockllm.core.jsontext import json_bytes
 from mockllm.errors import SSEError
+from mockllm.framing.carrier import Carrier, Span
 
 LINE_ENDS: dict[LineEnd, str] = {"lf": "\n", "crlf": "\r\n", "cr": "\r"}
 
@@ -194,3 +196,47 @@ def decode(data: bytes) -> list[Frame]:
     """The frames of a complete stream; an event without its closing blank line is discarded, as the
     specification requires (9.2.6)."""
     return SSEDecoder().decode(data)
+
+
+_BLANK = re.compile(rb"(?>\r\n|\r|\n)(?>\r\n|\r|\n)")
+"""The end of a line, and the blank line after it: the end of an event (9.2.6)."""
+
+
+class BlockScanner:
+    """Finds the blocks of a stream, each with its blank line; the last one may have none."""
+
+    def __init__(self) -> None:
+        self._pending = b""
+        self._begin = 0
+
+    def read(self, data: bytes) -> list[Span]:
+        """The blocks that these bytes complete."""
+        self._pending += data
+        return self._blocks(final=False)
+
+    def close(self) -> list[Span]:
+        """The blocks that the end of the stream completes."""
+        spans = self._blocks(final=True)
+        if self._pending.strip():
+            spans.append((self._begin, self._begin + len(self._pending)))
+        return spans
+
+    def _blocks(self, *, final: bool) -> list[Span]:
+        spans: list[Span] = []
+        at = 0
+        for blank in _BLANK.finditer(self._pending):
+            if not final and blank.end() == len(self._pending) and blank[0].endswith(b"\r"):
+                break  # the first half of CRLF, perhaps
+            spans.append((self._begin + at, self._begin + blank.end()))
+            at = blank.end()
+        self._pending, self._begin = self._pending[at:], self._begin + at
+        return spans
+
+
+def block(data: bytes) -> list[Frame]:
+    """The frames of a block, whether it has its blank line or not."""
+    return decode(data if data[-1:] in (b"\r", b"\n") else data + b"\n\n")
+
+
+SSE = Carrier("sse", "text/event-stream", encode, BlockScanner, block, SSEDecoder)
+"""Most APIs."""

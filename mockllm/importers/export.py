@@ -19,7 +19,6 @@ from mockllm.core.http import Ending, TimedBytes
 from mockllm.core.request import Request
 from mockllm.core.turn import ToolCall
 from mockllm.errors import UsageError
-from mockllm.framing.sse import decode
 from mockllm.matching.conditions import text_holds
 from mockllm.matching.conversation import planned_calls
 from mockllm.matching.select import Selection
@@ -207,7 +206,7 @@ class _Client:
             self.calls, self.text, self.answer_id = (), "", ""
             if attempt == tries and spec.http is None:
                 whole = self.replayer.answer(decision.selection, decision.request, protocol)
-                turn, _ = decoded(protocol, decode(b"".join(whole.data)))
+                turn, _ = decoded(protocol, protocol.usual.decode(b"".join(whole.data)))
                 self.calls, self.text, self.answer_id = turn.tool_calls, turn.text, whole.id or ""
             answer = attempt_answer(self.replayer, decision, protocol, attempt)
             yield self._captured(answer, position)

@@ -25,6 +25,8 @@ from mockllm.core.request import Request
 from mockllm.core.seeded import derive, derive_int, tokens
 from mockllm.core.turn import TokenUsage, Turn
 from mockllm.errors import RequestError, WireError
+from mockllm.framing.carrier import Carrier
+from mockllm.framing.sse import SSE
 from mockllm.protocols.records import (
     ClientRequests,
     Detection,
@@ -247,6 +249,8 @@ class WireProtocol:
         call_prefix: the prefix of derived tool call ids.
         zero_arguments: the joined fragments of the arguments of a call without any, as the service
             streams them; None if it streams arguments as JSON values and not as text.
+        carriers: the forms in which its services send streams, the usual one first.
+        carrier: the one of an answer, by the `options` of its request.
         line_end: the line end in the service's streams.
         end_data: the data of the frame that ends a stream, if they are not JSON (`[DONE]`).
         finish_values: by neutral finish reason, the values on the wire that mean it, the usual one
@@ -284,6 +288,8 @@ class WireProtocol:
     lists_errors: Callable[[Target], bool] | None = None
     call_prefix: str = "call_"
     zero_arguments: str | None = None
+    carriers: tuple[Carrier, ...] = (SSE,)
+    carrier: Callable[[Any], Carrier] = lambda _: SSE
     line_end: LineEnd = "lf"
     end_data: str | None = None
     finish_values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -296,6 +302,16 @@ class WireProtocol:
     def name(self) -> str:
         """Its name in scenarios."""
         return self.address.name
+
+    @property
+    def usual(self) -> Carrier:
+        """The carrier of most of its streams."""
+        return self.carriers[0]
+
+    def carried(self, content_type: str) -> Carrier | None:
+        """The carrier of a stream by its content type; None where that is no stream's."""
+        named = (carrier for carrier in self.carriers if carrier.content_type in content_type)
+        return next((carrier for carrier in named if carrier.name != "json_array"), None)
 
 
 def no_body(title: str, needs: str, body: Fields) -> WireError:

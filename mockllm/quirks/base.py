@@ -23,6 +23,7 @@ import yaml
 from mockllm.core.events import Frame
 from mockllm.core.http import Ending, TimedBytes
 from mockllm.core.turn import Turn
+from mockllm.framing.carrier import CarrierName
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Reply, dumps
 from mockllm.scenario.model import Api, Scenario
@@ -257,13 +258,15 @@ class Quirk:
         name: in lower-case words joined by hyphens.
         sample: the scenario that shows it best.
         variants: at least one; the first is the default.
-        only: the protocols in which it occurs; () for all.
+        only: the protocols in which it occurs; () for all that `carriers` name.
+        carriers: the forms of frames in which it occurs.
     """
 
     name: str
     sample: Scenario
     variants: tuple[Variant, ...]
     only: tuple[str, ...] = ()
+    carriers: tuple[CarrierName, ...] = ("sse",)
 
     @property
     def prose(self) -> Prose:
@@ -273,11 +276,13 @@ class Quirk:
     @property
     def apis(self) -> tuple[str, ...]:
         """The names of the protocols in which it occurs."""
-        return self.only or tuple(PROTOCOLS)
+        return tuple(filter(self.applies_to, self.only or PROTOCOLS))
 
     def applies_to(self, api: str) -> bool:
         """Whether it occurs in a protocol."""
-        return not self.only or api in self.only
+        if self.only:
+            return api in self.only
+        return PROTOCOLS[api].usual.name in self.carriers
 
     def variant(self, name: str = "") -> Variant | None:
         """The variant of that name; the first for an empty name."""

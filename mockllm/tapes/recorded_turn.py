@@ -17,7 +17,7 @@ from mockllm.core.text import shorten
 from mockllm.core.timeline import fold
 from mockllm.core.turn import Opaque, Part, Reasoning, ServerTool, Text, TokenUsage, ToolCall, Turn
 from mockllm.errors import MockLLMError, StreamFormatError
-from mockllm.framing.sse import SSEDecoder
+from mockllm.framing.carrier import Carrier
 from mockllm.protocols.base import WireProtocol, dumps
 from mockllm.protocols.extra import in_envelope
 from mockllm.protocols.values import json_object, json_value
@@ -59,18 +59,17 @@ class RecordedTurn:
 
 def recorded_turn(plain: Captured, protocol: WireProtocol, *, streamed: bool) -> RecordedTurn:
     """The turn of a decompressed answer that is no HTTP error."""
-    if _is_stream(plain, streamed=streamed):
-        return _of_stream(plain, protocol)
-    return _of_body(plain, protocol)
+    carrier = _carrier(plain, protocol, streamed=streamed)
+    return _of_body(plain, protocol) if carrier is None else _of_stream(plain, protocol, carrier)
 
 
 def is_complete(exchange: Captured, protocol: WireProtocol) -> bool:
     """Whether a stream has its end marker, so that nothing of it is missing."""
     try:
-        decoder, wire = SSEDecoder(), protocol.decoder()
-        for chunk in exchange.plain().chunks:
-            for frame in decoder.decode(chunk.data):
-                wire.decode(frame)
+        plain, wire = exchange.plain(), protocol.decoder()
+        carrier = protocol.carried(plain.header("content-type")) or protocol.usual
+        for frame in carrier.decode(plain.body):
+            wire.decode(frame)
     except (MockLLMError, ValueError):
         return False
     return wire.complete
@@ -79,22 +78,23 @@ def is_complete(exchange: Captured, protocol: WireProtocol) -> bool:
 # Streams
 
 
-def _is_stream(plain: Captured, *, streamed: bool) -> bool:
-    """Whether it is made of events. A service may answer a request for a stream with a body,
-    and some send their events as plain text."""
-    if "event-stream" in plain.header("content-type"):
-        return True
+def _carrier(plain: Captured, protocol: WireProtocol, *, streamed: bool) -> Carrier | None:
+    """How the frames of an answer travel; None if it is a body. A service may answer a request for
+    a stream with a body, and some send their events as plain text."""
+    named = protocol.carried(plain.header("content-type"))
     beginning = plain.body.lstrip()[:1]
-    return streamed and beginning not in (b"{", b"[", b"<")
+    if named is None and streamed and beginning not in (b"{", b"[", b"<"):
+        return protocol.usual
+    return named
 
 
-def _of_stream(plain: Captured, protocol: WireProtocol) -> RecordedTurn:
-    decoder = SSEDecoder()
+def _of_stream(plain: Captured, protocol: WireProtocol, carrier: Carrier) -> RecordedTurn:
     frames: list[Frame] = []
     problem = ""
     try:
+        decoder = carrier.decoder()
         for chunk in plain.chunks:
-            frames += filter(_has_content, decoder.decode(chunk.data))
+            frames.extend(filter(_has_content, decoder.decode(chunk.data)))
     except StreamFormatError as error:
         problem = str(error)
     return _folded(frames, protocol, problem)

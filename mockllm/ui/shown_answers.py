@@ -20,11 +20,12 @@ from mockllm.core.timeline import fold
 from mockllm.core.turn import ToolCall, Turn
 from mockllm.core.visible_bytes import Piece, visible_lines
 from mockllm.errors import MockLLMError, RequestError
+from mockllm.framing.carrier import FrameDecoder
+from mockllm.framing.carriers import carrier_of
 from mockllm.framing.content_coding import decompressed
-from mockllm.framing.sse import SSEDecoder
 from mockllm.matching.conversation import turn_at
 from mockllm.protocols import PROTOCOLS
-from mockllm.protocols.base import WireProtocol
+from mockllm.protocols.base import Decoder, WireProtocol
 from mockllm.replay.compilation.http_answer import HttpAnswer, bytes_answer
 from mockllm.replay.sessions.exchange import Exchange, PassedAnswer
 from mockllm.replay.turn_answer import turn_answer
@@ -117,7 +118,7 @@ def _passed(exchange: Exchange, passed: PassedAnswer) -> ShownAnswer:
         passed.status,
         passed.headers,
         chunks,
-        streamed="event-stream" in headers.get("content-type", ""),
+        streamed=carrier_of(headers.get("content-type", "")) is not None,
         ending="complete" if exchange.sent.complete else "closed",
     )
     return ShownAnswer(
@@ -217,7 +218,9 @@ class ShownAnswer:
 def stream_json(shown: ShownAnswer, protocol: WireProtocol | None) -> dict[str, Any]:
     """The JSON of the stream view."""
     answer = shown.answer
-    reading = _Reading(protocol if answer.streamed and answer.status < 300 else None)
+    content_type = dict(answer.headers).get("content-type", "")
+    read = answer.streamed and answer.status < 300
+    reading = _Reading(protocol if read else None, content_type)
     parts, offset = [], 0
     for number, (data, at, sent_at) in enumerate(
         zip_longest(answer.data, shown.due, shown.sent_at)
@@ -278,15 +281,18 @@ def _piece(piece: Piece) -> str | list[str]:
 class _Reading:
     """The events of a stream, part by part."""
 
-    def __init__(self, protocol: WireProtocol | None) -> None:
-        self._frames = SSEDecoder()
-        self._decoder = None if protocol is None else protocol.decoder()
+    def __init__(self, protocol: WireProtocol | None, content_type: str) -> None:
+        self._frames: FrameDecoder | None = None
+        self._decoder: Decoder | None = None
+        if protocol is not None:
+            self._frames = (protocol.carried(content_type) or protocol.usual).decoder()
+            self._decoder = protocol.decoder()
         self.events: list[ev.Event] = []
         self.problems: list[str] = []
 
     def feed(self, data: bytes) -> list[ev.Event]:
         """The events in the next bytes; none after bytes that cannot be decoded."""
-        if self._decoder is None:
+        if self._frames is None or self._decoder is None:
             return []
         events: list[ev.Event] = []
         try:

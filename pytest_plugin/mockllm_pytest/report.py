@@ -13,7 +13,6 @@ from mockllm.checking.conversations.judge import Verification, verify
 from mockllm.checking.rules import CONVERSATION_INVARIANTS
 from mockllm.core.request import Request
 from mockllm.core.text import counted, shorten
-from mockllm.framing.sse import decode
 from mockllm.matching.select import Selection
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.compilation.compiler import Replayer
@@ -335,8 +334,10 @@ def _chunks(exchange: Exchange, scenario: Scenario, request: Request) -> int | N
         return None
     selection = Selection(scenario, exchange.played.position, exchange.turn)
     request = replace(request, stream=True)
-    answer = Replayer().answer(selection, request, PROTOCOLS[request.api], exchange.played.quirks)
-    return sum(frame.data is not None for frame in decode(b"".join(answer.data)))
+    protocol = PROTOCOLS[request.api]
+    answer = Replayer().answer(selection, request, protocol, exchange.played.quirks)
+    frames = protocol.carrier(protocol.options(request)).decode(b"".join(answer.data))
+    return sum(frame.data is not None for frame in frames)
 
 
 def _parts(parts: Sequence[AnyPart]) -> Iterator[str]:

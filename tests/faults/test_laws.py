@@ -72,11 +72,11 @@ def test_events_are_the_same_however_they_arrive(api: str, data: st.DataObject) 
     end = data.draw(st.sampled_from([b"\n", b"\r\n", b"\r"]))
     body = body.replace(b"\r\n", b"\n").replace(b"\n", end)
     cuts = sorted(data.draw(st.lists(st.integers(0, len(body)), max_size=8)))
-    reader = EventReader(PROTOCOLS[api])
+    reader = EventReader(PROTOCOLS[api], PROTOCOLS[api].usual)
     found: list[SeenEvent] = []
     for begin, stop in zip([0, *cuts], [*cuts, len(body)], strict=True):
         found += reader.read(body[begin:stop])
-    assert found + reader.close() == seen_events(PROTOCOLS[api], body)
+    assert found + reader.close() == seen_events(PROTOCOLS[api], body, PROTOCOLS[api].usual)
     assert "".join(one.data for one in found)
     assert [one.begin for one in found[1:]] == [one.end for one in found[:-1]]
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mockllm.checking.conversations.judge import verify
-from mockllm.faults.places import seen_events
+from mockllm.faults.places import SeenEvent, seen_events
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.fault_plan import read_plan
 from mockllm.server.thread import ServerThread
@@ -28,8 +28,12 @@ def server() -> Iterator[ServerThread]:
         yield thread
 
 
+def events_of(api: str, body: bytes) -> list[SeenEvent]:
+    return seen_events(PROTOCOLS[api], body, PROTOCOLS[api].usual)
+
+
 def events(api: str, answer: Received) -> int:
-    return len(seen_events(PROTOCOLS[api], answer.body))
+    return len(events_of(api, answer.body))
 
 
 @for_all(
@@ -72,7 +76,7 @@ def test_a_cut_in_arguments(server: ServerThread, api: str) -> None:
     """It is in the middle of an event with arguments: no event is complete after it."""
     plain = ask(server, api)
     cut = ask(server, api, "cut:inside=call_1 arguments")
-    found = seen_events(PROTOCOLS[api], plain.body)
+    found = events_of(api, plain.body)
     (event,) = (one for one in found if one.begin < len(cut.body) < one.end)
     assert b"ty" in plain.body[event.begin : event.end] or api == "gemini"
 
@@ -81,7 +85,7 @@ def test_a_cut_in_arguments(server: ServerThread, api: str) -> None:
 def test_a_cut_before_the_end(server: ServerThread, api: str) -> None:
     """All content has arrived, and not what ends the answer."""
     plain = ask(server, api)
-    ends = [event.is_end for event in seen_events(PROTOCOLS[api], plain.body)]
+    ends = [event.is_end for event in events_of(api, plain.body)]
     done = ask(server, api, "cut:before=done,end=orderly")
     assert events(api, done) == ends.index(True)
     finish = ask(server, api, "cut:before=finish")
@@ -109,7 +113,7 @@ def test_a_refused_connection(server: ServerThread, end: str, ended: str) -> Non
 def test_an_error_in_a_stream(server: ServerThread, api: str, kind: str) -> None:
     """The service's own error comes after the events, in a stream that HTTP completes."""
     failed = ask(server, api, f"error:after=2 events,kind={kind}")
-    found = seen_events(PROTOCOLS[api], failed.body)
+    found = events_of(api, failed.body)
     assert (failed.status, failed.ended) == (200, "complete")
     assert [one.finishes for one in found[:3]] == [False, False, True]
     assert PROTOCOLS[api].service_errors[kind].error.message in found[2].data
@@ -166,7 +170,7 @@ def test_garbled(server: ServerThread, api: str, what: str) -> None:
     assert (answer.status, answer.ended) == (200, "complete")
     if what == "json":
         assert len(answer.body) == len(plain.body) - 1
-        found = seen_events(PROTOCOLS[api], answer.body)
+        found = events_of(api, answer.body)
         assert [_is_broken(one.data) for one in found].count(True) == 1
     elif what == "content-type":
         assert answer.body == plain.body
@@ -198,7 +202,7 @@ def test_events_that_move(server: ServerThread, api: str) -> None:
     """One comes twice, or after the next one; all others stay."""
 
     def data(fault: str = "") -> list[str]:
-        return [event.data for event in seen_events(PROTOCOLS[api], ask(server, api, fault).body)]
+        return [event.data for event in events_of(api, ask(server, api, fault).body)]
 
     plain = data()
     assert data("duplicate:event=2") == [plain[0], plain[1], *plain[1:]]

@@ -12,7 +12,7 @@ from mockllm.checking.cases.case import Case
 from mockllm.checking.cases.compile import forms
 from mockllm.checking.cases.scenarios import single
 from mockllm.checking.material import kit_scenarios
-from mockllm.framing.sse import decode
+from mockllm.protocols import PROTOCOLS
 from mockllm.quirks import QUIRKS
 from tools.coverage.tree import Tree
 
@@ -70,7 +70,7 @@ def _events(one: Case) -> Iterator[Any]:
     if one.events is not None:
         yield from (value for value, _ in one.events.decoded)
         return
-    for frame in decode(b"".join(one.answer.data)):
+    for frame in PROTOCOLS[one.api].usual.decode(b"".join(one.answer.data)):
         try:
             yield json.loads(frame.data or "")
         except ValueError:

@@ -31,7 +31,6 @@ from mockllm.checking.outcome import Outcome, Trouble, is_kept
 from mockllm.core.request import Request
 from mockllm.core.turn import Turn
 from mockllm.errors import RequestError, UsageError
-from mockllm.framing.sse import decode
 from mockllm.matching.select import Selection
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.decoding import decoded as read_turn
@@ -219,7 +218,7 @@ def _turn_sent(
         scenario = without_quirk(scenario, name)
     if others:
         _, answer = first_answer(scenario, api)
-    return read_turn(protocol, decode(b"".join(answer.data)))[0]
+    return read_turn(protocol, protocol.usual.decode(b"".join(answer.data)))[0]
 
 
 def _received(turn: Turn, variants: Sequence[Variant]) -> Turn:
@@ -326,9 +325,10 @@ def decoded(answer: HttpAnswer, api: Api, variants: Sequence[Variant]) -> Events
 
 def _values(answer: HttpAnswer, api: Api) -> Decoded:
     """The events of a stream."""
-    end = PROTOCOLS[api].end_data
+    protocol = PROTOCOLS[api]
+    end = protocol.end_data
     events: Decoded = []
-    for frame in decode(b"".join(answer.data)):
+    for frame in protocol.usual.decode(b"".join(answer.data)):
         if frame.data is not None and frame.data == end:
             break  # clients stop reading here, and pass on nothing that follows
         if frame.data is not None and frame.data != "[DONE]":

@@ -90,7 +90,8 @@ class _Seen:
     def __init__(self, case: Case) -> None:
         self._case = case
         self._body = b"".join(case.chunks)
-        self._events = seen_events(PROTOCOLS[case.api], self._body)
+        protocol = PROTOCOLS[case.api]
+        self._events = seen_events(protocol, self._body, protocol.usual)
         self._whole_at = [
             event.begin + len(self._block(event).rstrip(b"\r\n")) for event in self._events
         ]

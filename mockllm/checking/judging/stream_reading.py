@@ -23,15 +23,15 @@ from mockllm.core.events import (
     ToolStart,
 )
 from mockllm.errors import MockLLMError
-from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS
 
 
 def readable_events(data: bytes, api: str) -> Iterator[list[Event]]:
     """The events of each frame, up to the first frame that cannot be read: the streams of the kit
     are broken on purpose."""
-    decoder = PROTOCOLS[api].decoder()
-    for frame in decode(data):
+    protocol = PROTOCOLS[api]
+    decoder = protocol.decoder()
+    for frame in protocol.usual.decode(data):
         try:
             events = list(decoder.decode(frame))
         except MockLLMError:
@@ -109,7 +109,8 @@ def is_passed_over(case: Case, level: Level, at: int) -> bool:
     if level == "payloads":
         value = case.events.decoded[at][0] if case.events is not None else None
     else:
-        value = next(map(_value, decode(b"".join(case.chunks[: at + 1]))[::-1]), None)
+        frames = PROTOCOLS[case.api].usual.decode(b"".join(case.chunks[: at + 1]))
+        value = next(map(_value, frames[::-1]), None)
     return _kind(value) in _empty_kinds(b"".join(case.chunks), case.api)
 
 
@@ -142,7 +143,8 @@ def _empty_kinds(data: bytes, api: str) -> frozenset[_Kind]:
     """The kinds of events before the end of a stream that neither begin nor end a part, nor add
     to one."""
     found: dict[_Kind, bool] = {}
-    for frame, events in zip(decode(data), readable_events(data, api), strict=False):
+    frames = PROTOCOLS[api].usual.decode(data)
+    for frame, events in zip(frames, readable_events(data, api), strict=False):
         value = _value(frame)
         if isinstance(value, dict) and PROTOCOLS[api].events.is_end(value):
             break

@@ -7,7 +7,7 @@ from typing import Any
 
 from mockllm.checking.cases.case import Case, Level
 from mockllm.core.text import shorten
-from mockllm.framing.sse import decode
+from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import dumps
 
 _MOST_LINES = 40
@@ -90,7 +90,7 @@ def _shortened(lines: list[str], at: int | None) -> list[str]:
 
 
 def _event_lines(case: Case) -> list[str]:
-    frames = decode(b"".join(case.chunks))
+    frames = PROTOCOLS[case.api].usual.decode(b"".join(case.chunks))
     values = [_object(frame.data) for frame in frames]
     constant = _constant_fields([value for value in values if value is not None])
     lines = []

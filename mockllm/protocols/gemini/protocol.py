@@ -5,6 +5,8 @@ from __future__ import annotations
 from mockllm.core.events import Start
 from mockllm.core.seeded import tokens
 from mockllm.errors import RequestError
+from mockllm.framing.json_array import JSON_ARRAY
+from mockllm.framing.sse import SSE
 from mockllm.protocols import records
 from mockllm.protocols.base import Lookup, WireProtocol
 from mockllm.protocols.decoding import projection
@@ -132,6 +134,8 @@ PROTOCOL = WireProtocol(
     },
     guard=errors.guard,
     call_prefix="",
+    carriers=(SSE, JSON_ARRAY),
+    carrier=lambda options: JSON_ARRAY if options.array else SSE,
     line_end="crlf",
     join=join,
 )

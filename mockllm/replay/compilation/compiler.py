@@ -23,7 +23,7 @@ from mockllm.core.seeded import derive, derive_int
 from mockllm.core.timeline import expand
 from mockllm.core.turn import TokenUsage, Turn
 from mockllm.errors import RequestError
-from mockllm.framing.sse import encode
+from mockllm.framing.carrier import Carrier
 from mockllm.matching.conversation import turn_at
 from mockllm.matching.index import mint_token
 from mockllm.matching.select import Selection
@@ -197,7 +197,8 @@ def stream(
                 frames = change_frames(variant.frames, frames, context)
     if wire.group is not None:
         frames = list(_grouped(frames, protocol, wire.group))
-    parts = _encoded(frames, wire, wire.line_end or protocol.line_end)
+    carrier = protocol.carrier(reply.options)
+    parts = _encoded(frames, wire, wire.line_end or protocol.line_end, carrier)
     for variant in quirks:
         if variant.bytes is not None:
             parts = variant.bytes(parts, context)
@@ -243,15 +244,17 @@ def _grouped(
 
 
 def _encoded(
-    frames: Sequence[tuple[int, Frame]], wire: Wire, line_end: LineEnd
+    frames: Sequence[tuple[int, Frame]], wire: Wire, line_end: LineEnd, carrier: Carrier
 ) -> list[TimedBytes]:
+    if carrier.name != "sse":  # the others have one way of writing a frame
+        return [TimedBytes(at, carrier.encode(frame, line_end)) for at, frame in frames]
     parts: list[TimedBytes] = []
     for count, (at, frame) in enumerate(frames, 1):
         written = _multiline(frame) if wire.multiline else frame
-        parts.append(TimedBytes(at, encode(written, line_end)))
+        parts.append(TimedBytes(at, carrier.encode(written, line_end)))
         if wire.comments is not None and count % wire.comments.every == 0:
             comment = Frame(comment=wire.comments.text)
-            parts.append(TimedBytes(at, encode(comment, line_end)))
+            parts.append(TimedBytes(at, carrier.encode(comment, line_end)))
     if wire.bom and parts:
         parts[0] = TimedBytes(parts[0].at, "\ufeff".encode() + parts[0].data)
     return parts

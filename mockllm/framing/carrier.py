@@ -1,0 +1,100 @@
+"""`Carrier`: how the frames of a stream travel. Each module beside this one has one.
+
+A protocol says what a frame means, its carrier where the frame begins and ends in the bytes. Law:
+however the bytes are cut, they decode to the same frames.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Literal, Protocol
+
+from mockllm.core.events import Frame, LineEnd
+from mockllm.core.record import record
+from mockllm.errors import WireError
+
+CarrierName = Literal["sse", "json_array", "ndjson", "eventstream"]
+
+Span = tuple[int, int]
+"""Where a block of a stream begins and ends, in bytes from the beginning of the stream."""
+
+
+class Scanner(Protocol):
+    """Finds the blocks of one stream, whose bytes arrive in any pieces. A block has the bytes of
+    one frame, or of none (a comment, a blank line)."""
+
+    def read(self, data: bytes) -> Iterable[Span]:
+        """The blocks that these bytes complete."""
+
+    def close(self) -> Iterable[Span]:
+        """The blocks that the end of the stream completes."""
+
+
+class FrameDecoder(Protocol):
+    """Decodes the bytes of one stream, cut anywhere, to frames. What the end of the stream leaves
+    incomplete is no frame."""
+
+    def decode(self, chunk: bytes) -> Iterable[Frame]:
+        """The frames that these bytes complete, in order."""
+
+
+@record
+class Carrier:
+    """One form in which frames travel.
+
+    Args:
+        content_type: of an answer in this form, without parameters.
+        encode: the bytes of a frame; the line end counts only where the form has lines.
+        scanner: finds the blocks of one stream.
+        block: the frames of one whole block.
+        decoder: of one stream.
+    """
+
+    name: CarrierName
+    content_type: str
+    encode: Callable[[Frame, LineEnd], bytes]
+    scanner: Callable[[], Scanner]
+    block: Callable[[bytes], list[Frame]]
+    decoder: Callable[[], FrameDecoder]
+
+    def decode(self, data: bytes) -> list[Frame]:
+        """The frames of a complete stream."""
+        return list(self.decoder().decode(data))
+
+
+def by_blocks(
+    name: CarrierName,
+    content_type: str,
+    encode: Callable[[Frame, LineEnd], bytes],
+    scanner: Callable[[], Scanner],
+    block: Callable[[bytes], list[Frame]],
+) -> Carrier:
+    """A carrier whose blocks mean the same wherever they stand in the stream."""
+    return Carrier(name, content_type, encode, scanner, block, lambda: _Blocks(scanner(), block))
+
+
+class _Blocks:
+    """Decodes a stream block by block."""
+
+    def __init__(self, scanner: Scanner, block: Callable[[bytes], list[Frame]]) -> None:
+        self._scanner = scanner
+        self._block = block
+        self._pending = bytearray()
+        self._begin = 0
+
+    def decode(self, chunk: bytes) -> Iterator[Frame]:
+        """The frames that these bytes complete, in order: those before a broken one, too.
+
+        Raises:
+            WireError: a block is no frame of the carrier; the message says which bytes it has.
+        """
+        self._pending += chunk
+        for begin, end in self._scanner.read(chunk):
+            block = bytes(self._pending[begin - self._begin : end - self._begin])
+            del self._pending[: end - self._begin]
+            self._begin = end
+            try:
+                frames = self._block(block)
+            except WireError as error:
+                raise WireError(f"bytes {begin} to {end} of the stream: {error}") from error
+            yield from frames

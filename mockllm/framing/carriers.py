@@ -1,0 +1,17 @@
+"""`CARRIERS`: all forms in which frames travel."""
+
+from __future__ import annotations
+
+from mockllm.framing.carrier import Carrier
+from mockllm.framing.eventstream import EVENTSTREAM
+from mockllm.framing.json_array import JSON_ARRAY
+from mockllm.framing.ndjson import NDJSON
+from mockllm.framing.sse import SSE
+
+CARRIERS: tuple[Carrier, ...] = (SSE, JSON_ARRAY, NDJSON, EVENTSTREAM)
+
+
+def carrier_of(content_type: str) -> Carrier | None:
+    """The carrier of a stream by its content type; None where other bodies have the same."""
+    named = (carrier for carrier in CARRIERS if carrier.content_type in content_type)
+    return next((carrier for carrier in named if carrier is not JSON_ARRAY), None)

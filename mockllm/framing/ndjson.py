@@ -1,0 +1,44 @@
+"""JSON lines: a JSON value a line, each ended by LF (https://github.com/ndjson/ndjson-spec)."""
+
+from __future__ import annotations
+
+from mockllm.core.events import Frame, LineEnd
+from mockllm.core.jsontext import json_bytes
+from mockllm.framing.carrier import Span, by_blocks
+
+
+def encode(frame: Frame, _line_end: LineEnd = "lf") -> bytes:
+    """The line of a frame."""
+    return json_bytes(frame.raw if frame.raw is not None else f"{frame.data or ''}\n")
+
+
+def line(block: bytes) -> list[Frame]:
+    """The frame of a line; none of a blank one."""
+    data = block.decode("utf-8", "replace").strip("\r\n")
+    return [Frame(data)] if data.strip() else []
+
+
+class LineScanner:
+    """Finds the lines of a stream. LF ends a line, and the end of the stream the last one."""
+
+    def __init__(self) -> None:
+        self._begin = self._size = 0
+
+    def read(self, data: bytes) -> list[Span]:
+        """The lines that these bytes complete, with their ends."""
+        spans: list[Span] = []
+        at = data.find(b"\n")
+        while at >= 0:
+            spans.append((self._begin, self._size + at + 1))
+            self._begin = self._size + at + 1
+            at = data.find(b"\n", at + 1)
+        self._size += len(data)
+        return spans
+
+    def close(self) -> list[Span]:
+        """The last line, if nothing ends it."""
+        return [(self._begin, self._size)] if self._begin < self._size else []
+
+
+NDJSON = by_blocks("ndjson", "application/x-ndjson", encode, LineScanner, line)
+"""Ollama, and Cohere's first version."""
