@@ -151,7 +151,8 @@ class Lookup:
 
 @record
 class Route:
-    """A path of this protocol; `{name}` in it matches one segment. With `header`, the route matches
+    """A path of this protocol; `{name}` in it matches one segment, `{name:one|two}` one of these
+    words. With `header`, the route matches
     only requests with a header of that name: OpenAI, Anthropic and Gemini share the path of their
     model lists."""
 

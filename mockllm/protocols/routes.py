@@ -133,7 +133,15 @@ def model_of(request: Fields | None, body: bytes) -> str:
 @lru_cache(maxsize=1024)
 def route_pattern(path: str) -> re.Pattern[str]:
     """The pattern of a route's path, with a group for each named segment."""
-    return re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(path)))
+    return re.compile(_SEGMENT.sub(_group, re.escape(path)))
+
+
+_SEGMENT = re.compile(r"\\{(\w+)(?::([^{}]+))?\\}")
+
+
+def _group(segment: re.Match[str]) -> str:
+    words = segment[2] or "[^/]+"
+    return f"(?P<{segment[1]}>{words.replace(chr(92) + '|', '|')})"
 
 
 def path_target(match: re.Match[str]) -> Target:

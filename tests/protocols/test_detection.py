@@ -2,6 +2,7 @@
 
 from mockllm.core.http import NO_TARGET, Target
 from mockllm.protocols import PROTOCOLS
+from mockllm.protocols.routes import path_target, route_pattern
 from mockllm.protocols.values import json_object
 from mockllm.tapes.captured import Captured, detected
 from tests.cases import for_all
@@ -90,3 +91,16 @@ def test_ag_ui_is_detected_by_its_body():
     assert detected(captured("http://h/agent", body=body)).protocol is PROTOCOLS["agui"]
     assert detected(captured("http://h/agent", body=b"[")).protocol is None
     assert json_object(b"[]") is None
+
+
+@for_all(
+    ("path", "segments"),
+    [
+        ("/model/a%3A0/converse", {"model": "a:0", "action": "converse"}),
+        ("/model/a/converse-stream", {"model": "a", "action": "converse-stream"}),
+        ("/model/a/count-tokens", None),
+    ],
+)
+def test_a_segment_may_be_one_of_some_words(path: str, segments: dict[str, str] | None) -> None:
+    match = route_pattern("/model/{model}/{action:converse|converse-stream}").fullmatch(path)
+    assert (match and path_target(match).segments) == segments
