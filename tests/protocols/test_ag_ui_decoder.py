@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mockllm.core.events import Frame, StreamError, Timed
@@ -203,6 +203,7 @@ strange_events = st.builds(
 
 
 @settings(deadline=None)
+@example([{"type": "TOOL_CALL_START", "toolCallId": []}])
 @given(st.lists(strange_events, max_size=8))
 def test_nothing_makes_the_decoder_fail(values: list[Json]) -> None:
     """Events with any field values decode to a turn."""
