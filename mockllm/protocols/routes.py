@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import lru_cache
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -136,11 +135,11 @@ def route_pattern(path: str) -> re.Pattern[str]:
     return re.compile(re.sub(r"\\{(\w+)\\}", r"(?P<\1>[^/]+)", re.escape(path)))
 
 
-def path_target(match: re.Match[str]) -> Target:
-    """The target of a path whose end a pattern matched, without the query."""
+def path_target(match: re.Match[str], query: Mapping[str, str] = NO_TARGET.query) -> Target:
+    """The target of a path whose end a pattern matched, and of a query."""
     segments = {name: unquote(value) for name, value in match.groupdict().items() if value}
     _, colon, method = match[0].rpartition(":")
-    return Target(segments, method if colon else "")
+    return Target(segments, method if colon else "", query)
 
 
 def detected_target(
@@ -151,7 +150,7 @@ def detected_target(
     for pattern in address.paths:
         match = pattern.search(path.rstrip("/"))
         if match is not None:
-            return replace(path_target(match), query=query)
+            return path_target(match, query)
     return None
 
 
@@ -168,5 +167,5 @@ def target_of(
         if route.operation == operation:
             match = route_pattern(route.path).fullmatch(path)
             if match is not None:
-                return replace(path_target(match), query=parse_query(query))
+                return path_target(match, parse_query(query))
     return None
