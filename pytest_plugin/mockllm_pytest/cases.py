@@ -58,8 +58,8 @@ def find_scenarios(library: Library, given: Any, folder: Path) -> tuple[Scenario
     single = isinstance(given, str | Path | Scenario)
     return tuple(
         scenario
-        for one in ((given,) if single else given)
-        for scenario in library.find(one, folder)
+        for chosen in ((given,) if single else given)
+        for scenario in library.find(chosen, folder)
     )
 
 

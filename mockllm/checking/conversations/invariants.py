@@ -35,7 +35,9 @@ def _opaque_kept(record: JudgedSession) -> Violations:
         if trip is None or not trip.echoes or trip.stored or not trip.results:
             continue
         judged = [
-            one for one in trip.played if one.clear and one.exchange.played.recorded != "exact"
+            answer
+            for answer in trip.played
+            if answer.clear and answer.exchange.played.recorded != "exact"
         ]
         if len(judged) < len(trip.played):
             continue  # any of the others may have been the answer

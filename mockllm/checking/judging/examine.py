@@ -79,7 +79,9 @@ class _Examination:
         forms = self._unlisted_plain_forms(judged)
         wrong = [result for result in (*judged, *forms) if result.judgement.differences]
         shown = {*excused, *(result.case.name for result in wrong)}
-        failed = [(one, self._explained(one), self._known(one.case, shown)) for one in wrong]
+        failed = [
+            (result, self._explained(result), self._known(result.case, shown)) for result in wrong
+        ]
         failures = attribute(
             failed, Forms(self._payload_form, self._unvaried_form, self._uncut_form)
         )
@@ -114,7 +116,10 @@ class _Examination:
             difference.subject == "tool_calls" for difference in self._form(simple).differences
         ):
             return found
-        return tuple(_joined_wrongly(one) if _is_lost_call(one) else one for one in found)
+        return tuple(
+            _joined_wrongly(difference) if _is_lost_call(difference) else difference
+            for difference in found
+        )
 
     def _known(self, case: Case, shown: Collection[str]) -> tuple[Difference, ...]:
         """The differences of the plain form of a case, if the report shows the plain form: what is
