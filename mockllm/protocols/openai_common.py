@@ -12,8 +12,9 @@ from collections.abc import Mapping
 
 from mockllm.core.events import StreamError
 from mockllm.core.request import OfferedTool
+from mockllm.core.seeded import derive, derive_int
 from mockllm.errors import RequestError
-from mockllm.protocols.base import Reply, content_headers, derive, derive_int, retry_headers
+from mockllm.protocols.base import Reply, content_headers, retry_headers
 from mockllm.protocols.checks import Check, Checks
 from mockllm.protocols.records import Fields, Json, ServiceError
 from mockllm.protocols.values import array, kind, mapping, string

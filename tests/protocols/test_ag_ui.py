@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mockllm.core.events import Cite, StreamError
+from mockllm.core.seeded import derive
 from mockllm.core.timeline import normal
 from mockllm.core.turn import (
     Opaque,
@@ -29,7 +30,7 @@ from mockllm.errors import RequestError, WireError
 from mockllm.framing import sse
 from mockllm.protocols.ag_ui.objects import Options
 from mockllm.protocols.ag_ui.protocol import PROTOCOL
-from mockllm.protocols.base import Reply, derive
+from mockllm.protocols.base import Reply
 from tests import strategies
 from tests.protocols import streams, strict
 

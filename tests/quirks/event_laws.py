@@ -24,8 +24,6 @@ from mockllm.replay.compilation.compiler import stream
 from mockllm.scenario.model import Wire
 from tests.strategies import parts, turns
 
-__all__ = ["assert_plays", "named", "odd_turns", "read", "sent", "summary"]
-
 _ODD_DATA = (
     None,
     "",

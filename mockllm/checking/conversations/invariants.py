@@ -24,7 +24,7 @@ from mockllm.matching.conditions import judged_expectations
 from mockllm.matching.request_validation import with_scenario_ids
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.compilation.tape_player import accepted_request
-from mockllm.replay.sessions.session import Exchange
+from mockllm.replay.sessions.exchange import Exchange
 from mockllm.replay.sessions.shortened_bodies import is_shortened
 from mockllm.scenario.model import Expect
 

@@ -18,7 +18,8 @@ from mockllm.core.jsontext import parse_object
 from mockllm.core.text import did_you_mean
 from mockllm.errors import RequestError, UsageError
 from mockllm.protocols import PROTOCOLS
-from mockllm.replay.sessions.session import Exchange, Session
+from mockllm.replay.sessions.exchange import Exchange
+from mockllm.replay.sessions.session import Session
 from mockllm.scenario.model import Scenario
 
 _NAMES = (*CONVERSATION_INVARIANTS, *RETRY_RULES)

@@ -9,12 +9,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from mockllm.checking.cases.build import case as compile_case
 from mockllm.checking.cases.case import Case, Level
-from mockllm.checking.cases.compile import case as compile_case
 from mockllm.checking.cases.compile import plain_forms, simple_form
 from mockllm.checking.cases.scenarios import PLAIN, Variation
 from mockllm.checking.judging.attribution import Forms, attribute, new_differences
-from mockllm.checking.judging.compare import Difference, Judgement, judge
+from mockllm.checking.judging.compare import Judgement, judge
+from mockllm.checking.judging.difference import Difference
 from mockllm.checking.judging.report import (
     Failure,
     Report,
@@ -32,15 +33,6 @@ from mockllm.checking.judging.running import (
 from mockllm.checking.outcome import Outcome
 from mockllm.checking.policy import Policy
 from mockllm.checking.probes import Run
-
-__all__ = [
-    "Failure",
-    "Report",
-    "examine",
-    "examine_bodies",
-    "examine_client",
-    "examine_outcomes",
-]
 
 Reply = Callable[[Case], tuple[Outcome, frozenset[str]]]
 """The outcome of a case, and the fields that the client has no place for."""

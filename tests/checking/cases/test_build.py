@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from mockllm.checking.cases.compile import case
+from mockllm.checking.cases.build import case
 from mockllm.checking.outcome import Call
 from mockllm.core.turn import Turn
 from mockllm.framing.sse import decode

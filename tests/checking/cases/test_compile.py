@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from mockllm.checking.cases.compile import case_specs, cases, single
-from mockllm.checking.cases.scenarios import PLAIN
+from mockllm.checking.cases.compile import case_specs, cases
+from mockllm.checking.cases.scenarios import PLAIN, single
 from mockllm.checking.material import kit_scenarios
 from mockllm.errors import UsageError
 from mockllm.protocols import PROTOCOLS

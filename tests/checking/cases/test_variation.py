@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mockllm.checking.cases.build import case
 from mockllm.checking.cases.case import recut
-from mockllm.checking.cases.compile import case, plain_cases, single
-from mockllm.checking.cases.scenarios import PLAIN, Variation, bounded, draw, vary
+from mockllm.checking.cases.compile import plain_cases
+from mockllm.checking.cases.scenarios import PLAIN, Variation, bounded, draw, single, vary
 from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.decoding import decoded

@@ -21,21 +21,6 @@ from mockllm.protocols.base import Reply
 from mockllm.replay.compilation.compiler import stream
 from tests.clients.oracle import FINISH
 
-__all__ = [
-    "Run",
-    "basic",
-    "basic_delta",
-    "by_bytes",
-    "by_events",
-    "cut_at",
-    "differences",
-    "expected",
-    "finish_value",
-    "payloads",
-    "run",
-    "sent",
-]
-
 
 def sent(turn: Turn, api: str) -> bytes:
     """The bytes of a streamed turn over a protocol, with usage."""
