@@ -6,9 +6,8 @@ import pytest
 
 from mockllm.core.turn import ToolCall, Turn
 from mockllm.protocols.openai_chat.request import Options
-from mockllm.quirks.base import Quirk, Variant
 from mockllm.quirks.chat.arguments import QUIRKS
-from mockllm.quirks.samples import CALL, TEXT, ZERO
+from mockllm.quirks.samples import CALL, ZERO
 from mockllm.scenario.model import Scenario
 from tests.cases import for_all
 from tests.quirks import chat_calls as calls
@@ -75,24 +74,6 @@ SAMPLES = [
     ),
     ("chat-args-truncated:normal-finish", [opened(), CITY, argued(r'"\"Pa"'), *END]),
 ]
-
-
-@for_all(("name", "expected"), SAMPLES, ids=[name for name, _ in SAMPLES])
-def test_sample_has_the_bytes_that_servers_send(name: str, expected: list[str]) -> None:
-    """Each variant turns its sample into exactly these events."""
-    quirk, _, variant = name.partition(":")
-    assert laws.sent(BY_NAME[quirk], variant) == expected
-
-
-def test_every_variant_has_its_sample_here() -> None:
-    """The table above is complete, and in the order of the group."""
-    assert [name.rstrip(":") for name, _ in laws.named(QUIRKS)] == [name for name, _ in SAMPLES]
-
-
-@EACH
-def test_an_answer_without_calls_stays(quirk: Quirk, variant: Variant) -> None:
-    """A text has the same bytes with the quirk."""
-    laws.leaves(quirk, variant, TEXT)
 
 
 @pytest.mark.parametrize(

@@ -171,13 +171,6 @@ SAMPLES = [
 ]
 
 
-@for_all(("name", "expected"), SAMPLES, ids=[name for name, _ in SAMPLES])
-def test_sample_has_the_bytes_that_servers_send(name: str, expected: list[str]) -> None:
-    """Each variant turns its sample into exactly these events."""
-    quirk, _, variant = name.partition(":")
-    assert sent(BY_NAME[quirk], variant) == expected
-
-
 @pytest.mark.parametrize("scenario", [TEXT, REASONING])
 def test_thinking_parts(scenario: Scenario) -> None:
     """With `thinking`, reasoning is a part of the content like the text."""

@@ -9,12 +9,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 
+from mockllm.checking.cases.build import case as compile_case
 from mockllm.checking.cases.case import Case, Level
-from mockllm.checking.cases.compile import case as compile_case
 from mockllm.checking.cases.compile import plain_forms, simple_form
 from mockllm.checking.cases.scenarios import PLAIN, Variation
 from mockllm.checking.judging.attribution import Forms, attribute, new_differences
-from mockllm.checking.judging.compare import Difference, Judgement, judge
+from mockllm.checking.judging.compare import Judgement, judge
+from mockllm.checking.judging.difference import Difference
 from mockllm.checking.judging.report import (
     Failure,
     Report,
@@ -32,15 +33,6 @@ from mockllm.checking.judging.running import (
 from mockllm.checking.outcome import Outcome
 from mockllm.checking.policy import Policy
 from mockllm.checking.probes import Run
-
-__all__ = [
-    "Failure",
-    "Report",
-    "examine",
-    "examine_bodies",
-    "examine_client",
-    "examine_outcomes",
-]
 
 Reply = Callable[[Case], tuple[Outcome, frozenset[str]]]
 """The outcome of a case, and the fields that the client has no place for."""
@@ -79,7 +71,9 @@ class _Examination:
         forms = self._unlisted_plain_forms(judged)
         wrong = [result for result in (*judged, *forms) if result.judgement.differences]
         shown = {*excused, *(result.case.name for result in wrong)}
-        failed = [(one, self._explained(one), self._known(one.case, shown)) for one in wrong]
+        failed = [
+            (result, self._explained(result), self._known(result.case, shown)) for result in wrong
+        ]
         failures = attribute(
             failed, Forms(self._payload_form, self._unvaried_form, self._uncut_form)
         )
@@ -114,7 +108,10 @@ class _Examination:
             difference.subject == "tool_calls" for difference in self._form(simple).differences
         ):
             return found
-        return tuple(_joined_wrongly(one) if _is_lost_call(one) else one for one in found)
+        return tuple(
+            _joined_wrongly(difference) if _is_lost_call(difference) else difference
+            for difference in found
+        )
 
     def _known(self, case: Case, shown: Collection[str]) -> tuple[Difference, ...]:
         """The differences of the plain form of a case, if the report shows the plain form: what is

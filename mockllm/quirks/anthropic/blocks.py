@@ -20,7 +20,7 @@ from mockllm.quirks.base import (
     spread,
 )
 from mockllm.quirks.samples import CALL, REASONING, TEXT, TEXT_AND_CALL, TWO_CALLS, ZERO
-from mockllm.quirks.streams import alternating, at_times_of
+from mockllm.quirks.streams import alternating, at_times_of, event
 from mockllm.scenario.model import Api
 
 # The input of calls
@@ -120,7 +120,7 @@ _LEFT_OUT = Tolerance(
 def _renumbered(item: Item, number: Callable[[int], int]) -> None:
     index = events.index_of(item)
     if index is not None:
-        events.event(item)["index"] = number(index)
+        event(item)["index"] = number(index)
 
 
 def _out_of_order(items: list[Item], _: Context) -> list[Item]:

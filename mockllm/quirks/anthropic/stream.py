@@ -10,7 +10,7 @@ from mockllm.protocols.anthropic_messages.blocks import request_id
 from mockllm.quirks.anthropic import events
 from mockllm.quirks.base import Context, FramesChange, Item, Variant, drop, each_with, parametrised
 from mockllm.quirks.samples import CALL, TEXT, TEXT_AND_CALL
-from mockllm.quirks.streams import time_at, with_done
+from mockllm.quirks.streams import event, kind, time_at, with_done
 
 # Further events
 
@@ -64,7 +64,7 @@ def _unknown_delta(items: list[Item], _: Context) -> list[Item]:
 
 @each_with(list)
 def _padded(item: Item, spaces: int) -> None:
-    if events.event(item) and events.kind(item) != "ping":
+    if event(item) and kind(item) != "ping":
         text = item.frame().data or ""
         item.text = f"{text.rstrip()[:-1].rstrip()}{' ' * spaces}}}"
 
@@ -83,9 +83,7 @@ QUIRKS = (
     events.quirk(
         "anth-no-event-lines",
         TEXT,
-        lambda items, _: [
-            replace(item, event=None) if events.event(item) else item for item in items
-        ],
+        lambda items, _: [replace(item, event=None) if event(item) else item for item in items],
     ),
     events.quirk(
         "anth-unknown-types",
@@ -100,7 +98,7 @@ QUIRKS = (
     events.quirk(
         "anth-done-sentinel",
         TEXT,
-        with_done(lambda items: any(events.kind(item) == "message_stop" for item in items)),
+        with_done(lambda items: any(kind(item) == "message_stop" for item in items)),
     ),
 )
 
@@ -110,10 +108,10 @@ QUIRKS = (
 
 @each_with(list)
 def _without_usage(item: Item, *, start: bool, end: bool) -> None:
-    message = events.event(item).get("message")
-    if end and events.kind(item) == "message_delta":
-        events.event(item).pop("usage", None)
-    elif start and events.kind(item) == "message_start" and isinstance(message, dict):
+    message = event(item).get("message")
+    if end and kind(item) == "message_delta":
+        event(item).pop("usage", None)
+    elif start and kind(item) == "message_start" and isinstance(message, dict):
         message.pop("usage", None)
 
 
@@ -126,7 +124,7 @@ def _second_delta(items: list[Item], _: Context, *, behind: bool) -> list[Item]:
     if position is None:
         return items
     second = items[position].copy()
-    events.event(second)["delta"] = dict.fromkeys(("stop_reason", "stop_sequence", "stop_details"))
+    event(second)["delta"] = dict.fromkeys(("stop_reason", "stop_sequence", "stop_details"))
     here = position + behind
     return [*items[:here], second, *items[here:]]
 
@@ -174,7 +172,7 @@ def _started_twice(
         return items
     last = begun(items)
     first = [item.copy() for item in items[: 1 + (start if last is None else last)]]
-    message = events.event(items[start]).get("message")
+    message = event(items[start]).get("message")
     if isinstance(message, dict) and isinstance(message.get("id"), str):
         id = message["id"]
         message["id"] = id[:-1] + ("0" if id[-1:] != "0" else "1")
@@ -197,9 +195,7 @@ ENDINGS = (
         Variant("behind-delta", _cut(events.behind_first), as_sent=True),
         Variant("in-call", _cut(_behind_first_input), as_sent=True),
         Variant("before-end", _cut(events.end_position), as_sent=True),
-        Variant(
-            "before-stop", drop(lambda item: events.kind(item) == "message_stop"), right="either"
-        ),
+        Variant("before-stop", drop(lambda item: kind(item) == "message_stop"), right="either"),
     ),
     events.quirk(
         "anth-usage-missing",

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mockllm.checking import Delta, Policy, examine
-from mockllm.checking.cases.compile import case
+from mockllm.checking.cases.build import case
 from mockllm.checking.judging.running import run_together
 from mockllm.quirks.samples import TEXT_AND_CALL, TWO_CALLS
 from tests.checking.naive import Naive
