@@ -73,6 +73,7 @@ SAMPLES = [
     ),
     ("chat-index-from-one", two_calls(1, 2)),
     ("chat-index-from-one:gap", two_calls(0, 2)),
+    ("chat-index-from-one:negative", two_calls(-1, 0)),
     (
         "chat-index-reversed",
         two(
@@ -133,6 +134,10 @@ SAMPLES = [
     (
         "chat-id-never:empty",
         [first('{"index":0,' + A1.replace("call_A1", "") + "}"), *LATER, *END],
+    ),
+    (
+        "chat-id-shared",
+        [text.replace("call_B2", "call_A1") for text in two_calls(0, 1)],
     ),
     (
         "chat-name-repeated",
@@ -198,6 +203,7 @@ def test_an_answer_without_calls_stays(quirk: Quirk, variant: Variant) -> None:
         "chat-index-same-one-chunk",
         "chat-index-from-one:gap",
         "chat-index-reversed",
+        "chat-id-shared",
     ],
 )
 def test_one_call_alone_is_unchanged(name: str) -> None:
