@@ -21,6 +21,9 @@ from tests.strategies import opaques, parts, turns
 OF_CALLS = (*identity.QUIRKS, *arguments.QUIRKS)
 OF_CHUNKS = (*finish.QUIRKS, *envelope.QUIRKS, *finish.USAGE)
 
+UNSORTED = ("chat-index-from-one:negative",)
+"""Our decoder takes a negative index for none, and keeps the order of arrival."""
+
 OTHER_CHOICES = ("chat-choice-index:counts",)
 """Our decoder reads the choice with index 0 alone."""
 
@@ -51,7 +54,7 @@ def test_every_turn_plays(turn: Turn) -> None:
 @given(turn=calls.called)
 def test_our_decoder_reads_it(turn: Turn) -> None:
     """Our decoder, which is lenient, reads the turn that each variant declares."""
-    calls.reads_back(OF_CALLS, turn, but=(*TWICE, *ANNOUNCED))
+    calls.reads_back(OF_CALLS, turn, but=(*TWICE, *ANNOUNCED, *UNSORTED))
     laws.reads_back(OF_CHUNKS, turn, but=OTHER_CHOICES)
 
 
