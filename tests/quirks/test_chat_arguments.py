@@ -7,12 +7,12 @@ import pytest
 from mockllm.core.turn import ToolCall, Turn
 from mockllm.protocols.openai_chat.request import Options
 from mockllm.quirks.chat.arguments import QUIRKS
-from mockllm.quirks.samples import CALL, ZERO
+from mockllm.quirks.samples import CALL, TWO_CALLS, ZERO
 from mockllm.scenario.model import Scenario
 from tests.cases import for_all
 from tests.quirks import chat_calls as calls
 from tests.quirks import chat_laws as laws
-from tests.quirks.chat_calls import END, first, then
+from tests.quirks.chat_calls import END, ROLE, first, then
 from tests.quirks.chat_laws import DONE, USAGE, chunk
 from tests.quirks.meaning import MEANINGS
 
@@ -38,6 +38,7 @@ WHOLE = r'"{\"city\":\"Paris\"}"'
 
 SAMPLES = [
     ("chat-args-null-first", [opened("null"), CITY, PARIS, *END]),
+    ("chat-args-null-first:together", [opened("null"), CITY, PARIS, *END]),
     ("chat-args-null-only", [opened("null", "list_issues", "call_Z0"), *END]),
     ("chat-args-null-only:absent", [opened("", "list_issues", "call_Z0"), *END]),
     ("chat-args-empty-zero", [opened('""', "list_issues", "call_Z0"), *END]),
@@ -74,6 +75,20 @@ SAMPLES = [
     ),
     ("chat-args-truncated:normal-finish", [opened(), CITY, argued(r'"\"Pa"'), *END]),
 ]
+
+
+def test_several_openings_in_one_chunk() -> None:
+    """`together` has the openings of all calls in the chunk of the first one."""
+    entry = '{"index":%d,"id":"%s","type":"function","function":{"name":"%s","arguments":null}}'
+    assert laws.sent(BY_NAME["chat-args-null-first"], "together", TWO_CALLS) == [
+        ROLE,
+        then(entry % (0, "call_A1", "get_weather"), entry % (1, "call_B2", "get_time")),
+        CITY,
+        PARIS,
+        then(r'{"index":1,"function":{"arguments":"{\"tz\":"}}'),
+        then(r'{"index":1,"function":{"arguments":"\"CET\"}"}}'),
+        *END,
+    ]
 
 
 @pytest.mark.parametrize(

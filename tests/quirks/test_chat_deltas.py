@@ -108,6 +108,18 @@ SAMPLES = [
         ],
     ),
     (
+        "chat-function-null",
+        [
+            chunk(ROLE % (',"tool_calls":[%s],"refusal":null' % (A1 % ""))),
+            calling('{"index":0,"function":null}'),
+            fragment(0, CITY),
+            fragment(0, PARIS),
+            CALLS,
+            USAGE,
+            DONE,
+        ],
+    ),
+    (
         "chat-tool-calls-null",
         [
             chunk('{"role":"assistant","content":"","refusal":null,"tool_calls":null}'),

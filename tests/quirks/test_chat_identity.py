@@ -72,6 +72,7 @@ SAMPLES = [
     ),
     ("chat-index-from-one", two_calls(1, 2)),
     ("chat-index-from-one:gap", two_calls(0, 2)),
+    ("chat-index-from-one:negative", two_calls(-1, 0)),
     (
         "chat-index-reversed",
         two(
@@ -134,6 +135,10 @@ SAMPLES = [
         [first('{"index":0,' + A1.replace("call_A1", "") + "}"), *LATER, *END],
     ),
     (
+        "chat-id-shared",
+        [text.replace("call_B2", "call_A1") for text in two_calls(0, 1)],
+    ),
+    (
         "chat-name-repeated",
         entries(
             f'"index":0,{A1}',
@@ -179,6 +184,7 @@ SAMPLES = [
         "chat-index-same-one-chunk",
         "chat-index-from-one:gap",
         "chat-index-reversed",
+        "chat-id-shared",
     ],
 )
 def test_one_call_alone_is_unchanged(name: str) -> None:

@@ -28,6 +28,12 @@ OF_CALLS = (*identity.QUIRKS, *arguments.QUIRKS)
 BY_NAME = {quirk.name: quirk for quirk in chat.QUIRKS}
 OF_CHUNKS = (*finish.QUIRKS, *envelope.QUIRKS, *finish.USAGE)
 
+UNSORTED = ("chat-index-from-one:negative",)
+"""Our decoder takes a negative index for none, and keeps the order of arrival."""
+
+OTHER_CHOICES = ("chat-choice-index:counts",)
+"""Our decoder reads the choice with index 0 alone."""
+
 EACH = for_all(("quirk", "variant"), laws.each_variant(chat.QUIRKS))
 
 SAMPLES_OF_CALLS = [*test_chat_identity.SAMPLES, *test_chat_arguments.SAMPLES]
@@ -83,9 +89,11 @@ def test_every_turn_plays(turn: Turn) -> None:
 def test_our_decoder_reads_it(turn: Turn) -> None:
     """Our decoder, which is lenient, reads the turn that each variant declares."""
     calls.reads_back(
-        OF_CALLS, turn, but=(*test_chat_arguments.TWICE, *test_chat_identity.ANNOUNCED)
+        OF_CALLS,
+        turn,
+        but=(*test_chat_arguments.TWICE, *test_chat_identity.ANNOUNCED, *UNSORTED),
     )
-    laws.reads_back(OF_CHUNKS, turn)
+    laws.reads_back(OF_CHUNKS, turn, but=OTHER_CHOICES)
 
 
 @given(data=laws.odd_streams)

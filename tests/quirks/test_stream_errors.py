@@ -152,7 +152,7 @@ def test_an_error_keeps_the_parts_before_it():
     for quirk in QUIRKS:
         for variant in quirk.variants:
             wanted = expected_turn(f"{quirk.name}:{variant.name}", variant, turn)
-            kept = variant.name in ("later", "followed", "bare")
+            kept = variant.name in ("later", "followed", "text", "bare")
             assert (wanted.parts, wanted.order) == ((parts, turn.order) if kept else ((), ()))
             assert (wanted.finish, wanted.finish_raw, wanted.usage) == (None, None, None)
             assert wanted.error is not None

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from mockllm.core.events import StreamError
 from mockllm.protocols.anthropic_messages.blocks import request_id
+from mockllm.protocols.records import Json
 from mockllm.quirks.anthropic import events
 from mockllm.quirks.base import Context, FramesChange, Item, Variant, drop, each_with, parametrised
 from mockllm.quirks.samples import CALL, TEXT, TEXT_AND_CALL
@@ -115,8 +116,13 @@ def _without_usage(item: Item, *, start: bool, end: bool) -> None:
         message.pop("usage", None)
 
 
+_NO_REASON: Json = dict.fromkeys(("stop_reason", "stop_sequence", "stop_details"))
+
+
 @parametrised
-def _second_delta(items: list[Item], _: Context, *, behind: bool) -> list[Item]:
+def _second_delta(
+    items: list[Item], _: Context, *, behind: bool, delta: Json = _NO_REASON
+) -> list[Item]:
     """Adds a `message_delta` without a stop reason, after (`behind`) or before the real one."""
     position = next(
         (position for position, item in enumerate(items) if events.stop_reason(item)), None
@@ -124,9 +130,15 @@ def _second_delta(items: list[Item], _: Context, *, behind: bool) -> list[Item]:
     if position is None:
         return items
     second = items[position].copy()
-    event(second)["delta"] = dict.fromkeys(("stop_reason", "stop_sequence", "stop_details"))
+    event(second)["delta"] = dict(delta)
     here = position + behind
     return [*items[:here], second, *items[here:]]
+
+
+@each_with(list)
+def _ended_turn(item: Item) -> None:
+    if events.stop_reason(item) == "tool_use":
+        events.delta(item)["stop_reason"] = "end_turn"
 
 
 # Errors and cuts
@@ -209,7 +221,9 @@ ENDINGS = (
         CALL,
         Variant("null-after", _second_delta(behind=True)),
         Variant("null-before", _second_delta(behind=False)),
+        Variant("absent-after", _second_delta(behind=True, delta={})),
     ),
+    events.quirk("anth-end-turn-with-tools", CALL, Variant(frames=_ended_turn(), as_sent=True)),
     events.quirk(
         "anth-message-start-twice",
         TEXT,
