@@ -49,7 +49,9 @@ def from_expected(case: Case, got: Outcome, policy: Policy) -> list[Difference]:
     if excluded and got.errors and got.finish is None:
         # The error about one call is required, but the rest of the answer is lost with it.
         return [
-            replace(one, invariant=excluded[0][2]) if follows(one, case, got) else one
+            replace(one, invariant=excluded[0][2], alternatives=(one.invariant, *one.alternatives))
+            if follows(one, case, got)
+            else one
             for one in found
         ]
     return found
@@ -208,7 +210,9 @@ def finish_differences(case: Case, got: Outcome, policy: Policy) -> Iterator[Dif
         description = (
             f"finish is {format_value(got.finish)}, not {format_value(case.expected.finish)}"
         )
-        yield Difference("finish", description, "finish-and-usage")
+        # One that is lost may be lost with its chunk; another one was read wrongly.
+        conclusive = got.finish is not None
+        yield Difference("finish", description, "finish-and-usage", conclusive=conclusive)
 
 
 def usage_differences(
