@@ -60,7 +60,7 @@ _UNRELATED: dict[str, frozenset[str]] = {
     "malformed-contained": _OTHER_THAN_CALLS,
     "missing-id": _OTHER_THAN_CALLS,
     "unknown-tool": _OTHER_THAN_CALLS,
-    "text-accumulates": _END | {"tool_calls"},
+    "text-accumulates": _END,
     "delta-first": _END,
 }
 """The fields of an outcome that an invariant cannot explain: a quirk of names does not make a
