@@ -49,7 +49,11 @@ def from_expected(case: Case, got: Outcome, policy: Policy) -> list[Difference]:
     if excluded and got.errors and got.finish is None:
         # The error about one call is required, but the rest of the answer is lost with it.
         return [
-            replace(difference, invariant=excluded[0][2])
+            replace(
+                difference,
+                invariant=excluded[0][2],
+                alternatives=(difference.invariant, *difference.alternatives),
+            )
             if follows(difference, case, got)
             else difference
             for difference in found
@@ -212,7 +216,9 @@ def finish_differences(case: Case, got: Outcome, policy: Policy) -> Iterator[Dif
         description = (
             f"finish is {format_value(got.finish)}, not {format_value(case.expected.finish)}"
         )
-        yield Difference("finish", description, "finish-and-usage")
+        # One that is lost may be lost with its chunk; another one was read wrongly.
+        conclusive = got.finish is not None
+        yield Difference("finish", description, "finish-and-usage", conclusive=conclusive)
 
 
 def usage_differences(

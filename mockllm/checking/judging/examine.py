@@ -12,7 +12,7 @@ from functools import partial
 from mockllm.checking.cases.build import case as compile_case
 from mockllm.checking.cases.case import Case, Level
 from mockllm.checking.cases.compile import plain_forms, simple_form
-from mockllm.checking.cases.scenarios import PLAIN, Variation
+from mockllm.checking.cases.scenarios import PLAIN, Variation, uncut
 from mockllm.checking.judging.attribution import Forms, attribute, new_differences
 from mockllm.checking.judging.compare import Judgement, judge
 from mockllm.checking.judging.difference import Difference
@@ -33,6 +33,7 @@ from mockllm.checking.judging.running import (
 from mockllm.checking.outcome import Outcome
 from mockllm.checking.policy import Policy
 from mockllm.checking.probes import Run
+from mockllm.scenario.model import Wire
 
 Reply = Callable[[Case], tuple[Outcome, frozenset[str]]]
 """The outcome of a case, and the fields that the client has no place for."""
@@ -44,6 +45,7 @@ class _Examination:
 
     judge: Callable[[Case], Judgement]
     policy: Policy
+    decoded: bool = False
     forms: dict[str, Judgement] = field(default_factory=dict)
     results: list[Result] = field(default_factory=list)
 
@@ -75,7 +77,8 @@ class _Examination:
             (result, self._explained(result), self._known(result.case, shown)) for result in wrong
         ]
         failures = attribute(
-            failed, Forms(self._payload_form, self._unvaried_form, self._uncut_form)
+            failed,
+            Forms(self._payload_form, self._unvaried_form, self._uncut_form, self.decoded),
         )
         return Report(tuple(self.results), tuple(failures), tuple(skipped), tuple(forms))
 
@@ -130,10 +133,11 @@ class _Examination:
         return replace(result, excuse=first.excuse, reason=first.reason)
 
     def _payload_form(self, case: Case) -> tuple[Difference, ...] | None:
-        variation = Variation(split=case.variation.split, group=case.variation.group)
-        if case.plain is None or variation == case.variation:
+        wire = case.scenario.turns[0].for_api(case.api).wire or Wire()
+        if case.plain is None or replace(wire, group=None, quirks=()) == Wire():
             return None
-        return self._compiled(case.plain, variation, case.quirk)
+        variation = Variation(split=case.variation.split, group=case.variation.group)
+        return self._compiled(case.plain.plain or case.plain, variation, case.quirk)
 
     def _unvaried_form(self, case: Case) -> tuple[Difference, ...]:
         assert case.plain is not None
@@ -142,8 +146,12 @@ class _Examination:
     def _uncut_form(self, case: Case) -> tuple[Difference, ...]:
         assert case.plain is not None
         # A scenario with `wire` may cut its bytes, too.
+        varied = case.variation != PLAIN or case.quirk
+        whole = uncut((case.plain if varied else case).scenario)
+        variation = replace(case.variation, cut=())
         unwired = case.plain.plain or case.plain
-        return self._compiled(unwired, replace(case.variation, cut=()), case.quirk)
+        form = compile_case(whole, case.api, variation, case.quirk, plain=unwired)
+        return self._form(form).differences
 
     def _compiled(self, plain: Case, variation: Variation, quirk: str) -> tuple[Difference, ...]:
         if variation == PLAIN and not quirk:
@@ -192,7 +200,8 @@ def examine(
     """
     policy = policy or Policy()
     check_allowed(policy.allow)
-    examination = _Examination(lambda case: run_case(factory, case, policy, level), policy)
+    decoded = level == "payloads"
+    examination = _Examination(lambda case: run_case(factory, case, policy, level), policy, decoded)
     skipped: list[str] = []
     passed: list[Case] = []
     for case in cases:
@@ -200,6 +209,8 @@ def examine(
             skipped.append(case.name)
             continue
         failed = examination.add(case)
+        if failed and not run_case(factory, case, policy, level).differences:
+            return examination.stopped(_righted(examination.results[-1]), skipped)
         if case.plain is not None:
             continue
         shared = _shared_state(factory, passed, case, policy, level, failed=failed)
@@ -309,7 +320,7 @@ def examine_outcomes(
         own = replace(policy, ignore=policy.ignore | absent, usage_requested=requested)
         return judge(case, outcome, own)
 
-    examination = _Examination(judged, policy)
+    examination = _Examination(judged, policy, decoded=needs_events)
     skipped: list[str] = []
     right: list[Case] = []
     for case in cases:
@@ -331,6 +342,12 @@ def examine_outcomes(
 def _changed(case: Case, difference: Difference) -> Failure:
     text = f"{case.name} was right, and is wrong after other streams: {difference.description}"
     return Failure("stage-empties", case, (text,))
+
+
+def _righted(result: Result) -> Failure:
+    difference = result.judgement.differences[0].description
+    text = f"{result.case.name} was wrong, and is right when it is played again: {difference}"
+    return Failure("stage-empties", result.case, (text,))
 
 
 def _outcome(returned: Callable[[], object], method: str) -> Outcome:
