@@ -199,7 +199,7 @@ def _other_index(items: list[Item], _: Context) -> list[Item]:
     opened = events.blocks(items)
     if opened and opened[-1].kind == "text" and all(_alone(opened)):
         for position in opened[-1].positions[1:]:
-            events.event(items[position])["index"] += 1
+            event(items[position])["index"] += 1
     return items
 
 
