@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import quote, urlsplit
@@ -85,7 +86,11 @@ def _java_store(pem: bytes) -> bytes:
         PKCS12Certificate,
         serialize_java_truststore,
     )
+    from cryptography.utils import CryptographyDeprecationWarning
 
-    certificates = x509.load_pem_x509_certificates(pem)
-    named = [PKCS12Certificate(one, b"%d" % number) for number, one in enumerate(certificates)]
+    with warnings.catch_warnings():
+        # Some roots that systems trust have no serial number as RFC 5280 wants it.
+        warnings.simplefilter("ignore", CryptographyDeprecationWarning)
+        certificates = x509.load_pem_x509_certificates(pem)
+    named = [PKCS12Certificate(root, b"%d" % number) for number, root in enumerate(certificates)]
     return serialize_java_truststore(named, BestAvailableEncryption(_STORE_PASSWORD.encode()))

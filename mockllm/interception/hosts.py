@@ -49,7 +49,7 @@ def known_hosts() -> tuple[str, ...]:
 
 
 def hosts_from(names: Iterable[str], option: str) -> Hosts:
-    """The hosts that an option names, several with commas between them.
+    """The hosts that an option names, several with commas between them; `known` is none.
 
     Raises:
         UsageError: one is no name of a host.
@@ -61,4 +61,4 @@ def hosts_from(names: Iterable[str], option: str) -> Hosts:
                 f"{option} takes names of hosts such as api.cohere.com, *.ibm.com or "
                 f"localhost:11434, got {name!r}"
             )
-    return Hosts(tuple(name.lower() for name in given))
+    return Hosts(tuple(name.lower() for name in given if name != "known"))

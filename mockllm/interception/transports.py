@@ -197,25 +197,27 @@ def _redirect_httpx(stack: ExitStack, httpx: Any, to: Redirect) -> None:
         return changed
 
     def close(original: Callable[..., None]) -> Callable[..., None]:
-        def changed(self: Any) -> None:
-            original(self)
+        def changed(self: Any, *args: Any) -> None:
+            original(self, *args)
             if self in direct:
-                original(direct.pop(self))
+                direct.pop(self).close()
 
         return changed
 
     def close_async(original: Callable[..., Any]) -> Callable[..., Any]:
-        async def changed(self: Any) -> None:
-            await original(self)
+        async def changed(self: Any, *args: Any) -> None:
+            await original(self, *args)
             if self in direct:
-                await original(direct.pop(self))
+                await direct.pop(self).aclose()
 
         return changed
 
     _replace(stack, httpx.HTTPTransport, "handle_request", handle)
-    _replace(stack, httpx.HTTPTransport, "close", close)
+    for name in ("close", "__exit__"):
+        _replace(stack, httpx.HTTPTransport, name, close)
     _replace(stack, httpx.AsyncHTTPTransport, "handle_async_request", handle_async)
-    _replace(stack, httpx.AsyncHTTPTransport, "aclose", close_async)
+    for name in ("aclose", "__aexit__"):
+        _replace(stack, httpx.AsyncHTTPTransport, name, close_async)
 
 
 # aiohttp
