@@ -213,10 +213,16 @@ class MockServer:
         host, port = self._listening.sockets[0].getsockname()[:2]
         self.url = url_of(reachable(host), port)
         if self.options.intercept is not None and self.options.intercept.proxy_port is not None:
-            await self._start_proxy(self.options.intercept, self.options.intercept.proxy_port)
+            await self.open_proxy(self.options.intercept, self.options.intercept.proxy_port)
 
-    async def _start_proxy(self, options: InterceptOptions, port: int) -> None:
-        """Lets clients reach the server through a forward proxy."""
+    async def open_proxy(self, options: InterceptOptions, port: int = 0) -> Authority:
+        """Lets clients reach the server through a forward proxy; `proxy_url` is known afterwards.
+        Returns what its clients have to trust.
+
+        Raises:
+            OSError: the address is taken.
+            UsageError: the library that makes certificates is missing.
+        """
         from mockllm.interception.authority import Authority
         from mockllm.interception.forward_proxy import ForwardProxy
 
@@ -234,6 +240,7 @@ class MockServer:
         )
         host, port = self._proxying.sockets[0].getsockname()[:2]
         self.proxy_url = url_of(reachable(host), port)
+        return self.authority
 
     def _intercepted(self, led: Led) -> asyncio.Protocol:
         assert self._server is not None

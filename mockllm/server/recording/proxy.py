@@ -136,7 +136,7 @@ class Proxy:
         Args:
             target: path and query, without the parts that only mockllm reads.
             exchange: its `body` is that of the request, if that has been read.
-            origin: of the service; "" for the one that the options name.
+            origin: of the service, where the options name none.
         """
         task = asyncio.current_task()
         assert task is not None
@@ -161,7 +161,8 @@ class Proxy:
             return await self._refuse(request, protocol, exchange, self._missing(protocol))
         if request.headers.get("Upgrade", "").lower() == "websocket":
             return await self._refuse_websocket(request, protocol, exchange)
-        url = origin + target if origin else self._services.url(protocol, target)
+        named = self._services.serves(protocol)
+        url = self._services.url(protocol, target) if named else origin + target
         recorder = self._recorder
         try:
             faults = self._drawn(request, exchange)
