@@ -124,7 +124,8 @@ def test_the_precedence_of_upstreams(project, run, monkeypatch):
         for path in ("chat/completions", "responses"):
             import httpx
             import os
-            httpx.post(os.environ.get("OPENAI_BASE_URL", "https://api.openai.com/v1") + "/" + path, json={"model": "m"}, timeout=60)
+            url = os.environ.get("OPENAI_BASE_URL", "https://api.openai.com/v1")
+            httpx.post(url + "/" + path, json={"model": "m"}, timeout=60)
     """
     received = []
 
