@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import chain
 from types import MappingProxyType
 
@@ -52,13 +52,19 @@ def client_environment(
             the server needs them. The mock key is set only for APIs without any.
     """
     variables = {url.variable: url.url for url in client_base_urls(base_urls) if url.variable}
-    keys = {
+    return variables | client_keys(base_urls, own)
+
+
+def client_keys(
+    apis: Iterable[str], own: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, str]:
+    """The variables with keys, without which SDKs do not start; see `client_environment`."""
+    return {
         key: MOCK_KEY
-        for api in base_urls
+        for api in apis
         if not any(own.get(name, MOCK_KEY) not in ("", MOCK_KEY) for name in _credentials(api))
         for key in PROTOCOLS.addresses[api].env.keys
     }
-    return variables | keys
 
 
 def _credentials(api: str) -> tuple[str, ...]:

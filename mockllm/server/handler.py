@@ -241,7 +241,7 @@ class Handler:
                 if self._view.sent is not None:
                     exchange.keep_passed()
                 return await answer.proxy.forward(
-                    request, arrival.target, answer.protocol, exchange
+                    request, arrival.target, answer.protocol, exchange, answer.origin
                 )
             return await deliver(
                 request,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
 from mockllm.errors import RequestError, UsageError
+from mockllm.interception.headers import SESSION_HEADER
 from mockllm.protocols import Protocols
 from mockllm.replay.player import Player
 from mockllm.replay.sessions.session import Session, Sessions
@@ -24,7 +25,6 @@ from mockllm.server.control.session_setup import (
     read_session_request,
 )
 from mockllm.server.http.request_reading import (
-    SESSION_HEADER,
     flag,
     names,
     whole_number,

@@ -16,6 +16,7 @@ from aiohttp import web
 
 from mockllm.core.http import TimedBytes
 from mockllm.errors import RequestError
+from mockllm.interception.headers import SESSION_HEADER
 from mockllm.protocols import PROTOCOLS, Protocols
 from mockllm.protocols.environment import client_base_urls
 from mockllm.replay.compilation.http_answer import (
@@ -33,7 +34,7 @@ from mockllm.server.control.routes import CONTROL_PREFIX, Control, base_urls
 from mockllm.server.control.server_view import ServerView
 from mockllm.server.http.addresses import url_of
 from mockllm.server.http.delivery import deliver, deliver_parts
-from mockllm.server.http.request_reading import SESSION_HEADER, Arrival, closes
+from mockllm.server.http.request_reading import Arrival, closes
 
 
 class Readiness:
