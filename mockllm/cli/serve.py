@@ -147,6 +147,7 @@ def _record_command(options: ServerOptions, report: ServerLog, command: tuple[st
 @fault_options
 @proxy_options
 @tunnel_option
+@click.option("--tls", is_flag=True, help="Speak TLS, with a certificate of this process.")
 @click.option(
     "--workers",
     type=click.IntRange(1, 256),
@@ -174,6 +175,7 @@ def serve(
     output: Path | None,
     intercept: InterceptOptions | None,
     tunnel: bool,
+    tls: bool,
     workers: int,
     state: str,
     **recording: Any,
@@ -218,6 +220,8 @@ def serve(
         intercept = replace(intercept, tunnels=tunnel or record is not None)
     if (intercept is not None and workers > 1) or (tunnel and intercept is None):
         raise UsageError("--proxy needs one process, without --workers; and --tunnel needs --proxy")
+    if tls and workers > 1:
+        raise UsageError("--tls needs one process, without --workers: each has its own certificate")
     _check_there(paths, record.folder if record is not None else None)
     report = ServerLog(log)
     if record is not None:
@@ -235,6 +239,7 @@ def serve(
             state=state,
             notice=report.notice,
             intercept=intercept,
+            tls=tls,
         )
         if workers > 1:
             options = replace(options, log=None, notice=None)

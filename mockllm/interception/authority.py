@@ -45,10 +45,21 @@ class Authority:
             context = self._contexts[host] = self._made(host)
         return context
 
-    def _made(self, host: str) -> ssl.SSLContext:
+    def by_name(self) -> ssl.SSLContext:
+        """How connections to this machine are secured, whichever name a client gives it (SNI)."""
+        context = self._made("localhost", "127.0.0.1", "::1")
+
+        def choose(connection: ssl.SSLObject | ssl.SSLSocket, name: str | None, _: object) -> None:
+            if name is not None and name != "localhost":
+                connection.context = self.context(name)
+
+        context.sni_callback = choose
+        return context
+
+    def _made(self, *hosts: str) -> ssl.SSLContext:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.set_alpn_protocols(["http/1.1"])
-        certificate = self._authority.issue_cert(host)
+        certificate = self._authority.issue_cert(*hosts)
         with tempfile.TemporaryDirectory(prefix="mockllm-") as folder:
             file = Path(folder, "host.pem")
             certificate.private_key_and_cert_chain_pem.write_to_path(file)

@@ -49,6 +49,14 @@ def write_trust(authority: Authority, folder: Path, environment: Mapping[str, st
     Path(folder, "trusted.p12").write_bytes(_java_store(trusted))
 
 
+def trusting(folder: Path) -> dict[str, str]:
+    """The variables by which a program trusts the authority, from what `write_trust` wrote."""
+    return {
+        **dict.fromkeys(_BUNDLES, str(folder / "trusted.pem")),
+        **dict.fromkeys(_ADDED, str(folder / "mockllm.pem")),
+    }
+
+
 def child_environment(
     proxy_url: str, folder: Path, hosts: Hosts, environment: Mapping[str, str]
 ) -> dict[str, str]:
@@ -72,8 +80,7 @@ def child_environment(
     return {
         **dict.fromkeys(_PROXIES, proxy_url),
         **dict.fromkeys(("NO_PROXY", "no_proxy"), exempt),
-        **dict.fromkeys(_BUNDLES, str(folder / "trusted.pem")),
-        **dict.fromkeys(_ADDED, str(folder / "mockllm.pem")),
+        **trusting(folder),
         "NODE_USE_ENV_PROXY": "1",
         "JAVA_TOOL_OPTIONS": " ".join(options),
     }

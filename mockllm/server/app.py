@@ -211,7 +211,7 @@ class MockServer:
         )
         self._listening = await self._listen(self._server)
         host, port = self._listening.sockets[0].getsockname()[:2]
-        self.url = url_of(reachable(host), port)
+        self.url = url_of(reachable(host), port, secured=self.options.tls)
         if self.options.intercept is not None and self.options.intercept.proxy_port is not None:
             await self.open_proxy(self.options.intercept, self.options.intercept.proxy_port)
 
@@ -226,7 +226,7 @@ class MockServer:
         from mockllm.interception.authority import Authority
         from mockllm.interception.forward_proxy import ForwardProxy
 
-        self.authority = Authority()
+        self.authority = self.authority or Authority()
         self._forward_proxy = ForwardProxy(
             options.hosts,
             self.authority,
@@ -248,14 +248,23 @@ class MockServer:
 
     async def _listen(self, server: web.Server) -> asyncio.Server:
         options, loop = self.options, asyncio.get_running_loop()
+        secured = None
+        if options.tls:
+            from mockllm.interception.authority import Authority
+
+            self.authority = Authority()
+            secured = self.authority.by_name()
         if options.listener is not None:
-            return await loop.create_server(server, sock=options.listener, backlog=4096)
+            return await loop.create_server(
+                server, sock=options.listener, backlog=4096, ssl=secured
+            )
         return await loop.create_server(
             server,
             options.host,
             options.port,
             backlog=4096,
             reuse_port=options.reuse_port or None,
+            ssl=secured,
         )
 
     async def _share(self) -> None:

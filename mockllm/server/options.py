@@ -136,6 +136,7 @@ class ServerOptions:
         page: makes the live page at `/_mockllm/ui` of a `ServerView`, such as
             `mockllm.ui.live_page`; None: there is none.
         intercept: requests to services that come here; None: only those to this server.
+        tls: whether the server itself speaks TLS, with a certificate of its own authority.
     """
 
     host: str = "127.0.0.1"
@@ -160,3 +161,4 @@ class ServerOptions:
     notice: Callable[[str], None] | None = None
     page: Callable[..., Page] | None = None
     intercept: InterceptOptions | None = None
+    tls: bool = False

@@ -72,7 +72,7 @@ def test_the_exit_code_of_a_recorded_command(program, tmp_path):
 def test_a_server_says_how_programs_are_led(program, folder):
     """The variables for programs that know no base URL, as text and as JSON."""
     server = program("serve", folder, "--proxy", "--port", "0").listening()
-    server.line_with("Or, to programs that ask the services themselves:")
+    server.line_with("Or, in the environment of programs that know no base URL:")
     variables = {}
     while line := server.line().strip():
         name, _, value = line.partition("=")

@@ -14,8 +14,11 @@ import httpx
 import pytest
 
 from mockllm.interception.authority import Authority
+from mockllm.replay.loading import loads
+from mockllm.server.options import ServerOptions
+from mockllm.server.thread import ServerThread
 from tests.cases import for_all
-from tests.interception.conftest import ASKED, OPENAI, Intercepting, intercepting
+from tests.interception.conftest import ASKED, OPENAI, SCENARIO, Intercepting, intercepting
 from tests.timeouts import GIVE_UP
 
 
@@ -168,3 +171,24 @@ def test_keys_are_on_no_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert seen == [0o700]
     assert list(tmp_path.iterdir()) == []
     assert b"PRIVATE KEY" not in authority.trusted() + authority.certificate
+
+
+def test_a_server_with_tls() -> None:
+    """It has a certificate for each name that a client gives, and its own URLs say so."""
+    with ServerThread(loads(SCENARIO, "hello.yaml"), ServerOptions(tls=True, grace=0)) as thread:
+        assert thread.url.startswith("https://127.0.0.1:")
+        authority = thread.server.authority
+        assert authority is not None
+        context = ssl.create_default_context(cadata=authority.certificate.decode())
+        port = int(thread.url.rpartition(":")[2])
+        with httpx.Client(verify=context, timeout=GIVE_UP) as http:
+            for host in ("127.0.0.1", "localhost"):
+                url = f"https://{host}:{port}/v1/chat/completions"
+                assert http.post(url, json=ASKED).status_code == 200
+            made = http.post(f"{thread.url}/_mockllm/sessions", json={}).json()
+            assert made["url"].startswith(thread.url)
+        with (
+            socket.create_connection(("127.0.0.1", port), GIVE_UP) as raw,
+            context.wrap_socket(raw, server_hostname="api.cohere.com") as secured,
+        ):
+            assert secured.getpeercert()

@@ -37,15 +37,18 @@ def leading(
     own = environment if keeps_keys else {}
     found = {"MOCKLLM_URL": server.url}
     intercept = server.options.intercept
-    if intercept is None or server.authority is None:
-        urls = client_environment(server.base_urls, own)
-        yield {**urls, **found, **unproxied(environment)}
+    urls = {**client_environment(server.base_urls, own), **found, **unproxied(environment)}
+    if server.authority is None:
+        yield urls
         return
-    from mockllm.interception.child import child_environment, write_trust
+    from mockllm.interception.child import child_environment, trusting, write_trust
 
     with TemporaryDirectory(prefix="mockllm-") as name:
         folder = Path(name)
         write_trust(server.authority, folder, environment)
+        if intercept is None:
+            yield {**urls, **trusting(folder)}
+            return
         led = child_environment(server.proxy_url, folder, intercept.hosts, environment)
         yield {**client_keys(server.base_urls, own), **found, **led}
 

@@ -326,7 +326,7 @@ async def _serve(
     following = asyncio.create_task(follow(watched, server, report, stop)) if watched else None
     led = ExitStack()
     variables: dict[str, str] = {}
-    if server.proxy_url:
+    if server.authority is not None:
         variables = led.enter_context(leading(server, os.environ, keeps_keys=True))
     await asyncio.sleep(0)  # now it watches: what changes after the first line is not missed
     report.listening(server.url)

@@ -211,7 +211,7 @@ class ServerLog:
             [f"Give to clients ({'with their own API keys' if keys else 'any API key will do'}):"],
             _settings(base_urls),
             (f"  {url}  # {api}" for api, url in further),
-            ["", "Or, to programs that ask the services themselves:"] if led else [],
+            ["", "Or, in the environment of programs that know no base URL:"] if led else [],
             (f"  {name}={value}" for name, value in led.items()),
             ["", f"Live page: {page}", ""] if page else [""],
         )

@@ -199,7 +199,7 @@ def front_page(
 ) -> HttpAnswer:
     """The page, as text."""
     host = headers.get("host", "")
-    root = f"http://{host}" if _HOST.fullmatch(host) else _address(request)
+    root = f"{request.scheme}://{host}" if _HOST.fullmatch(host) else _address(request)
     played = f"It plays {count} scenario{'s' * (count != 1)}"
     lines = [
         f"This is mockllm, a mock server for LLM clients. {played} as the streams of these APIs.",
