@@ -101,7 +101,10 @@ def block(data: bytes) -> list[Frame]:
     if found != expected:
         raise WireError(f"the checksum of the frame is {expected:08x}, of its bytes {found:08x}")
     own = data[PRELUDE : PRELUDE + length]
-    headers = {name: own[at].decode("utf-8", "replace") for name, at in header_texts(own)}
+    headers = {
+        name: own[begin:stop].decode("utf-8", "replace")
+        for name, (begin, stop) in header_texts(own)
+    }
     payload = data[PRELUDE + length : end].decode("utf-8", "replace")
     for kind, name in _NAMES.items():
         if name in headers:
@@ -110,7 +113,7 @@ def block(data: bytes) -> list[Frame]:
     return []
 
 
-def header_texts(data: bytes) -> Iterator[tuple[str, slice]]:
+def header_texts(data: bytes) -> Iterator[tuple[str, Span]]:
     """The headers whose values are strings, and where these are; the others are passed over.
 
     Raises:
@@ -126,7 +129,7 @@ def header_texts(data: bytes) -> Iterator[tuple[str, slice]]:
                 (size,) = struct.unpack_from(">H", data, at)
                 at += 2
             if type == _STRING:
-                yield name.decode("utf-8", "replace"), slice(at, at + size)
+                yield name.decode("utf-8", "replace"), (at, at + size)
             at += size
     except (IndexError, struct.error) as error:
         raise WireError("the headers of the frame end too early") from error
@@ -188,7 +191,30 @@ class MessageScanner:
         return []
 
 
+def parts(data: bytes) -> dict[str, Span]:
+    """The parts of a whole message."""
+    begin, end = PRELUDE + struct.unpack_from(">I", data, 4)[0], len(data) - CHECKSUM
+    return {
+        "prelude": (0, PRELUDE),
+        "headers": (PRELUDE, begin),
+        "payload": (begin, end),
+        "checksum": (end, len(data)),
+    }
+
+
+def repaired(data: bytes) -> bytes:
+    """A message whose payload was changed, with the right lengths and checksums."""
+    begin, end = parts(data)["payload"]
+    return framed(data[PRELUDE:begin], data[begin:end])
+
+
 EVENTSTREAM = by_blocks(
-    "eventstream", "application/vnd.amazon.eventstream", encode, MessageScanner, block
+    "eventstream",
+    "application/vnd.amazon.eventstream",
+    encode,
+    MessageScanner,
+    block,
+    parts,
+    repaired,
 )
 """Amazon Bedrock."""

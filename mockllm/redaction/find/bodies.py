@@ -227,11 +227,11 @@ class FramesBody:
         pieces: _Pieces = []
         last = 0
         try:
-            for name, at in header_texts(data):
+            for name, (begin, end) in header_texts(data):
                 if name not in _FIXED and name != _TYPE:
-                    pieces.append(data[last : at.start - 2])
-                    pieces.append(self._slot(decoded(data[at]), "sized"))
-                    last = at.stop
+                    pieces.append(data[last : begin - 2])
+                    pieces.append(self._slot(decoded(data[begin:end]), "sized"))
+                    last = end
         except WireError:
             return [self._slot(decoded(data), "plain", "\n\n")]
         return [*pieces, data[last:]]
