@@ -66,6 +66,6 @@ def events(answer: HttpAnswer) -> list[Any]:
 
 def decoded_turn(answer: HttpAnswer, api: str) -> Turn:
     """The turn that our own decoder, which is lenient, reads from an answer."""
-    decoder = PROTOCOLS[api].decoder()
-    decoded = [event for frame in frames(answer) for event in decoder.decode(frame)]
+    decoder, frames = PROTOCOLS[api].decoder(), PROTOCOLS[api].usual.decode(b"".join(answer.data))
+    decoded = [event for frame in frames for event in decoder.decode(frame)]
     return fold(Timed(0, event) for event in [*decoded, *decoder.close()])
