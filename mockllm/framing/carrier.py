@@ -7,6 +7,7 @@ however the bytes are cut, they decode to the same frames.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Literal, Protocol
 
@@ -75,6 +76,13 @@ class Carrier:
     def decode(self, data: bytes) -> list[Frame]:
         """The frames of a complete stream."""
         return list(self.decoder().decode(data))
+
+    def readable(self, data: bytes) -> list[Frame]:
+        """The frames of a stream up to bytes that are none: some are broken on purpose."""
+        frames: list[Frame] = []
+        with suppress(WireError):
+            frames.extend(self.decoder().decode(data))
+        return frames
 
 
 def by_blocks(
