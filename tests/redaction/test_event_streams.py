@@ -18,6 +18,7 @@ from mockllm.redaction.find.bodies import FramesBody, body_of
 from mockllm.redaction.redact import Redactor
 from mockllm.redaction.scrub import scrub
 from mockllm.tapes.captured import Captured, Tape, dump_tape, load_tape
+from tests.cases import for_all
 from tests.redaction.test_redact_laws import RULES, SECRETS, captured, cut, cuts, texts
 
 KEY = "sk-proj-Ab3dEfGh1jKlMn0pQrStUv"
@@ -213,11 +214,17 @@ def test_scrub_reads_tapes() -> None:
     assert fragments_of(clean.body) == fragments_of(redacted(body))
 
 
-def test_scrub_reads_json_lines() -> None:
-    """A secret across the lines of a stream, which stay lines."""
+@for_all("mark", ["", "[DONE]", "*silence*", "upstream failed", '{"broken'])
+@for_all("at", [1, 2])
+def test_scrub_reads_json_lines(mark: str, at: int) -> None:
+    """A secret across the lines of a stream, which stay lines; what is no JSON among them stays."""
     lines = [f"my key {KEY[:11]}", f"{KEY[11:]} is long"]
-    text = "".join(json.dumps({"message": {"content": line}}) + "\n" for line in lines)
+    written = [json.dumps({"message": {"content": line}}) for line in lines]
+    written.insert(at, mark)
+    text = "".join(f"{line}\n" for line in written)
     (file,) = scrub({"a.txt": text.encode()}, Redactor())
     assert file.content is not None
-    found = [json.loads(line)["message"]["content"] for line in file.content.splitlines()]
+    clean = file.content.decode().split("\n")
+    assert clean.pop(at) == mark
+    found = [json.loads(line)["message"]["content"] for line in clean[:2]]
     assert "".join(found) == "my key sk-proj-REDACTED-1xxxxxxxxxxxxxx is long"
