@@ -172,15 +172,20 @@ class SeenEvent:
         events: what the decoder of the API reads in it; () where it cannot be read.
         finishes: whether it begins the end of the answer, with the finish reason or an error.
         is_end: whether the API defines the stream as complete with it.
-        data: its data, not parsed.
+        frame: the last of its frames with data.
     """
 
     begin: int
     end: int
-    events: tuple[Event, ...] = ()
-    finishes: bool = False
-    is_end: bool = False
-    data: str = ""
+    events: tuple[Event, ...]
+    finishes: bool
+    is_end: bool
+    frame: Frame
+
+    @property
+    def data(self) -> str:
+        """Its data, not parsed."""
+        return self.frame.data or ""
 
     @property
     def middle(self) -> int:
@@ -234,10 +239,11 @@ class EventReader:
             except MockLLMError:
                 self._readable = False  # of an answer that is broken already
         self._complete = self._readable and self._decoder.complete
-        data = frames[-1].data or ""
+        frame, data = frames[-1], frames[-1].data or ""
         end_data = self._protocol.end_data
         ends = data == end_data if end_data is not None else self._complete and not before
-        return SeenEvent(begin, end, tuple(events), self._finishes(data), ends, data)
+        finishes = frame.kind != "event" or self._finishes(data)
+        return SeenEvent(begin, end, tuple(events), finishes, ends, frame)
 
     def _finishes(self, data: str) -> bool:
         if data == self._protocol.end_data:

@@ -139,6 +139,31 @@ def test_nothing_is_seen_behind_a_broken_frame(what: str) -> None:
     assert again.missed.endswith("and 2 events")
 
 
+def test_an_exception_begins_the_end_and_keeps_its_name() -> None:
+    """What a decoder reads of a frame is not in its payload alone."""
+    frames = [
+        Frame('{"message":"slow down"}', "throttlingException", kind="exception"),
+        Frame('{"delta":{}}', "contentBlockDelta"),
+    ]
+    body = b"".join(EVENTSTREAM.encode(frame, "lf") for frame in frames)
+    seen = seen_events(FRAMED, body, EVENTSTREAM)
+    assert [(event.frame, event.finishes) for event in seen] == [
+        (frames[0], True),
+        (frames[1], False),
+    ]
+
+
+@for_all("api", list(CARRIED))
+def test_an_error_of_the_service_comes_as_a_frame(api: str) -> None:
+    """Between two events, whole, with the numbers and items of the events so far."""
+    protocol = CARRIED[api]
+    whole, changed = played(protocol)[0], broken("error:after=3 events", protocol)
+    frames = protocol.usual.decode(changed.body)
+    assert frames[:3] == protocol.usual.decode(whole.body)[:3]
+    assert json.loads(frames[3].data or "")["error"]["message"]
+    assert changed.ending == "complete"
+
+
 @for_all("carrier", CARRIERS)
 def test_parts_cover_a_block_and_repairing_a_right_one_changes_nothing(carrier: Carrier) -> None:
     block = carrier.encode(Frame('{"text": "é"}', "name" if carrier is EVENTSTREAM else None), "lf")
