@@ -18,7 +18,6 @@ from mockllm.checking.cases.scenarios import single
 from mockllm.checking.outcome import Outcome
 from mockllm.checking.rules import table
 from mockllm.errors import RequestError
-from mockllm.framing.eventstream import EVENTSTREAM
 from mockllm.matching.select import Selection
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol, dumps
@@ -64,7 +63,7 @@ def _has_milliseconds(protocol: WireProtocol) -> bool:
 _NEEDS: Mapping[str, Callable[[WireProtocol], bool]] = {
     "quota": _has_quota_errors,
     "milliseconds": _has_milliseconds,
-    "checksums": lambda protocol: protocol.usual is EVENTSTREAM,
+    "checksums": lambda protocol: protocol.usual.name == "eventstream",
 }
 
 
