@@ -55,10 +55,6 @@ _NOT_PLAYED: tuple[tuple[re.Pattern[str], str], ...] = (
         "the old completions API is played only as it was recorded",
     ),
     (re.compile(r"/images/|/audio/|/videos?(?:/|$)|:predict"), "it generates no text"),
-    (
-        re.compile(r"/api/(?:chat|generate)$"),
-        "Ollama's own API is played only as it was recorded; its /v1 is played",
-    ),
     (re.compile(r"/v2/chat$"), "Cohere's own API is played only as it was recorded"),
     (
         re.compile(r"/(?:files|batches|uploads|vector_stores|moderations|rerank)(?:/|$)"),
