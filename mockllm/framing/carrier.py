@@ -48,6 +48,7 @@ class Carrier:
         scanner: finds the blocks of one stream.
         block: the frames of one whole block.
         decoder: of one stream.
+        closing: the bytes that may end a block after all data of its frame: those of line ends.
     """
 
     name: CarrierName
@@ -56,6 +57,7 @@ class Carrier:
     scanner: Callable[[], Scanner]
     block: Callable[[bytes], list[Frame]]
     decoder: Callable[[], FrameDecoder]
+    closing: bytes = b"\r\n"
 
     def decode(self, data: bytes) -> list[Frame]:
         """The frames of a complete stream."""
@@ -68,9 +70,13 @@ def by_blocks(
     encode: Callable[[Frame, LineEnd], bytes],
     scanner: Callable[[], Scanner],
     block: Callable[[bytes], list[Frame]],
+    *,
+    closing: bytes = b"\r\n",
 ) -> Carrier:
     """A carrier whose blocks mean the same wherever they stand in the stream."""
-    return Carrier(name, content_type, encode, scanner, block, lambda: _Blocks(scanner(), block))
+    return Carrier(
+        name, content_type, encode, scanner, block, lambda: _Blocks(scanner(), block), closing
+    )
 
 
 class _Blocks:

@@ -153,6 +153,11 @@ class MessageScanner:
 
 
 EVENTSTREAM = by_blocks(
-    "eventstream", "application/vnd.amazon.eventstream", encode, MessageScanner, block
+    "eventstream",
+    "application/vnd.amazon.eventstream",
+    encode,
+    MessageScanner,
+    block,
+    closing=b"",
 )
 """Amazon Bedrock."""

@@ -4,8 +4,9 @@ A stream is complete in its content with the event that has the finish reason (o
 none, the end of the run); see `StreamEvents.is_end`. Nothing but counts of tokens and the end
 marker may follow. Such prefixes are not made: a client may report the missing end, or accept it.
 
-An event counts as received from the moment when its data are whole, although its blank line is
-missing: the specification discards it then (HTML, 9.2.6), and many clients use it.
+An event counts as received from the moment when its data are whole, although the blank line or the
+line end after them is missing: the specification of server-sent events discards it then (HTML,
+9.2.6), and many clients use it.
 """
 
 from __future__ import annotations
@@ -36,10 +37,10 @@ from mockllm.scenario.model import Api, Scenario
 CutLevel = Literal["payloads", "bytes", "http"]
 PLACES: Mapping[str, str] = {
     "before-first-event": "nothing came",
-    "between-events": "after the blank line of an event",
+    "between-events": "after the end of an event",
     "inside-event": "in a line of an event",
     "inside-character": "between the bytes of one character",
-    "before-blank-line": "the data of an event are whole, its blank line is not",
+    "before-blank-line": "the data of an event are whole, the line end after them is not",
 }
 """Where streams are cut; at the level of payloads only before the first event and between two."""
 
@@ -91,9 +92,10 @@ class _Seen:
         self._case = case
         self._body = b"".join(case.chunks)
         protocol = PROTOCOLS[case.api]
+        self._closing = protocol.usual.closing
         self._events = seen_events(protocol, self._body, protocol.usual)
         self._whole_at = [
-            event.begin + len(self._block(event).rstrip(b"\r\n")) for event in self._events
+            event.begin + len(self._block(event).rstrip(self._closing)) for event in self._events
         ]
         self._calls = list(_calls(case.api, self._events))
 
@@ -119,7 +121,7 @@ class _Seen:
 
     def _sizes_in(self, event: SeenEvent) -> Iterator[int]:
         block = self._block(event)
-        data = block.rstrip(b"\r\n")
+        data = block.rstrip(self._closing)
         inside = {0, 1, len(data) // 2, len(data) - 1, *range(len(data), len(block))}
         inside |= {match.end() for match in _LINE_PARTS.finditer(data)}
         inside |= {match.start() + 1 for match in _ESCAPES.finditer(data)}
