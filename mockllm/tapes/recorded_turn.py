@@ -93,6 +93,7 @@ def _of_stream(plain: Captured, protocol: WireProtocol, carrier: Carrier) -> Rec
         decoder = carrier.decoder()
         for chunk in plain.chunks:
             frames.extend(filter(_has_content, decoder.decode(chunk.data)))
+        frames.extend(decoder.close())
     except StreamFormatError as error:
         problem = str(error)
     return _folded(frames, protocol, problem)
