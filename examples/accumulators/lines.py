@@ -132,7 +132,8 @@ class ReferenceBytes:
         if self._ended:
             return None
         if self._json_lines:
-            # Proxies put blank lines between objects (`ollama-blank-lines`).
+            # Proxies put blank lines between objects (`ollama-blank-lines`), or end lines in CRLF
+            # (`ollama-line-ends`). U+2028 ends none (`ollama-line-separators`).
             self._data = [line.strip()]
             return self._dispatch()
         if not line:

@@ -29,6 +29,9 @@ __all__ = ["OllamaAccumulator"]
 class OllamaAccumulator:
     """Puts the objects of one stream together (a `Probe`).
 
+    Thinking between tags stays text (`ollama-think-tags`): only the service knows which model
+    writes such tags.
+
     Args:
         tools: the names of the tools that were offered; None: a call of any tool is accepted.
         malformed: what happens to a call whose arguments are no object.
@@ -50,6 +53,7 @@ class OllamaAccumulator:
         arguments, because the service sends a value and no text."""
         value = mapping(payload)
         if value.get("error") is not None:
+            # The status was sent before (`ollama-error-line`).
             self._answer.fail(error_message(value["error"]))
         if not self._answer.failed:
             self._object(value)
@@ -100,7 +104,8 @@ class OllamaAccumulator:
         self._answer.surface(call)
 
     def _finish(self, value: Mapping[str, Any], reason: str) -> None:
-        """Ends the answer. `stop` ends answers with calls, too."""
+        """Ends the answer. `stop` ends answers with calls, too, and other reasons may
+        name them (`ollama-done-reason`)."""
         self._answer.finish = reason
         self._answer.complete = True
         prompt = count(value.get("prompt_eval_count"))

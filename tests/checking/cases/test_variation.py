@@ -11,7 +11,6 @@ from mockllm.checking.cases.compile import case, plain_cases, single
 from mockllm.checking.cases.scenarios import PLAIN, Variation, bounded, draw, vary
 from mockllm.core.events import Timed
 from mockllm.core.timeline import fold
-from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.loading import load, loads, shipped_scenarios
 from mockllm.scenario.dump import dump
@@ -49,7 +48,7 @@ def test_a_variation_keeps_the_expected_outcome(api, scenario, variation) -> Non
         assert varied.expected == plain.expected
         assert varied.reaction == plain.reaction
         decoder = PROTOCOLS[api].decoder()
-        frames = decode(b"".join(varied.chunks))
+        frames = PROTOCOLS[api].usual.decode(b"".join(varied.chunks))
         events = [event for frame in frames for event in decoder.decode(frame)]
         turn = fold(Timed(0, event) for event in [*events, *decoder.close()]).whole()
         assert turn.text == varied.expected.text
