@@ -8,14 +8,13 @@ import pytest
 
 from mockllm import quirks
 from mockllm.framing.sse import SSEDecoder, decode
-from mockllm.protocols import PROTOCOLS
 from mockllm.quirks.framing import QUIRKS
 from mockllm.quirks.samples import CALL, TEXT, UNICODE
 from tests.cases import for_all
 from tests.quirks.meaning import expected_turn
 from tests.quirks.playing import decoded_turn, events, plain, play
 
-APIS = tuple(PROTOCOLS)
+APIS = quirks.find("sse-bom")[0].apis
 
 NAMED = {quirk.name: quirk for quirk in QUIRKS}
 
@@ -55,7 +54,7 @@ def test_crlf():
     assert mixed[3].endswith(b"}\r\r\n")
 
 
-@pytest.mark.parametrize("api", PROTOCOLS)
+@pytest.mark.parametrize("api", APIS)
 def test_mixed_line_ends_separate_events(api):
     """Before its last event, the sample has a blank line whose two line ends are LF and CR: a
     reader that looks for two equal ones does not see it."""
