@@ -22,6 +22,7 @@ def of_responses(responses: Sequence[ollama.ChatResponse]) -> Answer:
     messages = [response.message for response in responses]
     content = "".join(message.content or "" for message in messages)
     thinking = "".join(message.thinking or "" for message in messages)
+    tokens = [token for response in responses for token in response.logprobs or ()]
     calls = [call for message in messages for call in message.tool_calls or ()]
     last = responses[-1]
     assert [bool(response.done) for response in responses] == [False] * (len(responses) - 1) + [
@@ -33,6 +34,7 @@ def of_responses(responses: Sequence[ollama.ChatResponse]) -> Answer:
         calls=tuple(("", call.function.name, dict(call.function.arguments)) for call in calls),
         finish=last.done_reason or "",
         usage=(last.prompt_eval_count or 0, last.eval_count or 0, 0, 0),
+        tokens="".join(token.token for token in tokens),
     )
     echo = ollama.Message(role="assistant", content=content, tool_calls=calls or None)
     return Answer(seen, [echo], "")

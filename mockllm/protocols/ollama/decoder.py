@@ -29,7 +29,7 @@ from mockllm.protocols.values import json_object, mapping, objects, string
 Kind = Literal["text", "thinking"]
 
 _READ = {"model", "created_at", "message", "response", "thinking", "tool_calls", "done"}
-_READ |= {"done_reason", "context", *COUNTS, *DURATIONS}
+_READ |= {"done_reason", "context", "logprobs", *COUNTS, *DURATIONS}
 
 
 class Decoder:
@@ -74,7 +74,8 @@ class Decoder:
         message = mapping(value.get("message", value))
         if error is None:
             yield from self._text("thinking", message.get("thinking"))
-            yield from self._text("text", message.get("content", message.get("response")))
+            text = message.get("content", message.get("response"))
+            yield from self._text("text", text, logprobs=bool(value.get("logprobs")))
             for call in objects(message.get("tool_calls")):
                 yield from self._call(call)
         if not is_end(value):
@@ -89,14 +90,14 @@ class Decoder:
             yield usage
         yield read_finish(string(value.get("done_reason")), calls=self._called)
 
-    def _text(self, kind: Kind, text: object) -> Iterator[ev.Event]:
+    def _text(self, kind: Kind, text: object, *, logprobs: bool = False) -> Iterator[ev.Event]:
         if not isinstance(text, str) or not text:
             return
         if self._kind != kind:
             yield from self.close()
             self._kind, self._key = kind, self._next()
         if kind == "text":
-            yield ev.TextDelta(self._key, text)
+            yield ev.TextDelta(self._key, text, logprobs)
         else:
             yield ev.ReasoningDelta(self._key, text)
 

@@ -12,7 +12,7 @@ from mockllm.core import events as ev
 from mockllm.core.events import Frame
 from mockllm.core.timeline import expand
 from mockllm.core.turn import ToolCall, Turn
-from mockllm.protocols.base import Reply
+from mockllm.protocols.base import Reply, logprob
 from mockllm.protocols.custom_calls import with_functions
 from mockllm.protocols.ollama import API
 from mockllm.protocols.ollama.objects import (
@@ -41,6 +41,9 @@ class Encoder:
     def encode(self, event: ev.Event) -> list[Frame]:
         """The frames of one event, in order."""
         match event:
+            case ev.TextDelta(text=text, logprobs=True) if text:
+                probabilities = [{"token": text, "logprob": logprob(text)}]
+                return [Frame(wire({**self.object(text), "logprobs": probabilities}))]
             case ev.TextDelta(text=text) | ev.RefusalDelta(text=text) if text:
                 return [Frame(wire(self.object(text)))]
             case ev.ReasoningDelta(text=text) if text:
@@ -107,6 +110,7 @@ def encode_body(turn: Turn, reply: Reply) -> Json:
 
 
 _TEXTS = ("content", "thinking", "response")
+_LISTS = ("tool_calls", "logprobs")
 
 
 def _joined(first: Fields, second: Fields) -> Json:
@@ -116,7 +120,7 @@ def _joined(first: Fields, second: Fields) -> Json:
         match first.get(name), value:
             case str() as before, str() as after if name in _TEXTS:
                 out[name] = before + after
-            case list() as earlier, list() as later if name == "tool_calls":
+            case list() as earlier, list() as later if name in _LISTS:
                 out[name] = earlier + later
             case dict() as message, dict() as more if name == "message":
                 out[name] = _joined(message, more)

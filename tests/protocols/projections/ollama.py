@@ -35,7 +35,8 @@ class _Decoded:
     def events(self, event: ev.Event) -> Iterator[ev.Event]:
         match event:
             case ev.TextDelta(text=text) | ev.RefusalDelta(text=text) if text:
-                yield ev.TextDelta(self._in_run(ev.TextDelta), text)
+                logprobs = isinstance(event, ev.TextDelta) and event.logprobs
+                yield ev.TextDelta(self._in_run(ev.TextDelta), text, logprobs)
             case ev.ReasoningDelta(text=text) if text:
                 yield ev.ReasoningDelta(self._in_run(ev.ReasoningDelta), text)
             case ev.PartEnd(part=part) if isinstance(self._turn.parts[part], ToolCall):
