@@ -49,7 +49,7 @@ PROTOCOL = WireProtocol(
         arguments=frozenset({"arguments"}),
         labels=frozenset({"done_reason", "id", "model", "name", "role", "tool_call_id"})
         | {"tool_name", "type"},
-        opaque=frozenset({"context", "images"}),
+        opaque=frozenset({"images"}),
         item_ids=frozenset({"index"}),
     ),
     normalize=records.Normalisation(
