@@ -273,7 +273,7 @@ def page(results: Sequence[Result]) -> str:
     """docs/mutants.md."""
     tested = [
         "# Mutants of accumulators",
-        f"{_share(results)}. The correct accumulators of all five APIs are accused of nothing.",
+        f"{_share(results)}. The correct accumulators of all APIs are accused of nothing.",
         "A mutant is a correct accumulator with one mistake that a public project has made. Its "
         "row in `tests/checking/mutants` describes the mistake and names projects that made "
         "it. `python -m tools.kit_mutants` runs each mutant through the cases that "

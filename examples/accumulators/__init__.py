@@ -3,7 +3,7 @@
 Read them as a model for your own, in whatever language; the kit checks itself with them. They share
 no code with the decoders of `mockllm.protocols`, so that each reading of the wire checks the other.
 
-Start with one of the five protocols. `answer` has what they share, `values` reads JSON of any
+Start with one of the six protocols. `answer` has what they share, `values` reads JSON of any
 shape, and `lines` turns bytes into events.
 """
 
@@ -15,6 +15,7 @@ from examples.accumulators.agui import AGUIAccumulator
 from examples.accumulators.anthropic import AnthropicAccumulator
 from examples.accumulators.chat import ChatAccumulator
 from examples.accumulators.gemini import GeminiAccumulator
+from examples.accumulators.ollama import OllamaAccumulator
 from examples.accumulators.responses import ResponsesAccumulator
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "AnthropicAccumulator",
     "ChatAccumulator",
     "GeminiAccumulator",
+    "OllamaAccumulator",
     "Reference",
     "ResponsesAccumulator",
 ]
@@ -33,8 +35,9 @@ Reference: TypeAlias = (
     | AnthropicAccumulator
     | GeminiAccumulator
     | AGUIAccumulator
+    | OllamaAccumulator
 )
-"""Any of the five."""
+"""Any of the six."""
 
 REFERENCES: dict[str, type[Reference]] = {
     "chat": ChatAccumulator,
@@ -42,5 +45,6 @@ REFERENCES: dict[str, type[Reference]] = {
     "anthropic": AnthropicAccumulator,
     "gemini": GeminiAccumulator,
     "agui": AGUIAccumulator,
+    "ollama": OllamaAccumulator,
 }
 """The accumulator of each API, by the API's name."""

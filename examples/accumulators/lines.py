@@ -2,7 +2,8 @@
 
 Most bytes are server-sent events:
 https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation
-Some servers send plain JSON instead, such as an error. A name in backquotes is the quirk that a
+Ollama sends a JSON object a line (https://github.com/ndjson/ndjson-spec). Some servers send plain
+JSON instead, such as an error. A name in backquotes is the quirk that a
 rule is there for; `mockllm quirks NAME` shows it.
 """
 
@@ -89,6 +90,7 @@ class ReferenceBytes:
         self._api = api
         self._accumulator = REFERENCES[api](tools=tools, malformed=malformed, missing_id=missing_id)
         self._lines = Lines()
+        self._json_lines = PROTOCOLS[api].usual.name == "ndjson"
         self._event = ""
         self._data: list[str] = []
         self._size = 0
@@ -115,7 +117,9 @@ class ReferenceBytes:
     def close(self) -> None:
         """Ends the input. An unfinished line or event may still be complete."""
         rest = self._lines.rest()
-        if rest:
+        if rest and self._json_lines:
+            self._data = [rest]
+        elif rest:
             self._line(rest)
         if not self._ended:
             self._unterminated_event("\n".join(self._data))
@@ -127,6 +131,11 @@ class ReferenceBytes:
     def _line(self, line: str) -> Delta | None:
         if self._ended:
             return None
+        if self._json_lines:
+            # Proxies put blank lines between objects (`ollama-blank-lines`), or end lines in CRLF
+            # (`ollama-line-ends`). U+2028 ends none (`ollama-line-separators`).
+            self._data = [line.strip()]
+            return self._dispatch()
         if not line:
             return self._dispatch()
         name, _, value = line.partition(":")

@@ -1,4 +1,4 @@
-"""What differs between the five APIs: the request, and how one event adds to the answer.
+"""What differs between five APIs: the request, and how one event adds to the answer.
 
 `API.read` takes an event and returns the text that it adds. It never raises for a field that is
 missing: an event that nothing is known of adds nothing.

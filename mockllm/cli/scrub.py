@@ -13,7 +13,7 @@ from mockllm.cli.options.parameters import EXISTING
 from mockllm.cli.options.recording import redaction_rules, secret_options
 from mockllm.core.text import counted
 
-_SUFFIXES = frozenset((".yaml", ".yml", ".json", ".jsonl", ".har", ".sse", ".txt"))
+_SUFFIXES = frozenset((".yaml", ".yml", ".json", ".jsonl", ".ndjson", ".har", ".sse", ".txt"))
 
 
 @click.command()

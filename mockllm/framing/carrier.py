@@ -6,6 +6,7 @@ however the bytes are cut, they decode to the same frames.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import partial
@@ -38,6 +39,9 @@ class FrameDecoder(Protocol):
 
     def decode(self, chunk: bytes) -> Iterable[Frame]:
         """The frames that these bytes complete, in order."""
+
+    def close(self) -> Iterable[Frame]:
+        """The frames that the end of the stream completes."""
 
 
 def whole(block: bytes) -> Mapping[str, Span]:
@@ -75,7 +79,8 @@ class Carrier:
 
     def decode(self, data: bytes) -> list[Frame]:
         """The frames of a complete stream."""
-        return list(self.decoder().decode(data))
+        decoder = self.decoder()
+        return [*decoder.decode(data), *decoder.close()]
 
     def readable(self, data: bytes) -> list[Frame]:
         """The frames of a stream up to bytes that are none: some are broken on purpose."""
@@ -110,6 +115,12 @@ class _Blocks:
         self._pending = bytearray()
         self._begin = 0
 
+    def close(self) -> Iterator[Frame]:
+        """The frame that the end of the stream completes, if its JSON is whole."""
+        for begin, end in self._scanner.close():
+            block = self._pending[begin - self._begin : end - self._begin]
+            yield from (frame for frame in self._block(bytes(block)) if _is_json(frame.data or ""))
+
     def decode(self, chunk: bytes) -> Iterator[Frame]:
         """The frames that these bytes complete, in order: those before a broken one, too.
 
@@ -126,3 +137,11 @@ class _Blocks:
             except WireError as error:
                 raise WireError(f"bytes {begin} to {end} of the stream: {error}") from error
             yield from frames
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return True

@@ -105,6 +105,10 @@ class SSEDecoder:
             self._line(line, frames)
         return frames
 
+    def close(self) -> list[Frame]:
+        """Nothing: an event without its blank line is discarded (9.2.6)."""
+        return []
+
     @property
     def pending(self) -> bool:
         """Whether the stream would end inside an event if it ended here."""

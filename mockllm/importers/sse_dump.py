@@ -15,13 +15,15 @@ from pathlib import Path
 from typing import Any
 
 from mockllm.errors import UsageError
+from mockllm.framing.carriers import carrier_in, carrier_of
+from mockllm.framing.sse import SSE
 from mockllm.importers.files import contents, json_value
 from mockllm.importers.reading import Entry, body_bytes, untimed_exchange
 from mockllm.protocols.base import WireProtocol
 from mockllm.protocols.records import Json
 from mockllm.protocols.routes import detect, detect_by_body, model_of
 
-ENDINGS = (".sse", ".txt", ".http")
+ENDINGS = (".sse", ".ndjson", ".txt", ".http")
 """The endings of the names of dumps."""
 
 _STATUS = re.compile(rb"HTTP/[\d.]+ (\d{3})[^\n]*\n")
@@ -62,8 +64,11 @@ def read(path: Path) -> list[Entry]:
             f"{path}: its API cannot be detected, neither from the stream nor from a request "
             f"beside it; put the body that was sent into {path.stem}.request.json"
         )
-    content_type = dict(headers).get("content-type") or request.content_type or _content_type(body)
-    streamed = "event-stream" in content_type
+    content_type = dict(headers).get("content-type") or request.content_type
+    if not content_type:
+        carrier = carrier_in(body, SSE if protocol is None else protocol.usual)
+        content_type = "application/json" if carrier is None else carrier.content_type
+    streamed = carrier_of(content_type) is not None
     model = model_of(request.value, body)
     sent, url = request.body, request.url
     if protocol is not None:
@@ -92,10 +97,6 @@ def _minimal(protocol: WireProtocol, model: str, user: str, *, stream: bool) -> 
 def _usual_url(protocol: WireProtocol, model: str, *, stream: bool) -> str:
     client = protocol.client
     return client.service + client.path_of(model or "unknown", stream=stream)
-
-
-def _content_type(body: bytes) -> str:
-    return "application/json" if body.lstrip()[:1] in (b"{", b"[") else "text/event-stream"
 
 
 def _answer(data: bytes) -> tuple[int | None, _Headers, bytes]:

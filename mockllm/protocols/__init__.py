@@ -13,6 +13,7 @@ from mockllm.protocols import (
     ag_ui,
     anthropic_messages,
     gemini,
+    ollama,
     openai_chat,
     openai_responses,
 )
@@ -66,5 +67,6 @@ PROTOCOLS = Protocols(
     anthropic_messages.ADDRESS,
     gemini.ADDRESS,
     ag_ui.ADDRESS,
+    ollama.ADDRESS,
 )
 """Every protocol by its name."""

@@ -105,6 +105,7 @@ Operation = Literal[
     "delete_response",
     "input_items",
     "create",
+    "version",
 ]
 """What a route does: `generate` answers from a scenario, `create` makes the ids of a path
 (`WireProtocol.creates`), the others read data of the server."""

@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from functools import lru_cache
+from itertools import islice
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from mockllm.core.http import NO_TARGET, Target
 from mockllm.core.record import record
 from mockllm.errors import StreamFormatError
-from mockllm.framing.sse import decode
+from mockllm.framing.carriers import CARRIERS
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Address, Operation, WireProtocol
 from mockllm.protocols.records import Fields, Json, identity
@@ -54,10 +56,6 @@ _NOT_PLAYED: tuple[tuple[re.Pattern[str], str], ...] = (
         "the old completions API is played only as it was recorded",
     ),
     (re.compile(r"/images/|/audio/|/videos?(?:/|$)|:predict"), "it generates no text"),
-    (
-        re.compile(r"/api/(?:chat|generate)$"),
-        "Ollama's own API is played only as it was recorded; its /v1 is played",
-    ),
     (re.compile(r"/v2/chat$"), "Cohere's own API is played only as it was recorded"),
     (
         re.compile(r"/(?:files|batches|uploads|vector_stores|moderations|rerank)(?:/|$)"),
@@ -113,12 +111,15 @@ def detect_by_body(request: Fields | None, body: bytes) -> WireProtocol | None:
 
 
 def _values(body: bytes) -> Iterator[Json]:
-    try:
-        texts = [frame.data or "" for frame in decode(body)[:_MOST_VALUES]]
-    except StreamFormatError:
-        texts = []
-    objects = map(json_object, texts or [body.decode("utf-8", "replace")])
-    yield from (value for value in objects if value is not None)
+    """The objects in a body, or in the first frames of a stream, however they travel."""
+    whole = json_object(body)
+    if whole is not None:
+        yield whole
+        return
+    for carrier in CARRIERS:
+        with suppress(StreamFormatError):
+            frames = islice(carrier.decoder().decode(body), _MOST_VALUES)
+            yield from filter(None, [json_object(frame.data) for frame in frames])
 
 
 def model_of(request: Fields | None, body: bytes) -> str:

@@ -45,7 +45,8 @@ class Lookups:
             return self._recalled(call, stored, operation)
         names, any_model = self._served.models()
         body: dict[str, Any] = {}
-        if operation == "count_tokens" or (operation == "create" and call.body.strip()):
+        may_have_body = operation in ("create", "model") and call.body.strip()
+        if operation == "count_tokens" or may_have_body:
             body = parse_object(call.body)
         number = call.session.requests_before if operation == "create" else 0
         return Lookup(call.target, names, any_model, body, number=number)
@@ -106,12 +107,15 @@ def find_fallback(method: str, path: str) -> Fallback | None:
     if method != "POST":
         return None
     path = path.rstrip("/")
-    for protocol in PROTOCOLS.values():
-        for route in protocol.fallback_routes:
-            match = route.path.search(path)
-            if match is not None:
-                segments = {
-                    name: unquote(value) for name, value in match.groupdict().items() if value
-                }
-                return Fallback(protocol, route, Target(segments))
-    return None
+    found = [
+        (match, protocol, route)
+        for protocol in PROTOCOLS.values()
+        for route in protocol.fallback_routes
+        if (match := route.path.search(path)) is not None
+    ]
+    if not found:
+        return None
+    # Of OpenAI's /embeddings and Ollama's /api/embeddings the longer one is meant.
+    match, protocol, route = max(found, key=lambda item: len(item[0][0]))
+    segments = {name: unquote(value) for name, value in match.groupdict().items() if value}
+    return Fallback(protocol, route, Target(segments))

@@ -18,6 +18,7 @@ from mockllm.core.timeline import fold
 from mockllm.core.turn import Opaque, Part, Reasoning, ServerTool, Text, TokenUsage, ToolCall, Turn
 from mockllm.errors import MockLLMError, StreamFormatError
 from mockllm.framing.carrier import Carrier
+from mockllm.framing.carriers import carrier_in
 from mockllm.protocols.base import WireProtocol, dumps
 from mockllm.protocols.extra import in_envelope
 from mockllm.protocols.values import encodable, json_object, json_value
@@ -79,13 +80,10 @@ def is_complete(exchange: Captured, protocol: WireProtocol) -> bool:
 
 
 def _carrier(plain: Captured, protocol: WireProtocol, *, streamed: bool) -> Carrier | None:
-    """How the frames of an answer travel; None if it is a body. A service may answer a request for
-    a stream with a body, and some send their events as plain text."""
+    """How the frames of an answer travel; None if it is a body: a service may answer a request for
+    a stream with one."""
     named = protocol.carried(plain.header("content-type"))
-    beginning = plain.body.lstrip()[:1]
-    if named is None and streamed and beginning not in (b"{", b"[", b"<"):
-        return protocol.usual
-    return named
+    return carrier_in(plain.body, protocol.usual) if named is None and streamed else named
 
 
 def _of_stream(plain: Captured, protocol: WireProtocol, carrier: Carrier) -> RecordedTurn:
@@ -95,6 +93,7 @@ def _of_stream(plain: Captured, protocol: WireProtocol, carrier: Carrier) -> Rec
         decoder = carrier.decoder()
         for chunk in plain.chunks:
             frames.extend(filter(_has_content, decoder.decode(chunk.data)))
+        frames.extend(decoder.close())
     except StreamFormatError as error:
         problem = str(error)
     return _folded(frames, protocol, problem)

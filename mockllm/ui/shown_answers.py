@@ -310,7 +310,11 @@ class _Reading:
         if self._decoder is None and not self.events:
             return None
         try:
-            rest = [] if self._decoder is None else self._decoder.close()
+            rest: list[ev.Event] = []
+            if self._decoder is not None and self._frames is not None:
+                for frame in self._frames.close():
+                    rest += self._decoder.decode(frame)
+                rest += self._decoder.close()
             return fold(ev.Timed(0, event) for event in (*self.events, *rest)).whole()
         except (MockLLMError, ValueError) as error:
             self.problems.append(shorten(str(error), 500))

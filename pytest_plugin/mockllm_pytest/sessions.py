@@ -73,7 +73,7 @@ class MockSession:
     @property
     def base_urls(self) -> dict[str, str]:
         """The base URL for a client of each API, by the name of the API: `chat`, `responses`,
-        `anthropic`, `gemini`, `agui`."""
+        `anthropic`, `gemini`, `agui`, `ollama`."""
         from mockllm.protocols import PROTOCOLS
         from mockllm.server.control.routes import base_urls
 
@@ -108,6 +108,11 @@ class MockSession:
         from mockllm.interception.transports import redirected
 
         return redirected(self._thread.url, self.session, Hosts(self.intercepts))
+
+    @property
+    def ollama_url(self) -> str:
+        """The base URL for clients of Ollama's own API."""
+        return self.base_urls["ollama"]
 
     @property
     def environment(self) -> dict[str, str]:

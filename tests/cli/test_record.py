@@ -38,7 +38,7 @@ def test_a_recording(program, upstream, tmp_path):
         f"  OPENAI_BASE_URL={recorder.url}/v1  # chat, responses"
     )
     line = recorder.line_with("Recording")
-    assert line == f"Recording chat, responses, anthropic, gemini, agui from {upstream.url}"
+    assert line == f"Recording chat, responses, anthropic, gemini, agui, ollama from {upstream.url}"
     assert recorder.line() == f"into {folder}"
     assert chat(recorder.url, "hello")[0] == 200
     assert re.search(r"chat       -  -        forwarded  200 ", recorder.line_with("forwarded"))

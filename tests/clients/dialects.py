@@ -106,6 +106,10 @@ def _gemini_results(results: Sequence[Result]) -> list[Json]:
     return [{"role": "user", "parts": parts}]
 
 
+def _ollama_results(results: Sequence[Result]) -> list[Json]:
+    return [{"role": "tool", "tool_name": each.name, "content": each.text} for each in results]
+
+
 def _agui_results(results: Sequence[Result]) -> list[Json]:
     return [{"role": "tool", "toolCallId": each.id, "content": each.text} for each in results]
 
@@ -152,5 +156,13 @@ DIALECTS = {
         lambda tools: {"tools": tools},
         _user_message,
         _agui_results,
+    ),
+    "ollama": Dialect(
+        "qwen3:8b",
+        "messages",
+        {},
+        lambda tools: {"tools": [{"type": "function", "function": tool} for tool in tools]},
+        _user_message,
+        _ollama_results,
     ),
 }

@@ -13,6 +13,7 @@ from functools import partial
 
 import anthropic
 import httpx
+import ollama
 import openai
 from google import genai
 from google.genai import errors, types
@@ -20,7 +21,13 @@ from google.genai import errors, types
 from mockllm.scenario.model import Scenario
 from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread
-from tests.clients import ag_ui_client, anthropic_client, google_client, openai_client
+from tests.clients import (
+    ag_ui_client,
+    anthropic_client,
+    google_client,
+    ollama_client,
+    openai_client,
+)
 from tests.clients.conversation import SCENARIOS, converse, drive, plain_positions
 from tests.clients.dialects import Json
 from tests.clients.oracle import Answer, Failure, conveyed, written
@@ -51,11 +58,23 @@ LISTED: dict[Cell, str] = {
     ("refusal", "anthropic", "*"): "A refusal is text; only the finish reason marks it.",
     ("refusal", "gemini", "*"): "A refusal is text like any other, and nothing marks it.",
     ("refusal", "agui", "*"): "A refusal is text like any other, and nothing marks it.",
+    ("citations", "ollama", "*"): "Ollama has no citations.",
+    ("content-filtered", "ollama", "*"): "Ollama has no finish reason for a filtered answer.",
+    ("malformed-arguments", "ollama", "*"): (
+        "Ollama sends arguments as a JSON object: a call with other arguments is left out."
+    ),
+    ("refusal", "ollama", "*"): "A refusal is text like any other, and nothing marks it.",
+    ("reasoning", "ollama", "*"): "Ollama does not count the tokens of reasoning apart.",
+    ("token-usage", "ollama", "*"): (
+        "Ollama does not count the tokens of reasoning apart, and `ollama` none of the cache."
+    ),
 }
 """Why a cell is not equal; `*` stands for every client."""
 
 MISREAD: dict[Cell, tuple[str, ...]] = {
     ("malformed-arguments", "anthropic", "anthropic helper"): ("calls",),
+    ("token-usage", "ollama", "ollama body"): ("usage",),
+    ("token-usage", "ollama", "ollama stream"): ("usage",),
 }
 """The fields of `Seen` that a client itself reads wrongly."""
 
@@ -67,6 +86,7 @@ Send = Callable[[str, Json], Answer]
 """A client: sends a request to the root URL of a session, and reads the answer."""
 
 ERRORS = (openai.APIError, anthropic.APIError, errors.APIError, ag_ui_client.RunError)
+ERRORS += (ollama.ResponseError,)
 
 
 @contextmanager
@@ -100,6 +120,8 @@ def python_clients() -> Iterator[dict[tuple[str, str], Send]]:
         for how, send in google_client.WAYS.items():
             found["gemini", f"google-genai {how}"] = partial(_google, gemini, send)
         found["agui", "ag-ui-protocol"] = partial(_ag_ui, http)
+        for how, send in ollama_client.WAYS.items():
+            found["ollama", f"ollama {how}"] = partial(_ollama, send)
         yield found
 
 
@@ -115,6 +137,11 @@ def _google(client: genai.Client, send: Callable, root: str, request: Json) -> A
     # One client for all sessions: a new one would load all its certificates again.
     config = {**request.get("config", {}), "http_options": types.HttpOptions(base_url=root)}
     return send(client, {**request, "config": config})
+
+
+def _ollama(send: Callable, root: str, request: Json) -> Answer:
+    with ollama.Client(host=root, timeout=GIVE_UP, trust_env=False) as client:
+        return send(client, request)
 
 
 def _ag_ui(http: httpx.Client, root: str, request: Json) -> Answer:
@@ -154,7 +181,9 @@ def run(cell: Cell, send: Send, url: str) -> str:
         except ERRORS as error:
             return Failure(str(error))
 
-    drive(converse(scenario, api, ignored=MISREAD.get(cell, ()), failing=True), send_request)
+    ids = api != "ollama"  # its client drops them
+    conversation = converse(scenario, api, ids=ids, ignored=MISREAD.get(cell, ()), failing=True)
+    drive(conversation, send_request)
     reason = listed(cell)
     differs = cell in MISREAD or loses(scenario, api)
     assert differs == (reason is not None), "not listed" if differs else f"no loss: {reason}"

@@ -76,6 +76,7 @@ FINISH: dict[str, dict[str, str]] = {
         "content_filter": "SAFETY",
     },
     "agui": {"stop": "RUN_FINISHED", "tool_calls": "RUN_FINISHED"},
+    "ollama": dict.fromkeys(("tool_calls", "content_filter", "refusal"), "stop"),
 }
 """The finish reason of an API, where it differs from the neutral one."""
 
@@ -87,7 +88,8 @@ def expected(
 
     Args:
         user_text: the last user message, which automatic answers repeat.
-        ids: whether calls have ids; of some models of Gemini they have none.
+        ids: whether the client gets ids of calls: some models of Gemini send none, and the client
+            of Ollama drops them.
     """
     turn = _resolved(scenario, position, api, user_text)
     projected = PROTOCOLS[api].project(turn)
@@ -95,7 +97,9 @@ def expected(
         projected,
         projected.finish_raw or FINISH[api].get(projected.finish or "", projected.finish or ""),
     )
-    if api == "gemini" and ids:
+    if not ids:
+        return replace(seen, calls=tuple(("", *call[1:]) for call in seen.calls))
+    if api == "gemini":
         ids_of_calls = same_calls(seen.calls, _seen(turn).calls)
         calls = zip(ids_of_calls, seen.calls, strict=True)
         return replace(seen, calls=tuple((id, *call[1:]) for id, call in calls))

@@ -26,6 +26,7 @@ _GROUPS = {
     "I": "OpenAI Responses",
     "J": "Google Gemini",
     "K": "AG-UI",
+    "L": "Ollama",
 }
 
 _HEAD = """\
@@ -86,7 +87,7 @@ def _groups() -> Iterator[str]:
 def _row(quirk: Quirk) -> str:
     names = [f"`{quirk.name}`"]
     names += [f"`:{variant.name}`" for variant in quirk.variants if variant.name]
-    apis = "" if len(quirk.apis) in (1, len(APIS)) else f" ({', '.join(quirk.apis)})"
+    apis = f" ({', '.join(quirk.apis)})" if len(quirk.only) > 1 else ""
     cells = (
         " ".join(names),
         quirk.prose.right,

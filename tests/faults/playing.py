@@ -64,7 +64,7 @@ def request_bytes(api: str, *, stream: bool = True, path: str = "", **headers: A
     body |= dict(protocol.client.tools([tool.offered() for tool in SCENARIO.tools]))
     target = protocol.client.path_of("mock-model", stream=stream)
     if not stream and body.get("stream"):
-        del body["stream"]
+        body["stream"] = False
     data = json.dumps(body).encode()
     lines = [f"POST {path or target} HTTP/1.1", "host: x", f"content-length: {len(data)}"]
     own = {"content-type": "application/json", **KEYS, **protocol.client.headers, **headers}

@@ -171,6 +171,12 @@ def test_a_header_has_a_bounded_size() -> None:
         EVENTSTREAM.encode(Frame("x" * 65536, "code", kind="error"), "lf")
 
 
+def test_a_last_line_is_a_frame_if_its_json_is_whole() -> None:
+    """A line of JSON needs no LF after it; half an object is no frame."""
+    assert NDJSON.decode(b'{"a":1}\n{"b":2}') == [Frame('{"a":1}'), Frame('{"b":2}')]
+    assert NDJSON.decode(b'{"a":1}\n{"b":') == [Frame('{"a":1}')]
+
+
 RECORDED = sorted((CORPUS / "wires").glob("bedrock-*-stream/*.yaml"))
 
 

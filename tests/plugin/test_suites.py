@@ -9,9 +9,14 @@ from mockllm.protocols import PROTOCOLS
 
 APIS = tuple(PROTOCOLS)
 
-NOT_SENT = {"gemini": ["raw-arguments-kept"], "agui": ["answer-id-kept"]}
-"""The invariants of fields that a protocol does not have: Gemini sends arguments as objects, and
-AG-UI has neither model nor id of an answer. Their tests are skipped."""
+NOT_SENT = {
+    "gemini": ["raw-arguments-kept"],
+    "agui": ["answer-id-kept"],
+    "ollama": ["raw-arguments-kept", "opaque-kept"],
+}
+"""The invariants of fields that a protocol does not have: Gemini and Ollama send arguments as
+objects, AG-UI has neither model nor id of an answer, Ollama has no signatures. Their tests are
+skipped."""
 
 WITH_QUIRKS = ("chat", "responses")
 

@@ -201,6 +201,13 @@ strange_events = st.builds(
 )
 
 
+def test_an_id_that_is_no_string_opens_no_call():
+    """The event is kept as it is."""
+    start = {"type": "TOOL_CALL_START", "toolCallId": [], "toolCallName": "f"}
+    (part,) = read(start).parts
+    assert isinstance(part, Opaque)
+
+
 @settings(deadline=None)
 @example([{"type": "TOOL_CALL_START", "toolCallId": []}])
 @given(st.lists(strange_events, max_size=8))

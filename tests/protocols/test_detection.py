@@ -66,7 +66,7 @@ OTHERS = {
     "https://api.openai.com/v1/images/generations": "no text",
     "https://api.openai.com/v1/threads/t/messages": "no known API at /v1/threads/t/messages",
     "https://api.openai.com/v1/files": "calls no model",
-    "http://localhost:11434/api/chat": "Ollama",
+    "http://localhost:11434/api/embed": "embeddings",
     "https://example.com/": "example.com has no known API at /",
 }
 

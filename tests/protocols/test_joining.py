@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from mockllm.core.events import Frame
 from mockllm.core.turn import TokenUsage, Turn
-from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Reply
 from mockllm.protocols.decoding import decoded
@@ -27,7 +26,7 @@ def _played(turn: Turn, api: str, wire: Wire | None) -> list[str]:
     usage = turn.usage or TokenUsage(0, 0)
     reply = Reply("seed", "0" * 40, "mock-model", protocol.options(request), usage)
     data = b"".join(part.data for part in stream(turn, protocol, reply, wire))
-    return [frame.data or "" for frame in decode(data)]
+    return [frame.data or "" for frame in protocol.usual.decode(data)]
 
 
 def _decoded(data: list[str], api: str) -> Turn:

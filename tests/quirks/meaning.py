@@ -310,6 +310,56 @@ def separated(separators: str) -> Meaning:
     return lambda turn: replace(turn, parts=tuple(map(changed, turn.parts)))
 
 
+# Ollama
+
+
+def thinking_in_tags(turn: Turn) -> Turn:
+    """The turn with its reasoning in the text, tags before it and before what follows."""
+    parts: list[Part] = []
+    opened = False
+
+    def say(text: str) -> None:
+        before = parts.pop() if parts and isinstance(parts[-1], Text) else Text(("",))
+        assert isinstance(before, Text)
+        parts.append(Text((before.text + text,)))
+
+    for part in turn.parts:
+        if isinstance(part, Reasoning):
+            say(("" if opened else "<think>\n") + part.text)
+            opened = True
+            continue
+        if opened:
+            say("\n</think>\n\n")
+            opened = False
+        if isinstance(part, Text):
+            say(part.text)
+        else:
+            parts.append(part)
+    if opened and turn.finish is not None:
+        say("\n</think>\n\n")
+    return replace(turn, parts=tuple(parts), order=(), gaps=())
+
+
+def called_by_reason(turn: Turn) -> Turn:
+    """The turn whose calls end with a reason of their own."""
+    if turn.finish is None or not turn.tool_calls:
+        return turn
+    return replace(turn, finish="tool_calls", finish_raw="tool_calls")
+
+
+def without_prompt_count(turn: Turn) -> Turn:
+    """The turn without the tokens of its prompt."""
+    usage = turn.usage
+    if usage is None or not (usage.output or usage.cached):
+        return without_usage(turn)
+    return replace(turn, usage=replace(usage, input=0))
+
+
+def if_ended(meaning: Meaning) -> Meaning:
+    """The meaning for turns that end; others stay as they are."""
+    return lambda turn: turn if turn.finish is None else meaning(turn)
+
+
 _OVERLOADED = StreamError("Overloaded", "overloaded_error")
 _SERVER = StreamError("The server had an error.", "server_error", "server_error")
 _UPSTREAM = StreamError("The upstream provider failed", None, "502")
@@ -318,6 +368,7 @@ _DEMANDED = StreamError(
 )
 _TEXTUAL = StreamError("Stream error: error decoding response body")
 _BOOM = StreamError("boom", None, "400")
+_RUNNER = StreamError("llama runner process has terminated: exit status 2")
 
 _FOREIGN = {
     "end-turn": {"stop": "end_turn", "tool_calls": "tool_use", "length": "max_tokens"},
@@ -391,6 +442,15 @@ MEANINGS: Mapping[str, Meaning] = {
     "gem-empty-candidate:no-parts": empty("length"),
     "gem-empty-candidate:no-content": empty("content_filter"),
     "gem-empty-candidate:no-candidates": empty("content_filter", BLOCKED + "PROHIBITED_CONTENT"),
+    "ollama-line-separators": separated("\u2028\u2029\u0085"),
+    "ollama-think-tags": thinking_in_tags,
+    "ollama-no-done:no-last": unfinished,
+    "ollama-no-done:false": unfinished,
+    "ollama-done-reason": called_by_reason,
+    "ollama-counts-missing:prompt": without_prompt_count,
+    "ollama-counts-missing:all": without_usage,
+    "ollama-error-line:later": if_ended(failed(_RUNNER, same)),
+    "ollama-error-line:first": if_ended(failed(_RUNNER, nothing)),
     "agui-no-run-finished:after-message": without_finish,
     "agui-no-run-finished:inside-message": without_finish,
     "agui-no-run-finished:empty": nothing,

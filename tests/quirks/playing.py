@@ -8,7 +8,8 @@ from typing import Any
 
 from mockllm.core.events import Frame
 from mockllm.core.turn import Turn
-from mockllm.framing.sse import decode
+from mockllm.framing.carriers import carrier_of
+from mockllm.framing.sse import SSE
 from mockllm.matching.select import Selection
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.decoding import decoded
@@ -49,7 +50,8 @@ def _play(scenario: Scenario, api: str, wire: Wire | None) -> HttpAnswer:
 
 def frames(answer: HttpAnswer) -> list[Frame]:
     """The events and comments, as a decoder by the specification gives them."""
-    return decode(b"".join(answer.data))
+    carrier = carrier_of(dict(answer.headers).get("content-type", "")) or SSE
+    return carrier.decode(b"".join(answer.data))
 
 
 def events(answer: HttpAnswer) -> list[Any]:

@@ -8,6 +8,7 @@ import pytest
 
 from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS
+from mockllm.quirks import find
 from mockllm.quirks.framing import QUIRKS
 from mockllm.quirks.samples import CALL, TEXT, UNICODE
 from tests.carried import payload
@@ -15,7 +16,7 @@ from tests.cases import for_all
 from tests.quirks.meaning import expected_turn
 from tests.quirks.playing import decoded_turn, events, plain, play
 
-APIS = tuple(PROTOCOLS)
+APIS = find("sse-bom")[0].apis
 
 NAMED = {quirk.name: quirk for quirk in QUIRKS}
 

@@ -15,6 +15,7 @@ from mockllm.core.turn import Opaque, TokenUsage, Turn
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Reply
 from mockllm.protocols.decoding import decoded
+from mockllm.quirks import find
 from mockllm.quirks.base import Context
 from mockllm.quirks.framing import QUIRKS
 from mockllm.quirks.framing.changes import MOST_WRITES, bytewise
@@ -27,7 +28,7 @@ from tests.quirks.meaning import expected_turn
 from tests.quirks.playing import decoded_turn, frames, plain, play
 from tests.strategies import opaques, parts, turns
 
-APIS = tuple(PROTOCOLS)
+APIS = find("sse-bom")[0].apis
 
 NAMED = {quirk.name: quirk for quirk in QUIRKS}
 VARIANTS = [

@@ -30,6 +30,7 @@ from mockllm.checking.outcome import Outcome, Trouble, is_kept
 from mockllm.core.request import Request
 from mockllm.core.turn import Turn
 from mockllm.errors import RequestError, UsageError, WireError
+from mockllm.framing.carrier import Carrier
 from mockllm.matching.select import Selection
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.decoding import decoded as read_turn
@@ -310,15 +311,22 @@ def decoded(answer: HttpAnswer, api: Api, variants: Sequence[Variant]) -> Events
         return None
     if answer.ending != "complete":
         return None
-    data = b"".join(answer.data)
-    is_sse = PROTOCOLS[api].usual.name == "sse"
-    if variants and is_sse and not all(map(_FIELD.match, data.splitlines())):
+    if variants and not _is_framed(b"".join(answer.data), PROTOCOLS[api].usual):
         return None
     try:
         events = _values(answer, api)
     except (ValueError, WireError):
         return None
     return Events(lambda: events)
+
+
+def _is_framed(data: bytes, carrier: Carrier) -> bool:
+    """Whether a stream has nothing but frames, and what its carrier allows between them."""
+    if carrier.name == "sse":
+        return all(map(_FIELD.match, data.splitlines()))
+    scanner = carrier.scanner()
+    spans = [*scanner.read(data), *scanner.close()]
+    return all(carrier.block(data[begin:end]) for begin, end in spans)
 
 
 def _values(answer: HttpAnswer, api: Api) -> Decoded:

@@ -90,7 +90,9 @@ def _shortened(lines: list[str], at: int | None) -> list[str]:
 
 
 def _event_lines(case: Case) -> list[str]:
-    frames = PROTOCOLS[case.api].usual.readable(b"".join(case.chunks))
+    carrier = PROTOCOLS[case.api].usual
+    frames = carrier.readable(b"".join(case.chunks))
+    name = "" if carrier.name == "ndjson" else "data: "
     values = [_object(frame.data) for frame in frames]
     constant = _constant_fields([value for value in values if value is not None])
     lines = []
@@ -98,9 +100,9 @@ def _event_lines(case: Case) -> list[str]:
         event = f"{frame.kind}: {frame.event} " if frame.event else ""
         if value is not None:
             rest = {key: item for key, item in value.items() if key not in constant}
-            lines.append(f"{event}data: {dumps(rest)}")
+            lines.append(f"{event}{name}{dumps(rest)}")
         elif frame.data is not None:
-            lines.append(f"{event}data: {frame.data}")
+            lines.append(f"{event}{name}{frame.data}")
         elif frame.comment is not None:
             lines.append(f": {frame.comment}")
     return lines or [repr(b"".join(case.chunks))]

@@ -1,4 +1,4 @@
-"""Request bodies of all five APIs, written from a list of messages, calls and results."""
+"""Request bodies of all APIs, written from a list of messages, calls and results."""
 
 from __future__ import annotations
 
@@ -171,6 +171,26 @@ def _agui(items: Sequence[Item]) -> Json:
     return {"threadId": "t", "runId": f"r{len(items)}", "messages": messages}
 
 
+def _ollama(items: Sequence[Item]) -> Json:
+    messages: list[Json] = []
+    for item in items:
+        match item:
+            case str():
+                messages.append({"role": "user", "content": item})
+            case AssistantMessage(text, calls):
+                function_calls = [
+                    {"id": one.id, "function": {"name": one.name, "arguments": one.parsed()}}
+                    for one in calls
+                ]
+                tool_calls = {"tool_calls": function_calls} if calls else {}
+                messages.append({"role": "assistant", "content": text, **tool_calls})
+            case ToolResult(id, name, text):
+                messages.append(
+                    {"role": "tool", "tool_name": name, "tool_call_id": id, "content": text}
+                )
+    return {"model": "qwen3:8b", "stream": True, "messages": messages}
+
+
 def _tool_definitions(names: Sequence[str], field: str = "parameters") -> list[Json]:
     schema = {"type": "object", "properties": {}}
     return [{"name": name, "description": "A tool.", field: schema} for name in names]
@@ -182,6 +202,7 @@ _WRITE: dict[str, Callable[[Sequence[Item]], Json]] = {
     "anthropic": _anthropic,
     "gemini": _gemini,
     "agui": _agui,
+    "ollama": _ollama,
 }
 _OFFER: dict[str, Callable[[Sequence[str]], Json]] = {
     "chat": lambda names: {
@@ -195,4 +216,9 @@ _OFFER: dict[str, Callable[[Sequence[str]], Json]] = {
     "anthropic": lambda names: {"tools": _tool_definitions(names, "input_schema")},
     "gemini": lambda names: {"tools": [{"functionDeclarations": _tool_definitions(names)}]},
     "agui": lambda names: {"tools": _tool_definitions(names)},
+    "ollama": lambda names: {
+        "tools": [
+            {"type": "function", "function": definition} for definition in _tool_definitions(names)
+        ]
+    },
 }

@@ -28,7 +28,7 @@ from tests.checking.cuts.clients import (
 
 APIS = tuple(REFERENCES)
 
-WHOLE_CALLS = {"gemini"}
+WHOLE_CALLS = {"gemini", "ollama"}
 """The APIs that send each call as a whole: none can be cut."""
 
 

@@ -101,8 +101,9 @@ def test_values_of_any_type():
 def test_what_is_complete_in_content_is_accepted_either_way(api):
     """Whether the end marker is missing, a client may report that or not."""
     for case in kit_samples_of(api):
-        whole = sum(map(len, case.chunks))
-        for size in (whole, whole - 1, whole - 2):
+        body = b"".join(case.chunks)
+        # Without its last line ends, too, the last event is there.
+        for size in range(len(body.rstrip(b"\r\n")), len(body) + 1):
             prefix = cut_of(prefix_at(case, size))
             assert prefix.content_complete
             for answer in (CutAnswer(Outcome()), CutAnswer(Outcome.of(errors=["cut"]))):

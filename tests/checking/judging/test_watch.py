@@ -89,10 +89,13 @@ def test_fragments_are_not_judged_without_a_look_at_every_chunk() -> None:
     assert examine(HandsOnSums, CASES).good
 
 
-@pytest.mark.parametrize("api", [api for api in PROTOCOLS if api != "gemini"])
+IN_FRAGMENTS = [name for name, protocol in PROTOCOLS.items() if protocol.zero_arguments is not None]
+
+
+@pytest.mark.parametrize("api", IN_FRAGMENTS)
 def test_the_references_hand_on_fragments(api: Any) -> None:
-    """The correct accumulators hand on fragments that join to the arguments. Gemini sends the
-    arguments of a call as one object, so it has no fragments."""
+    """The correct accumulators hand on fragments that join to the arguments. Gemini and Ollama send
+    the arguments of a call as one object, so they have no fragments."""
     found = [case(one, api) for one in (CALL, TWO_CALLS, TWO_SAME)]
     handed_on: list[Fragment] = []
 

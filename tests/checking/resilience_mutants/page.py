@@ -17,7 +17,7 @@ _HEAD = """# Mutants of a resilient client
 
 {summary}
 
-[examples/resilient_client](../examples/resilient_client) is a client for all five APIs that
+[examples/resilient_client](../examples/resilient_client) is a client for five APIs that
 survives faults. A mutant is this client with one bug. Each must be found by the rule of its row,
 and must not be accused of anything that it does not do. [resilience.md](resilience.md) describes
 the rules.

@@ -8,6 +8,7 @@ from tests.protocols.projections import (
     ag_ui,
     anthropic_messages,
     gemini,
+    ollama,
     openai_chat,
     openai_responses,
 )
@@ -18,4 +19,5 @@ PROJECTIONS = {
     "anthropic": anthropic_messages.project,
     "gemini": gemini.project,
     "agui": ag_ui.project,
+    "ollama": ollama.project,
 }

@@ -1,0 +1,152 @@
+"""Requests of Ollama: the body and the path to the neutral request, with the service's validation.
+
+https://github.com/ollama/ollama/blob/main/docs/api.md
+
+Answers are streamed unless the body has `"stream": false`. Errors have the service's messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from mockllm.core.http import Target
+from mockllm.core.request import Message, OfferedTool, Request
+from mockllm.core.text import display
+from mockllm.errors import RequestError
+from mockllm.protocols.checks import Check
+from mockllm.protocols.ollama import API
+from mockllm.protocols.ollama.errors import BOOLEAN, CHECKS, OBJECT, TEXT
+from mockllm.protocols.ollama.messages import IMAGES, MESSAGES, read_messages
+from mockllm.protocols.ollama.objects import Options
+from mockllm.protocols.records import Fields
+from mockllm.protocols.values import mapping, objects, string
+
+
+def parse(body: Fields, target: Target, strict: bool) -> Request:
+    """The neutral request of a body; the path says which of the two operations it is for."""
+    generate = target.segments.get("action") == "generate"
+    if strict:
+        (_GENERATE if generate else _CHAT)(_structure(generate), body)
+    else:
+        OBJECT(_structure(generate), body)
+    history = _prompt(body) if generate else read_messages(body.get("messages"))
+    return Request(
+        API,
+        string(body.get("model")),
+        body,
+        body.get("stream") is not False,
+        tuple(history),
+        "\n".join([message.text for message in history if message.role == "system"]),
+        _tools(body.get("tools")),
+        output_schema=_output_schema(body.get("format")),
+        wants_reasoning=body.get("think") not in (None, False, ""),
+        traits=frozenset({"generate"}) if generate else frozenset(),
+    )
+
+
+def options(request: Request) -> Options:
+    """The options for the encoder; never fails, whatever the body holds."""
+    return Options("generate" in request.traits)
+
+
+def _structure(generate: bool) -> str:
+    return "GenerateRequest" if generate else "ChatRequest"
+
+
+def _prompt(body: Fields) -> list[Message]:
+    system = string(body.get("system"))
+    before = [Message("system", system)] if system else []
+    return [*before, Message("user", string(body.get("prompt")))]
+
+
+def _tools(value: object) -> tuple[OfferedTool, ...]:
+    offers = (mapping(tool.get("function")) for tool in objects(value))
+    return tuple(
+        OfferedTool(name, string(offer.get("description")), mapping(offer.get("parameters")))
+        for offer in offers
+        if isinstance(name := offer.get("name"), str)
+    )
+
+
+def _output_schema(format: object) -> Fields | None:
+    """The JSON Schema in `format`; {} for `"json"`, None for text."""
+    if isinstance(format, Mapping):
+        return format
+    return {} if format == "json" else None
+
+
+# Refusals
+
+
+def _check_format(where: str, value: object) -> None:
+    if not isinstance(value, Mapping) and value not in ("", "json"):
+        raise RequestError(
+            f'invalid format: {display(value)}; expected "json" or a valid JSON Schema object'
+        )
+
+
+def _check_think(where: str, value: object) -> None:
+    if not isinstance(value, bool) and value not in ("high", "medium", "low", "max", ""):
+        raise RequestError(
+            f'invalid think value: {display(value)} (must be "high", "medium", "low", true, or '
+            "false)"
+        )
+
+
+def _check_keep_alive(where: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        raise RequestError(f"invalid type for keep_alive: {display(value)}")
+
+
+_INTEGERS = frozenset({"num_ctx", "num_predict", "num_keep", "num_batch", "num_gpu", "num_thread"})
+_INTEGERS |= {"main_gpu", "repeat_last_n", "seed", "top_k"}
+_DECIMALS = frozenset({"temperature", "top_p", "min_p", "typical_p", "repeat_penalty"})
+_DECIMALS |= {"presence_penalty", "frequency_penalty"}
+_OPTION_KINDS: dict[str, tuple[tuple[type, ...], str]] = {
+    **dict.fromkeys(_INTEGERS, ((int, float), "integer")),
+    **dict.fromkeys(_DECIMALS, ((int, float), "float32")),
+    "stop": ((list,), "array"),
+}
+"""By option: the types of its values in JSON, and its type in messages."""
+
+
+def _check_options(where: str, value: Any) -> None:
+    OBJECT(where, value)
+    for name, given in value.items():
+        kinds, expected = _OPTION_KINDS.get(name, ((object,), ""))
+        if given is not None and (
+            not isinstance(given, kinds) or (isinstance(given, bool) and expected)
+        ):
+            raise RequestError(f'option "{name}" must be of type {expected}')
+
+
+_COMMON: dict[str, Check] = {
+    "stream": BOOLEAN,
+    "format": _check_format,
+    "options": _check_options,
+    "think": _check_think,
+    "keep_alive": _check_keep_alive,
+    "logprobs": BOOLEAN,
+    "top_logprobs": CHECKS.of_kind(int, "int"),
+}
+_TOOL = CHECKS.fields(
+    {},
+    {
+        "type": TEXT,
+        "function": CHECKS.fields({}, {"name": TEXT, "description": TEXT, "parameters": OBJECT}),
+    },
+)
+_CHAT = CHECKS.fields(
+    {"model": TEXT}, {**_COMMON, "messages": MESSAGES, "tools": CHECKS.list_of(_TOOL, "api.Tools")}
+)
+_GENERATE = CHECKS.fields(
+    {"model": TEXT},
+    {
+        **_COMMON,
+        **dict.fromkeys(("prompt", "suffix", "system", "template"), TEXT),
+        "context": CHECKS.list_of(CHECKS.of_kind(int, "int"), "[]int"),
+        "raw": BOOLEAN,
+        "images": IMAGES,
+    },
+)
