@@ -14,6 +14,7 @@ from mockllm.protocols import (
     anthropic_messages,
     gemini,
     openai_chat,
+    openai_completions,
     openai_responses,
 )
 from mockllm.protocols.base import Address, WireProtocol
@@ -66,5 +67,6 @@ PROTOCOLS = Protocols(
     anthropic_messages.ADDRESS,
     gemini.ADDRESS,
     ag_ui.ADDRESS,
+    openai_completions.ADDRESS,
 )
 """Every protocol by its name."""

@@ -9,6 +9,7 @@ from tests.protocols.projections import (
     anthropic_messages,
     gemini,
     openai_chat,
+    openai_completions,
     openai_responses,
 )
 
@@ -18,4 +19,5 @@ PROJECTIONS = {
     "anthropic": anthropic_messages.project,
     "gemini": gemini.project,
     "agui": ag_ui.project,
+    "completions": openai_completions.project,
 }
