@@ -12,6 +12,7 @@ from importlib import import_module
 from mockllm.protocols import (
     ag_ui,
     anthropic_messages,
+    cohere,
     gemini,
     openai_chat,
     openai_completions,
@@ -68,5 +69,6 @@ PROTOCOLS = Protocols(
     gemini.ADDRESS,
     ag_ui.ADDRESS,
     openai_completions.ADDRESS,
+    cohere.ADDRESS,
 )
 """Every protocol by its name."""

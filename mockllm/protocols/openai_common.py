@@ -16,7 +16,7 @@ from mockllm.errors import RequestError
 from mockllm.protocols.base import Reply, content_headers, derive, derive_int, retry_headers
 from mockllm.protocols.checks import Check, Checks
 from mockllm.protocols.records import Fields, Json, ServiceError
-from mockllm.protocols.values import array, kind, mapping, string
+from mockllm.protocols.values import array, kind, mapping, string, whole
 
 SERVICE_ERRORS: Mapping[str, ServiceError] = {
     "overloaded": ServiceError(
@@ -202,7 +202,7 @@ def usage_of(usage: object) -> Usage | None:
     None where it counts neither prompt tokens nor completion tokens."""
     if not isinstance(usage, dict):
         return None
-    if count_of(usage.get("prompt_tokens")) is count_of(usage.get("completion_tokens")) is None:
+    if whole(usage.get("prompt_tokens")) is whole(usage.get("completion_tokens")) is None:
         return None
     prompt = mapping(usage.get("prompt_tokens_details"))
     completion = mapping(usage.get("completion_tokens_details"))
@@ -215,14 +215,7 @@ def usage_of(usage: object) -> Usage | None:
 
 
 def _count(value: object) -> int:
-    return count_of(value) or 0
-
-
-def count_of(value: object) -> int | None:
-    """The value if it is a whole number, also one written as a float; otherwise None."""
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    return value if type(value) is int else None
+    return whole(value) or 0
 
 
 def text_of(content: object) -> str:

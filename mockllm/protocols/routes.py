@@ -55,7 +55,7 @@ _NOT_PLAYED: tuple[tuple[re.Pattern[str], str], ...] = (
         re.compile(r"/api/(?:chat|generate)$"),
         "Ollama's own API is played only as it was recorded; its /v1 is played",
     ),
-    (re.compile(r"/v2/chat$"), "Cohere's own API is played only as it was recorded"),
+    (re.compile(r"/v1/chat$"), "Cohere's first chat API is played only as it was recorded"),
     (
         re.compile(r"/(?:files|batches|uploads|vector_stores|moderations|rerank)(?:/|$)"),
         "it calls no model",

@@ -7,6 +7,7 @@ invisible in it, so the laws compare it with these.
 from tests.protocols.projections import (
     ag_ui,
     anthropic_messages,
+    cohere,
     gemini,
     openai_chat,
     openai_completions,
@@ -20,4 +21,5 @@ PROJECTIONS = {
     "gemini": gemini.project,
     "agui": ag_ui.project,
     "completions": openai_completions.project,
+    "cohere": cohere.project,
 }
