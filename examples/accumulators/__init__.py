@@ -3,7 +3,7 @@
 Read them as a model for your own, in whatever language; the kit checks itself with them. They share
 no code with the decoders of `mockllm.protocols`, so that each reading of the wire checks the other.
 
-Start with one of the five protocols. `answer` has what they share, `values` reads JSON of any
+Start with the module of your protocol. `answer` has what they share, `values` reads JSON of any
 shape, and `lines` turns bytes into events.
 """
 
@@ -14,6 +14,8 @@ from typing import TypeAlias
 from examples.accumulators.agui import AGUIAccumulator
 from examples.accumulators.anthropic import AnthropicAccumulator
 from examples.accumulators.chat import ChatAccumulator
+from examples.accumulators.cohere import CohereAccumulator
+from examples.accumulators.completions import CompletionsAccumulator
 from examples.accumulators.gemini import GeminiAccumulator
 from examples.accumulators.responses import ResponsesAccumulator
 
@@ -22,6 +24,8 @@ __all__ = [
     "AGUIAccumulator",
     "AnthropicAccumulator",
     "ChatAccumulator",
+    "CohereAccumulator",
+    "CompletionsAccumulator",
     "GeminiAccumulator",
     "Reference",
     "ResponsesAccumulator",
@@ -33,8 +37,10 @@ Reference: TypeAlias = (
     | AnthropicAccumulator
     | GeminiAccumulator
     | AGUIAccumulator
+    | CompletionsAccumulator
+    | CohereAccumulator
 )
-"""Any of the five."""
+"""Any of them."""
 
 REFERENCES: dict[str, type[Reference]] = {
     "chat": ChatAccumulator,
@@ -42,5 +48,7 @@ REFERENCES: dict[str, type[Reference]] = {
     "anthropic": AnthropicAccumulator,
     "gemini": GeminiAccumulator,
     "agui": AGUIAccumulator,
+    "completions": CompletionsAccumulator,
+    "cohere": CohereAccumulator,
 }
 """The accumulator of each API, by the API's name."""

@@ -28,6 +28,8 @@ _GROUPS = {
     "resp": "responses",
     "gem": "gemini",
     "agui": "agui",
+    "compl": "completions",
+    "cohere": "cohere",
 }
 """By the first word of a quirk's name: the module with `QUIRKS` of its group."""
 

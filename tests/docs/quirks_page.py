@@ -26,6 +26,8 @@ _GROUPS = {
     "I": "OpenAI Responses",
     "J": "Google Gemini",
     "K": "AG-UI",
+    "O": "OpenAI Completions",
+    "N": "Cohere",
 }
 
 _HEAD = """\
