@@ -10,6 +10,7 @@ import pytest
 
 from mockllm.cli.options import recording
 from mockllm.errors import UsageError
+from mockllm.protocols import PROTOCOLS
 from mockllm.recording.store.locks import alone
 from mockllm.replay.loading import load
 from tests.cli.conftest import chat
@@ -38,7 +39,7 @@ def test_a_recording(program, upstream, tmp_path):
         f"  OPENAI_BASE_URL={recorder.url}/v1  # chat, responses"
     )
     line = recorder.line_with("Recording")
-    assert line == f"Recording chat, responses, anthropic, gemini, agui from {upstream.url}"
+    assert line == f"Recording {', '.join(PROTOCOLS)} from {upstream.url}"
     assert recorder.line() == f"into {folder}"
     assert chat(recorder.url, "hello")[0] == 200
     assert re.search(r"chat       -  -        forwarded  200 ", recorder.line_with("forwarded"))
