@@ -69,13 +69,15 @@ class CompletionsAccumulator:
 
     def close(self) -> None:
         """Ends the input. Without a finish reason the stream was cut; a missing `[DONE]` is
-        accepted."""
+        accepted (`compl-no-done`)."""
         self._answer.close()
 
     def _choice(self, choice: Mapping[str, Any], *, failing: bool) -> None:
         # The text of the last chunk may be missing or null (`compl-text-absent`), and other servers
         # send the last words with the finish reason (`compl-finish-with-text`).
         self._answer.add("text", string(choice.get("text")))
+        # Null and "" mean that the answer goes on (`compl-finish-empty`); the first other value
+        # counts (`compl-finish-twice`).
         finish = string(choice.get("finish_reason"))
         if finish and not failing:
             self._answer.finish = self._answer.finish or finish

@@ -16,8 +16,6 @@ from tests.cases import for_all
 from tests.strategies import json_values, texts
 from tests.tapes.making import UNKNOWN, Sent, changed, taped
 
-APIS = ", ".join(PROTOCOLS)
-
 APIS = tuple(PROTOCOLS)
 
 header_names = st.from_regex(r"\A[a-z0-9!#.-]{1,8}\Z")
@@ -140,11 +138,11 @@ LINES = dump_tape(TAPE).split(b"\n")
         ),
         (
             broken(api="openai"),
-            f"1:1: 'api' must be one of {APIS}, got \"openai\"",
+            f"1:1: 'api' must be one of {', '.join(APIS)}, got \"openai\"",
         ),
         (
             broken(api=["chat"]),
-            f"1:1: 'api' must be one of {APIS}, got [\"chat\"]",
+            f"1:1: 'api' must be one of {', '.join(APIS)}, got [\"chat\"]",
         ),
         (broken(streamed=1), "1:1: 'streamed' must be true or false, got 1"),
         (broken(status=99), "1:1: 'status' must be an HTTP status, got 99"),

@@ -38,6 +38,8 @@ END_OF_CONTENT = {
     "anthropic": '"type":"message_delta"',
     "gemini": '"finishReason": "STOP"',
     "agui": '"type":"RUN_FINISHED"',
+    "completions": '"finish_reason":"stop"',
+    "cohere": '"type":"message-end"',
 }
 """The event from which on a prefix may be taken for a whole answer; see docs/cuts.md."""
 

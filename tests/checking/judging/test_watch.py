@@ -12,8 +12,8 @@ from examples.accumulators.chat import ChatAccumulator
 from mockllm.checking import Delta, Fragment, Policy, examine
 from mockllm.checking.cases.compile import case
 from mockllm.errors import ProbeError
-from mockllm.protocols import PROTOCOLS
 from mockllm.quirks.samples import CALL, INTERLEAVED, TWO_CALLS, TWO_SAME
+from tests.apis import CALLING
 from tests.checking.naive import Naive
 
 EVERY_CHUNK = Policy(intermediate=True)
@@ -89,7 +89,7 @@ def test_fragments_are_not_judged_without_a_look_at_every_chunk() -> None:
     assert examine(HandsOnSums, CASES).good
 
 
-@pytest.mark.parametrize("api", [api for api in PROTOCOLS if api != "gemini"])
+@pytest.mark.parametrize("api", [api for api in CALLING if api != "gemini"])
 def test_the_references_hand_on_fragments(api: Any) -> None:
     """The correct accumulators hand on fragments that join to the arguments. Gemini sends the
     arguments of a call as one object, so it has no fragments."""
