@@ -30,7 +30,8 @@ _TITLES = {"Args": "", "Raises": "Errors:", "Returns": "Returns:"}
 CLASSES: dict[type, tuple[str, ...]] = {
     MockSession: (
         "reply", "use", "add", "scenarios", "quirks", "fault", "journal", "verify",
-        "format_exchanges", "openai_url", "anthropic_url", "gemini_url", "agui_url", "base_urls",
+        "format_exchanges", "openai_url", "anthropic_url", "gemini_url", "cohere_url", "agui_url",
+        "base_urls",
         "url", "session",
         "environment",
     ),
