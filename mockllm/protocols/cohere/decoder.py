@@ -216,16 +216,24 @@ class Decoder:
             yield fields.read_finish(string(finish), error, called=self._called)
 
     def body(self, body: Fields, message: Fields) -> Iterator[ev.Event | None]:
-        """The events of an answer that was not streamed."""
-        for index, block in enumerate(array(message.get("content"))):
-            event = {"index": index, **_wrapped(content=block)}
-            yield from self.content_delta(
-                {**event, "logprobs": {}} if body.get("logprobs") else event
-            )
+        """The events of an answer that was not streamed, in the order in which streams have them:
+        the reasoning that comes first, the plan, calls, other contents."""
+        logprobs: Json = {"logprobs": {}} if body.get("logprobs") else {}
+        contents = [mapping(content) for content in array(message.get("content"))]
+        blocks = [
+            {"index": index, **_wrapped(content=content), **logprobs}
+            for index, content in enumerate(contents)
+        ]
+        texts = (index for index, content in enumerate(contents) if "thinking" not in content)
+        first = next(texts, len(blocks))
+        for block in blocks[:first]:
+            yield from self.content_delta(block)
         if string(message.get("tool_plan")):
             yield from self.tool_plan({"delta": {"message": message}})
         for index, call in enumerate(objects(message.get("tool_calls"))):
             yield from self.call_start({"index": index, **_wrapped(tool_calls=call)})
+        for block in blocks[first:]:
+            yield from self.content_delta(block)
         yield from self._cites(objects(message.get("citations")))
         yield from self._ending(body.get("finish_reason"), None, body.get("usage"))
 

@@ -51,6 +51,8 @@ _FINISH_VALUES = {
         "content_filter": "SAFETY",
     },
     "agui": {"stop": "RUN_FINISHED", "tool_calls": "RUN_FINISHED"},
+    "completions": {},
+    "cohere": {"stop": "COMPLETE", "tool_calls": "TOOL_CALL", "length": "MAX_TOKENS"},
 }
 
 
