@@ -39,6 +39,9 @@ class CohereAccumulator:
     ) -> None:
         self._answer = Answer(tools, malformed, missing_id, "message-end")
         self._calls: dict[int | None, StagedCall] = {}
+        # Blocks and the plan are joined in the order in which they begin.
+        self._slots: dict[int | str | None, int] = {}
+        self._begun = 0
 
     def feed(self, payload: Any, event: str | None = None) -> Delta | None:
         """What one event adds: text, reasoning, and the call that surfaces."""
@@ -54,11 +57,14 @@ class CohereAccumulator:
         match type:
             case "message-start":
                 self._answer.identify(string(value.get("id")), "")
-            case "content-start" | "content-delta":
-                self._content(mapping(message.get("content")))
+            case "content-start":
+                self._slots.pop(index, None)
+                self._content(index, mapping(message.get("content")))
+            case "content-delta":
+                self._content(index, mapping(message.get("content")))
             case "tool-plan-delta":
                 # What the model says before its calls.
-                self._answer.add("text", string(message.get("tool_plan")))
+                self._answer.add("text", string(message.get("tool_plan")), self._slot("plan"))
             case "tool-call-start":
                 self._start(index, mapping(message.get("tool_calls")))
             case "tool-call-delta":
@@ -88,11 +94,18 @@ class CohereAccumulator:
         missing `[DONE]` is accepted (`cohere-no-done`)."""
         self._answer.close()
 
-    def _content(self, content: Mapping[str, Any]) -> None:
-        # A block is known by the field of its deltas, not by its index: reasoning and text may have
-        # the same one (`cohere-content-index`).
-        self._answer.add("reasoning", string(content.get("thinking")))
-        self._answer.add("text", string(content.get("text")))
+    def _content(self, index: int | None, content: Mapping[str, Any]) -> None:
+        # Reasoning and text are told apart by the field of the deltas: the blocks may have the same
+        # index (`cohere-content-index`).
+        slot = self._slot(index)
+        self._answer.add("reasoning", string(content.get("thinking")), slot)
+        self._answer.add("text", string(content.get("text")), slot)
+
+    def _slot(self, key: int | str | None) -> tuple[int]:
+        if key not in self._slots:
+            self._slots[key] = self._begun
+            self._begun += 1
+        return (self._slots[key],)
 
     # Calls
 
@@ -103,17 +116,15 @@ class CohereAccumulator:
 
     def _arguments(self, index: int | None, call: Mapping[str, Any]) -> None:
         staged = self._calls.get(index)
-        if staged is not None and not staged.closed:
-            staged.argue(string(mapping(call.get("function")).get("arguments")))
+        text = string(mapping(call.get("function")).get("arguments"))
+        # A call without arguments may have none, or the text `null` (`cohere-zero-arg`).
+        if staged is not None and not staged.closed and (staged.arguments or text != "null"):
+            staged.argue(text)
 
     def _end(self, index: int | None) -> None:
         staged = self._calls.get(index)
-        if staged is None:
-            return
-        # A call without arguments may have none, or the text `null` (`cohere-zero-arg`).
-        if staged.arguments == "null":
-            staged.arguments = ""
-        self._answer.surface(staged)
+        if staged is not None:
+            self._answer.surface(staged)
 
     # The end
 

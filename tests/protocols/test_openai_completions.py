@@ -73,7 +73,6 @@ def test_the_deployment_of_azure_is_the_model() -> None:
         ({"prompt": 5}, "Invalid type for 'prompt': expected a string or an array of strings"),
         ({"prompt": []}, "Invalid 'prompt': empty array"),
         ({"prompt": ["a", True]}, "Invalid type for 'prompt[1]'"),
-        ({"prompt": ["a"] * 65, "n": 2}, "more than 128 choices"),
         ({"logprobs": True}, "Invalid type for 'logprobs': expected an integer"),
         ({"n": 0}, "integer below minimum value"),
         ({"n": 3, "best_of": 2}, "best_of must be greater"),
@@ -89,6 +88,17 @@ def test_refused(fields: dict[str, Any], message: str) -> None:
     # Without validation any body has options.
     request = API.parse({"model": "m", "prompt": "x", **fields}, NO_TARGET, False)
     assert 1 <= len(API.options(request).heads) <= 128
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_an_answer_has_a_bound(strict: bool) -> None:
+    """Many choices, and long prompts that many choices repeat, are refused in any case."""
+    for fields, message in (
+        ({"prompt": ["a"] * 65, "n": 2}, "more than 128 choices"),
+        ({"prompt": "a" * 40_000, "n": 128, "echo": True}, "more than 4,000,000 characters"),
+    ):
+        with pytest.raises(RequestError, match=message):
+            API.parse({"model": "m", **fields}, NO_TARGET, strict)
 
 
 def test_choices_and_their_heads() -> None:

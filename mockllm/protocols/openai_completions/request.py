@@ -29,6 +29,8 @@ from mockllm.protocols.values import encodable, mapping
 
 _MOST_CHOICES = 128
 _MOST_LOGPROBS = 5
+_MOST_ECHOED = 4_000_000
+"""The characters of all echoed prompts of an answer: 128 choices would repeat a long one often."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,7 @@ def options(request: Request) -> Options:
     heads = tuple(encodable(prompt) if echo else "" for prompt in prompts for _ in range(n))
     return Options(
         stream_usage=mapping(body.get("stream_options")).get("include_usage") is True,
-        heads=heads[:_MOST_CHOICES],
+        heads=heads,
         # Servers such as Rapid-MLX take the `true` of Chat Completions, too.
         logprobs=None if logprobs in (None, False) else _whole(logprobs, 0, _MOST_LOGPROBS),
     )
@@ -79,6 +81,7 @@ def parse(body: Fields, target: Target, strict: bool) -> Request:
     if strict:
         _check(body, model)
     prompts = read_prompts(body.get("prompt"))
+    _check_size(body, prompts)
     messages = read_conversation(prompts)
     return Request(
         api=API,
@@ -105,10 +108,21 @@ def _check(body: dict[str, Any], model: object) -> None:
     n, best_of = body.get("n") or 1, body.get("best_of")
     if best_of is not None and best_of < n:
         raise RequestError("best_of must be greater than or equal to n.", param="best_of")
-    if n * len(read_prompts(body["prompt"])) > _MOST_CHOICES:
+
+
+def _check_size(body: dict[str, Any], prompts: tuple[str, ...]) -> None:
+    """Raises for more choices than the service makes, and for more echoed text than fits into an
+    answer; also where requests are not validated."""
+    n = _whole(body.get("n"), 1, _MOST_CHOICES)
+    if n * len(prompts) > _MOST_CHOICES:
         raise RequestError(
             f"Invalid 'prompt': the prompts have more than {_MOST_CHOICES} choices together.",
             param="prompt",
+        )
+    if body.get("echo") is True and n * sum(map(len, prompts)) > _MOST_ECHOED:
+        raise RequestError(
+            f"Invalid 'echo': the choices would repeat more than {_MOST_ECHOED:,} characters.",
+            param="echo",
         )
 
 
