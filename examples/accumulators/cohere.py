@@ -50,10 +50,8 @@ class CohereAccumulator:
         value = mapping(payload)
         # The type in the JSON counts, as for the SDKs of the service.
         type = string(value.get("type")) or event or ""
-        index, message = (
-            count(value.get("index")),
-            mapping(mapping(value.get("delta")).get("message")),
-        )
+        index = count(value.get("index"))
+        message = mapping(mapping(value.get("delta")).get("message"))
         match type:
             case "message-start":
                 self._answer.identify(string(value.get("id")), "")
@@ -90,8 +88,8 @@ class CohereAccumulator:
         self._answer.fail(message, kind)
 
     def close(self) -> None:
-        """Ends the input. Without `message-end` the stream was cut; a
-        missing `[DONE]` is accepted (`cohere-no-done`)."""
+        """Ends the input. Without `message-end` the stream was cut; a missing `[DONE]` is accepted
+        (`cohere-no-done`)."""
         self._answer.close()
 
     def _content(self, index: int | None, content: Mapping[str, Any]) -> None:
@@ -102,6 +100,7 @@ class CohereAccumulator:
         self._answer.add("text", string(content.get("text")), slot)
 
     def _slot(self, key: int | str | None) -> tuple[int]:
+        """Where the text of a block, by its index, or of the plan belongs."""
         if key not in self._slots:
             self._slots[key] = self._begun
             self._begun += 1

@@ -62,11 +62,13 @@ class Encoder:
 
     def _start(self) -> list[Frame]:
         wanted = self._options.logprobs
-        return [
-            self._chunk([_choice(i, head, _head_logprobs(head, wanted))])
-            for i, head in enumerate(self._heads)
-            if head
-        ]
+        frames = []
+        for index, head in enumerate(self._heads):
+            if head:
+                tokens = fields.prompt_tokens(head)
+                logprobs = fields.write_logprobs(tokens, 0, wanted, head=True)
+                frames.append(self._chunk([_choice(index, head, logprobs)]))
+        return frames
 
     def _text(self, text: str, *, logprobs: bool = False) -> list[Frame]:
         offset, self._length = self._length, self._length + len(text)
@@ -77,21 +79,11 @@ class Encoder:
     ) -> list[Frame]:
         most = None if finish else _wanted(self._options, logprobs=logprobs)
         tokens = [text] if text else []
-        return [
-            self._chunk(
-                [
-                    _choice(
-                        i,
-                        text,
-                        None
-                        if most is None
-                        else fields.write_logprobs(tokens, len(head) + offset, most),
-                        finish,
-                    )
-                ]
-            )
-            for i, head in enumerate(self._heads)
-        ]
+        frames = []
+        for index, head in enumerate(self._heads):
+            written = fields.write_logprobs(tokens, len(head) + offset, most)
+            frames.append(self._chunk([_choice(index, text, written, finish)]))
+        return frames
 
     def _usage_chunk(self) -> list[Frame]:
         if self._usage is None or not self._options.stream_usage:
@@ -128,12 +120,6 @@ def _wanted(options: Options, *, logprobs: bool) -> int | None:
     return 1 if options.logprobs is None and logprobs else options.logprobs
 
 
-def _head_logprobs(head: str, wanted: int | None) -> Json | None:
-    if wanted is None:
-        return None
-    return fields.write_logprobs(fields.prompt_tokens(head), 0, wanted, head=True)
-
-
 # The body
 
 
@@ -157,21 +143,15 @@ def encode_body(turn: Turn, reply: Reply) -> Json:
         "object": "text_completion",
         "created": reply.created,
         "model": reply.model,
-        "choices": [
-            _choice(i, head + "".join(fragments), _body_logprobs(head, fragments, most), finish)
-            for i, head in enumerate(_heads(turn, options))
-        ],
+        "choices": [],
     }
+    for index, head in enumerate(_heads(turn, options)):
+        tokens = [*fields.prompt_tokens(head), *filter(None, fragments)]
+        written = fields.write_logprobs(tokens, 0, most, head=bool(head))
+        body["choices"].append(_choice(index, head + "".join(fragments), written, finish))
     if turn.usage is not None:
         body["usage"] = fields.write_usage(turn.usage)
     return body
-
-
-def _body_logprobs(head: str, fragments: list[str], most: int | None) -> Json | None:
-    if most is None:
-        return None
-    tokens = [*fields.prompt_tokens(head), *filter(None, fragments)]
-    return fields.write_logprobs(tokens, 0, most, head=bool(head))
 
 
 # Several chunks as one

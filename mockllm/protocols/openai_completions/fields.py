@@ -58,14 +58,19 @@ def prompt_tokens(prompt: str) -> list[str]:
     return _WORDS.findall(prompt)
 
 
-def write_logprobs(tokens: Sequence[str], offset: int, most: int, *, head: bool = False) -> Json:
+def write_logprobs(
+    tokens: Sequence[str], offset: int, most: int | None, *, head: bool = False
+) -> Json | None:
     """The `logprobs` of a choice: derived ones, of each token alone.
 
     Args:
         offset: of the first token, in characters from the beginning of the choice's text.
-        most: how many tokens of a position are wanted; of each only the chosen one is known.
+        most: how many tokens of a position are wanted; of each only the chosen one is known. None:
+            the choice has no log probabilities.
         head: whether the first token begins the prompt, which nothing could predict.
     """
+    if most is None:
+        return None
     offsets: list[int] = []
     for token in tokens:
         offsets.append(offset)
