@@ -53,7 +53,7 @@ _PORTION = 40
 """Mutants that one process runs at a time; each process compiles the cases that it needs."""
 
 _LEVELS: tuple[Level, ...] = ("payloads", "bytes")
-_APIS = tuple(REFERENCES)
+_APIS = tuple(api for api in REFERENCES if any(mutant.api == api for mutant in MUTANTS))
 
 
 @dataclass(frozen=True, slots=True)

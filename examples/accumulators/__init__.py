@@ -3,7 +3,7 @@
 Read them as a model for your own, in whatever language; the kit checks itself with them. They share
 no code with the decoders of `mockllm.protocols`, so that each reading of the wire checks the other.
 
-Start with one of the six protocols. `answer` has what they share, `values` reads JSON of any
+Start with the module of your protocol. `answer` has what they share, `values` reads JSON of any
 shape, and `lines` turns bytes into events.
 """
 
@@ -14,6 +14,8 @@ from typing import TypeAlias
 from examples.accumulators.agui import AGUIAccumulator
 from examples.accumulators.anthropic import AnthropicAccumulator
 from examples.accumulators.chat import ChatAccumulator
+from examples.accumulators.cohere import CohereAccumulator
+from examples.accumulators.completions import CompletionsAccumulator
 from examples.accumulators.gemini import GeminiAccumulator
 from examples.accumulators.ollama import OllamaAccumulator
 from examples.accumulators.responses import ResponsesAccumulator
@@ -23,6 +25,8 @@ __all__ = [
     "AGUIAccumulator",
     "AnthropicAccumulator",
     "ChatAccumulator",
+    "CohereAccumulator",
+    "CompletionsAccumulator",
     "GeminiAccumulator",
     "OllamaAccumulator",
     "Reference",
@@ -36,8 +40,10 @@ Reference: TypeAlias = (
     | GeminiAccumulator
     | AGUIAccumulator
     | OllamaAccumulator
+    | CompletionsAccumulator
+    | CohereAccumulator
 )
-"""Any of the six."""
+"""Any of them."""
 
 REFERENCES: dict[str, type[Reference]] = {
     "chat": ChatAccumulator,
@@ -46,5 +52,7 @@ REFERENCES: dict[str, type[Reference]] = {
     "gemini": GeminiAccumulator,
     "agui": AGUIAccumulator,
     "ollama": OllamaAccumulator,
+    "completions": CompletionsAccumulator,
+    "cohere": CohereAccumulator,
 }
 """The accumulator of each API, by the API's name."""

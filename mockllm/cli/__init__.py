@@ -148,7 +148,7 @@ def main(context: click.Context) -> None:
 
     \b
     Begin here:
-      mockllm demo                      see every API stream the same tool calls
+      mockllm demo                      see several APIs stream the same tool calls
       mockllm init scenarios            write a first scenario
       mockllm serve scenarios           serve it on http://127.0.0.1:8080
       mockllm run -- pytest             a server for the time that a command runs

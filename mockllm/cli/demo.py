@@ -230,7 +230,11 @@ def play(
     """Draws the whole demonstration."""
     screen.line(f"Scenario {scenario.name}, served on {url}", bold=True)
     screen.line(f"  {scenario.description}")
-    played = [protocol for name, protocol in protocols.items() if scenario.plays_over(name)]
+    played = [
+        protocol
+        for name, protocol in protocols.items()
+        if scenario.plays_over(name) and protocol.client.tool_fields
+    ]
     answers = [_converse(post, protocol, scenario, screen) for protocol in played]
     if len({answer.text for answer in answers}) != 1:
         raise MockLLMError(f"the APIs gave different answers: {[a.text for a in answers]}")

@@ -163,6 +163,8 @@ def planned_calls(scenario: Scenario, position: int, api: str) -> tuple[PlannedC
     spec = turn_at(scenario, position, api)
     if spec is None:
         return None
+    if not PROTOCOLS[api].client.tool_fields:
+        return ()  # an API without tools
     has_calls = False
     for part in spec.reply:  # of each turn of each history: most have no calls
         if isinstance(part, AutoPart):

@@ -49,6 +49,8 @@ def judged_request(
     if not before:  # the calls of an automatic reply are in the history alone
         turns = read_history(messages).turns
         before = [call.id for call in turns[-1].calls] if turns else []
+    if not protocol.client.tool_fields:  # no request of an API without tools meets these
+        conditions = replace(conditions, results=(), offers=(), tool_choice=None)
     expect = results_by_id(conditions, [id for _, id in calls], before)
     return list(judged_expectations(expect, request, messages[selection.start :], calls))
 

@@ -12,9 +12,11 @@ from importlib import import_module
 from mockllm.protocols import (
     ag_ui,
     anthropic_messages,
+    cohere,
     gemini,
     ollama,
     openai_chat,
+    openai_completions,
     openai_responses,
 )
 from mockllm.protocols.base import Address, WireProtocol
@@ -68,5 +70,7 @@ PROTOCOLS = Protocols(
     gemini.ADDRESS,
     ag_ui.ADDRESS,
     ollama.ADDRESS,
+    openai_completions.ADDRESS,
+    cohere.ADDRESS,
 )
 """Every protocol by its name."""

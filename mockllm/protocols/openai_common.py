@@ -1,23 +1,24 @@
-"""What Chat Completions and Responses share: errors, headers, texts of messages, checks of
-tools; and the form of a call, which AG-UI has from OpenAI. An error for an invalid field has the
-service's message, `param` and `code`.
+"""What OpenAI's APIs share: errors, headers, usage, texts of messages, checks of tools; and the
+form of a call, which others have from OpenAI. An error for an invalid field has the service's
+message, `param` and `code`.
 
 https://platform.openai.com/docs/api-reference and https://platform.openai.com/docs/guides/error-codes
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping
 
-from mockllm.core.events import StreamError
+from mockllm.core.events import StreamError, Usage
 from mockllm.core.request import OfferedTool
 from mockllm.core.seeded import derive, derive_int
 from mockllm.errors import RequestError
 from mockllm.protocols.base import Reply, content_headers, retry_headers
 from mockllm.protocols.checks import Check, Checks
 from mockllm.protocols.records import Fields, Json, ServiceError
-from mockllm.protocols.values import array, kind, mapping, string
+from mockllm.protocols.values import array, kind, mapping, string, whole
 
 SERVICE_ERRORS: Mapping[str, ServiceError] = {
     "overloaded": ServiceError(
@@ -88,6 +89,32 @@ def error_body(error: RequestError) -> Json:
     }
 
 
+def write_error(error: StreamError) -> Json:
+    """An error as an event, and as a body; the inverse of `error_of`."""
+    fields = {
+        "message": error.message,
+        "type": error.type or "server_error",
+        "param": None,
+        "code": error.code,
+    }
+    return {"error": fields}
+
+
+def error_of(error: object) -> StreamError:
+    """An error from `{"message", "type", "code"}`, from such an object under `error`, or from a
+    string."""
+    if isinstance(error, dict) and error.get("error"):
+        error = error["error"]
+    if not isinstance(error, dict):
+        return StreamError(error if isinstance(error, str) else json.dumps(error))
+    code = error.get("code")
+    return StreamError(
+        string(error.get("message")) or json.dumps(error, ensure_ascii=False),
+        string(error.get("type")) or None,
+        None if code is None else str(code),
+    )
+
+
 def error_headers(seed: str, error: RequestError, retry_after: float | None) -> dict[str, str]:
     """The headers of an error answer.
 
@@ -151,6 +178,46 @@ def _duration(seconds: float) -> str:
     if hours:
         return f"{hours}h{minutes}m{rest}"
     return f"{minutes}m{rest}" if minutes else rest
+
+
+_OTHER_FINISHES = frozenset(
+    {
+        "end_turn",
+        "max_output_tokens",
+        "max_tokens",
+        "model_context_window_exceeded",
+        "pause_turn",
+        "refusal",
+        "stop_sequence",
+        "tool_use",
+    }
+)
+
+
+def is_foreign_finish(value: str) -> bool:
+    """Whether a finish reason is a value of another protocol."""
+    return value in _OTHER_FINISHES or value.isupper()  # Gemini's and Cohere's are upper case
+
+
+def usage_of(usage: object) -> Usage | None:
+    """The usage in a `usage` object, also with the names that DeepSeek and xAI give to details.
+    None where it counts neither prompt tokens nor completion tokens."""
+    if not isinstance(usage, dict):
+        return None
+    if whole(usage.get("prompt_tokens")) is whole(usage.get("completion_tokens")) is None:
+        return None
+    prompt = mapping(usage.get("prompt_tokens_details"))
+    completion = mapping(usage.get("completion_tokens_details"))
+    return Usage(
+        input=_count(usage.get("prompt_tokens")),
+        output=_count(usage.get("completion_tokens")),
+        reasoning=_count(completion.get("reasoning_tokens") or usage.get("reasoning_tokens")),
+        cached=_count(prompt.get("cached_tokens") or usage.get("prompt_cache_hit_tokens")),
+    )
+
+
+def _count(value: object) -> int:
+    return whole(value) or 0
 
 
 def text_of(content: object) -> str:

@@ -51,12 +51,8 @@ _NOT_PLAYED: tuple[tuple[re.Pattern[str], str], ...] = (
     ),
     (re.compile(r"/(?:batchE|e)mbed[A-Za-z]*$|:(?:batchE|e)mbed\w+$"), "it makes embeddings"),
     (re.compile(r"(?::countTokens|/count_tokens|/input_tokens)$"), "it counts tokens"),
-    (
-        re.compile(r"/(?:v1|openai)/completions$"),
-        "the old completions API is played only as it was recorded",
-    ),
     (re.compile(r"/images/|/audio/|/videos?(?:/|$)|:predict"), "it generates no text"),
-    (re.compile(r"/v2/chat$"), "Cohere's own API is played only as it was recorded"),
+    (re.compile(r"/v1/chat$"), "Cohere's first chat API is played only as it was recorded"),
     (
         re.compile(r"/(?:files|batches|uploads|vector_stores|moderations|rerank)(?:/|$)"),
         "it calls no model",

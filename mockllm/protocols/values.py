@@ -95,6 +95,13 @@ def count(value: object) -> int:
     return value if type(value) is int else 0
 
 
+def whole(value: object) -> int | None:
+    """The value if it is a whole number, also one written as a float; otherwise None."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value if type(value) is int else None
+
+
 def kind(value: object) -> str:
     """The kind of a JSON value, in the terms of messages: `a string`, `an object`, ..."""
     match value:

@@ -29,6 +29,8 @@ _GROUPS = {
     "gem": "gemini",
     "agui": "agui",
     "ollama": "ollama",
+    "compl": "completions",
+    "cohere": "cohere",
 }
 """By the first word of a quirk's name: the module with `QUIRKS` of its group."""
 

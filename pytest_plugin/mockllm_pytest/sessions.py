@@ -73,7 +73,7 @@ class MockSession:
     @property
     def base_urls(self) -> dict[str, str]:
         """The base URL for a client of each API, by the name of the API: `chat`, `responses`,
-        `anthropic`, `gemini`, `agui`, `ollama`."""
+        `anthropic` and so on."""
         from mockllm.protocols import PROTOCOLS
         from mockllm.server.control.routes import base_urls
 
@@ -81,7 +81,7 @@ class MockSession:
 
     @property
     def openai_url(self) -> str:
-        """The base URL for clients of OpenAI's APIs."""
+        """The base URL for clients of OpenAI's APIs: Chat Completions, Responses, Completions."""
         return self.base_urls["chat"]
 
     @property
@@ -93,6 +93,11 @@ class MockSession:
     def gemini_url(self) -> str:
         """The base URL for clients of Google's Gemini API."""
         return self.base_urls["gemini"]
+
+    @property
+    def cohere_url(self) -> str:
+        """The base URL for clients of Cohere's API."""
+        return self.base_urls["cohere"]
 
     def agui_url(self, scenario: str | None = None) -> str:
         """The URL of an AG-UI agent; with a scenario, of the agent that plays it."""

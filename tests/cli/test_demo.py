@@ -6,6 +6,7 @@ import pytest
 
 from mockllm.cli.demo import Board, Screen
 from mockllm.core import events as ev
+from tests.apis import CALLING
 
 
 def test_the_demo_plays_every_api(mockllm):
@@ -19,11 +20,13 @@ def test_the_demo_plays_every_api(mockllm):
         "Google Gemini  POST /v1beta/models/",
         "AG-UI  POST /agui",
         "Ollama  POST /api/chat",
+        "Cohere Chat  POST /v2/chat",
     ):
         assert title in result.stdout
     for grown in ('{"na\n', '{"name":"al\n', '{"name":"alice"} ✓\n', '{"name":"bob"} ✓\n'):
         assert result.stdout.count(f"get_secret_number  {grown}") >= 4
-    assert result.stdout.count("tools: call_alice = 42, call_bob = 7") == 5
+    with_ids = len(CALLING) - 1  # all but Gemini
+    assert result.stdout.count("tools: call_alice = 42, call_bob = 7") == with_ids
     assert result.stdout.count("Alice's number is 42, Bob's is 7.") >= 5
     assert "\x1b" not in result.stdout
 

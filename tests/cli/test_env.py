@@ -46,6 +46,7 @@ def test_losses_are_reported_turn_by_turn():
     assert [line for line in found if " over agui" not in line] == [
         "s: turn 2 over gemini: ids of calls are not sent; arguments are sent whole",
         "s: turn 2 over ollama: arguments are sent whole",
+        "s: turn 2 over completions: of 1 calls 0 are sent; finish tool_calls reads as stop",
     ]
 
 

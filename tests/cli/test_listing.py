@@ -3,6 +3,7 @@
 import json
 
 from mockllm.cli.listing import fitted
+from mockllm.protocols import PROTOCOLS
 from mockllm.replay.loading import load
 
 
@@ -34,7 +35,7 @@ def test_json(mockllm, folder):
             "name": "hello",
             "description": "Says hello.",
             "route": None,
-            "apis": ["chat", "responses", "anthropic", "gemini", "agui", "ollama"],
+            "apis": list(PROTOCOLS),
             "turns": 1,
             "tools": [],
         }

@@ -10,6 +10,7 @@ import pytest
 
 from mockllm.cli.options import recording
 from mockllm.errors import UsageError
+from mockllm.protocols import PROTOCOLS
 from mockllm.recording.store.locks import alone
 from mockllm.replay.loading import load
 from tests.cli.conftest import chat
@@ -35,10 +36,10 @@ def test_a_recording(program, upstream, tmp_path):
     ).listening()
     assert recorder.line_with("Give to") == "Give to clients (with their own API keys):"
     assert recorder.line_with("OPENAI_BASE_URL") == (
-        f"  OPENAI_BASE_URL={recorder.url}/v1  # chat, responses"
+        f"  OPENAI_BASE_URL={recorder.url}/v1  # chat, responses, completions"
     )
     line = recorder.line_with("Recording")
-    assert line == f"Recording chat, responses, anthropic, gemini, agui, ollama from {upstream.url}"
+    assert line == f"Recording {', '.join(PROTOCOLS)} from {upstream.url}"
     assert recorder.line() == f"into {folder}"
     assert chat(recorder.url, "hello")[0] == 200
     assert re.search(r"chat       -  -        forwarded  200 ", recorder.line_with("forwarded"))
@@ -76,7 +77,7 @@ def test_json_lines(program, upstream, tmp_path):
         "event": "recording",
         "folder": str(folder),
         "mode": "add",
-        "upstreams": {"chat": upstream.url, "responses": upstream.url},
+        "upstreams": dict.fromkeys(("chat", "responses", "completions"), upstream.url),
     }
     chat(recorder.url, "hello")
     found = json.loads(recorder.line_with('"recorded","source"'))
@@ -134,7 +135,10 @@ def test_serving_and_recording(program, upstream, folder):
         "serve", folder, "--port", "0", "--record", "new_episodes",
         MOCKLLM_UPSTREAM_OPENAI=upstream.url,
     ).listening()  # fmt: skip
-    assert served.line_with("Recording") == f"Recording chat, responses from {upstream.url}"
+    assert (
+        served.line_with("Recording")
+        == f"Recording chat, responses, completions from {upstream.url}"
+    )
     assert chat(served.url, "hello")[0] == 200
     assert upstream.requests == []
     assert chat(served.url, "something new")[0] == 200

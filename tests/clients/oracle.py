@@ -77,6 +77,8 @@ FINISH: dict[str, dict[str, str]] = {
     },
     "agui": {"stop": "RUN_FINISHED", "tool_calls": "RUN_FINISHED"},
     "ollama": dict.fromkeys(("tool_calls", "content_filter", "refusal"), "stop"),
+    "completions": {},
+    "cohere": {"stop": "COMPLETE", "tool_calls": "TOOL_CALL", "length": "MAX_TOKENS"},
 }
 """The finish reason of an API, where it differs from the neutral one."""
 

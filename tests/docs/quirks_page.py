@@ -27,6 +27,8 @@ _GROUPS = {
     "J": "Google Gemini",
     "K": "AG-UI",
     "L": "Ollama",
+    "O": "OpenAI Completions",
+    "N": "Cohere",
 }
 
 _HEAD = """\

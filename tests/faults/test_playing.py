@@ -15,6 +15,7 @@ from mockllm.faults.places import SeenEvent, seen_events
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.fault_plan import read_plan
 from mockllm.server.thread import ServerThread
+from tests.apis import CALLING
 from tests.carried import payload
 from tests.cases import for_all
 from tests.faults.playing import Received, ask, connect, journal, receive, request_bytes, served
@@ -72,7 +73,7 @@ def test_a_cut_after_bytes(server: ServerThread, api: str, stream: bool) -> None
     assert (cut.body, cut.ended, cut.whole) == (plain.body[:120], "closed", False)
 
 
-@pytest.mark.parametrize("api", APIS)
+@pytest.mark.parametrize("api", CALLING)
 def test_a_cut_in_arguments(server: ServerThread, api: str) -> None:
     """It is in the middle of an event with arguments: no event is complete after it."""
     plain = ask(server, api)

@@ -54,6 +54,7 @@ from mockllm.replay.sessions.exchange import Exchange, Received
 from mockllm.replay.sessions.session import Session
 from mockllm.scenario.model import AutoPart, Scenario
 from mockllm.tapes.captured import detected
+from tests.apis import CALLING
 from tests.checking.conversations.bad_clients import BAD, TWO, Conversation
 from tests.checking.conversations.request_bodies import body as request_body
 from tests.checking.conversations.test_conversations import BAD_TOOLS
@@ -397,7 +398,7 @@ def invariants() -> dict[str, str]:
 def bad_conversations() -> Iterator[tuple[str, dict[str, Any]]]:
     """The verdict on every bad client, by name, API, and with strict validation or without."""
     for bad, (text, _) in BAD.items():
-        for api in APIS:
+        for api in CALLING:
             for strict in (True, False):
                 session = Conversation(text, api, strict=strict)
                 bad(session)

@@ -40,6 +40,12 @@ SPOKEN = {
         "gemini",
         Target({"publisher": "google", "model": "gemini-x"}, "generateContent"),
     ),
+    "https://api.openai.com/v1/completions": ("completions", NO_TARGET),
+    "https://x.openai.azure.com/openai/deployments/d/completions": (
+        "completions",
+        Target({"deployment": "d"}),
+    ),
+    "https://api.cohere.com/v2/chat": ("cohere", NO_TARGET),
     "http://localhost:8000/agui/two": ("agui", Target({"scenario": "two"})),
 }
 
@@ -62,7 +68,8 @@ OTHERS = {
     f"{V1BETA}/m:batchEmbedContents": "embeddings",
     f"{V1BETA}/m:countTokens": "it counts tokens",
     "https://api.anthropic.com/v1/messages/count_tokens": "it counts tokens",
-    "https://api.openai.com/v1/completions": "old completions",
+    "https://api.mistral.ai/v1/fim/completions": "no known API",
+    "https://api.cohere.com/v1/chat": "Cohere's first chat API",
     "https://api.openai.com/v1/images/generations": "no text",
     "https://api.openai.com/v1/threads/t/messages": "no known API at /v1/threads/t/messages",
     "https://api.openai.com/v1/files": "calls no model",

@@ -70,6 +70,19 @@ def finished(finish: FinishReason) -> Meaning:
     )
 
 
+def ended_in(error: StreamError) -> Meaning:
+    """The turn with an error in place of its finish reason; one that was cut stays as it is."""
+
+    def changed(turn: Turn) -> Turn:
+        return (
+            turn
+            if turn.finish is None
+            else replace(turn, finish=None, finish_raw=None, error=error)
+        )
+
+    return changed
+
+
 def without_usage(turn: Turn) -> Turn:
     """The turn without its usage."""
     return replace(turn, usage=None)
@@ -454,6 +467,9 @@ MEANINGS: Mapping[str, Meaning] = {
     "agui-no-run-finished:after-message": without_finish,
     "agui-no-run-finished:inside-message": without_finish,
     "agui-no-run-finished:empty": nothing,
+    "cohere-error-finish:error": ended_in(StreamError("the model failed")),
+    "cohere-error-finish:bare": ended_in(StreamError("the generation failed")),
+    "cohere-error-finish:timeout": ended_in(StreamError("the generation took too long", "TIMEOUT")),
     **{
         f"sse-unicode-line-separators:{name}": separated(characters)
         for name, characters in _SEPARATORS.items()

@@ -38,8 +38,7 @@ def _play(scenario: Scenario, api: str, wire: Wire | None) -> HttpAnswer:
     scenario = replace(scenario, turns=(replace(turn, wire=wire),))
     protocol = PROTOCOLS[api]
     body = first_body(protocol, "mock-model", "Hello", scenario.tools)
-    if api == "chat":
-        body["stream_options"] = {"include_usage": True}
+    body.update(protocol.client.usage)
     if api == "responses":
         body["stream_options"] = {"include_obfuscation": False}
     request = replace(

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from tests.scenario.documents import Row, top
+from tests.scenario.documents import APIS, Row, top
 
 HEADS: list[Row] = [
     (
@@ -80,7 +80,7 @@ HEADS: list[Row] = [
         "apis",
         top("apis: [chat, respones]"),
         [
-            "2:14: apis[1]: must be one of chat, responses, anthropic, gemini, agui, got respones; did you mean 'responses'?",
+            f"2:14: apis[1]: must be one of {APIS}, got respones; did you mean 'responses'?",
         ],
     ),
     (

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from tests.scenario.documents import Row, turn, two
+from tests.scenario.documents import APIS, Row, turn, two
 
 TURNS: list[Row] = [
     (
@@ -326,7 +326,7 @@ TURNS: list[Row] = [
         "when typo",
         turn("{reply: {text: a}, when: {api: gemni, finish: length}}"),
         [
-            "3:36: turns[0].when.api: must be one of chat, responses, anthropic, gemini, agui, got gemni; did you mean 'gemini'?",
+            f"3:36: turns[0].when.api: must be one of {APIS}, got gemni; did you mean 'gemini'?",
         ],
     ),
     (

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from mockllm.protocols import PROTOCOLS
+
+APIS = ", ".join(PROTOCOLS)
+
 Row = tuple[str, str, list[str]]
 """The mistake, the document, and its problems without the file's name."""
 

@@ -27,15 +27,6 @@ CHAT = "/v1/chat/completions"
 SHORT = 0.05
 """The patience of a server whose client sends nothing more: any time is long enough."""
 
-PATHS = {
-    "chat": CHAT,
-    "responses": "/v1/responses",
-    "anthropic": "/v1/messages",
-    "gemini": "/v1beta/models/hello:generateContent",
-    "agui": "/agui/hello",
-    "ollama": "/api/chat",
-}
-
 
 @contextmanager
 def connected(served):
@@ -86,14 +77,13 @@ def test_half_a_body_is_answered(serve, api, length):
     """The answer is a 408 in the shape of the API, then the connection ends."""
     logged = queue.Queue()
     served = serve(HELLO, patience=SHORT, log=logged.put)
+    path = PROTOCOLS[api].client.path_of("hello", stream=False)
     with connected(served) as sock:
         if length is None:
-            chunked = head(PATHS[api], 0).replace(
-                b"content-length: 0", b"transfer-encoding: chunked"
-            )
+            chunked = head(path, 0).replace(b"content-length: 0", b"transfer-encoding: chunked")
             sock.sendall(chunked + b"%x\r\n" % len(BODY) + BODY + b"\r\n")
         else:
-            sock.sendall(head(PATHS[api], length) + BODY)
+            sock.sendall(head(path, length) + BODY)
         answered, _, rest = sock.recv(65536).partition(b"\r\n\r\n")
         assert answered.startswith(b"HTTP/1.1 408 ")
         assert b"connection: close" in answered

@@ -119,7 +119,7 @@ def test_a_route_takes_a_path_of_a_model_only_if_it_is_exactly_that(serve):
     )
     assert served.http.post("/v1/chat/completions", json=CHAT).json()["object"]
     assert served.http.post("/v1/responses", json={}).text == "raw"
-    assert served.http.post("/v1/completions", json={}).text == "all"
+    assert served.http.post("/v1/edits", json={}).text == "all"
 
 
 def test_a_named_scenario_with_a_route_plays_no_conversation(serve):

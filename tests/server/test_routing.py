@@ -33,7 +33,7 @@ def test_a_prefix_changes_nothing(protocol, prefix):
         "/v1/embeddings",
         "/v1/threads/t/messages",
         "/v1/threads/t/runs",
-        "/v1/completions",
+        "/v1/fim/completions",
         "/v1/chat/completions/x",
         "/x" * 5000,
     ],

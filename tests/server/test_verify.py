@@ -14,6 +14,7 @@ from mockllm.checking.conversations.invariants import ON_REQUEST
 from mockllm.checking.rules import CONVERSATION_INVARIANTS
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.loading import loads
+from tests.apis import CALLING
 from tests.checking.conversations.bad_clients import (
     BAD,
     BOTH,
@@ -39,7 +40,7 @@ from tests.checking.conversations.request_bodies import (
 )
 from tests.timeouts import GIVE_UP
 
-APIS = tuple(PROTOCOLS)
+APIS = CALLING
 
 FOLDER = Path(__file__).parents[2]
 TIMED = (

@@ -20,6 +20,8 @@ _TITLES = {
     "anthropic": "Anthropic Messages",
     "gemini": "Gemini",
     "agui": "AG-UI",
+    "completions": "OpenAI Completions (legacy)",
+    "cohere": "Cohere Chat",
 }
 
 _HEAD = """# What the kit plays

@@ -55,6 +55,18 @@ def _gemini() -> Any:
     return GenerateContentResponse
 
 
+def _completions() -> Any:
+    from openai.types import Completion
+
+    return Completion
+
+
+def _cohere() -> Any:
+    from cohere.v2.types import V2ChatStreamResponse
+
+    return V2ChatStreamResponse
+
+
 def _agui() -> Any:
     from ag_ui.core import Event
 
@@ -67,6 +79,8 @@ SDKS: dict[str, SdkTypes] = {
     "anthropic": SdkTypes("anthropic", "anthropic.types.RawMessageStreamEvent", _anthropic),
     "gemini": SdkTypes("google-genai", "google.genai.types.GenerateContentResponse", _gemini),
     "agui": SdkTypes("ag-ui-protocol", "ag_ui.core.Event", _agui),
+    "completions": SdkTypes("openai", "openai.types.Completion", _completions),
+    "cohere": SdkTypes("cohere", "cohere.v2.types.V2ChatStreamResponse", _cohere),
 }
 """By the name of the API."""
 

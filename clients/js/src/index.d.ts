@@ -216,6 +216,8 @@ export interface BaseUrls {
   readonly anthropic: string;
   readonly gemini: string;
   readonly agui: string;
+  readonly completions: string;
+  readonly cohere: string;
   readonly [api: string]: string;
 }
 
@@ -334,7 +336,7 @@ export interface StreamCase {
 }
 
 export interface CheckOptions {
-  /** `chat`, `responses`, `anthropic`, `gemini` or `agui`. */
+  /** `chat`, `responses`, `anthropic`, `gemini`, `agui`, `completions` or `cohere`. */
   api: string;
   /** Names of cases, with `*`; default: all cases. */
   only?: string | readonly string[];

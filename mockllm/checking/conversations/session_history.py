@@ -166,7 +166,7 @@ class SessionHistory:
             StreamedCall(
                 call.id, call.name, call.arguments, one.malformed, call.name in offered, one.any_id
             )
-            for call, one in zip(turn.tool_calls, planned, strict=True)
+            for call, one in zip(turn.tool_calls if planned else (), planned, strict=True)
         )
         return turn, calls
 

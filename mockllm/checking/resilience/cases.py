@@ -42,11 +42,13 @@ def _answers() -> Mapping[str, Scenario]:
 def fault_cases(api: Api) -> tuple[Case, ...]:
     """The cases for the clients of an API."""
     protocol = PROTOCOLS[api]
-    return tuple(
+    cases = (
         _case(dict(entry), api)
         for entry in table("resilience/cases.yaml")
         if "needs" not in entry or _NEEDS[entry["needs"]](protocol)
     )
+    # Where an API has no tools, no fault can strike in a call.
+    return tuple(case for case in cases if protocol.client.tool_fields or not case.scenario.tools)
 
 
 def _has_quota_errors(protocol: WireProtocol) -> bool:

@@ -117,8 +117,8 @@ recording_options = together(
         "upstreams",
         multiple=True,
         metavar="[API=]URL",
-        help="The real service, for one API (chat, responses, openai for both, anthropic, "
-        "gemini, agui, ollama) or for all; may be repeated.",
+        help="The real service, for one API (chat, anthropic, gemini, ...; openai for all of "
+        "OpenAI's) or for all; may be repeated.",
     ),
     click.option(
         "--trust-env",

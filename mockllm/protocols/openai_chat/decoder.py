@@ -17,6 +17,7 @@ from mockllm.core.turn import Turn
 from mockllm.errors import WireError
 from mockllm.protocols.openai_chat import fields
 from mockllm.protocols.openai_chat.calls import Calls
+from mockllm.protocols.openai_common import error_of, usage_of
 from mockllm.protocols.records import Fields, Json
 from mockllm.protocols.values import array, json_value, kind, objects, string
 
@@ -56,7 +57,7 @@ class Decoder:
         if frame.event == "error" and not self._done:
             # Groq reports errors in an event of this name (`err-event-line`).
             self.complete = True
-            return [fields.error_of(value if value is not None else frame.data)]
+            return [error_of(value if value is not None else frame.data)]
         if not isinstance(value, dict):
             return [self._raw(frame)]
         self._known = False
@@ -96,7 +97,7 @@ class Decoder:
                 read = self._delta(delta, choice) if isinstance(delta, dict) else []
                 events += read
                 finish = string(reason) or finish
-                usage = usage or fields.usage_of(choice.get("usage"))
+                usage = usage or usage_of(choice.get("usage"))
                 # A later choice repeats this one only if this one has content.
                 has_content = bool(read or string(reason) or self._known)
                 self._first_choice = (delta, reason) if has_content else None
@@ -106,7 +107,7 @@ class Decoder:
             events.append(usage)
         if error:
             self.complete = True
-            events.append(fields.error_of(error))
+            events.append(error_of(error))
         elif finish:
             events += self._finish(finish)
         return events
@@ -228,7 +229,7 @@ def decode_body(body: Fields) -> Turn:
     """The turn of an answer that was not streamed: its choice with index 0; raises `WireError`
     without one."""
     if body.get("error"):
-        return Turn(error=fields.error_of(body["error"]))
+        return Turn(error=error_of(body["error"]))
     choices = objects(body.get("choices"))
     choice = next((c for c in choices if not c.get("index")), choices[0] if choices else {})
     message = choice.get("message")
@@ -238,7 +239,7 @@ def decode_body(body: Fields) -> Turn:
             f"got {kind(message)}; is this the answer of /chat/completions, not streamed?"
         )
     events = _read_message(message, choice, string(body.get("id")))
-    usage = fields.usage_of(body.get("usage")) or fields.usage_of(choice.get("usage"))
+    usage = usage_of(body.get("usage")) or usage_of(choice.get("usage"))
     if usage is not None:
         events.append(usage)
     reason = choice.get("finish_reason")

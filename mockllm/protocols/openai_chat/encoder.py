@@ -18,6 +18,7 @@ from mockllm.core.turn import Reasoning, Refusal, Text, ToolCall, Turn
 from mockllm.protocols.base import Reply, dumps
 from mockllm.protocols.openai_chat import fields
 from mockllm.protocols.openai_chat.request import Options
+from mockllm.protocols.openai_common import write_error
 from mockllm.protocols.records import Json
 from mockllm.protocols.values import plain_object
 
@@ -80,7 +81,7 @@ class Encoder:
             case ev.Finish():
                 return self._finish(event)
             case ev.StreamError():
-                return [Frame(dumps(fields.write_error(event)))]
+                return [Frame(dumps(write_error(event)))]
             case ev.Raw(api="chat", frame=frame):
                 return [frame]
         return []
@@ -184,7 +185,7 @@ def encode_body(turn: Turn, reply: Reply) -> Json:
     """The body of an answer that is not streamed, equal to what its stream adds up to. The body of
     a turn with an error is the error only."""
     if turn.error is not None:
-        return fields.write_error(turn.error)
+        return write_error(turn.error)
     options: Options = reply.options or Options()
     events = [timed.event for timed in expand(turn)]
     texts = [event for event in events if isinstance(event, ev.TextDelta)]

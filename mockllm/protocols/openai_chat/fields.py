@@ -7,13 +7,12 @@ Readers accept what any server sends: a value of the wrong kind counts as absent
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 
 from mockllm.core import events as ev
 from mockllm.core.seeded import derive
 from mockllm.protocols.base import Reply, logprob
-from mockllm.protocols.openai_common import function_call
+from mockllm.protocols.openai_common import function_call, is_foreign_finish, usage_of
 from mockllm.protocols.records import Fields, Json
 from mockllm.protocols.values import array, mapping, objects, string
 
@@ -63,25 +62,11 @@ def write_finish(reason: ev.FinishReason, raw: str | None, *, forced: bool = Fal
         raw: sent as it is, unless it is a value of another protocol.
         forced: `tool_choice` names the function; OpenAI ends such a call with `stop`.
     """
-    if raw and raw not in _OTHER_PROTOCOLS and not raw.isupper():  # Gemini's are upper case
+    if raw and not is_foreign_finish(raw):
         return raw
     if reason == "refusal" or (forced and reason == "tool_calls"):
         return "stop"
     return reason
-
-
-_OTHER_PROTOCOLS = frozenset(
-    {
-        "end_turn",
-        "max_output_tokens",
-        "max_tokens",
-        "model_context_window_exceeded",
-        "pause_turn",
-        "refusal",
-        "stop_sequence",
-        "tool_use",
-    }
-)
 
 
 def split_content(content: object) -> tuple[str, str]:
@@ -167,34 +152,6 @@ def chunk_usage(chunk: Fields) -> ev.Usage | None:
     )
 
 
-def usage_of(usage: object) -> ev.Usage | None:
-    """The usage in a `usage` object, also with the names that DeepSeek and xAI give to details.
-    None where it counts neither prompt tokens nor completion tokens."""
-    if not isinstance(usage, dict):
-        return None
-    if count_of(usage.get("prompt_tokens")) is count_of(usage.get("completion_tokens")) is None:
-        return None
-    prompt = mapping(usage.get("prompt_tokens_details"))
-    completion = mapping(usage.get("completion_tokens_details"))
-    return ev.Usage(
-        input=_count(usage.get("prompt_tokens")),
-        output=_count(usage.get("completion_tokens")),
-        reasoning=_count(completion.get("reasoning_tokens") or usage.get("reasoning_tokens")),
-        cached=_count(prompt.get("cached_tokens") or usage.get("prompt_cache_hit_tokens")),
-    )
-
-
-def _count(value: object) -> int:
-    return count_of(value) or 0
-
-
-def count_of(value: object) -> int | None:
-    """The value if it is a whole number, also one written as a float; otherwise None."""
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    return value if type(value) is int else None
-
-
 def write_usage(usage: ev.Usage) -> Json:
     """The `usage` object with all its details; the inverse of `usage_of`."""
     return {
@@ -228,17 +185,6 @@ def fingerprint(reply: Reply) -> str:
     return "fp_" + derive(reply.model, "fingerprint", length=10, hex=True)
 
 
-def write_error(error: ev.StreamError) -> Json:
-    """An error as an event, and as a body; the inverse of `error_of`."""
-    fields = {
-        "message": error.message,
-        "type": error.type or "server_error",
-        "param": None,
-        "code": error.code,
-    }
-    return {"error": fields}
-
-
 def write_cite(cite: ev.Cite, start: int, end: int) -> Json:
     """An item of `annotations`; `start` and `end` are offsets in the answer's text."""
     citation: Json = {
@@ -265,18 +211,3 @@ def write_logprobs(fragments: Iterable[str]) -> Json:
         if text
     ]
     return {"content": tokens, "refusal": None}
-
-
-def error_of(error: object) -> ev.StreamError:
-    """An error from `{"message", "type", "code"}`, from such an object under `error`, or from a
-    string."""
-    if isinstance(error, dict) and error.get("error"):
-        error = error["error"]
-    if not isinstance(error, dict):
-        return ev.StreamError(error if isinstance(error, str) else json.dumps(error))
-    code = error.get("code")
-    return ev.StreamError(
-        string(error.get("message")) or json.dumps(error, ensure_ascii=False),
-        string(error.get("type")) or None,
-        None if code is None else str(code),
-    )

@@ -57,7 +57,7 @@ def _separators(name: str, characters: str) -> Variant:
 def _last_discarded(turn: Turn, api: Api) -> Turn:
     """The turn of a reader that discards the last event, which has no blank line behind it."""
     match api:
-        case "chat":
+        case "chat" | "completions":
             # The chunk with the usage. The finish came before; servers may leave out `[DONE]`.
             return replace(turn, usage=None)
         case "anthropic":
@@ -74,7 +74,11 @@ QUIRKS: tuple[Quirk, ...] = (
         "sse-crlf",
         TEXT,
         # Gemini's own streams have CRLF; `agui-crlf` plays it in AG-UI.
-        Variant("crlf", bytes=change.line_ends(b"\r\n"), only=("chat", "responses", "anthropic")),
+        Variant(
+            "crlf",
+            bytes=change.line_ends(b"\r\n"),
+            only=("chat", "responses", "anthropic", "completions", "cohere"),
+        ),
         Variant("split", bytes=change.split_crlf, writes=True),
         Variant("cr", bytes=change.line_ends(b"\r")),
         # CR before LF would be CRLF. Five of them, so that each event ends differently,
@@ -124,7 +128,8 @@ QUIRKS: tuple[Quirk, ...] = (
         Variant(
             "event",
             bytes=change.with_lines(b"event", lambda _: b"message"),
-            only=("chat", "gemini", "agui"),  # the events of the others have names
+            # The events of the others have names; Cohere's `[DONE]` has none.
+            only=("chat", "gemini", "agui", "completions", "cohere"),
         ),
     ),
     # Where bytes, events and the stream are cut

@@ -14,6 +14,7 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.decoding import decoded
 from mockllm.replay.loading import load, loads, shipped_scenarios
 from mockllm.scenario.dump import dump
+from tests.apis import CALLING
 
 APIS = tuple(PROTOCOLS)
 
@@ -95,7 +96,7 @@ def test_a_long_stream_is_cut_into_a_bounded_number_of_chunks(cut, size: int) ->
         assert len(limited.cut) >= 9
 
 
-@pytest.mark.parametrize("api", APIS)
+@pytest.mark.parametrize("api", CALLING)
 def test_a_bounded_cut_plays_the_same_bytes(api) -> None:
     """A hundred calls, cut at every byte, come in few chunks, some of them of one byte."""
     (hundred,) = (

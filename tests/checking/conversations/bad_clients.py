@@ -542,8 +542,8 @@ BAD = {
 
 EXCEPT = {
     empty_arguments: ("agui", "gemini"),
-    an_opaque_value_left_out: ("chat", "agui"),
+    an_opaque_value_left_out: ("chat", "agui", "cohere"),
 }
 """The APIs in which a client does not break the invariant: AG-UI streams an empty text for no
-arguments, and Gemini refuses it, so that the request is not valid; Chat Completions and AG-UI
-require no opaque values."""
+arguments, and Gemini refuses it, so that the request is not valid; Chat Completions, AG-UI and
+Cohere require no opaque values."""

@@ -1,4 +1,4 @@
-"""Request bodies of all APIs, written from a list of messages, calls and results."""
+"""Request bodies of all APIs with tools, written from a list of messages, calls and results."""
 
 from __future__ import annotations
 
@@ -203,22 +203,23 @@ _WRITE: dict[str, Callable[[Sequence[Item]], Json]] = {
     "gemini": _gemini,
     "agui": _agui,
     "ollama": _ollama,
+    "cohere": _chat,
 }
+
+
+def _functions(names: Sequence[str]) -> Json:
+    definitions = _tool_definitions(names)
+    return {"tools": [{"type": "function", "function": definition} for definition in definitions]}
+
+
 _OFFER: dict[str, Callable[[Sequence[str]], Json]] = {
-    "chat": lambda names: {
-        "tools": [
-            {"type": "function", "function": definition} for definition in _tool_definitions(names)
-        ]
-    },
+    "chat": _functions,
     "responses": lambda names: {
         "tools": [{"type": "function", **definition} for definition in _tool_definitions(names)]
     },
     "anthropic": lambda names: {"tools": _tool_definitions(names, "input_schema")},
     "gemini": lambda names: {"tools": [{"functionDeclarations": _tool_definitions(names)}]},
     "agui": lambda names: {"tools": _tool_definitions(names)},
-    "ollama": lambda names: {
-        "tools": [
-            {"type": "function", "function": definition} for definition in _tool_definitions(names)
-        ]
-    },
+    "ollama": _functions,
+    "cohere": _functions,
 }

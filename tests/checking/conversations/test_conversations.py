@@ -16,6 +16,7 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.replay.auto.autoreply import auto_parts
 from mockllm.replay.compilation.resolve import resolve
 from mockllm.replay.sessions.session import Session
+from tests.apis import CALLING
 from tests.cases import for_all
 from tests.checking.conversations.bad_clients import (
     BAD,
@@ -47,7 +48,7 @@ from tests.checking.conversations.bad_clients import (
 )
 from tests.checking.conversations.request_bodies import AssistantMessage, body, called, result
 
-APIS = tuple(PROTOCOLS)
+APIS = CALLING
 
 every_api = for_all("api", APIS)
 strict_and_lenient = for_all("strict", [True, False], ids=["strict", "lenient"])

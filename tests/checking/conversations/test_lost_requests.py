@@ -9,6 +9,7 @@ import pytest
 from mockllm.checking.conversations.judge import verify
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.sessions.session import Session
+from tests.apis import CALLING
 from tests.cases import for_all
 from tests.checking.conversations.bad_clients import (
     BAD,
@@ -27,7 +28,7 @@ from tests.checking.conversations.bad_clients import (
 from tests.checking.conversations.request_bodies import called, result
 from tests.entries import amend
 
-every_api = for_all("api", tuple(PROTOCOLS))
+every_api = for_all("api", CALLING)
 GAP = "the server process p was found ended"
 ALL = {"depth": 5, "once": True, "require": frozenset(("text-in-history",))}
 CERTAIN = {"depth-bounded", "request-valid"}

@@ -15,6 +15,7 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.replay.client_requests import first_body, user_text
 from mockllm.replay.compilation.resolve import resolve
 from mockllm.replay.loading import load, shipped_scenarios
+from tests.apis import CALLING
 from tests.cases import for_all
 from tests.checking.conversations.bad_clients import (
     BOOK,
@@ -53,7 +54,7 @@ from tests.checking.conversations.request_bodies import (
     results_of_responses,
 )
 
-APIS = tuple(PROTOCOLS)
+APIS = CALLING
 
 every_api = for_all("api", APIS)
 strict_and_lenient = for_all("strict", [True, False], ids=["strict", "lenient"])

@@ -45,6 +45,8 @@ END_OF_CONTENT = {
     "gemini": '"finishReason": "STOP"',
     "agui": '"type":"RUN_FINISHED"',
     "ollama": '"done":true',
+    "completions": '"finish_reason":"stop"',
+    "cohere": '"type":"message-end"',
 }
 """The event from which on a prefix may be taken for a whole answer; see docs/cuts.md."""
 

@@ -14,6 +14,7 @@ from mockllm.checking.cases.build import case
 from mockllm.errors import ProbeError
 from mockllm.protocols import PROTOCOLS
 from mockllm.quirks.samples import CALL, INTERLEAVED, TWO_CALLS, TWO_SAME
+from tests.apis import CALLING
 from tests.checking.naive import Naive
 
 EVERY_CHUNK = Policy(intermediate=True)
@@ -89,7 +90,7 @@ def test_fragments_are_not_judged_without_a_look_at_every_chunk() -> None:
     assert examine(HandsOnSums, CASES).good
 
 
-IN_FRAGMENTS = [name for name, protocol in PROTOCOLS.items() if protocol.zero_arguments is not None]
+IN_FRAGMENTS = [api for api in CALLING if PROTOCOLS[api].zero_arguments is not None]
 
 
 @pytest.mark.parametrize("api", IN_FRAGMENTS)

@@ -9,6 +9,7 @@ from examples.accumulators import REFERENCES
 from mockllm.checking.outcome import NOT_KEPT, Outcome
 from mockllm.checking.probes import Fragment
 from mockllm.core.turn import Reasoning, Text, ToolCall, Turn
+from tests.apis import CALLING
 from tests.checking.reference.chunks import TOOLS, called, chunk, entry
 from tests.checking.reference.items import (
     A1,
@@ -81,11 +82,11 @@ def test_fields_of_the_answer(api: str) -> None:
     """Role, model and id are those of the stream; an API without them has None."""
     outcome = play(Turn((Text(("Hello",)),), "stop"), api).full
     assert outcome.role == "assistant"
-    assert outcome.model == (None if api == "agui" else "m")
+    assert outcome.model == (None if api in ("agui", "cohere") else "m")
     assert (outcome.response_id is None) == (api in ("agui", "ollama"))
 
 
-@every_api
+@pytest.mark.parametrize("api", CALLING)
 def test_raw_arguments_are_the_joined_fragments(api: str) -> None:
     """They are kept beside the parsed ones, unless the API has no text of them."""
     call = ToolCall("save", "call_1", ('{ "a"', ":1}"))

@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
-from tests.fuzz.bodies import agui, anthropic, chat, echo, gemini, responses
+from tests.fuzz.bodies import (
+    agui,
+    anthropic,
+    chat,
+    cohere,
+    completions,
+    echo,
+    gemini,
+    responses,
+)
 from tests.fuzz.bodies.values import MODEL, SCHEMA
 
 __all__ = ["MODEL", "RICH", "SCHEMA"]
@@ -14,4 +23,6 @@ RICH = {
     "gemini": gemini.bodies,
     "agui": agui.bodies,
     "echo": echo.bodies,
+    "completions": completions.bodies,
+    "cohere": cohere.bodies,
 }

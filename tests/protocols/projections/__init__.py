@@ -7,9 +7,11 @@ invisible in it, so the laws compare it with these.
 from tests.protocols.projections import (
     ag_ui,
     anthropic_messages,
+    cohere,
     gemini,
     ollama,
     openai_chat,
+    openai_completions,
     openai_responses,
 )
 
@@ -20,4 +22,6 @@ PROJECTIONS = {
     "gemini": gemini.project,
     "agui": ag_ui.project,
     "ollama": ollama.project,
+    "completions": openai_completions.project,
+    "cohere": cohere.project,
 }

@@ -1,0 +1,89 @@
+"""The fields that streams and bodies of Completions share.
+
+https://platform.openai.com/docs/api-reference/completions/object
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from mockllm.core import events as ev
+from mockllm.core.seeded import derive
+from mockllm.protocols.base import Reply, logprob
+from mockllm.protocols.openai_common import is_foreign_finish
+from mockllm.protocols.records import Json
+
+_FINISHES: dict[str, ev.FinishReason] = {
+    "stop": "stop",
+    "length": "length",
+    "content_filter": "content_filter",
+}
+_WORDS = re.compile(r"\s*\S+|\s+")
+
+
+def read_finish(value: str) -> ev.Finish:
+    """The finish of a `finish_reason`; unknown values count as `stop`, and are kept in `raw`."""
+    reason = _FINISHES.get(value)
+    return ev.Finish(reason or "stop", None if reason else value)
+
+
+def write_finish(reason: ev.FinishReason, raw: str | None) -> str:
+    """The `finish_reason` of a finish. The API has none for calls and refusals."""
+    if raw and not is_foreign_finish(raw):
+        return raw
+    return reason if reason in _FINISHES else "stop"
+
+
+def answer_id(reply: Reply) -> str:
+    """The `cmpl-` id that all chunks and the body of an answer have."""
+    return "cmpl-" + derive(reply.seed, "cmpl", length=29)
+
+
+def write_usage(usage: ev.Usage) -> Json:
+    """The `usage` object, with the details that are not zero."""
+    written: Json = {
+        "prompt_tokens": usage.input,
+        "completion_tokens": usage.output,
+        "total_tokens": usage.input + usage.output,
+    }
+    if usage.cached:
+        written["prompt_tokens_details"] = {"cached_tokens": usage.cached}
+    if usage.reasoning:
+        written["completion_tokens_details"] = {"reasoning_tokens": usage.reasoning}
+    return written
+
+
+def prompt_tokens(prompt: str) -> list[str]:
+    """The pieces of an echoed prompt that count as tokens: its words."""
+    return _WORDS.findall(prompt)
+
+
+def write_logprobs(
+    tokens: Sequence[str], offset: int, most: int | None, *, head: bool = False
+) -> Json | None:
+    """The `logprobs` of a choice: derived ones, of each token alone.
+
+    Args:
+        offset: of the first token, in characters from the beginning of the choice's text.
+        most: how many tokens of a position are wanted; of each only the chosen one is known. None:
+            the choice has no log probabilities.
+        head: whether the first token begins the prompt, which nothing could predict.
+    """
+    if most is None:
+        return None
+    offsets: list[int] = []
+    for token in tokens:
+        offsets.append(offset)
+        offset += len(token)
+    values = [None if head and not i else logprob(token) for i, token in enumerate(tokens)]
+    top = [
+        None if value is None else {token: value}
+        for token, value in zip(tokens, values, strict=True)
+    ]
+    return {
+        "text_offset": offsets,
+        "token_logprobs": values,
+        "tokens": list(tokens),
+        "top_logprobs": top if most else None,
+    }

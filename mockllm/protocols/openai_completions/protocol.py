@@ -1,0 +1,64 @@
+"""Completions as a whole."""
+
+from __future__ import annotations
+
+from mockllm.protocols import openai_common, records
+from mockllm.protocols.base import WireProtocol
+from mockllm.protocols.decoding import projection
+from mockllm.protocols.openai_completions import ADDRESS
+from mockllm.protocols.openai_completions.client import CLIENT
+from mockllm.protocols.openai_completions.decoder import Decoder, decode_body
+from mockllm.protocols.openai_completions.encoder import Encoder, encode_body, join
+from mockllm.protocols.openai_completions.fields import answer_id
+from mockllm.protocols.openai_completions.request import Options, options, parse
+from mockllm.protocols.records import Fields
+from mockllm.protocols.values import mapped_text, objects
+
+
+def _is_end(chunk: Fields) -> bool:
+    choices = objects(chunk.get("choices"))
+    return bool(chunk.get("error")) or any(choice.get("finish_reason") for choice in choices)
+
+
+PROTOCOL = WireProtocol(
+    address=ADDRESS,
+    parse=parse,
+    options=options,
+    encoder=Encoder,
+    decoder=Decoder,
+    encode_body=encode_body,
+    decode_body=decode_body,
+    answer_id=answer_id,
+    error_body=openai_common.error_body,
+    error_headers=openai_common.error_headers,
+    service_errors=openai_common.SERVICE_ERRORS,
+    headers=openai_common.answer_headers,
+    project=projection(Encoder, Decoder, Options(stream_usage=True)),
+    client=CLIENT,
+    detect=records.Detection(
+        answer=lambda value: value.get("object") == "text_completion",
+        likely_request=lambda body: "prompt" in body and "messages" not in body,
+    ),
+    events=records.StreamEvents(
+        is_end=_is_end,
+        map_text=mapped_text(lambda name, _: name == "text", frozenset({"logprobs"})),
+        id_path="id",
+        model_path="model",
+    ),
+    fields=records.FieldNames(
+        fragments=frozenset({"text"}),
+        labels=frozenset({"finish_reason", "id", "model", "object", "system_fingerprint"}),
+        item_ids=frozenset({"index"}),
+    ),
+    normalize=records.Normalisation(
+        made_up=frozenset({"id", "created", "model", "system_fingerprint"}),
+        places={
+            "event": records.ObjectPlace(("",), ("",)),
+            "choice": records.ObjectPlace(("choices",), ("choices",)),
+            "usage": records.ObjectPlace(("usage",), ("usage",)),
+        },
+    ),
+    finish_values={"tool_calls": ("stop",), "refusal": ("stop",)},
+    end_data="[DONE]",
+    join=join,
+)

@@ -1,0 +1,8 @@
+"""The APIs by what they have."""
+
+from __future__ import annotations
+
+from mockllm.protocols import PROTOCOLS
+
+CALLING = tuple(name for name, protocol in PROTOCOLS.items() if protocol.client.tool_fields)
+"""Those with tools. The legacy completions have none."""
