@@ -73,6 +73,23 @@ def by_blocks(
     return Carrier(name, content_type, encode, scanner, block, lambda: _Blocks(scanner(), block))
 
 
+def wrapping(
+    outer: Carrier, wrap: Callable[[Frame], Frame], unwrap: Callable[[Frame], Frame]
+) -> Carrier:
+    """A carrier whose frames are inside of those of another one.
+
+    Args:
+        wrap: the frame of `outer` for a frame; `unwrap` is its inverse.
+    """
+    return by_blocks(
+        outer.name,
+        outer.content_type,
+        lambda frame, line_end: outer.encode(wrap(frame), line_end),
+        outer.scanner,
+        lambda block: [unwrap(frame) for frame in outer.block(block)],
+    )
+
+
 class _Blocks:
     """Decodes a stream block by block."""
 
