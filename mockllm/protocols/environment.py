@@ -44,7 +44,7 @@ def client_base_urls(base_urls: Mapping[str, str]) -> tuple[BaseURL, ...]:
 def client_environment(
     base_urls: Mapping[str, str], own: Mapping[str, str] = MappingProxyType({})
 ) -> dict[str, str]:
-    """The variables by which the SDKs find the server: base URLs and keys.
+    """The variables by which the SDKs find the server: base URLs, keys, and what else they need.
 
     Args:
         base_urls: by the name of the API (`MockServer.base_urls`).
@@ -58,7 +58,13 @@ def client_environment(
         if not any(own.get(name, MOCK_KEY) not in ("", MOCK_KEY) for name in _credentials(api))
         for key in PROTOCOLS.addresses[api].env.keys
     }
-    return variables | keys
+    fixed = {
+        name: value
+        for api in base_urls
+        for name, value in PROTOCOLS.addresses[api].env.fixed
+        if not own.get(name)
+    }
+    return variables | keys | fixed
 
 
 def _credentials(api: str) -> tuple[str, ...]:
