@@ -79,12 +79,18 @@ def wrapping(
     """A carrier whose frames are inside of those of another one.
 
     Args:
-        wrap: the frame of `outer` for a frame; `unwrap` is its inverse.
+        wrap: the frame of `outer` for a frame with data; `unwrap` is its inverse.
     """
+
+    def encode(frame: Frame, line_end: LineEnd) -> bytes:
+        if frame.data is None and frame.raw is None:
+            return b""  # a comment
+        return outer.encode(wrap(frame) if frame.raw is None else frame, line_end)
+
     return by_blocks(
         outer.name,
         outer.content_type,
-        lambda frame, line_end: outer.encode(wrap(frame), line_end),
+        encode,
         outer.scanner,
         lambda block: [unwrap(frame) for frame in outer.block(block)],
     )
