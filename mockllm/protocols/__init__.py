@@ -12,6 +12,7 @@ from importlib import import_module
 from mockllm.protocols import (
     ag_ui,
     anthropic_messages,
+    bedrock_converse,
     gemini,
     openai_chat,
     openai_responses,
@@ -66,5 +67,6 @@ PROTOCOLS = Protocols(
     anthropic_messages.ADDRESS,
     gemini.ADDRESS,
     ag_ui.ADDRESS,
+    bedrock_converse.ADDRESS,
 )
 """Every protocol by its name."""

@@ -43,13 +43,11 @@ class Detected:
 
 _NOT_PLAYED: tuple[tuple[re.Pattern[str], str], ...] = (
     (
-        re.compile(
-            r"/model/[^/]+/(?:converse|converse-stream|invoke|invoke-with-response-stream)$"
-        ),
-        "it is Amazon Bedrock's own API, which is played only as it was recorded",
+        re.compile(r"/model/.+/(?:invoke|invoke-with-response-stream)$"),
+        "InvokeModel of Amazon Bedrock is played for Anthropic's models, else as it was recorded",
     ),
     (re.compile(r"/(?:batchE|e)mbed[A-Za-z]*$|:(?:batchE|e)mbed\w+$"), "it makes embeddings"),
-    (re.compile(r"(?::countTokens|/count_tokens|/input_tokens)$"), "it counts tokens"),
+    (re.compile(r"(?::countTokens|/count[_-]tokens|/input_tokens)$"), "it counts tokens"),
     (
         re.compile(r"/(?:v1|openai)/completions$"),
         "the old completions API is played only as it was recorded",

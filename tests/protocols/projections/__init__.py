@@ -7,6 +7,7 @@ invisible in it, so the laws compare it with these.
 from tests.protocols.projections import (
     ag_ui,
     anthropic_messages,
+    bedrock_converse,
     gemini,
     openai_chat,
     openai_responses,
@@ -18,4 +19,5 @@ PROJECTIONS = {
     "anthropic": anthropic_messages.project,
     "gemini": gemini.project,
     "agui": ag_ui.project,
+    "bedrock": bedrock_converse.project,
 }
