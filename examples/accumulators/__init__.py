@@ -3,8 +3,8 @@
 Read them as a model for your own, in whatever language; the kit checks itself with them. They share
 no code with the decoders of `mockllm.protocols`, so that each reading of the wire checks the other.
 
-Start with one of the five protocols. `answer` has what they share, `values` reads JSON of any
-shape, and `lines` turns bytes into events.
+Start with one of the protocols. `answer` has what they share, `values` reads JSON of any
+shape, and `lines` and `frames` turn bytes into events.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from examples.accumulators.agui import AGUIAccumulator
 from examples.accumulators.anthropic import AnthropicAccumulator
+from examples.accumulators.bedrock import BedrockAccumulator
 from examples.accumulators.chat import ChatAccumulator
 from examples.accumulators.gemini import GeminiAccumulator
 from examples.accumulators.responses import ResponsesAccumulator
@@ -21,6 +22,7 @@ __all__ = [
     "REFERENCES",
     "AGUIAccumulator",
     "AnthropicAccumulator",
+    "BedrockAccumulator",
     "ChatAccumulator",
     "GeminiAccumulator",
     "Reference",
@@ -33,8 +35,9 @@ Reference: TypeAlias = (
     | AnthropicAccumulator
     | GeminiAccumulator
     | AGUIAccumulator
+    | BedrockAccumulator
 )
-"""Any of the five."""
+"""Any of them."""
 
 REFERENCES: dict[str, type[Reference]] = {
     "chat": ChatAccumulator,
@@ -42,5 +45,6 @@ REFERENCES: dict[str, type[Reference]] = {
     "anthropic": AnthropicAccumulator,
     "gemini": GeminiAccumulator,
     "agui": AGUIAccumulator,
+    "bedrock": BedrockAccumulator,
 }
 """The accumulator of each API, by the API's name."""

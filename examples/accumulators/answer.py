@@ -1,4 +1,4 @@
-"""The answer so far, and the rules for calls, which all five accumulators share.
+"""The answer so far, and the rules for calls, which all accumulators share.
 
 A call is staged when its first fragment arrives. It leaves the stage once, when the protocol says
 that it is complete: it surfaces as a `Call`, or an error is reported for it. Nothing here may
