@@ -28,6 +28,7 @@ _GROUPS = {
     "resp": "responses",
     "gem": "gemini",
     "agui": "agui",
+    "bedrock": "bedrock",
 }
 """By the first word of a quirk's name: the module with `QUIRKS` of its group."""
 

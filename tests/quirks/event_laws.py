@@ -15,7 +15,6 @@ from mockllm.core.events import Frame, Timed
 from mockllm.core.http import TimedBytes
 from mockllm.core.timeline import fold
 from mockllm.core.turn import Opaque, Turn
-from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Reply
 from mockllm.quirks.base import Quirk, Variant
@@ -60,6 +59,15 @@ _ODD_DATA = (
     '{"type":"REASONING_ENCRYPTED_VALUE","subtype":"tool-call","entityId":null}',
     '{"type":"RUN_FINISHED","outcome":5}',
     '{"type":"RUN_STARTED"}',
+    '{"messageStart":null}',
+    '{"contentBlockStart":{"contentBlockIndex":"x","start":{"toolUse":5}}}',
+    '{"contentBlockStart":{"contentBlockIndex":9,"start":{"image":{}}}}',
+    '{"contentBlockDelta":{"contentBlockIndex":9,"delta":{"image":{}}}}',
+    '{"contentBlockDelta":{"delta":{"toolUse":{"input":{}}}}}',
+    '{"contentBlockDelta":{"contentBlockIndex":[],"delta":{"text":7}}}',
+    '{"metadata":{"usage":[]}}',
+    '{"error":5}',
+    '{"a":1,"b":2}',
 )
 
 
@@ -101,7 +109,7 @@ def assert_plays(turn: Turn, api: str, quirk: Quirk, variant: Variant) -> None:
 def read(timed: list[TimedBytes], api: str) -> Turn:
     """The turn that our own decoder reads."""
     decoder = PROTOCOLS[api].decoder()
-    frames = decode(b"".join(part.data for part in timed))
+    frames = PROTOCOLS[api].usual.decode(b"".join(part.data for part in timed))
     events = [event for frame in frames for event in decoder.decode(frame)]
     return fold(Timed(0, event) for event in [*events, *decoder.close()])
 

@@ -9,7 +9,8 @@ from typing import Any
 from mockllm.core.events import Frame, Timed
 from mockllm.core.timeline import fold
 from mockllm.core.turn import Turn
-from mockllm.framing.sse import decode
+from mockllm.framing.carrier import Carrier
+from mockllm.framing.sse import SSE
 from mockllm.matching.select import Selection
 from mockllm.protocols import PROTOCOLS
 from mockllm.quirks.base import Context, Quirk, Variant, change_frames
@@ -47,9 +48,9 @@ def _play(scenario: Scenario, api: str, wire: Wire | None) -> HttpAnswer:
     return Replayer().answer(Selection(scenario, 0, 0), request, protocol)
 
 
-def frames(answer: HttpAnswer) -> list[Frame]:
+def frames(answer: HttpAnswer, carrier: Carrier = SSE) -> list[Frame]:
     """The events and comments, as a decoder by the specification gives them."""
-    return decode(b"".join(answer.data))
+    return carrier.decode(b"".join(answer.data))
 
 
 def events(answer: HttpAnswer) -> list[Any]:
@@ -67,5 +68,6 @@ def events(answer: HttpAnswer) -> list[Any]:
 def decoded_turn(answer: HttpAnswer, api: str) -> Turn:
     """The turn that our own decoder, which is lenient, reads from an answer."""
     decoder = PROTOCOLS[api].decoder()
-    decoded = [event for frame in frames(answer) for event in decoder.decode(frame)]
+    sent = frames(answer, PROTOCOLS[api].usual)
+    decoded = [event for frame in sent for event in decoder.decode(frame)]
     return fold(Timed(0, event) for event in [*decoded, *decoder.close()])
