@@ -76,6 +76,12 @@ FINISH: dict[str, dict[str, str]] = {
         "content_filter": "SAFETY",
     },
     "agui": {"stop": "RUN_FINISHED", "tool_calls": "RUN_FINISHED"},
+    "bedrock": {
+        "stop": "end_turn",
+        "tool_calls": "tool_use",
+        "length": "max_tokens",
+        "content_filter": "content_filtered",
+    },
 }
 """The finish reason of an API, where it differs from the neutral one."""
 
