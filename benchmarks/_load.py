@@ -6,6 +6,7 @@ so that it costs far less than any server. Server and client are pinned to diffe
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import selectors
@@ -14,7 +15,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,18 +66,6 @@ def server(command: Sequence[str], *, pinned: bool = True) -> Iterator[tuple[int
         process.wait()
         assert process.stdout is not None
         process.stdout.close()
-
-
-def answer_size(port: int, request: bytes) -> int:
-    """How many bytes the answer to a request has, headers and framing included."""
-    with socket.create_connection(("127.0.0.1", port)) as sock:
-        sock.settimeout(0.5)
-        sock.sendall(request)
-        size = 0
-        with contextlib.suppress(TimeoutError):
-            while data := sock.recv(1 << 20):
-                size += len(data)
-        return size
 
 
 @dataclass
@@ -164,3 +153,19 @@ def spread(values: Sequence[float], digits: int = 0) -> str:
     """Median, with the least and the most."""
     middle = statistics.median(values)
     return f"{middle:,.{digits}f} ({min(values):,.{digits}f} to {max(values):,.{digits}f})"
+
+
+async def serve(
+    answer: Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]],
+) -> None:
+    """Answers every connection in this process, and prints where it listens."""
+    server = await asyncio.start_server(answer, "127.0.0.1", 0)
+    print(f"listening on 127.0.0.1:{server.sockets[0].getsockname()[1]}", flush=True)
+    async with server:
+        await server.serve_forever()
+
+
+def cpu(pid: int) -> float:
+    """The CPU time of a process so far, in seconds."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

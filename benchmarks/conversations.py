@@ -70,13 +70,6 @@ async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
         writer.close()
 
 
-async def serve() -> None:
-    server = await asyncio.start_server(answer, "127.0.0.1", 0)
-    print(f"listening on 127.0.0.1:{server.sockets[0].getsockname()[1]}", flush=True)
-    async with server:
-        await server.serve_forever()
-
-
 # The clients
 
 
@@ -212,7 +205,7 @@ def main() -> None:
     parser.add_argument("--serve", action="store_true", help="be the service")
     given = parser.parse_args()
     if given.serve:
-        asyncio.run(serve())
+        asyncio.run(_load.serve(answer))
     else:
         measure(given.seconds, given.connections, given.turns, given.events)
 

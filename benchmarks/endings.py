@@ -64,13 +64,6 @@ async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
     writer.close()
 
 
-async def serve() -> None:
-    server = await asyncio.start_server(answer, "127.0.0.1", 0)
-    print(f"listening on 127.0.0.1:{server.sockets[0].getsockname()[1]}", flush=True)
-    async with server:
-        await server.serve_forever()
-
-
 async def forward(service: int) -> None:
     """A proxy of aiohttp that records nothing."""
 
@@ -214,7 +207,7 @@ def main() -> None:
     parser.add_argument("--forward", type=int, default=0, help="be a bare proxy for this port")
     given = parser.parse_args()
     if given.serve:
-        asyncio.run(serve())
+        asyncio.run(_load.serve(answer))
     elif given.forward:
         asyncio.run(forward(given.forward))
     else:

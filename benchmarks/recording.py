@@ -73,13 +73,6 @@ async def stream(writer: asyncio.StreamWriter, chunks: int, pause: float) -> Non
     await writer.drain()
 
 
-async def serve() -> None:
-    server = await asyncio.start_server(answer, "127.0.0.1", 0)
-    print(f"listening on 127.0.0.1:{server.sockets[0].getsockname()[1]}", flush=True)
-    async with server:
-        await server.serve_forever()
-
-
 # The client
 
 
@@ -192,7 +185,7 @@ def main() -> None:
     parser.add_argument("--serve", action="store_true", help="be the service")
     given = parser.parse_args()
     if given.serve:
-        asyncio.run(serve())
+        asyncio.run(_load.serve(answer))
         return
     with (
         tempfile.TemporaryDirectory() as folder,

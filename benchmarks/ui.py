@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import socket
 import statistics
 import tempfile
@@ -24,12 +23,6 @@ import _load
 from instant import BODIES, SCENARIO, fetch
 
 HEAD = b"GET /_mockllm/ui/events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
-
-
-def cpu(pid: int) -> float:
-    """The CPU time of a process so far, in seconds."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager
@@ -62,9 +55,9 @@ def used(port: int, pid: int, request: tuple[bytes, int], count: int, seconds: f
     """Microseconds of the server's CPU time for each request, with so many pages."""
     with pages(port, count):
         _load.drive(port, [request], connections=32, seconds=0.3)
-        before = cpu(pid)
+        before = _load.cpu(pid)
         rate = _load.drive(port, [request], connections=32, seconds=seconds)
-        return (cpu(pid) - before) / (rate * seconds) * 1_000_000
+        return (_load.cpu(pid) - before) / (rate * seconds) * 1_000_000
 
 
 def main() -> None:

@@ -53,18 +53,12 @@ def numbered(request: bytes) -> Iterator[bytes]:
         yield b"".join((first, digits, middle, digits, last))
 
 
-def cpu(pid: int) -> float:
-    """The CPU time of a process so far, in seconds."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 def drive(port: int, pid: int, requests: Iterator[bytes], seconds: float) -> tuple[float, float]:
     """Requests a second on one connection, and the microseconds of CPU for each."""
     os.sched_setaffinity(0, {_load.CLIENT_CORE})
     with socket.create_connection(("127.0.0.1", port)) as sock:
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        done, used, began = 0, cpu(pid), time.perf_counter()
+        done, used, began = 0, _load.cpu(pid), time.perf_counter()
         while time.perf_counter() < began + seconds:
             sock.sendall(next(requests))
             data = b""
@@ -74,7 +68,7 @@ def drive(port: int, pid: int, requests: Iterator[bytes], seconds: float) -> tup
                 raise SystemExit(data.decode(errors="replace")[:400])
             done += 1
         took = time.perf_counter() - began
-        return done / took, (cpu(pid) - used) / done * 1_000_000
+        return done / took, (_load.cpu(pid) - used) / done * 1_000_000
 
 
 def main() -> None:

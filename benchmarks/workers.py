@@ -25,8 +25,6 @@ from pathlib import Path
 import _load
 from instant import BODIES, SCENARIO, fetch
 
-_TICKS = os.sysconf("SC_CLK_TCK")
-
 
 def tree(pid: int) -> Iterator[int]:
     """A process and all that it started."""
@@ -38,11 +36,7 @@ def tree(pid: int) -> Iterator[int]:
 
 def cpu(pid: int) -> float:
     """CPU seconds that a process and its children took so far."""
-    total = 0
-    for one in tree(pid):
-        fields = Path(f"/proc/{one}/stat").read_text().rpartition(")")[2].split()
-        total += int(fields[11]) + int(fields[12])
-    return total / _TICKS
+    return sum(map(_load.cpu, tree(pid)))
 
 
 def main() -> None:

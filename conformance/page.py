@@ -79,6 +79,11 @@ it. Two kinds of mistakes are shown in the report, and count nowhere:
 
 All clients are judged by one policy: a call whose arguments never parse is handed on as text, where
 its user sees that it is broken, or reported as an error.
+
+The raw streams of the SDKs of OpenAI and Anthropic (`create(stream=True)` in Python,
+`create({{stream: true}})` in Node) have no column. They hand over events, and the loop that joins
+them is the user's own. The helpers that do have a column read the same raw streams, so what an SDK
+does with bytes, errors of the service and a missing end is in their columns.
 """
 
 

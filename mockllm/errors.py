@@ -8,7 +8,6 @@ MockLLMError
 ├── RequestError         a request that is refused; becomes the API's error body
 │   ├── NoMatchError     no scenario, or no turn of it, answers the request
 │   └── ExpectationError the turn's `request:` conditions are not met
-├── NotExpressibleError  a turn that a protocol cannot express
 ├── ProbeError           a client under test that cannot be run; its cases are not judged
 ├── UpstreamError        the real service behind a recording server gives no complete answer
 └── UsageError           wrong use of the command line or of the Python interface
@@ -103,10 +102,6 @@ class NoMatchError(RequestError):
 
 class ExpectationError(RequestError):
     """The request does not meet the `request:` conditions of the turn that would answer it."""
-
-
-class NotExpressibleError(MockLLMError):
-    """A turn has content that the requested protocol cannot express."""
 
 
 class ProbeError(MockLLMError):

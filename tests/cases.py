@@ -13,8 +13,6 @@ from typing import Any
 
 import pytest
 
-__all__ = ["choose_cases", "for_all"]
-
 _SHOWN = 5
 """So many failures are shown with their messages; the others by name."""
 

@@ -9,8 +9,6 @@ from typing import Any
 from mockllm.core.http import Target
 from mockllm.replay.sessions.exchange import Exchange, Played, Received, Sent
 
-__all__ = ["amend", "journal_entry", "played_entry"]
-
 _IN_SENT = {"bytes_sent": "bytes"}
 
 

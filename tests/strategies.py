@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from itertools import chain, pairwise
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -155,3 +156,10 @@ def turns(
         elif ending == "error":
             turn = replace(turn, finish=None, error=draw(errors))
     return normal(turn)
+
+
+def objects(**values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """JSON objects that have any of these keys, with fitting values or others."""
+    return st.fixed_dictionaries(
+        {}, optional={key: value | json_values for key, value in values.items()}
+    )

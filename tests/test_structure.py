@@ -106,3 +106,9 @@ def test_a_class_name_stands_once() -> None:
 def test_files_have_telling_names() -> None:
     """`utils` and its like say nothing, and a list of them would never end."""
     assert not [path for path in PACKAGE.rglob("*.py") if path.stem in UNTELLING]
+
+
+def test_a_name_is_imported_from_where_it_stands() -> None:
+    """Only packages that show names of their modules have an `__all__`."""
+    inner = [path for path in PACKAGE.rglob("*.py") if path.stem != "__init__"]
+    assert not [path for path in inner if "\n__all__" in path.read_text()]

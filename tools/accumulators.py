@@ -13,8 +13,6 @@ from typing import Any
 
 from mockllm.errors import UsageError
 
-__all__ = ["BREAKS", "CLIENT_CALLS", "ClientCall", "ClientOutcome"]
-
 BREAKS = (
     ArithmeticError,
     AssertionError,

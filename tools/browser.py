@@ -10,8 +10,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-__all__ = ["Browser", "missing", "started"]
-
 _FLAGS = (
     "--headless=new",
     "--no-sandbox",

@@ -17,8 +17,6 @@ from mockllm.protocols.base import WireProtocol
 from mockllm.protocols.extra import is_made_up
 from mockllm.protocols.records import Normalisation
 
-__all__ = ["difference_of_frames", "first_difference", "normalized", "value_of"]
-
 _REPLACED = {"response.output_item.added": "encrypted_content"}
 """By the `type` of an event, the field of its `item` that a later event has in its final form."""
 

@@ -27,8 +27,6 @@ from mockllm.protocols.decoding import decoded
 from mockllm.protocols.routes import target_of
 from tools.comparison import difference_of_frames
 
-__all__ = ["Examination", "Recording", "Totals", "examine", "main", "recordings", "totals"]
-
 
 @dataclass(frozen=True, slots=True)
 class Recording:

@@ -30,8 +30,6 @@ from mockllm.replay.call import ApiCall
 from mockllm.replay.player import Player
 from mockllm.replay.sessions.session import Session
 
-__all__ = ["PICTURE", "picture"]
-
 PICTURE = Path(__file__).parents[1] / "docs" / "images" / "demo.svg"
 
 _SHOWN = ("chat", "anthropic")

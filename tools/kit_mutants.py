@@ -40,8 +40,6 @@ from mockllm.scenario.model import Api
 from tests.checking.mutants import FAMILIES, MUTANTS, Mutant
 from tests.checking.mutants.altered import forget_streams
 
-__all__ = ["PAGE", "Result", "main", "material", "result_of", "table"]
-
 PAGE = Path(__file__).parents[1] / "docs" / "mutants.md"
 
 Verdict = Literal["caught", "tolerated", "escaped"]

@@ -24,8 +24,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["Result", "draw", "main", "report"]
-
 ROOMS = ("core", "matching", "replay", "redaction")
 _CHECKOUT = Path(__file__).parent.parent
 

@@ -7,8 +7,6 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator
 
-__all__ = ["with_palette"]
-
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _CHANNELS = {2: 3, 6: 4}
 """Bytes of a pixel, by the type of its colours: with or without alpha, of 8 bits each."""

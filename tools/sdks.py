@@ -21,8 +21,6 @@ from mockllm.errors import UsageError
 from mockllm.framing.sse import decode
 from tools.accumulators import BREAKS, CLIENT_CALLS, ClientCall, ClientOutcome
 
-__all__ = ["FAULTS", "Fault", "Verdict", "compare", "differences", "playing"]
-
 
 @dataclass(frozen=True, slots=True)
 class Verdict:

@@ -204,6 +204,8 @@ class AnthropicAccumulator:
         # Deltas of several blocks may alternate (`anth-interleaved`).
         block = self._blocks.get(index)
         if block is None:
+            # Without it the answer would lack text, and look complete (`anth-start-missing`).
+            self._answer.fail(f"a delta came for block {index}, which has not started")
             return
         match block.type, delta.get("type"):
             case "text", "text_delta":

@@ -177,7 +177,7 @@ class Outcome:
             role,
             model,
             response_id,
-            None if opaque is None else _each(lambda one: one, opaque),
+            None if opaque is None else _each(lambda value: value, opaque),
         )
 
 

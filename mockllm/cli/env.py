@@ -44,7 +44,8 @@ def env(url: str, session: str | None, export: bool) -> None:
     """
     from mockllm.protocols import PROTOCOLS
     from mockllm.protocols.environment import client_environment
-    from mockllm.server.control.routes import SESSION_NAME, base_urls
+    from mockllm.server.control.routes import base_urls
+    from mockllm.server.http.request_reading import SESSION_NAME
 
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.netloc:

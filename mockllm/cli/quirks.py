@@ -117,7 +117,7 @@ _JSON_SHOWN = 40
 
 def _changes(quirk: Quirk, variant: Variant, api: Api) -> Iterator[str]:
     """The changes of a variant in the stream of its sample, as a diff of lines."""
-    from mockllm.checking.cases.compile import case
+    from mockllm.checking.cases.build import case
     from mockllm.checking.reports.stream_text import format_stream
 
     name = f"{quirk.name}:{variant.name}" if variant.name else quirk.name

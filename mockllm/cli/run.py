@@ -26,7 +26,8 @@ from mockllm.cli.options.parameters import (
 from mockllm.cli.serving.listening import cannot_listen
 from mockllm.core.text import counted
 from mockllm.errors import UsageError
-from mockllm.replay.sessions.session import Exchange, Session
+from mockllm.replay.sessions.exchange import Exchange
+from mockllm.replay.sessions.session import Session
 from mockllm.scenario.model import Scenario
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 from mockllm.checking.cases.case import Case
-from mockllm.checking.judging.compare import Difference, Judgement
-from mockllm.checking.judging.difference import call_key, calls_of, comparable
+from mockllm.checking.judging.compare import Judgement
+from mockllm.checking.judging.difference import Difference, call_key, calls_of, comparable
 from mockllm.checking.judging.received import received
 from mockllm.checking.outcome import FIELDS, LABELS, TEXTS, Call, Outcome
 from mockllm.checking.rules import COSTS, FIELDS_OF, Cost, Verdict

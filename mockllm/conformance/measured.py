@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from mockllm.checking.cases.case import Case
-from mockllm.checking.judging.compare import Difference, Judgement
+from mockllm.checking.judging.compare import Judgement
+from mockllm.checking.judging.difference import Difference
 from mockllm.checking.judging.examine import examine_outcomes
 from mockllm.checking.judging.report import Failure, Report, Result
 from mockllm.checking.outcome import Outcome

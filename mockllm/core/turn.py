@@ -12,22 +12,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from mockllm.core.events import Cite, FinishReason, Frame, StreamError
-from mockllm.core.events import Usage as TokenUsage
+from mockllm.core.events import Cite, FinishReason, Frame, StreamError, Usage
 from mockllm.core.record import record
 
-__all__ = [
-    "FinishReason",
-    "Opaque",
-    "Part",
-    "Reasoning",
-    "Refusal",
-    "ServerTool",
-    "Text",
-    "TokenUsage",
-    "ToolCall",
-    "Turn",
-]
+TokenUsage = Usage
+"""The tokens of a turn; in a stream an event has them."""
 
 
 def _at_least_one(fragments: tuple[str, ...]) -> tuple[str, ...]:

@@ -215,10 +215,11 @@ def _drafts(groups: Iterable[_Group], used_names: Container[str]) -> Iterator[Dr
     own: set[str] = set()
     for group in groups:
         name = free_name(
-            slug(_name(group.match), "aimock"), lambda one: one in own or one in used_names
+            slug(_name(group.match), "aimock"),
+            lambda candidate: candidate in own or candidate in used_names,
         )
-        fixtures = sorted(group.fixtures, key=lambda one: one.position)
-        playable = list(dropwhile(lambda one: one.position[1], fixtures))
+        fixtures = sorted(group.fixtures, key=lambda fixture: fixture.position)
+        playable = list(dropwhile(lambda fixture: fixture.position[1], fixtures))
         reason = "it answers the result of a call that no fixture here makes"
         skipped = [
             Line(fixture.source, "skipped", reason)

@@ -71,9 +71,9 @@ def files(paths: Iterable[Path]) -> Iterator[Path]:
     for path in paths:
         if path.is_dir():
             found += sorted(
-                one
-                for one in path.rglob("*")
-                if one.suffix in _READ and one.is_file() and not _hidden(one.relative_to(path))
+                file
+                for file in path.rglob("*")
+                if file.suffix in _READ and file.is_file() and not _hidden(file.relative_to(path))
             )
         elif path.exists():
             found.append(path)

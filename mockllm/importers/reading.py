@@ -140,9 +140,9 @@ def header_pairs(headers: Any) -> tuple[tuple[str, str], ...]:
                     case [name, value]:
                         pairs.append((name, value))
     return tuple(
-        (_text(name).lower(), _text(one))
+        (_text(name).lower(), _text(header))
         for name, value in pairs
-        for one in (value if isinstance(value, list) else [value])
+        for header in (value if isinstance(value, list) else [value])
     )
 
 

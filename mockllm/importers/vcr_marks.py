@@ -163,7 +163,7 @@ class _File:
     def edited(self) -> str:
         """The text with all edits."""
         data = self._data
-        for edit in sorted(self._edits, key=lambda one: one.start, reverse=True):
+        for edit in sorted(self._edits, key=lambda edit: edit.start, reverse=True):
             data = data[: edit.start] + edit.text + data[edit.end :]
         return data.decode()
 

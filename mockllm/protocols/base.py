@@ -22,7 +22,7 @@ from mockllm.core.events import Event, Frame, LineEnd, StreamError
 from mockllm.core.http import NO_TARGET, Target
 from mockllm.core.record import record
 from mockllm.core.request import Request
-from mockllm.core.seeded import derive, derive_int, tokens
+from mockllm.core.seeded import derive_int, tokens
 from mockllm.core.turn import TokenUsage, Turn
 from mockllm.errors import RequestError, WireError
 from mockllm.framing.carrier import Carrier
@@ -40,23 +40,6 @@ from mockllm.protocols.records import (
     StoredAnswers,
     StreamEvents,
 )
-
-__all__ = [
-    "EPOCH",
-    "Address",
-    "Decoder",
-    "Encoder",
-    "Lookup",
-    "Operation",
-    "Reply",
-    "Route",
-    "WireProtocol",
-    "derive",
-    "derive_int",
-    "dumps",
-    "logprob",
-]
-
 
 EPOCH = 1767225600
 """2026-01-01T00:00:00Z. Every answer is "created" within a week after it."""

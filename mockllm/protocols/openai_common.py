@@ -1,5 +1,6 @@
 """What Chat Completions and Responses share: errors, headers, texts of messages, checks of
-tools. An error for an invalid field has the service's message, `param` and `code`.
+tools; and the form of a call, which AG-UI has from OpenAI. An error for an invalid field has the
+service's message, `param` and `code`.
 
 https://platform.openai.com/docs/api-reference and https://platform.openai.com/docs/guides/error-codes
 """
@@ -11,8 +12,9 @@ from collections.abc import Mapping
 
 from mockllm.core.events import StreamError
 from mockllm.core.request import OfferedTool
+from mockllm.core.seeded import derive, derive_int
 from mockllm.errors import RequestError
-from mockllm.protocols.base import Reply, content_headers, derive, derive_int, retry_headers
+from mockllm.protocols.base import Reply, content_headers, retry_headers
 from mockllm.protocols.checks import Check, Checks
 from mockllm.protocols.records import Fields, Json, ServiceError
 from mockllm.protocols.values import array, kind, mapping, string
@@ -182,6 +184,11 @@ def check_parts(where: str, content: object) -> None:
         field = _TEXT_FIELDS.get(type_)
         if field is not None:
             TEXT(f"{where}[{i}].{field}", part.get(field))
+
+
+def function_call(id: str, name: str, arguments: str) -> Json:
+    """A call of a function in a message."""
+    return {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
 def is_tool_name(name: object) -> bool:

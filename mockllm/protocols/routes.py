@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from functools import lru_cache
 from urllib.parse import parse_qsl, unquote, urlsplit
 
@@ -142,11 +141,11 @@ def _group(segment: re.Match[str]) -> str:
     return f"(?P<{segment[1]}>{words.replace(chr(92) + '|', '|')})"
 
 
-def path_target(match: re.Match[str]) -> Target:
-    """The target of a path whose end a pattern matched, without the query."""
+def path_target(match: re.Match[str], query: Mapping[str, str] = NO_TARGET.query) -> Target:
+    """The target of a path whose end a pattern matched, and of a query."""
     segments = {name: unquote(value) for name, value in match.groupdict().items() if value}
     _, colon, method = match[0].rpartition(":")
-    return Target(segments, method if colon else "")
+    return Target(segments, method if colon else "", query)
 
 
 def detected_target(
@@ -157,7 +156,7 @@ def detected_target(
     for pattern in address.paths:
         match = pattern.search(path.rstrip("/"))
         if match is not None:
-            return replace(path_target(match), query=query)
+            return path_target(match, query)
     return None
 
 
@@ -174,5 +173,5 @@ def target_of(
         if route.operation == operation:
             match = route_pattern(route.path).fullmatch(path)
             if match is not None:
-                return replace(path_target(match), query=parse_query(query))
+                return path_target(match, parse_query(query))
     return None

@@ -115,11 +115,6 @@ def kind(value: object) -> str:
     return type(value).__name__
 
 
-def function_call(id: str, name: str, arguments: str) -> Json:
-    """A call of a function in a history, in the form of most APIs."""
-    return {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}
-
-
 def function_tool(tool: OfferedTool) -> Json:
     """A tool in the form of most APIs."""
     return {

@@ -26,6 +26,7 @@ REFUSED: Json = {
     "status_code": 400,
 }
 PLAIN: Json = {"object": "error", "message": "boom", "code": 400}
+TEXTUAL = "Stream error: error decoding response body"
 BARE: Json = {"code": 503, "details": "The model is loading"}
 BODY: Json = {
     "error": {"message": "The upstream provider failed", "type": "server_error", "code": 502}
@@ -106,6 +107,11 @@ QUIRKS: tuple[Quirk, ...] = (
             "followed",
             frames=_followed(_event({"error": UPSTREAM})),
             expected=failed(_stream_error(UPSTREAM)),
+        ),
+        Variant(
+            "text",
+            frames=_instead(_event({"error": TEXTUAL}), at_end=True, done=True),
+            as_sent=True,
         ),
     ),
     quirks_of()(

@@ -298,7 +298,7 @@ def _masked_message(message: str, values: Iterable[str], known: KnownSecrets) ->
     for value in values:
         message = message.replace(repr(value), repr(MASK))
     parts, last = [], 0
-    for _, (start, end) in sorted(known.find(message), key=lambda one: one[1]):
+    for _, (start, end) in sorted(known.find(message), key=lambda match: match[1]):
         if start >= last:
             parts += [message[last:start], MASK]
             last = end

@@ -49,10 +49,12 @@ def _placeholders_in(text: str) -> Iterable[re.Match[str]]:
 def placeholder_kinds(texts: Iterable[str]) -> Counter[str]:
     """How many different placeholders some texts have, by what they replaced: `e-mail address`,
     the beginning of a well-known key (`sk-proj-`), or `secret`."""
-    found = {one[0] for text in texts for one in _placeholders_in(text)}
+    found = {match[0] for text in texts for match in _placeholders_in(text)}
     return Counter(
-        "e-mail address" if one.startswith("hidden") else one.partition("REDACTED")[0] or "secret"
-        for one in found
+        "e-mail address"
+        if placeholder.startswith("hidden")
+        else placeholder.partition("REDACTED")[0] or "secret"
+        for placeholder in found
     )
 
 
@@ -172,14 +174,14 @@ def edits(found: Iterable[Found], placeholders: Placeholders) -> list[Edit]:
     """
     covered: list[tuple[int, int]] = []
     result: list[Edit] = []
-    for one in found:
-        parts = [rest for part in one.parts for rest in _uncovered(part, covered)]
+    for secret in found:
+        parts = [rest for part in secret.parts for rest in _uncovered(part, covered)]
         if not parts:
             continue
         for part in parts:
             covered.insert(bisect_left(covered, part), part)
         sizes = [end - start for start, end in parts]
-        texts = proportional_parts(_replacement(one, placeholders), sizes)
+        texts = proportional_parts(_replacement(secret, placeholders), sizes)
         result += [Edit(*part, text) for part, text in zip(parts, texts, strict=True)]
     return sorted(result)
 

@@ -158,7 +158,7 @@ class Redactor:
         every = dict.fromkeys(known)
         before = len(every)
         finder = self._by_rules.for_texts(every)
-        found = (one for text in texts for one in finder.find(text))
+        found = (secret for text in texts for secret in finder.find(text))
         every |= dict.fromkeys(
             secret for found_secret in found for secret in found_secret.secrets()
         )

@@ -89,11 +89,11 @@ def scrub(files: Mapping[str, bytes], redactor: Redactor) -> list[Scrubbed]:
         _clean(name, files, texts[name], redactor, placeholders)
     scrubbed: dict[str, Scrubbed] = {}
     for name in order:
-        one = _clean(name, files, texts[name], redactor, placeholders)
-        if one.findings:
-            scrubbed[name] = one
+        clean = _clean(name, files, texts[name], redactor, placeholders)
+        if clean.findings:
+            scrubbed[name] = clean
     after = {name: data for name, data in files.items() if name not in scrubbed}
-    after |= {one.file: one.content for one in scrubbed.values() if one.content is not None}
+    after |= {clean.file: clean.content for clean in scrubbed.values() if clean.content is not None}
     for name, content in consistent(files, after).items() if scrubbed else ():
         findings = scrubbed[name].findings if name in scrubbed else ()
         scrubbed[name] = Scrubbed(name, findings, content)

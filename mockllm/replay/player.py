@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from mockllm.replay.compilation.tape_player import RecordedAnswer, Recordings
     from mockllm.replay.routes import RoutePlayer
 
-__all__ = ["FALLBACK", "QUIRK_HEADER", "Deciding", "Player"]
-
 FALLBACK = Scenario(
     name="fallback-auto",
     description="Answers anything that no scenario answers.",

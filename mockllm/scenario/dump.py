@@ -134,37 +134,32 @@ def _split(split: m.Split) -> Any:
 
 
 _MAX_BRACKETS = 50
-"""Arguments with more brackets are dumped as text: `load` bounds how deeply YAML may nest."""
+"""JSON with more brackets is dumped as text: `load` bounds how deeply YAML may nest."""
+
+
+def readable(text: str) -> Any:
+    """The JSON value, where `load` makes exactly the same text of it; else the text itself."""
+    if text.count("[") + text.count("{") > _MAX_BRACKETS:
+        return text
+    try:
+        value = parse(text)
+    except ValueError:
+        return text
+    return value if compact(value) == text else text
 
 
 def _arguments(arguments: str) -> Any:
-    """A mapping, where `load` makes exactly the same text of it; else the text."""
-    if arguments.count("[") + arguments.count("{") > _MAX_BRACKETS:
-        return arguments
-    try:
-        value = parse(arguments)
-    except ValueError:
-        return arguments
-    return value if isinstance(value, dict) and compact(value) == arguments else arguments
+    value = readable(arguments)
+    return value if isinstance(value, dict) else arguments
 
 
 def _json_text(text: str) -> Any:
     """The JSON value, where `load` makes exactly the same text of it; else `{raw: text}`."""
-    if isinstance(text, m.TextFile):
+    value = text if isinstance(text, m.TextFile) else readable(text)
+    # Null and false would count as left out.
+    if value is text or value is None or value is False:
         return {"raw": text}
-    if text.count("[") + text.count("{") <= _MAX_BRACKETS:
-        try:
-            value = parse(text)
-        except ValueError:
-            return {"raw": text}
-        # Null and false would count as left out.
-        if (
-            value is not None
-            and value is not False
-            and set(value if isinstance(value, dict) else ()) != {"raw"}
-        ):
-            return value if compact(value) == text else {"raw": text}
-    return {"raw": text}
+    return {"raw": text} if isinstance(value, dict) and set(value) == {"raw"} else value
 
 
 _BY_REFERENCE: dict[str, _Write] = {

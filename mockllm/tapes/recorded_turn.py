@@ -20,7 +20,7 @@ from mockllm.errors import MockLLMError, StreamFormatError
 from mockllm.framing.carrier import Carrier
 from mockllm.protocols.base import WireProtocol, dumps
 from mockllm.protocols.extra import in_envelope
-from mockllm.protocols.values import json_object, json_value
+from mockllm.protocols.values import encodable, json_object, json_value
 from mockllm.scenario.durations import MAX_DURATION
 from mockllm.scenario.model import ErrorSpec, Http
 from mockllm.tapes.captured import Captured
@@ -270,13 +270,13 @@ def _joined(fragments: tuple[str, ...]) -> Iterator[str]:
         text = held + fragment
         cut = number < len(fragments) and "\ud800" <= text[-1:] <= "\udbff"
         held = text[-1] if cut else ""
-        yield _whole_characters(text[:-1] if cut else text)
+        yield encodable(text[:-1] if cut else text)
 
 
 def _repaired(value: T, *names: str) -> T:
     """A record whose texts of these names have whole characters."""
     texts = {name: text for name in names if (text := getattr(value, name))}
-    broken = {name: _whole_characters(t) for name, t in texts.items() if not _is_encodable(t)}
+    broken = {name: encodable(t) for name, t in texts.items() if not _is_encodable(t)}
     return replace(value, **broken) if broken else value  # type: ignore[type-var]
 
 
@@ -286,7 +286,3 @@ def _is_encodable(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def _whole_characters(text: str) -> str:
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

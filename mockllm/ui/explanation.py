@@ -179,7 +179,7 @@ def _route(player: Player, exchange: Exchange) -> dict[str, Any]:
         _nearest(exchange, scenario, conditions)
         for scenario, conditions in player.routes.index.judged(request)
     ]
-    nearest.sort(key=lambda one: -one["score"])
+    nearest.sort(key=lambda scored: -scored["score"])
     skeleton = route_skeleton(player.served, request)
     why = {"skeleton_why": "No scenario can have this route."}
     return {"nearest": nearest[:_NEAREST], **(skeleton or why)}

@@ -263,7 +263,7 @@ class Live:
     async def _events(self, page: _Page, host: str) -> AsyncIterator[bytes]:
         yield event_bytes("hello", self._hello(host))
         try:
-            exchanges = sorted(await self.exchanges(), key=lambda one: one.received.at)
+            exchanges = sorted(await self.exchanges(), key=lambda exchange: exchange.received.at)
             sessions = await self._session_list()
         except RequestError as error:
             self._note_away(error.message)

@@ -11,7 +11,7 @@ import pytest
 
 from mockllm.checking import Case, CaseSpec, Outcome, Payload, Policy, case_specs, differences
 from mockllm.checking.cases.case import Level
-from mockllm.checking.judging.compare import Difference
+from mockllm.checking.judging.difference import Difference
 from mockllm.checking.judging.running import drive, run_case
 from mockllm.checking.reports.stream_text import format_stream
 from mockllm.conformance.attachments.http_sessions import requests_usage
@@ -24,7 +24,7 @@ from mockllm_pytest.options import chosen
 from mockllm_pytest.serving import Library, MockService
 
 if TYPE_CHECKING:
-    from mockllm.replay.sessions.session import Exchange
+    from mockllm.replay.sessions.exchange import Exchange
     from mockllm.server.thread import ServerThread
 
 
@@ -58,8 +58,8 @@ def find_scenarios(library: Library, given: Any, folder: Path) -> tuple[Scenario
     single = isinstance(given, str | Path | Scenario)
     return tuple(
         scenario
-        for one in ((given,) if single else given)
-        for scenario in library.find(one, folder)
+        for chosen in ((given,) if single else given)
+        for scenario in library.find(chosen, folder)
     )
 
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from mockllm.core.request import Request
     from mockllm.recording.drafting.draft import Line
     from mockllm.recording.drafting.matches import Condition
-    from mockllm.replay.sessions.session import Exchange
+    from mockllm.replay.sessions.exchange import Exchange
     from mockllm.server.options import RecordOptions
     from mockllm_pytest.report import Verdict
     from mockllm_pytest.serving import MockService

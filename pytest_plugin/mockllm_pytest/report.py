@@ -16,7 +16,8 @@ from mockllm.core.text import counted, shorten
 from mockllm.matching.select import Selection
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.compilation.compiler import Replayer
-from mockllm.replay.sessions.session import Exchange, Session
+from mockllm.replay.sessions.exchange import Exchange
+from mockllm.replay.sessions.session import Session
 from mockllm.scenario.model import (
     AnyPart,
     AutoPart,

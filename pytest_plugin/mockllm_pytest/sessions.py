@@ -17,7 +17,7 @@ from mockllm_pytest.replies import Replies, inline_name, turn_of
 
 if TYPE_CHECKING:
     from mockllm.core.request import Request
-    from mockllm.replay.sessions.session import Exchange
+    from mockllm.replay.sessions.exchange import Exchange
     from mockllm.scenario.model import Scenario
     from mockllm_pytest.answering import Answering
     from mockllm_pytest.report import Verdict

@@ -15,7 +15,7 @@ from google import genai
 from google.genai import types
 
 from mockllm.checking.conversations.judge import verify
-from mockllm.replay.sessions.session import Exchange
+from mockllm.replay.sessions.exchange import Exchange
 from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread
 from tests.clients.conversation import SCENARIOS

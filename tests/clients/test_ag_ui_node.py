@@ -16,7 +16,7 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.replay.compilation.resolve import resolve
 from mockllm.scenario.model import Scenario
 from tests.clients.conftest import Run
-from tests.clients.conversation import SCENARIOS, opening, result
+from tests.clients.conversation import SCENARIOS, opening, result, tools
 
 CLIENT = Path(__file__).parent / "agui"
 NODE = shutil.which("node")
@@ -52,18 +52,6 @@ def converse(url: str, *texts: str, **job: Any) -> dict[str, Any]:
     )
     report: dict[str, Any] = json.loads(done.stdout)
     return report
-
-
-def offered(scenario: Scenario) -> list[dict[str, Any]]:
-    """The scenario's tools as AG-UI tool definitions."""
-    return [
-        {
-            "name": tool.name,
-            "description": tool.description,
-            "parameters": tool.parameters or {"type": "object", "properties": {}},
-        }
-        for tool in scenario.tools
-    ]
 
 
 def results(scenario: Scenario) -> dict[str, str]:
@@ -125,7 +113,7 @@ def test_conversation(run: Run, name: str, position: str) -> None:
     report = converse(
         f"{run.root}/agui/{name}",
         opening(scenario),
-        tools=offered(scenario),
+        tools=tools(scenario),
         results=results(scenario),
         resultPosition=position,
     )
@@ -140,7 +128,7 @@ def test_user_messages_select_scenarios(run: Run) -> None:
     """Without a scenario in the path the user message selects one, for each message of a thread."""
     names = ("text-and-tools", "reasoning", "reasoning")
     texts = [opening(SCENARIOS[name]) for name in names]
-    report = converse(f"{run.root}/agui", *texts, tools=offered(SCENARIOS["text-and-tools"]))
+    report = converse(f"{run.root}/agui", *texts, tools=tools(SCENARIOS["text-and-tools"]))
     played = [turn for name in names for turn in turns(SCENARIOS[name])]
     assert [normalised(one) for one in report["runs"]] == [expected_run(turn) for turn in played]
     assert len({message["id"] for message in report["messages"]}) == len(report["messages"])

@@ -9,8 +9,6 @@ from pathlib import Path
 
 from tests.deployment.command_lines import ROOT
 
-__all__ = ["argv", "copy_context", "instructions"]
-
 
 def instructions() -> list[tuple[str, str]]:
     """The instructions of the Dockerfile: keyword and the rest, continued lines joined."""

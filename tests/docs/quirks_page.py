@@ -59,8 +59,8 @@ The columns of the tables:
 
 `mockllm quirks NAME` describes a quirk in full, with the bytes that it changes, the reports in
 which it was found, and the clause that allows it. For a quirk that has neither, a client is
-[not blamed](check.md#what-counts), and it may refuse one that breaks its protocol. The reports were
-gathered through an index of issues and not each read again, so check one before you quote it. How
+[not blamed](check.md#what-counts), and it may refuse one that breaks its protocol. A report is
+named because its text describes the quirk; whether its author was right was not tried. How
 [well-known clients](clients.md) handle each quirk was measured.
 
 `python -m tests.docs.quirks_page` generates this page; a test compares the two.

@@ -26,7 +26,6 @@ PRINTED = dict(re.findall(_PRINTED, PAGE, re.DOTALL))
 SCRIPTS = sorted(path.name for path in FOLDER.iterdir() if path.suffix in (".py", ".mjs"))
 
 NODE_MODULES = ROOT / "conformance" / "clients" / "node_modules"
-FRAMEWORKS = ROOT / ".venv-frameworks"
 
 PACKAGES = {
     "ag_ui_process_ends.mjs": "@ag-ui/client",
@@ -36,6 +35,7 @@ PACKAGES = {
     "langchain_cut_arguments.py": "langchain-openai",
     "langchain_js_anthropic_output_tokens.mjs": "@langchain/anthropic",
     "langchain_js_google_process_ends.mjs": "@langchain/google-genai",
+    "litellm_many_streams.py": "litellm",
     "llama_index_two_calls.py": "llama-index-llms-openai",
     "openai_agents_unfinished_call.py": "openai-agents",
     "openai_node_in_progress.mjs": "openai",
@@ -45,8 +45,12 @@ PACKAGES = {
     "smolagents_content_filter.py": "smolagents",
 }
 
-APART = {"llama-index-llms-openai", "smolagents"}
-"""The packages that are installed in `.venv-frameworks`."""
+APART = {
+    "litellm": ROOT / ".venv-litellm",
+    "llama-index-llms-openai": ROOT / ".venv-frameworks",
+    "smolagents": ROOT / ".venv-frameworks",
+}
+"""The packages that are installed in environments of their own."""
 
 
 def test_every_script_is_on_the_page() -> None:
@@ -97,15 +101,12 @@ def _installed(name: str, package: str) -> tuple[str, list[str]]:
         return json.loads(manifest.read_text("utf-8"))["version"], [node]
     if package not in APART:
         return importlib.metadata.version(package), [sys.executable]
-    python = FRAMEWORKS / "bin" / "python"
-    found = list(importlib.metadata.distributions(name=package, path=_site_packages()))
+    python = APART[package] / "bin" / "python"
+    folders = [str(path) for path in APART[package].glob("lib/python3*/site-packages")]
+    found = list(importlib.metadata.distributions(name=package, path=folders))
     if not python.exists() or not found:
-        pytest.skip(f"{package} is not in {FRAMEWORKS.name}, its environment")
+        pytest.skip(f"{package} is not in {APART[package].name}, its environment")
     return found[0].version, [str(python)]
-
-
-def _site_packages() -> list[str]:
-    return [str(path) for path in FRAMEWORKS.glob("lib/python3*/site-packages")]
 
 
 def _environment() -> dict[str, str]:

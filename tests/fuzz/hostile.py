@@ -26,8 +26,6 @@ from tests.fuzz.values import (
     Raw,
 )
 
-__all__ = ["Hostile", "hostile_requests"]
-
 _Path = tuple[str | int, ...]
 
 

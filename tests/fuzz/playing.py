@@ -20,12 +20,10 @@ from urllib.parse import urlsplit
 
 from mockllm import ServerOptions, ServerThread, loads
 from mockllm.protocols import PROTOCOLS
-from mockllm.replay.sessions.session import Exchange
+from mockllm.replay.sessions.exchange import Exchange
 from tests.fuzz.hostile import Hostile, hostile_requests
 from tests.fuzz.valid import SCENARIOS, Valid, control_routes, requests
 from tests.timeouts import GIVE_UP
-
-__all__ = ["Figures", "play"]
 
 _BATCH = 400
 """So many requests at most share a session; then everything is read that can be read of it."""

@@ -13,8 +13,6 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
 from tests.fuzz.bodies import MODEL, RICH, SCHEMA
 
-__all__ = ["HEADERS", "SCENARIOS", "Valid", "control_routes", "requests"]
-
 SCENARIOS = """
 scenario: greets
 match: {user: hello}

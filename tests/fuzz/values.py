@@ -4,18 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = [
-    "HEADER_VALUES",
-    "METHODS",
-    "ODD",
-    "PARAMETERS",
-    "QUERY_VALUES",
-    "SEGMENTS",
-    "TARGETS",
-    "VALUES",
-    "Raw",
-]
-
 _DEEP = 3000
 
 

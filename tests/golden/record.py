@@ -27,8 +27,6 @@ from click.testing import CliRunner
 from tests.golden import access
 from tests.timeouts import GIVE_UP
 
-__all__ = ["CORPUS", "DIGESTS", "GROUPS", "OF_CORPUS", "changed", "digests", "main"]
-
 HERE = Path(__file__).parent
 DIGESTS = HERE / "digests.json"
 CORPUS = HERE.parents[2] / "shared" / "corpus"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["dumps"]
-
 
 def dumps(value: Any) -> bytes:
     """A value as a typed netstring."""

@@ -17,8 +17,6 @@ from typing import Any, Self
 
 from aiohttp import web
 
-__all__ = ["RoutesService"]
-
 PICTURE = b"\x89PNG\r\n\x1a\n\x00\xff picture"
 
 

@@ -8,12 +8,13 @@ from typing import Any
 from hypothesis import strategies as st
 
 from mockllm.core.events import Frame, Timed
-from mockllm.core.timeline import expand, fold
+from mockllm.core.timeline import fold
 from mockllm.core.turn import Opaque, ServerTool, TokenUsage, ToolCall, Turn
 from mockllm.framing import sse
 from mockllm.protocols.anthropic_messages.protocol import PROTOCOL
 from mockllm.protocols.base import Reply
 from tests import strategies
+from tests.protocols import streams
 
 Json = dict[str, Any]
 
@@ -28,8 +29,7 @@ def event(type: str, **fields: Any) -> Frame:
 
 def frames(turn: Turn, reply: Reply = REPLY) -> list[Frame]:
     """The frames of a turn's stream."""
-    encoder = PROTOCOL.encoder(turn, reply)
-    return [frame for timed in expand(turn) for frame in encoder.encode(timed.event)]
+    return streams.encoded(PROTOCOL, turn, reply)
 
 
 def stream(turn: Turn) -> bytes:
@@ -44,9 +44,7 @@ def values(turn: Turn) -> list[Json]:
 
 def decoded(given: list[Frame]) -> list[Timed]:
     """The events of frames, those at the end of the stream included."""
-    decoder = PROTOCOL.decoder()
-    events = [event for frame in given for event in decoder.decode(frame)]
-    return [Timed(0, event) for event in [*events, *decoder.close()]]
+    return streams.decoded(PROTOCOL, streams.untimed(given))
 
 
 def read(*given: Frame) -> Turn:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import ag_ui.core
@@ -12,8 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mockllm.core.events import Cite, StreamError, Timed
-from mockllm.core.timeline import expand, fold, normal
+from mockllm.core.events import Cite, StreamError
+from mockllm.core.seeded import derive
+from mockllm.core.timeline import normal
 from mockllm.core.turn import (
     Opaque,
     Reasoning,
@@ -26,31 +28,21 @@ from mockllm.core.turn import (
 )
 from mockllm.errors import RequestError, WireError
 from mockllm.framing import sse
-from mockllm.protocols.ag_ui.decoder import Decoder
-from mockllm.protocols.ag_ui.encoder import Encoder
 from mockllm.protocols.ag_ui.objects import Options
 from mockllm.protocols.ag_ui.protocol import PROTOCOL
-from mockllm.protocols.base import Reply, derive
+from mockllm.protocols.base import Reply
 from tests import strategies
-from tests.protocols import strict
+from tests.protocols import streams, strict
 
 REPLY = Reply("seed", "0" * 40, "mock-model", Options("th_1", "run_1"))
 PREFIX = "msg_" + derive("seed", "messages", "run_1", length=24)
 USAGE = TokenUsage(11, 7, 2, 3)
+read = partial(streams.read, PROTOCOL)
 
 
-def played(turn: Turn, reply: Reply = REPLY) -> list[tuple[int, sse.Frame]]:
+def played(turn: Turn, reply: Reply = REPLY) -> list[streams.TimedFrame]:
     """The frames of a turn, each with its time."""
-    encoder = Encoder(turn, reply)
-    return [(item.at, frame) for item in expand(turn) for frame in encoder.encode(item.event)]
-
-
-def read(frames: list[tuple[int, sse.Frame]]) -> Turn:
-    """The turn of timed frames."""
-    decoder = Decoder()
-    events = [Timed(at, event) for at, frame in frames for event in decoder.decode(frame)]
-    last = frames[-1][0] if frames else 0
-    return fold([*events, *(Timed(last, event) for event in decoder.close())])
+    return streams.played(PROTOCOL, turn, reply)
 
 
 def values(turn: Turn, reply: Reply = REPLY) -> list[dict[str, Any]]:
@@ -131,13 +123,6 @@ turns = strategies.turns(parts).filter(distinct)
 
 
 @settings(deadline=None)
-@given(turns)
-def test_the_stream_decodes_to_the_projection(turn: Turn) -> None:
-    """The stream has exactly what `project` promises, timing and fragments included."""
-    assert read(played(turn)) == PROTOCOL.project(turn)
-
-
-@settings(deadline=None)
 @given(strategies.turns(parts | frames, interleaved=False).filter(distinct))
 def test_opaque_frames_keep_their_position(turn: Turn) -> None:
     """AG-UI frames without a neutral form come back at their position; those of other APIs are left
@@ -180,21 +165,6 @@ def test_losses_are_those_listed(turn: Turn) -> None:
 
 
 @settings(deadline=None)
-@given(turns, st.lists(st.integers(1, 40), min_size=1, max_size=5))
-def test_any_cut_of_the_bytes_decodes_the_same(turn: Turn, sizes: list[int]) -> None:
-    """The turn is the same, however the bytes are cut."""
-    data = b"".join(sse.encode(frame) for _, frame in played(turn))
-    bytes_, decoder, got, at = sse.SSEDecoder(), Decoder(), [], 0
-    while at < len(data):
-        size = sizes[at % len(sizes)]
-        for one in bytes_.decode(data[at : at + size]):
-            got += decoder.decode(one)
-        at += size
-    turn_read = fold(Timed(0, event) for event in [*got, *decoder.close()])
-    assert turn_read == replace(PROTOCOL.project(turn), gaps=())
-
-
-@settings(deadline=None)
 @given(turns)
 def test_the_body_decodes_to_the_turn(turn: Turn) -> None:
     """The list of events that mockllm sends as a body has the same turn, in whole parts."""
@@ -210,14 +180,6 @@ def test_body_leaves_out_frames_without_an_event(turn: Turn) -> None:
     kept = [p for p in whole.parts if not isinstance(p, Opaque) or '"type"' in str(p.frame.data)]
     projected = PROTOCOL.decode_body(PROTOCOL.encode_body(turn, REPLY))
     assert list(projected.parts) == kept
-
-
-@settings(deadline=None)
-@given(turns)
-def test_project_is_idempotent(turn: Turn) -> None:
-    """Projecting a projected turn changes nothing."""
-    once = PROTOCOL.project(turn)
-    assert PROTOCOL.project(once) == once
 
 
 def test_body_of_something_else_is_an_error() -> None:

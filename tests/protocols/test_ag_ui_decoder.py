@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mockllm.core.events import Frame, StreamError, Timed
-from mockllm.core.timeline import fold
+from mockllm.core.events import Frame, StreamError
 from mockllm.core.turn import Opaque, Reasoning, Text, TokenUsage, ToolCall, Turn
 from mockllm.protocols.ag_ui.decoder import _HANDLERS, Decoder
+from mockllm.protocols.ag_ui.protocol import PROTOCOL
+from mockllm.protocols.decoding import decoded
 
 Json = dict[str, Any]
 START: Json = {"type": "RUN_STARTED", "threadId": "t", "runId": "r"}
@@ -24,9 +25,7 @@ def frame(value: Json) -> Frame:
 
 def read(*values: Json) -> Turn:
     """The turn of a stream of events."""
-    decoder = Decoder()
-    events = [event for value in values for event in decoder.decode(frame(value))]
-    return fold(Timed(0, event) for event in [*events, *decoder.close()])
+    return decoded(PROTOCOL, map(frame, values))[0]
 
 
 def message(id: str, *texts: str, kind: str = "TEXT") -> list[Json]:
@@ -203,6 +202,7 @@ strange_events = st.builds(
 
 
 @settings(deadline=None)
+@example([{"type": "TOOL_CALL_START", "toolCallId": []}])
 @given(st.lists(strange_events, max_size=8))
 def test_nothing_makes_the_decoder_fail(values: list[Json]) -> None:
     """Events with any field values decode to a turn."""

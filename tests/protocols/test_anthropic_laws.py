@@ -5,24 +5,20 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
 from anthropic.lib.streaming._messages import accumulate_event
 from anthropic.types import Message, RawMessageStreamEvent
 from hypothesis import example, given
-from hypothesis import strategies as st
 
-from mockllm.core.events import Frame, Timed
-from mockllm.core.timeline import expand, fold, normal
-from mockllm.core.turn import Reasoning, ServerTool, Text, ToolCall, Turn
+from mockllm.core.turn import ServerTool, ToolCall, Turn
 from mockllm.framing import sse
 from mockllm.protocols.anthropic_messages.protocol import PROTOCOL
 from mockllm.protocols.values import json_object
 from tests import strategies
+from tests.protocols import streams
 from tests.protocols.anthropic_turns import (
     REPLY,
     USAGE,
     any_turn,
-    decoded,
     frames,
     hosted,
     read,
@@ -31,30 +27,6 @@ from tests.protocols.anthropic_turns import (
     values,
 )
 from tests.protocols.strict import problems
-
-
-def replayed(turn: Turn) -> Turn:
-    """The turn through the encoder and the decoder, with its times."""
-    encoder, decoder = PROTOCOL.encoder(turn, REPLY), PROTOCOL.decoder()
-    out, at = [], 0
-    for timed in expand(turn):
-        at = timed.at
-        for frame in encoder.encode(timed.event):
-            out += [Timed(at, event) for event in decoder.decode(frame)]
-    return fold([*out, *(Timed(at, event) for event in decoder.close())])
-
-
-@given(any_turn)
-def test_stream_law(turn: Turn) -> None:
-    """Decoding what was encoded gives the projection of the turn, times and order included."""
-    assert replayed(turn) == normal(PROTOCOL.project(turn))
-
-
-@given(any_turn)
-def test_projection_is_final(turn: Turn) -> None:
-    """Projecting a decoded turn changes nothing."""
-    once = PROTOCOL.project(turn)
-    assert PROTOCOL.project(once) == once
 
 
 @given(
@@ -66,7 +38,7 @@ def test_blocks_of_hosted_tools_survive(before: Turn, after: Turn) -> None:
     index = sum(value["type"] == "content_block_start" for value in values(before))
     parts = (*before.parts, *hosted(index), *after.parts)
     turn = Turn(parts, "stop", USAGE)
-    assert replayed(turn) == PROTOCOL.project(turn)
+    assert streams.read(PROTOCOL, streams.played(PROTOCOL, turn, REPLY)) == PROTOCOL.project(turn)
     starts = [v["index"] for v in values(turn) if v["type"] == "content_block_start"]
     assert starts == list(range(len(starts)))
 
@@ -103,31 +75,6 @@ def values_of_calls(turn: Turn) -> list[Any]:
                 pass
         out.append(part)
     return out
-
-
-@given(strategies.turns(strategies.every_part), st.data())
-def test_split_anywhere(turn: Turn, draw: st.DataObject) -> None:
-    """The events are the same, however the bytes are cut."""
-    data = stream(turn)
-    whole = decoded(sse.decode(data))
-    cuts = sorted(draw.draw(st.sets(st.integers(0, len(data)), max_size=8)))
-    decoder = sse.SSEDecoder()
-    got: list[Frame] = []
-    for start, end in zip([0, *cuts], [*cuts, len(data)], strict=True):
-        got += decoder.decode(data[start:end])
-    assert decoded(got) == whole
-
-
-@pytest.mark.slow
-def test_split_at_every_byte() -> None:
-    """A stream cut in two at any byte gives the same events."""
-    call = ToolCall("get_time", "toolu_q", ('{"z', 'one":"UTC"}'))
-    turn = Turn((Reasoning(("é",)), Text(("日本",)), call), "tool_calls", USAGE)
-    data = stream(turn)
-    whole = decoded(sse.decode(data))
-    for cut in range(len(data)):
-        decoder = sse.SSEDecoder()
-        assert decoded(decoder.decode(data[:cut]) + decoder.decode(data[cut:])) == whole, cut
 
 
 @given(strategies.turns(strategies.every_part))

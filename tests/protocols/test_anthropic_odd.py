@@ -15,7 +15,7 @@ from mockllm.core.turn import Opaque, Reasoning, Text, TokenUsage, ToolCall, Tur
 from mockllm.errors import WireError
 from mockllm.protocols.anthropic_messages.protocol import PROTOCOL
 from tests.protocols.anthropic_turns import REPLY, frames, read
-from tests.strategies import json_values, texts
+from tests.strategies import json_values, objects, texts
 
 CALL = {"type": "tool_use", "id": "toolu_A", "name": "f", "input": {}}
 
@@ -54,13 +54,6 @@ def test_another_body_is_refused() -> None:
     """A body that is no message is refused; the error has its type."""
     with pytest.raises(WireError, match="'choices'"):
         PROTOCOL.decode_body({"choices": []})
-
-
-def objects(**values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    """JSON objects that have any of these keys, with fitting values or others."""
-    return st.fixed_dictionaries(
-        {}, optional={key: value | json_values for key, value in values.items()}
-    )
 
 
 blocks = objects(

@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from mockllm.core.events import Frame, StreamError, Timed
-from mockllm.core.timeline import expand, fold
+from mockllm.core.timeline import fold
 from mockllm.core.turn import Reasoning, Text, TokenUsage, ToolCall, Turn
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Reply, WireProtocol, dumps
@@ -26,6 +26,7 @@ from mockllm.protocols.extra import (
 )
 from mockllm.scenario.reading.tables import TABLES
 from tests.cases import for_all
+from tests.protocols import streams
 from tests.strategies import turns
 from tests.test_laws import usual_request
 from tools.comparison import value_of
@@ -48,8 +49,7 @@ def reply_of(protocol: WireProtocol) -> Reply:
 def encoded(protocol: WireProtocol, turn: Turn) -> list[Frame]:
     """The frames of a turn."""
     reply = replace(reply_of(protocol), usage=turn.usage or TokenUsage(0, 0))
-    encoder = protocol.encoder(turn, reply)
-    return [frame for timed in expand(turn) for frame in encoder.encode(timed.event)]
+    return streams.encoded(protocol, turn, reply)
 
 
 def body_of(protocol: WireProtocol, turn: Turn) -> dict[str, Any]:

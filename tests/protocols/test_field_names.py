@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from mockllm.core.timeline import expand
 from mockllm.core.turn import Reasoning, Text, ToolCall, Turn
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Reply
 from mockllm.protocols.records import FieldNames
 from mockllm.protocols.routes import target_of
 from mockllm.protocols.values import json_object
+from tests.protocols.streams import encoded
 
 PACKAGE = Path(__file__).parents[2] / "mockllm"
 
@@ -35,8 +35,7 @@ def frames(protocol):
     target = target_of(protocol, path, query)
     request = protocol.parse(body, target, False)
     reply = Reply("seed", "0" * 40, "a-model", protocol.options(request))
-    encoder = protocol.encoder(TURN, reply)
-    events = [frame for item in expand(TURN) for frame in encoder.encode(item.event)]
+    events = encoded(protocol, TURN, reply)
     return [value for frame in events if (value := json_object(frame.data)) is not None]
 
 

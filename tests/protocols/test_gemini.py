@@ -11,7 +11,6 @@ from google.genai import types
 
 from mockllm.core.events import Cite, Frame, StreamError
 from mockllm.core.http import Target
-from mockllm.core.timeline import expand
 from mockllm.core.turn import (
     Opaque,
     Reasoning,
@@ -27,6 +26,7 @@ from mockllm.framing import sse
 from mockllm.protocols.base import Lookup, Reply
 from mockllm.protocols.gemini.fields import Options
 from mockllm.protocols.gemini.protocol import PROTOCOL
+from tests.protocols.streams import encoded
 
 TOKEN = "0" * 40
 ID = PROTOCOL.answer_id(Reply("seed", TOKEN, "gemini-2.5-flash", Options()))
@@ -36,8 +36,7 @@ PARIS = ToolCall("get_weather", "w1", ('{"city":', '"Paris"}'))
 def wire(turn: Turn, **options: Any) -> str:
     """The stream of a turn, as it is sent."""
     reply = Reply("seed", TOKEN, "gemini-2.5-flash", Options(**options))
-    encoder = PROTOCOL.encoder(turn, reply)
-    frames = [frame for item in expand(turn) for frame in encoder.encode(item.event)]
+    frames = encoded(PROTOCOL, turn, reply)
     return b"".join(sse.encode(frame, PROTOCOL.line_end) for frame in frames).decode()
 
 

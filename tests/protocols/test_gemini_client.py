@@ -13,12 +13,12 @@ from google.genai import errors, types
 
 from mockllm.core.http import Target
 from mockllm.core.request import Request
-from mockllm.core.timeline import expand
 from mockllm.core.turn import Text, TokenUsage, ToolCall, Turn
 from mockllm.errors import RequestError
 from mockllm.framing import sse
 from mockllm.protocols.base import Reply
 from mockllm.protocols.gemini.protocol import PROTOCOL
+from tests.protocols.streams import encoded
 
 pytestmark = pytest.mark.slow
 
@@ -42,8 +42,7 @@ def client(answers: Callable[[Request], Turn], requests: list[Request]) -> genai
         headers = PROTOCOL.headers(settings, request.stream)
         if not request.stream:
             return httpx.Response(200, json=PROTOCOL.encode_body(turn, settings), headers=headers)
-        encoder = PROTOCOL.encoder(turn, settings)
-        frames = [frame for item in expand(turn) for frame in encoder.encode(item.event)]
+        frames = encoded(PROTOCOL, turn, settings)
         data = b"".join(sse.encode(frame, PROTOCOL.line_end) for frame in frames)
         return httpx.Response(200, content=data, headers=headers)
 

@@ -12,12 +12,12 @@ from google import genai
 from google.genai import types
 
 from mockllm.core.events import Finish, Raw, Start, Usage
-from mockllm.core.timeline import expand
 from mockllm.core.turn import Opaque, ServerTool, Text, Turn
 from mockllm.framing import sse
 from mockllm.protocols.base import Reply
 from mockllm.protocols.gemini.fields import Options
 from mockllm.protocols.gemini.protocol import PROTOCOL
+from tests.protocols.streams import encoded
 from tests.protocols.test_gemini_decoder import of_frames
 
 pytestmark = pytest.mark.slow
@@ -125,8 +125,7 @@ def test_recorded_stream_encodes_to_the_same_turn(path: Path) -> None:
     """A recorded turn, encoded anew, decodes to itself; the official client reads it too."""
     turn = of_frames(sse.decode(path.read_bytes()))
     settings = Reply("seed", "0" * 40, "gemini-2.5-flash", Options(ids=True))
-    encoder = PROTOCOL.encoder(turn, settings)
-    frames = [frame for item in expand(turn) for frame in encoder.encode(item.event)]
+    frames = encoded(PROTOCOL, turn, settings)
     assert of_frames(frames) == turn
     data = b"".join(sse.encode(frame, PROTOCOL.line_end) for frame in frames)
     assert added_up(official(data)) == summary(turn)

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockllm.core.events import Cite, Finish, Frame, Start, StreamError, Timed
-from mockllm.core.timeline import fold
+from mockllm.core.events import Cite, Finish, Frame, Start, StreamError
 from mockllm.core.turn import (
     Opaque,
     Reasoning,
@@ -22,9 +21,10 @@ from mockllm.core.turn import (
     Turn,
 )
 from mockllm.errors import WireError
+from mockllm.protocols.decoding import decoded
 from mockllm.protocols.gemini.fields import compact
 from mockllm.protocols.gemini.protocol import PROTOCOL
-from tests.strategies import json_values, texts
+from tests.strategies import json_values, objects, texts
 
 Json = dict[str, Any]
 
@@ -36,9 +36,7 @@ def read(*chunks: Any) -> Turn:
 
 
 def of_frames(frames: list[Frame]) -> Turn:
-    decoder = PROTOCOL.decoder()
-    events = [event for frame in frames for event in decoder.decode(frame)]
-    return fold(Timed(0, event) for event in [*events, *decoder.close()])
+    return decoded(PROTOCOL, frames)[0]
 
 
 def chunk(*parts: Any, finish: str | None = None, **fields: Any) -> Json:
@@ -254,13 +252,6 @@ def test_depth_does_not_matter() -> None:
 
 
 # Any input
-
-
-def objects(**values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    """JSON objects that have any of these keys, with fitting values or others."""
-    return st.fixed_dictionaries(
-        {}, optional={key: value | json_values for key, value in values.items()}
-    )
 
 
 partial_args = objects(

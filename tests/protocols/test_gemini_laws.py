@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,16 +12,18 @@ from google.genai import types
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockllm.core.events import Frame, Timed
-from mockllm.core.timeline import expand, fold, normal
+from mockllm.core.events import Frame
 from mockllm.core.turn import Opaque, ServerTool, Text, TokenUsage, ToolCall, Turn
 from mockllm.framing import sse
 from mockllm.protocols.base import Reply
 from mockllm.protocols.gemini.fields import Options
 from mockllm.protocols.gemini.protocol import PROTOCOL
 from tests import strategies
+from tests.protocols import streams
 
 USAGE = TokenUsage(11, 7)
+played = partial(streams.played, PROTOCOL)
+read = partial(streams.read, PROTOCOL)
 LEFTOVERS = [
     {"candidates": [{"content": {"parts": [{"inlineData": {"mimeType": "image/png"}}]}}]},
     {"candidates": [{"index": 0, "citationMetadata": {"citationSources": [{"title": "T"}]}}]},
@@ -60,20 +63,6 @@ def reply(**options: Any) -> Reply:
     return Reply("seed", "0" * 40, "gemini-2.5-flash", Options(**options), USAGE)
 
 
-def played(turn: Turn, reply: Reply) -> list[tuple[int, Frame]]:
-    """The frames of a turn, each with its time."""
-    encoder = PROTOCOL.encoder(turn, reply)
-    return [(item.at, frame) for item in expand(turn) for frame in encoder.encode(item.event)]
-
-
-def read(frames: list[tuple[int, Frame]]) -> Turn:
-    """The turn of timed frames."""
-    decoder = PROTOCOL.decoder()
-    events = [Timed(at, event) for at, frame in frames for event in decoder.decode(frame)]
-    last = frames[-1][0] if frames else 0
-    return fold([*events, *(Timed(last, event) for event in decoder.close())])
-
-
 def chunks(turn: Turn, **options: Any) -> list[dict[str, Any]]:
     """The JSON of the chunks of a turn."""
     return [json.loads(frame.data or "") for _, frame in played(turn, reply(**options))]
@@ -92,19 +81,6 @@ def strict(value: dict[str, Any]) -> types.GenerateContentResponse:
     value = json.loads(json.dumps(value))
     value.get("usageMetadata", {}).pop("serviceTier", None)
     return types.GenerateContentResponse.model_validate(value)
-
-
-@given(any_turns)
-def test_stream_law(turn: Turn) -> None:
-    """Decoding what was encoded gives the projection of the turn, times and order included."""
-    assert read(played(turn, reply())) == normal(PROTOCOL.project(turn))
-
-
-@given(any_turns)
-def test_projection_is_final(turn: Turn) -> None:
-    """Projecting a decoded turn changes nothing."""
-    once = PROTOCOL.project(turn)
-    assert PROTOCOL.project(once) == once
 
 
 def test_a_frame_without_a_part_does_not_hasten_a_signature() -> None:
@@ -156,31 +132,6 @@ def test_array_law(turn: Turn) -> None:
     if turn.finish is None and turn.error is None:
         text = text + "]" if text else "[]"
     assert json.loads(text) == chunks(turn)
-
-
-@given(strategies.turns(any_part), st.data())
-def test_split_anywhere(turn: Turn, data: st.DataObject) -> None:
-    """The turn is the same, however the bytes are cut."""
-    frames = [frame for _, frame in played(turn, reply())]
-    stream = b"".join(sse.encode(frame, "crlf") for frame in frames)
-    cuts = sorted(data.draw(st.sets(st.integers(0, len(stream)), max_size=8)))
-    decoder, got = sse.SSEDecoder(), []
-    for start, end in zip([0, *cuts], [*cuts, len(stream)], strict=True):
-        got += decoder.decode(stream[start:end])
-    assert read([(0, frame) for frame in got]) == read([(0, frame) for frame in frames])
-
-
-def test_split_at_every_byte() -> None:
-    """A stream cut in two at any byte gives the same turn."""
-    call = ToolCall("get_time", "call_q", ('{"z', 'one":"日本"}'))
-    turn = Turn((Text(("é",)), call), "tool_calls", USAGE)
-    frames = [frame for _, frame in played(turn, reply())]
-    stream = b"".join(sse.encode(frame, "crlf") for frame in frames)
-    whole = read([(0, frame) for frame in frames])
-    for cut in range(len(stream)):
-        decoder = sse.SSEDecoder()
-        got = decoder.decode(stream[:cut]) + decoder.decode(stream[cut:])
-        assert read([(0, frame) for frame in got]) == whole, cut
 
 
 options = st.builds(

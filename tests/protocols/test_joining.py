@@ -8,12 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockllm.core.events import Timed
-from mockllm.core.timeline import fold
+from mockllm.core.events import Frame
 from mockllm.core.turn import TokenUsage, Turn
 from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Reply
+from mockllm.protocols.decoding import decoded
 from mockllm.quirks.samples import TEXT_AND_TWO_CALLS
 from mockllm.replay.client_requests import first_request
 from mockllm.replay.compilation.compiler import stream
@@ -31,11 +31,7 @@ def _played(turn: Turn, api: str, wire: Wire | None) -> list[str]:
 
 
 def _decoded(data: list[str], api: str) -> Turn:
-    from mockllm.core.events import Frame
-
-    decoder = PROTOCOLS[api].decoder()
-    events = [event for text in data for event in decoder.decode(Frame(text))]
-    return fold(Timed(0, event) for event in [*events, *decoder.close()]).whole()
+    return decoded(PROTOCOLS[api], map(Frame, data))[0].whole()
 
 
 @pytest.mark.slow

@@ -17,7 +17,6 @@ from urllib.parse import urlsplit
 import pytest
 
 from mockllm.core.events import Frame
-from mockllm.core.timeline import expand
 from mockllm.core.turn import TokenUsage, Turn
 from mockllm.framing import sse
 from mockllm.importers import vcr
@@ -28,6 +27,7 @@ from mockllm.protocols.routes import Detected, detect
 from mockllm.protocols.values import json_object, mapping, string
 from mockllm.recording.drafting.turns import draft_turn
 from mockllm.tapes.captured import Captured
+from tests.protocols import streams
 
 pytestmark = pytest.mark.slow
 
@@ -93,9 +93,7 @@ def encoded(protocol: WireProtocol, turn: Turn, reply: Reply, streamed: bool) ->
     """The events of a turn, or its body."""
     if not streamed:
         return [protocol.encode_body(turn, reply)]
-    encoder = protocol.encoder(turn, reply)
-    frames = [frame for item in expand(turn) for frame in encoder.encode(item.event)]
-    return [json.loads(frame.data or "") for frame in frames]
+    return [json.loads(frame.data or "") for frame in streams.encoded(protocol, turn, reply)]
 
 
 def paths(value: object, path: str = "") -> Iterator[str]:

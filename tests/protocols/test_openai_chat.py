@@ -9,12 +9,13 @@ from typing import Any
 from openai.types.chat import ChatCompletionChunk
 
 from mockllm.core.events import Cite, Frame, StreamError
-from mockllm.core.timeline import fold, normal
+from mockllm.core.timeline import normal
 from mockllm.core.turn import Opaque, Reasoning, Refusal, Text, ToolCall, Turn
 from mockllm.protocols.openai_chat.protocol import PROTOCOL
 from tests.cases import for_all
+from tests.protocols.streams import played, read, untimed
 from tests.protocols.strict import problems
-from tests.protocols.test_openai_chat_laws import USAGE, decoded, frames, replayed, reply
+from tests.protocols.test_openai_chat_laws import USAGE, frames, reply
 
 USAGE_JSON = (
     '{"prompt_tokens":11,"completion_tokens":7,"total_tokens":18,'
@@ -228,7 +229,9 @@ def test_stream_has_exactly_the_bytes_of_the_service(name: str) -> None:
 def test_samples_survive(name: str) -> None:
     """A sample stream decodes to the projection of its turn."""
     turn, _ = STREAMS[name]
-    assert replayed(turn) == normal(PROTOCOL.project(turn))
+    assert read(PROTOCOL, played(PROTOCOL, turn, reply(stream_usage=True))) == normal(
+        PROTOCOL.project(turn)
+    )
 
 
 def test_logprobs_travel_with_each_fragment_of_text() -> None:
@@ -264,7 +267,7 @@ def test_every_choice_is_equal() -> None:
         *(choice("{}", '"stop"', index=i) for i in range(2)),
         "[DONE]",
     ]
-    assert fold(decoded(frames(turn, reply(n=3, stream_usage=True)))) == turn
+    assert read(PROTOCOL, untimed(frames(turn, reply(n=3, stream_usage=True)))) == turn
     assert len(PROTOCOL.encode_body(turn, reply(n=3))["choices"]) == 3
 
 
@@ -283,7 +286,7 @@ def test_forced_call_finishes_with_stop() -> None:
     turn = Turn((CALL,), "tool_calls")
     assert data(turn, forced=True)[-2] == choice("{}", '"stop"')
     assert PROTOCOL.encode_body(turn, reply(forced=True))["choices"][0]["finish_reason"] == "stop"
-    back = fold(decoded(frames(turn, reply(forced=True))))
+    back = read(PROTOCOL, untimed(frames(turn, reply(forced=True))))
     assert (back.finish, back.finish_raw) == ("tool_calls", "stop")
 
 
@@ -291,7 +294,7 @@ def test_foreign_finish_reasons() -> None:
     """An unknown reason is sent verbatim; a reason of another protocol is translated."""
     turn = Turn((Text(("a",)),), "stop", finish_raw="eos")
     assert data(turn)[-2] == choice("{}", '"eos"')
-    assert replayed(turn) == turn
+    assert read(PROTOCOL, played(PROTOCOL, turn, reply(stream_usage=True))) == turn
     assert data(replace(turn, finish_raw="end_turn"))[-2] == choice("{}", '"stop"')
     assert data(replace(turn, finish="length", finish_raw="MAX_TOKENS"))[-2] == choice(
         "{}", '"length"'

@@ -6,12 +6,12 @@ import json
 
 import pytest
 
-from mockllm.core.timeline import expand
 from mockllm.core.turn import Text, ToolCall, Turn
 from mockllm.protocols.base import Reply
 from mockllm.protocols.openai_chat.protocol import PROTOCOL
 from mockllm.protocols.openai_chat.request import Options
 from tests.cases import for_all
+from tests.protocols.streams import encoded
 from tests.protocols.test_openai_chat_decoder import Json, calls, chunk, entry, turn
 
 
@@ -215,8 +215,7 @@ def test_a_custom_call_has_free_text() -> None:
     """A call of a custom tool has `type: custom` and its text in `input`, streamed and not."""
     turn = Turn((ToolCall("run", "call_1", ("print(", "1)"), custom=True),), "tool_calls")
     reply = Reply("seed", "0" * 40, "m", Options())
-    encoder = PROTOCOL.encoder(turn, reply)
-    frames = [frame for timed in expand(turn) for frame in encoder.encode(timed.event)]
+    frames = encoded(PROTOCOL, turn, reply)
     deltas = [json.loads(frame.data or "")["choices"][0]["delta"] for frame in frames[:3]]
     entries = [delta["tool_calls"][0] for delta in deltas]
     assert entries == [

@@ -16,20 +16,14 @@ from mockllm.core.timeline import fold
 from mockllm.core.turn import Turn
 from mockllm.errors import WireError
 from mockllm.framing import sse
+from mockllm.protocols.decoding import decoded
 from mockllm.protocols.openai_chat.protocol import PROTOCOL
 from tests.cases import for_all
-from tests.strategies import json_values, texts
+from tests.strategies import json_values, objects, texts
 
 CORPUS = Path(__file__).parents[2] / ".." / "shared" / "corpus" / "streams" / "chat"
 
 Json = dict[str, Any]
-
-
-def objects(**values: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    """JSON objects that have any of these keys, with fitting values or others."""
-    return st.fixed_dictionaries(
-        {}, optional={key: value | json_values for key, value in values.items()}
-    )
 
 
 entries = objects(
@@ -67,9 +61,8 @@ chunks = objects(
 @given(st.lists(chunks | json_values, max_size=5))
 def test_nothing_makes_the_decoder_fail(items: list[Any]) -> None:
     """Chunks with any JSON decode to a turn."""
-    decoder = PROTOCOL.decoder()
-    got = [event for item in items for event in decoder.decode(Frame(json.dumps(item)))]
-    assert isinstance(fold(Timed(0, event) for event in [*got, *decoder.close()]), Turn)
+    turn, _ = decoded(PROTOCOL, [Frame(json.dumps(item)) for item in items])
+    assert isinstance(turn, Turn)
 
 
 @given(chunks)

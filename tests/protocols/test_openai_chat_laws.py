@@ -5,20 +5,18 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from openai.lib.streaming.chat import ChatCompletionStreamState
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
-from mockllm.core.events import Frame, Timed
-from mockllm.core.timeline import expand, fold, normal
-from mockllm.core.turn import Opaque, Reasoning, Text, TokenUsage, ToolCall, Turn
-from mockllm.framing import sse
+from mockllm.core.events import Frame
+from mockllm.core.turn import Opaque, TokenUsage, Turn
 from mockllm.protocols.base import Reply
 from mockllm.protocols.openai_chat.protocol import PROTOCOL
 from mockllm.protocols.openai_chat.request import Options
 from tests import strategies
+from tests.protocols.streams import encoded
 from tests.protocols.strict import problems
 
 USAGE = TokenUsage(11, 7)
@@ -29,26 +27,8 @@ def reply(**options: Any) -> Reply:
 
 
 def frames(turn: Turn, reply: Reply) -> list[Frame]:
-    encoder = PROTOCOL.encoder(turn, reply)
-    return [frame for timed in expand(turn) for frame in encoder.encode(timed.event)]
-
-
-def decoded(given: list[Frame], at: int = 0) -> list[Timed]:
-    decoder = PROTOCOL.decoder()
-    events = [event for frame in given for event in decoder.decode(frame)]
-    return [Timed(at, event) for event in [*events, *decoder.close()]]
-
-
-def replayed(turn: Turn) -> Turn:
-    """The turn through the encoder and the decoder, with its times."""
-    encoder = PROTOCOL.encoder(turn, reply(stream_usage=True))
-    decoder = PROTOCOL.decoder()
-    out, at = [], 0
-    for timed in expand(turn):
-        at = timed.at
-        for frame in encoder.encode(timed.event):
-            out += [Timed(at, event) for event in decoder.decode(frame)]
-    return fold([*out, *(Timed(at, event) for event in decoder.close())])
+    """The frames of a turn's stream."""
+    return encoded(PROTOCOL, turn, reply)
 
 
 any_turns = strategies.turns(
@@ -62,49 +42,11 @@ any_turns = strategies.turns(
 )
 
 
-@given(any_turns)
-def test_stream_law(turn: Turn) -> None:
-    """Decoding what was encoded gives the projection of the turn, times and order included."""
-    assert replayed(turn) == normal(PROTOCOL.project(turn))
-
-
-@given(any_turns)
-def test_projection_is_final(turn: Turn) -> None:
-    """Projecting a decoded turn changes nothing."""
-    once = PROTOCOL.project(turn)
-    assert PROTOCOL.project(once) == once
-
-
 @given(strategies.turns(strategies.every_part, endings=False))
 def test_body_law(turn: Turn) -> None:
     """The body decodes to the same turn as the stream, up to the cutting."""
     body = PROTOCOL.encode_body(turn, reply())
     assert PROTOCOL.decode_body(json.loads(json.dumps(body))) == PROTOCOL.project(turn).whole()
-
-
-@given(strategies.turns(strategies.every_part), st.data())
-def test_split_anywhere(turn: Turn, draw: st.DataObject) -> None:
-    """The events are the same, however the bytes are cut."""
-    stream = b"".join(sse.encode(f) for f in frames(turn, reply(stream_usage=True)))
-    whole = decoded(sse.decode(stream))
-    cuts = sorted(draw.draw(st.sets(st.integers(0, len(stream)), max_size=8)))
-    decoder, got = sse.SSEDecoder(), []
-    for start, end in zip([0, *cuts], [*cuts, len(stream)], strict=True):
-        got += decoder.decode(stream[start:end])
-    assert decoded(got) == whole
-
-
-@pytest.mark.slow
-def test_split_at_every_byte() -> None:
-    """A stream cut in two at any byte gives the same events."""
-    call = ToolCall("get_time", "call_q", ('{"z', 'one":"UTC"}'))
-    turn = Turn((Reasoning(("é",)), Text(("日本",)), call), "tool_calls", USAGE)
-    stream = b"".join(sse.encode(f) for f in frames(turn, reply(stream_usage=True)))
-    whole = decoded(sse.decode(stream))
-    for cut in range(len(stream)):
-        decoder = sse.SSEDecoder()
-        got = decoder.decode(stream[:cut]) + decoder.decode(stream[cut:])
-        assert decoded(got) == whole, cut
 
 
 @given(

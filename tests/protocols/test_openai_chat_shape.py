@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from mockllm.core.timeline import expand
 from mockllm.core.turn import Text, TokenUsage, ToolCall, Turn
 from mockllm.framing.sse import decode
 from mockllm.importers.file_formats import files
@@ -19,6 +18,7 @@ from mockllm.protocols.openai_chat.protocol import PROTOCOL
 from mockllm.protocols.openai_chat.request import Options
 from mockllm.tapes.captured import detected
 from tests.importers.corpus import CORPUS, needs_corpus, read, recorded_files
+from tests.protocols.streams import encoded
 
 CALL = ToolCall("f", "call_1", ('{"a":1}',))
 USAGE = TokenUsage(1, 1)
@@ -91,11 +91,9 @@ def ours() -> Shapes:
     for turn in TURNS:
         options = Options(stream_usage=True, obfuscation=True)
         reply = Reply("seed", "0" * 40, "m", options, USAGE)
-        encoder = PROTOCOL.encoder(turn, reply)
-        for timed in expand(turn):
-            for frame in encoder.encode(timed.event):
-                if frame.data and frame.data.startswith("{"):
-                    added(shapes, frame.data)
+        for frame in encoded(PROTOCOL, turn, reply):
+            if frame.data and frame.data.startswith("{"):
+                added(shapes, frame.data)
         added(shapes, json.dumps(PROTOCOL.encode_body(turn, reply)))
     return shapes
 

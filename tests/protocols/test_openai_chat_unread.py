@@ -8,14 +8,15 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockllm.core.events import Frame, Raw, Timed
-from mockllm.core.timeline import expand, fold, normal
+from mockllm.core.events import Frame, Raw
+from mockllm.core.timeline import normal
 from mockllm.core.turn import Opaque, TokenUsage, Turn
 from mockllm.protocols.base import Reply
 from mockllm.protocols.openai_chat.protocol import PROTOCOL
 from mockllm.protocols.openai_chat.request import Options
 from tests import strategies
 from tests.cases import for_all
+from tests.protocols.streams import played, read
 from tests.protocols.test_openai_chat_corpus import chunks, entries, objects
 from tests.protocols.test_openai_chat_decoder import USED, Json, calls, chunk, entry
 
@@ -180,11 +181,5 @@ kept_frames = st.sampled_from(
 @given(strategies.turns(strategies.parts | kept_frames))
 def test_turns_with_kept_frames_survive(turn: Turn) -> None:
     """A turn with such frames at any position comes back from its stream with all of them."""
-    encoder = PROTOCOL.encoder(turn, Reply("s", "0" * 40, "m", Options(True), TokenUsage(0, 0)))
-    decoder = PROTOCOL.decoder()
-    out: list[Timed] = []
-    for timed in expand(turn):
-        for frame in encoder.encode(timed.event):
-            out += [Timed(timed.at, event) for event in decoder.decode(frame)]
-    at = out[-1].at if out else 0
-    assert fold([*out, *(Timed(at, e) for e in decoder.close())]) == normal(PROTOCOL.project(turn))
+    reply = Reply("s", "0" * 40, "m", Options(True), TokenUsage(0, 0))
+    assert read(PROTOCOL, played(PROTOCOL, turn, reply)) == normal(PROTOCOL.project(turn))

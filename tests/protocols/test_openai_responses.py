@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -11,36 +12,27 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from openai.types.responses import Response, ResponseStreamEvent
 
-from mockllm.core.events import Cite, StreamError, Timed
-from mockllm.core.timeline import expand, fold, normal
+from mockllm.core.events import Cite, StreamError
+from mockllm.core.timeline import normal
 from mockllm.core.turn import Opaque, Reasoning, Refusal, Text, TokenUsage, ToolCall, Turn
 from mockllm.errors import RequestError, WireError
 from mockllm.framing import sse
 from mockllm.protocols.base import Reply
-from mockllm.protocols.openai_responses.decoder import Decoder
-from mockllm.protocols.openai_responses.encoder import Encoder
 from mockllm.protocols.openai_responses.objects import Options, item_of, token_of
 from mockllm.protocols.openai_responses.protocol import PROTOCOL
 from tests import strategies
+from tests.protocols import streams
 from tests.protocols.strict import problems
 
 TOKEN = "0123456789abcdef0123456789abcdef01234567"
 REPLY = Reply("seed", TOKEN, "gpt-test", Options())
 USAGE = TokenUsage(11, 7, 2, 3)
+read = partial(streams.read, PROTOCOL)
 
 
-def played(turn: Turn, reply: Reply = REPLY) -> list[tuple[int, sse.Frame]]:
+def played(turn: Turn, reply: Reply = REPLY) -> list[streams.TimedFrame]:
     """The frames of a turn, each with its time."""
-    encoder = Encoder(turn, reply)
-    return [(item.at, frame) for item in expand(turn) for frame in encoder.encode(item.event)]
-
-
-def read(frames: list[tuple[int, sse.Frame]]) -> Turn:
-    """The turn of timed frames."""
-    decoder = Decoder()
-    events = [Timed(at, event) for at, frame in frames for event in decoder.decode(frame)]
-    last = frames[-1][0] if frames else 0
-    return fold([*events, *(Timed(last, event) for event in decoder.close())])
+    return streams.played(PROTOCOL, turn, reply)
 
 
 def values(turn: Turn, reply: Reply = REPLY) -> list[dict[str, Any]]:
@@ -77,13 +69,6 @@ hosted_frames = st.builds(
 
 
 @settings(deadline=None)
-@given(strategies.turns(strategies.every_part))
-def test_the_stream_decodes_to_the_projection(turn: Turn) -> None:
-    """The stream has exactly what `project` promises, timing and fragments included."""
-    assert read(played(turn)) == normal(PROTOCOL.project(turn))
-
-
-@settings(deadline=None)
 @given(strategies.turns(strategies.every_part | hosted_frames, interleaved=False))
 def test_opaque_frames_keep_their_position(turn: Turn) -> None:
     """Frames without a neutral form come back at their position; those of other APIs are left
@@ -96,24 +81,6 @@ def test_opaque_frames_keep_their_position(turn: Turn) -> None:
 def test_malformed_arguments_survive(turn: Turn) -> None:
     """Arguments survive verbatim, even where they are no JSON or incomplete."""
     assert read(played(turn)) == PROTOCOL.project(turn)
-
-
-@settings(deadline=None)
-@given(
-    strategies.turns(strategies.every_part), st.lists(st.integers(1, 40), min_size=1, max_size=5)
-)
-def test_any_cut_of_the_bytes_decodes_the_same(turn: Turn, sizes: list[int]) -> None:
-    """The turn is the same, however the bytes are cut."""
-    frames = [frame for _, frame in played(turn)]
-    data = b"".join(map(sse.encode, frames))
-    bytes_, decoder, got, at = sse.SSEDecoder(), Decoder(), [], 0
-    while at < len(data):
-        size = sizes[at % len(sizes)]
-        for frame in bytes_.decode(data[at : at + size]):
-            got += decoder.decode(frame)
-        at += size
-    turn_read = fold(Timed(0, event) for event in [*got, *decoder.close()])
-    assert turn_read == replace(normal(PROTOCOL.project(turn)), gaps=())
 
 
 def in_a_body(turn: Turn) -> Turn:
@@ -139,14 +106,6 @@ def test_stream_ends_in_the_body(turn: Turn) -> None:
         body = PROTOCOL.encode_body(turn, REPLY)
         assert body.pop("billing") == {"payer": "developer"}
         assert json.dumps(values(turn)[-1]["response"]) == json.dumps(body)
-
-
-@settings(deadline=None)
-@given(strategies.turns(strategies.every_part))
-def test_project_is_idempotent(turn: Turn) -> None:
-    """Projecting a projected turn changes nothing."""
-    once = PROTOCOL.project(turn)
-    assert PROTOCOL.project(once) == once
 
 
 # The stream itself

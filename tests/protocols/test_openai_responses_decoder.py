@@ -23,6 +23,7 @@ from mockllm.core.turn import (
     Turn,
 )
 from mockllm.framing import sse
+from mockllm.protocols.decoding import decoded
 from mockllm.protocols.openai_responses.decoder import Decoder
 from mockllm.protocols.openai_responses.protocol import PROTOCOL
 from tests import strategies
@@ -34,14 +35,13 @@ RECORDED = sorted(CORPUS.glob("*/response.sse"))
 
 def decoded_turn(*events: dict[str, Any] | str) -> Turn:
     """The turn of events that are written by hand; a type may leave out `response.`."""
-    decoder = Decoder()
-    got = []
+    frames = []
     for event in events:
         if isinstance(event, dict) and event.get("type", "error") != "error":
             event = {**event, "type": "response." + event["type"]}
         data = event if isinstance(event, str) else json.dumps(event)
-        got += decoder.decode(sse.Frame(data))
-    return fold(Timed(0, event) for event in [*got, *decoder.close()])
+        frames.append(sse.Frame(data))
+    return decoded(PROTOCOL, frames)[0]
 
 
 def added(index: int | None, **item: Any) -> dict[str, Any]:
@@ -374,9 +374,7 @@ odd_events = st.fixed_dictionaries({"type": types | odd}, optional=dict.fromkeys
 @given(st.lists(odd_events, max_size=6))
 def test_nothing_makes_the_decoder_fail(events: list[dict[str, Any]]) -> None:
     """Events with any field values decode to something that folds to a turn."""
-    decoder = Decoder()
-    got = [e for value in events for e in decoder.decode(sse.Frame(json.dumps(value)))]
-    assert isinstance(fold(Timed(0, event) for event in [*got, *decoder.close()]), Turn)
+    assert isinstance(decoded_turn(*map(json.dumps, events)), Turn)
 
 
 def test_a_final_value_replaces_deltas_that_it_contradicts() -> None:

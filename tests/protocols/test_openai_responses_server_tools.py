@@ -11,11 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from openai.types.responses import Response, ResponseOutputItem, ResponseStreamEvent
 
-from mockllm.core.events import Timed
-from mockllm.core.timeline import fold, normal
 from mockllm.core.turn import Opaque, Reasoning, ServerTool, Text, TokenUsage, ToolCall, Turn
 from mockllm.framing import sse
-from mockllm.protocols.openai_responses.decoder import Decoder
 from mockllm.protocols.openai_responses.parts import KINDS as ITEMS
 from mockllm.protocols.openai_responses.protocol import PROTOCOL
 from mockllm.protocols.openai_responses.server_tools import BY_KIND
@@ -67,39 +64,9 @@ turns = strategies.turns(parts)
 
 @settings(deadline=None)
 @given(turns)
-def test_the_stream_decodes_to_the_projection(turn: Turn) -> None:
-    """The stream has exactly what `project` promises, timing and fragments included."""
-    assert read(played(turn)) == normal(PROTOCOL.project(turn))
-
-
-@settings(deadline=None)
-@given(turns, st.lists(st.integers(1, 40), min_size=1, max_size=5))
-def test_any_cut_of_the_bytes_decodes_the_same(turn: Turn, sizes: list[int]) -> None:
-    """The turn is the same, however the bytes are cut."""
-    data = b"".join(sse.encode(frame) for _, frame in played(turn))
-    bytes_, decoder, got, at = sse.SSEDecoder(), Decoder(), [], 0
-    while at < len(data):
-        size = sizes[at % len(sizes)]
-        for frame in bytes_.decode(data[at : at + size]):
-            got += decoder.decode(frame)
-        at += size
-    turn_read = fold(Timed(0, event) for event in [*got, *decoder.close()])
-    assert turn_read == replace(normal(PROTOCOL.project(turn)), gaps=())
-
-
-@settings(deadline=None)
-@given(turns)
 def test_the_body_decodes_to_the_turn(turn: Turn) -> None:
     """The answer that is not streamed has the same turn, up to its fragments."""
     assert PROTOCOL.decode_body(PROTOCOL.encode_body(turn, REPLY)) == in_a_body(turn)
-
-
-@settings(deadline=None)
-@given(turns)
-def test_project_is_idempotent(turn: Turn) -> None:
-    """Projecting a projected turn changes nothing."""
-    once = PROTOCOL.project(turn)
-    assert PROTOCOL.project(once) == once
 
 
 # The items and their events

@@ -16,15 +16,15 @@ from typing import Any
 import pytest
 
 from mockllm.core.http import NO_TARGET
-from mockllm.core.timeline import expand
 from mockllm.core.turn import Turn
 from mockllm.framing.sse import SSEDecoder
 from mockllm.importers import vcr
 from mockllm.importers.reading import Unread
 from mockllm.protocols.base import Reply
 from mockllm.protocols.decoding import decoded
-from mockllm.protocols.openai_responses.encoder import Encoder, encode_body
+from mockllm.protocols.openai_responses.encoder import encode_body
 from mockllm.protocols.openai_responses.protocol import PROTOCOL
+from tests.protocols import streams
 
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
 STREAMS = CORPUS / "streams" / "responses"
@@ -82,8 +82,7 @@ def created(events: list[dict[str, Any]]) -> int:
 def encoded(request: dict[str, Any], turn: Turn) -> list[dict[str, Any]]:
     """The events that mockllm sends for a turn."""
     options = PROTOCOL.options(PROTOCOL.parse(request, NO_TARGET, False))
-    encoder = Encoder(turn, Reply("seed", TOKEN, "m", options))
-    frames = [frame for timed in expand(turn) for frame in encoder.encode(timed.event)]
+    frames = streams.encoded(PROTOCOL, turn, Reply("seed", TOKEN, "m", options))
     return [json.loads(frame.data or "") for frame in frames]
 
 

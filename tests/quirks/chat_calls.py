@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from typing import Any
 
 from hypothesis import note
 from hypothesis import strategies as st
 
-from mockllm.core.events import Timed
 from mockllm.core.http import TimedBytes
-from mockllm.core.timeline import expand, fold
+from mockllm.core.timeline import expand
 from mockllm.core.turn import Turn
 from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS
+from mockllm.protocols.decoding import decoded
 from mockllm.protocols.openai_chat.request import Options
 from mockllm.quirks.base import Quirk, Variant
+from tests.clients.oracle import read_arguments
 from tests.quirks import chat_laws as laws
 from tests.quirks.chat_laws import DONE, USAGE, chunk
 from tests.quirks.meaning import expected_turn
@@ -50,10 +50,11 @@ called = st.one_of(
 
 def read(timed: Iterable[TimedBytes]) -> Turn:
     """The turn that our own decoder reads from a stream."""
-    decoder = PROTOCOLS["chat"].decoder()
-    frames = decode(b"".join(part.data for part in timed))
-    events = [event for frame in frames for event in decoder.decode(frame)]
-    return fold(Timed(0, event) for event in [*events, *decoder.close()])
+    return decoded(PROTOCOLS["chat"], decode(b"".join(part.data for part in timed)))[0]
+
+
+SHARED = ("chat-placeholder-null-string", "chat-id-shared")
+"""Our decoder keeps the id that all calls have with these."""
 
 
 def reads_back(quirks: Iterable[Quirk], turn: Turn, *, but: tuple[str, ...] = ()) -> None:
@@ -67,7 +68,7 @@ def reads_back(quirks: Iterable[Quirk], turn: Turn, *, but: tuple[str, ...] = ()
         assert expand(expected)
         assert _calls(got, variant) == _calls(expected, variant)
         assert _rest(got) == _rest(expected)
-        if not variant.ids and "placeholder" not in name:
+        if not variant.ids and not name.startswith(SHARED):
             ids = [call.id for call in got.tool_calls]
             assert all(ids)
             assert len(set(ids)) == len(ids)
@@ -75,16 +76,9 @@ def reads_back(quirks: Iterable[Quirk], turn: Turn, *, but: tuple[str, ...] = ()
 
 def _calls(turn: Turn, variant: Variant) -> list[Any]:
     return [
-        (call.id if variant.ids else None, call.name, _value(call.arguments))
+        (call.id if variant.ids else None, call.name, read_arguments(call.arguments))
         for call in turn.tool_calls
     ]
-
-
-def _value(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
 
 
 def _rest(turn: Turn) -> tuple[Any, ...]:

@@ -11,19 +11,17 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from mockllm.core.events import Frame, Timed
+from mockllm.core.events import Frame
 from mockllm.core.http import TimedBytes
-from mockllm.core.timeline import fold
 from mockllm.core.turn import Opaque, Turn
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Reply
+from mockllm.protocols.decoding import decoded
 from mockllm.quirks.base import Quirk, Variant
 from mockllm.replay.client_requests import client_target, first_body
 from mockllm.replay.compilation.compiler import stream
 from mockllm.scenario.model import Wire
 from tests.strategies import parts, turns
-
-__all__ = ["assert_plays", "named", "odd_turns", "read", "sent", "summary"]
 
 _ODD_DATA = (
     None,
@@ -108,10 +106,8 @@ def assert_plays(turn: Turn, api: str, quirk: Quirk, variant: Variant) -> None:
 
 def read(timed: list[TimedBytes], api: str) -> Turn:
     """The turn that our own decoder reads."""
-    decoder = PROTOCOLS[api].decoder()
-    frames = PROTOCOLS[api].usual.decode(b"".join(part.data for part in timed))
-    events = [event for frame in frames for event in decoder.decode(frame)]
-    return fold(Timed(0, event) for event in [*events, *decoder.close()])
+    protocol = PROTOCOLS[api]
+    return decoded(protocol, protocol.usual.decode(b"".join(part.data for part in timed)))[0]
 
 
 def summary(turn: Turn, *, ids: bool = True) -> dict[str, Any]:

@@ -277,6 +277,11 @@ def call_empty(turn: Turn) -> Turn:
     return replace(cut, parts=(*cut.parts[:-1], replace(cut.parts[-1], fragments=())))
 
 
+def turn_ended(turn: Turn) -> Turn:
+    """The turn whose calls end with `end_turn`."""
+    return finished("stop")(turn) if turn.finish == "tool_calls" else turn
+
+
 def without_signatures(turn: Turn) -> Turn:
     """The turn without the signatures of its reasoning."""
     parts = (replace(p, signature=None) if isinstance(p, Reasoning) else p for p in turn.parts)
@@ -345,6 +350,7 @@ _UPSTREAM = StreamError("The upstream provider failed", None, "502")
 _DEMANDED = StreamError(
     "A tool call was demanded, but the model made none", "invalid_request_error", "tool_use_failed"
 )
+_TEXTUAL = StreamError("Stream error: error decoding response body")
 _BOOM = StreamError("boom", None, "400")
 
 _FOREIGN = {
@@ -392,6 +398,7 @@ MEANINGS: Mapping[str, Meaning] = {
     "chat-finish-never:usage": usage_without_finish,
     **{f"{name}:first": failed(error, nothing) for name, error in _ERRORS.items()},
     **{f"{name}:later": failed(error, same) for name, error in _ERRORS.items()},
+    "err-in-stream:text": failed(_TEXTUAL, same),
     "anth-tool-cut-by-limit": call_incomplete,
     "anth-tool-cut-by-limit:empty": call_empty,
     "anth-signature:missing": without_signatures,
@@ -401,8 +408,10 @@ MEANINGS: Mapping[str, Meaning] = {
     "anth-cut:behind-delta": lambda turn: without_finish(until_first_fragment(turn)),
     "anth-cut:in-call": lambda turn: until_first_fragment(turn, call=True),
     "anth-cut:before-end": without_finish,
+    "anth-end-turn-with-tools": turn_ended,
     "anth-usage-missing:message-delta": without_usage,
     "anth-usage-missing:both": without_usage,
+    "resp-error-shape:code-null": only(replace(_SERVER, code=None)),
     **{f"resp-error-shape:{name}": only(_SERVER) for name in ("nested", "flat", "failed")},
     "resp-incomplete:max-output-tokens": finished("length"),
     "resp-incomplete:content-filter": finished("content_filter"),

@@ -6,13 +6,13 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from mockllm.core.events import Frame, Timed
-from mockllm.core.timeline import fold
+from mockllm.core.events import Frame
 from mockllm.core.turn import Turn
 from mockllm.framing.carrier import Carrier
 from mockllm.framing.sse import SSE
 from mockllm.matching.select import Selection
 from mockllm.protocols import PROTOCOLS
+from mockllm.protocols.decoding import decoded
 from mockllm.quirks.base import Context, Quirk, Variant, change_frames
 from mockllm.replay.client_requests import client_target, first_body
 from mockllm.replay.compilation.compiler import Replayer
@@ -67,7 +67,4 @@ def events(answer: HttpAnswer) -> list[Any]:
 
 def decoded_turn(answer: HttpAnswer, api: str) -> Turn:
     """The turn that our own decoder, which is lenient, reads from an answer."""
-    decoder = PROTOCOLS[api].decoder()
-    sent = frames(answer, PROTOCOLS[api].usual)
-    decoded = [event for frame in sent for event in decoder.decode(frame)]
-    return fold(Timed(0, event) for event in [*decoded, *decoder.close()])
+    return decoded(PROTOCOLS[api], frames(answer, PROTOCOLS[api].usual))[0]

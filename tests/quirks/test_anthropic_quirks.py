@@ -373,7 +373,9 @@ def test_names_are_those_of_the_group() -> None:
     assert sorted(quirk.name.removeprefix("anth-") for quirk in QUIRKS) == [
         "cut",
         "done-sentinel",
+        "end-turn-with-tools",
         "error-event",
+        "id-shared",
         "index-all-zero",
         "index-gap",
         "input-in-start",
@@ -384,6 +386,7 @@ def test_names_are_those_of_the_group() -> None:
         "padded-json",
         "ping",
         "signature",
+        "start-missing",
         "text-in-start",
         "tool-cut-by-limit",
         "two-message-delta",

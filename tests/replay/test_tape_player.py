@@ -26,7 +26,8 @@ from mockllm.replay.compilation.http_answer import HttpAnswer, chunk
 from mockllm.replay.compilation.tape_player import answer as recorded_answer
 from mockllm.replay.loading import load, loads
 from mockllm.replay.player import Player
-from mockllm.replay.sessions.session import Exchange, Session
+from mockllm.replay.sessions.exchange import Exchange
+from mockllm.replay.sessions.session import Session
 from mockllm.scenario.dump import dump
 from mockllm.scenario.model import Recorded, Scenario
 from mockllm.tapes.captured import Tape, dump_tape

@@ -12,8 +12,6 @@ from mockllm.scenario.reading.nodes import Scalar
 from mockllm.scenario.reading.values import scalar
 from mockllm.scenario.yamltext import Flow, FlowMap
 
-__all__ = ["pyyaml_text"]
-
 _BREAKS = frozenset("\n\r\x85\u2028\u2029")
 _ESCAPED = re.compile(
     '["\\\\\\x85\u2028\u2029\ufeff]|[^\x20-\x7e\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010fffe]'

@@ -110,9 +110,6 @@ def test_a_name_of_a_session_is_checked(server: Served, name: bytes) -> None:
     assert sessions <= {"default", "mistake"}
 
 
-HALF = '"party \\ud83c"'
-
-
 @for_all("stream", [False, True])
 @for_all("api", [name for name in PROTOCOLS if name != "echo"])
 def test_half_an_emoji_is_echoed_as_json_has_it(server: Served, api: str, stream: bool) -> None:

@@ -10,8 +10,6 @@ from examples.accumulators.values import error_message, mapping, string
 from mockllm.checking import Delta, Outcome, Usage
 from mockllm.checking.outcome import TroubleKind
 
-__all__ = ["EchoAccumulator", "LastFragment"]
-
 
 class EchoAccumulator:
     """Puts the acts of one stream together."""

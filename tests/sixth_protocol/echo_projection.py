@@ -11,8 +11,6 @@ from mockllm.core.turn import Turn
 from tests.sixth_protocol.echo.acts import API, read_finish, write_finish
 from tests.sixth_protocol.echo.decoder import Decoder
 
-__all__ = ["project"]
-
 
 def project(turn: Turn) -> Turn:
     """The turn as it comes back from the stream."""

@@ -22,6 +22,7 @@ from mockllm.protocols.base import Reply
 from mockllm.scenario.model import ErrorPart
 from tests import test_laws as laws
 from tests.cases import for_all
+from tests.protocols.streams import encoded
 from tests.sixth_protocol import echo_projection
 from tests.sixth_protocol.echo.acts import API, act_of, frame_of
 from tests.sixth_protocol.echo.protocol import PROTOCOL
@@ -86,8 +87,7 @@ def test_any_splitting_gives_the_same_turn(case, data):
 def test_joined_frames_have_the_same_turn(data):
     """A frame that `join` makes of two decodes to what they decode to."""
     turn = data.draw(turns(endings=False))
-    encoder = PROTOCOL.encoder(turn, REPLY)
-    frames = [frame for item in expand(turn) for frame in encoder.encode(item.event)]
+    frames = encoded(PROTOCOL, turn, REPLY)
     joined = [frames[0]]
     for frame in frames[1:]:
         one = PROTOCOL.join(joined[-1], frame)

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from mockllm.checking import Policy
-from mockllm.checking.cases.compile import case, cases
+from mockllm.checking.cases.build import case
+from mockllm.checking.cases.compile import cases
 from mockllm.conformance.attachments.messages import as_json
 from mockllm.conformance.attachments.runner import AnswerFile, Runner, pipe_runner, write_cases
 from mockllm.conformance.attachments.self_test import self_test

@@ -20,8 +20,6 @@ from google.genai import types
 
 from tests.upstreams.raw import TIMEOUT
 
-__all__ = ["CONVERSATIONS", "Conversation", "transcript"]
-
 Json = dict[str, Any]
 
 CITY = {"type": "object", "properties": {"city": {"enum": ["Rome", "Zürich", "Bern"]}}}

@@ -15,8 +15,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-__all__ = ["CALL", "END", "WORDS", "token", "write"]
-
 WORDS = (
     "the", "rain", "in", "Rome", "is", "warm", "and", "Zürich", "has", "clouds", "over", "water",
     "today", "while", "trains", "go", "north", "to", "see", "mountains", "where", "nobody", "asks",

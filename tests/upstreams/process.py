@@ -13,8 +13,6 @@ from typing import Self
 
 from mockllm.protocols.environment import unproxied
 
-__all__ = ["ROOT", "Service"]
-
 ROOT = Path(__file__).parents[2]
 _GIVE_UP = 240.0
 """Seconds until the first line, after which the process is killed."""

@@ -11,8 +11,6 @@ from io import BufferedReader
 from typing import Any
 from urllib.parse import urlsplit
 
-__all__ = ["REQUESTS", "TIMEOUT", "Answer", "post", "without_ids_and_times"]
-
 TIMEOUT = 600.0
 """Seconds for one request: llama.cpp computes its answers on one core."""
 

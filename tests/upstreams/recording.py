@@ -9,13 +9,11 @@ from typing import TypeVar
 
 from mockllm.recording.drafting.draft import Line
 from mockllm.replay.loading import load
-from mockllm.replay.sessions.session import Exchange
+from mockllm.replay.sessions.exchange import Exchange
 from mockllm.scenario.model import Api, Scenario
 from mockllm.server.options import RecordOptions, ServerOptions
 from mockllm.server.thread import ServerThread
 from mockllm.tapes.captured import Captured, load_tape
-
-__all__ = ["Runs"]
 
 Result = TypeVar("Given")
 

@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from tools.coverage.page import PAGE, coverage, page
 from tools.coverage.sdk import SDKS
 
-__all__ = ["main"]
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the tool; returns 1 if an item has neither case nor reason, or a reason is wrong."""

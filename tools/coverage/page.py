@@ -12,8 +12,6 @@ from tools.coverage.played import Played, played
 from tools.coverage.reasons import FOLDER, Reason, matching, problems, read
 from tools.coverage.sdk import SDKS, tree
 
-__all__ = ["PAGE", "Coverage", "coverage", "page"]
-
 PAGE = Path(__file__).parents[2] / "docs" / "coverage.md"
 
 _TITLES = {

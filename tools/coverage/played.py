@@ -16,8 +16,6 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.quirks import QUIRKS
 from tools.coverage.tree import Tree
 
-__all__ = ["Played", "played"]
-
 
 @dataclass(frozen=True, slots=True)
 class Played:

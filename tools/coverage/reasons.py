@@ -10,8 +10,6 @@ from pathlib import Path
 
 import yaml
 
-__all__ = ["FOLDER", "Reason", "matching", "problems", "read"]
-
 FOLDER = Path(__file__).parent / "reasons"
 
 

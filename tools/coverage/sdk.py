@@ -10,8 +10,6 @@ from typing import Any
 
 from tools.coverage.tree import Tree
 
-__all__ = ["SDKS", "SdkTypes", "tree"]
-
 
 @dataclass(frozen=True, slots=True)
 class SdkTypes:

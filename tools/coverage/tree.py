@@ -23,8 +23,6 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel
 from typing_extensions import TypeAliasType
 
-__all__ = ["Tree"]
-
 Model = type[BaseModel]
 
 

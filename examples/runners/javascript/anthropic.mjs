@@ -31,6 +31,8 @@ export class Anthropic extends Answer {
       this.#start(index, object(value.content_block));
     } else if (type === "content_block_delta" && block) {
       this.#delta(block, object(value.delta));
+    } else if (type === "content_block_delta") {
+      this.fail(`a delta came for block ${index}, which has not started`); // [anth-start-missing]
     } else if (type === "content_block_stop" && block) {
       this.#endBlock(block);
     } else if (type === "message_delta") {

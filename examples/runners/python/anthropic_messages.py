@@ -34,6 +34,8 @@ class Anthropic(Answer):
             self.start(index, obj(value.get("content_block")))
         elif type == "content_block_delta" and index in self.blocks:
             self.delta(self.blocks[index], obj(value.get("delta")))
+        elif type == "content_block_delta":  # [anth-start-missing]
+            self.fail(f"a delta came for block {index}, which has not started")
         elif type == "content_block_stop" and index in self.blocks:
             self.end_block(self.blocks[index])
         elif type == "message_delta":

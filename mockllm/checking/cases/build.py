@@ -20,7 +20,6 @@ from mockllm.checking.cases.scenarios import (
     PLAIN,
     Variation,
     bounded,
-    single,
     vary,
     with_quirks,
     without_quirk,
@@ -41,8 +40,6 @@ from mockllm.replay.compilation.compiler import Replayer
 from mockllm.replay.compilation.http_answer import HttpAnswer
 from mockllm.replay.compilation.resolve import resolve
 from mockllm.scenario.model import Api, FramePart, ParallelPart, Scenario, TurnSpec, Wire
-
-__all__ = ["case", "case_name", "changes", "single"]
 
 
 def case(

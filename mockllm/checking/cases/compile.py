@@ -29,8 +29,6 @@ from mockllm.quirks.samples import (
 )
 from mockllm.scenario.model import AnyPart, Api, InterleavedPart, ParallelPart, Scenario, ToolPart
 
-__all__ = ["CaseSpec", "case", "case_specs", "cases", "plain_cases", "single"]
-
 
 @dataclass(frozen=True, slots=True)
 class CaseSpec:

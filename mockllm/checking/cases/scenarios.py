@@ -74,6 +74,12 @@ def without_wire(scenario: Scenario) -> Scenario:
     return _rewired(scenario, lambda _: Wire())
 
 
+def uncut(scenario: Scenario) -> Scenario:
+    """The scenario with its bytes in one piece, under a name of its own if it has them cut."""
+    whole = _rewired(scenario, lambda wire: replace(wire, segments=None))
+    return scenario if whole == scenario else replace(whole, name=f"{scenario.name}-uncut")
+
+
 def without_quirk(scenario: Scenario, quirk: str) -> Scenario:
     """The scenario without one of its quirks."""
     return _rewired(

@@ -24,7 +24,7 @@ from mockllm.matching.conditions import judged_expectations
 from mockllm.matching.request_validation import with_scenario_ids
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.compilation.tape_player import accepted_request
-from mockllm.replay.sessions.session import Exchange
+from mockllm.replay.sessions.exchange import Exchange
 from mockllm.replay.sessions.shortened_bodies import is_shortened
 from mockllm.scenario.model import Expect
 
@@ -35,7 +35,9 @@ def _opaque_kept(record: JudgedSession) -> Violations:
         if trip is None or not trip.echoes or trip.stored or not trip.results:
             continue
         judged = [
-            one for one in trip.played if one.clear and one.exchange.played.recorded != "exact"
+            answer
+            for answer in trip.played
+            if answer.clear and answer.exchange.played.recorded != "exact"
         ]
         if len(judged) < len(trip.played):
             continue  # any of the others may have been the answer

@@ -18,7 +18,8 @@ from mockllm.core.jsontext import parse_object
 from mockllm.core.text import did_you_mean
 from mockllm.errors import RequestError, UsageError
 from mockllm.protocols import PROTOCOLS
-from mockllm.replay.sessions.session import Exchange, Session
+from mockllm.replay.sessions.exchange import Exchange
+from mockllm.replay.sessions.session import Session
 from mockllm.scenario.model import Scenario
 
 _NAMES = (*CONVERSATION_INVARIANTS, *RETRY_RULES)
@@ -189,7 +190,9 @@ def _each_once(
         key = (name, apis.get(number), violation.location, violation.message)
         violations.setdefault(key, violation)
     order = _NAMES.index
-    return sorted(violations.values(), key=lambda one: (one.exchange, order(one.invariant)))
+    return sorted(
+        violations.values(), key=lambda violation: (violation.exchange, order(violation.invariant))
+    )
 
 
 def _without_doubtful(found: Verification, needing: Collection[int]) -> Verification:
@@ -201,9 +204,15 @@ def _without_doubtful(found: Verification, needing: Collection[int]) -> Verifica
     missing = bool(found.evicted or found.forgotten or found.gaps)
     if not (missing or found.not_judged):
         return found
-    certain = [one for one in found.violations if one.invariant in _OF_ONE_REQUEST]
+    certain = [
+        violation for violation in found.violations if violation.invariant in _OF_ONE_REQUEST
+    ]
     unplayed = () if missing else found.unplayed
-    doubtful = [str(one) for one in found.violations if one.invariant not in _OF_ONE_REQUEST]
+    doubtful = [
+        str(violation)
+        for violation in found.violations
+        if violation.invariant not in _OF_ONE_REQUEST
+    ]
     if missing:
         doubtful += [f"turn {index + 1} of {name} was not played" for name, index in found.unplayed]
     for what, numbers in (("was not matched", found.unmatched), ("was refused", found.invalid)):

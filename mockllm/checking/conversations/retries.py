@@ -162,7 +162,7 @@ _RETRY_COUNT = "x-stainless-retry-count"
 def _is_retry(exchange: Exchange, refused: Exchange) -> bool:
     """Whether headers say that a request is the next try of another one."""
     key = refused.headers.get("idempotency-key")
-    counts = [one.headers.get(_RETRY_COUNT, "0") for one in (refused, exchange)]
+    counts = [received.headers.get(_RETRY_COUNT, "0") for received in (refused, exchange)]
     if not key or key != exchange.headers.get("idempotency-key"):
         return False
     return all(map(str.isdecimal, counts)) and int(counts[1]) == int(counts[0]) + 1

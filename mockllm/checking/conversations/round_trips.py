@@ -14,7 +14,7 @@ from mockllm.core.request import CallEcho, Message, Request
 from mockllm.core.turn import Turn
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
-from mockllm.replay.sessions.session import Exchange
+from mockllm.replay.sessions.exchange import Exchange
 
 
 @dataclass(frozen=True, slots=True)

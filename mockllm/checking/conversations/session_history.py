@@ -31,7 +31,7 @@ from mockllm.matching.index import mint_token
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.auto.autoreply import auto_parts
 from mockllm.replay.compilation.resolve import resolve
-from mockllm.replay.sessions.session import Exchange
+from mockllm.replay.sessions.exchange import Exchange
 from mockllm.replay.sessions.shortened_bodies import LONGEST, shortened_value
 from mockllm.scenario.model import AnyPart, AutoPart, Scenario
 

@@ -35,11 +35,13 @@ class Forms:
             its bytes are not varied.
         unvaried: the differences of the case without its variation.
         uncut: those of the case with its variation, but with bytes that are not cut.
+        decoded: whether the client is given decoded events, so that nothing is `framing-read`.
     """
 
     payloads: Callable[[Case], Sequence[Difference] | None]
     unvaried: Callable[[Case], Sequence[Difference]]
     uncut: Callable[[Case], Sequence[Difference]]
+    decoded: bool = False
 
 
 _OTHER_THAN_CALLS = frozenset(
@@ -99,9 +101,10 @@ def attribute(
             # A scenario with `wire` stands for its plain form, which is no case of its own.
             plain += [_of_plain(case, item) for item in differences if item not in new]
         of_quirk, of_variation = _split_by_cause(case, new, forms)
-        quirks += _of_quirk(case, of_quirk, plain_right=not known)
+        by_bytes = case.invariant == "framing-read" and forms.decoded
+        quirks += _of_quirk(case, of_quirk, plain_right=not known, by_bytes=by_bytes)
         variations += _of_variation(case, of_variation, forms)
-    plain = fewest_names(plain)
+    plain = fewest_names(_may_follow(plain))
     names = {item.invariant for item in plain}
     quirks = [as_known(quirk, names) for quirk in quirks]
     names |= {quirk.invariant for quirk in quirks if not quirk.secondary}
@@ -164,7 +167,8 @@ def _split_by_cause(
         return [], new
     if case.variation == PLAIN:
         return new, []
-    if case.invariant == "framing-read" and forms.uncut(case):
+    if case.invariant == "framing-read" and forms.uncut(case) and forms.payloads(case) is not None:
+        # Bytes that are written in one form fail only together with those of another one.
         return new, []
     unvaried = {difference.subject for difference in forms.unvaried(case)}
     of_quirk = [
@@ -198,9 +202,13 @@ def _of_plain(case: Case, difference: Difference, *, own: bool = False) -> Attri
 
 
 def _of_quirk(
-    case: Case, new: Sequence[Difference], *, plain_right: bool
+    case: Case, new: Sequence[Difference], *, plain_right: bool, by_bytes: bool
 ) -> Iterator[AttributedDifference]:
-    """Where the plain form is right, the quirk is why the case is not."""
+    """Where the plain form is right, the quirk is why the case is not.
+
+    Args:
+        by_bytes: whether the quirk is one of bytes, which the client is not given.
+    """
     same_events = plain_right and _same_events(case)
     unrelated = _UNRELATED.get(case.invariant, frozenset())
     any_related = any(
@@ -217,7 +225,7 @@ def _of_quirk(
             and case.invariant not in SPECIFIC
         ):
             yield AttributedDifference(case, difference, difference.invariant)
-        elif any_related and difference.field != "chunk":
+        elif any_related and not by_bytes and difference.field != "chunk":
             yield AttributedDifference(case, difference, case.invariant)
         else:
             yield AttributedDifference(case, difference, difference.invariant)
@@ -236,6 +244,8 @@ def _of_variation(
     if not new:
         return
     in_payloads = forms.payloads(case)
+    wire = case.scenario.turns[0].for_api(case.api).wire
+    comments = wire is not None and wire.comments is not None
     for difference in new:
         shows = in_payloads is None or any(
             difference.subject == other.subject for other in in_payloads
@@ -245,7 +255,7 @@ def _of_variation(
             yield replace(item, certain=False) if case.quirk else item
         else:
             name = "framing-read" if forms.uncut(case) else "chunking-free"
-            yield AttributedDifference(case, difference, name, certain=not case.variation.comments)
+            yield AttributedDifference(case, difference, name, certain=not comments)
 
 
 def _decided(case: Case, difference: Difference, tested: str) -> AttributedDifference:
@@ -324,6 +334,24 @@ def beside_exceptions(items: list[AttributedDifference]) -> list[AttributedDiffe
         else replace(item, invariant=decides[id(item.case)].invariant)
         for item in items
     ]
+
+
+def _may_follow(plain: list[AttributedDifference]) -> list[AttributedDifference]:
+    """Lets an exception explain what is wrong beside it in the same case."""
+    causes: dict[int, tuple[str, ...]] = {}
+    for item in plain:
+        if item.difference.field in EXCEPTIONS:
+            causes.setdefault(id(item.case), item.candidates)
+    return [
+        replace(item, difference=_also(item.difference, causes.get(id(item.case), ())))
+        for item in plain
+    ]
+
+
+def _also(one: Difference, causes: tuple[str, ...]) -> Difference:
+    if one.conclusive or one.field == "chunk" or not causes:
+        return one
+    return replace(one, alternatives=tuple(dict.fromkeys([*one.alternatives, *causes])))
 
 
 def fewest_names(plain: list[AttributedDifference]) -> list[AttributedDifference]:

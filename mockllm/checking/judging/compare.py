@@ -37,8 +37,6 @@ from mockllm.checking.policy import Policy
 from mockllm.checking.rules import Verdict
 from mockllm.quirks.base import Right
 
-__all__ = ["Difference", "Judgement", "differences", "judge"]
-
 
 @dataclass(frozen=True, slots=True)
 class Judgement:

@@ -49,8 +49,14 @@ def from_expected(case: Case, got: Outcome, policy: Policy) -> list[Difference]:
     if excluded and got.errors and got.finish is None:
         # The error about one call is required, but the rest of the answer is lost with it.
         return [
-            replace(one, invariant=excluded[0][2]) if follows(one, case, got) else one
-            for one in found
+            replace(
+                difference,
+                invariant=excluded[0][2],
+                alternatives=(difference.invariant, *difference.alternatives),
+            )
+            if follows(difference, case, got)
+            else difference
+            for difference in found
         ]
     return found
 
@@ -68,10 +74,12 @@ def _doubted(found: list[Difference], got: Outcome) -> list[Difference]:
         for name in (difference.invariant, *difference.alternatives)
     )
     return [
-        replace(one, conclusive=False, alternatives=(*one.alternatives, *causes))
-        if one in calls and one.conclusive and one.invariant in ("name-kept", "id-kept")
-        else one
-        for one in found
+        replace(difference, conclusive=False, alternatives=(*difference.alternatives, *causes))
+        if difference in calls
+        and difference.conclusive
+        and difference.invariant in ("name-kept", "id-kept")
+        else difference
+        for difference in found
     ]
 
 
@@ -127,10 +135,10 @@ def _begins_a_call(call: Call, case: Case) -> bool:
     same = [expected for expected in case.expected.tool_calls if expected.name == call.name]
     have = comparable(call)
     return any(
-        call_key(have) == call_key(one)
+        call_key(have) == call_key(expected)
         or isinstance(have.arguments, str)
         or have.arguments in ({}, None)
-        for one in same
+        for expected in same
     )
 
 
@@ -208,7 +216,9 @@ def finish_differences(case: Case, got: Outcome, policy: Policy) -> Iterator[Dif
         description = (
             f"finish is {format_value(got.finish)}, not {format_value(case.expected.finish)}"
         )
-        yield Difference("finish", description, "finish-and-usage")
+        # One that is lost may be lost with its chunk; another one was read wrongly.
+        conclusive = got.finish is not None
+        yield Difference("finish", description, "finish-and-usage", conclusive=conclusive)
 
 
 def usage_differences(

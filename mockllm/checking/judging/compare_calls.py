@@ -17,6 +17,7 @@ from mockllm.checking.judging.difference import (
     format_calls,
     format_value,
 )
+from mockllm.checking.judging.stream_reading import served_calls
 from mockllm.checking.outcome import Call, Outcome, is_kept
 from mockllm.checking.policy import Policy
 
@@ -110,8 +111,13 @@ def _too_many(
     extra = _without(got, expected)
     repeated = any(call_key(call) in set(map(call_key, expected)) for call in extra)
     ids = [call.id for call in got if call.id]
+    # The same call with its id, once more: whatever the case tests, it surfaces twice.
+    certain = bool(case.ids and extra)
+    certain = certain and all(call.id and ids.count(call.id) > 1 for call in extra)
     invariant = "arguments-concatenate"
-    if repeated:
+    if {call.id for call in extra} & served_calls(case):
+        invariant, certain = "unknown-event", True
+    elif repeated:
         invariant = "surface-once"
     elif len(set(ids)) < len(ids):
         early = any(call.arguments == {} for call in extra)
@@ -128,9 +134,7 @@ def _too_many(
         "tool_calls",
         description,
         invariant,
-        # The same call with its id, once more: whatever the case tests, it surfaces twice.
-        conclusive=bool(case.ids and extra)
-        and all(call.id and ids.count(call.id) > 1 for call in extra),
+        conclusive=certain,
         alternatives=("arguments-concatenate", "surface-complete"),
     )
 
@@ -147,7 +151,8 @@ def _too_few(
     description = f"{len(got)} calls, not {len(expected)}: lost {format_calls(lost)}"
     # An error quotes the arguments twice over: the final value was appended to the fragments.
     if any(text + text[:9] in errors for call in lost for text in _json_forms(call)):
-        return Difference("tool_calls", description, "final-replaces")
+        others = ("arguments-concatenate",)
+        return Difference("tool_calls", description, "final-replaces", alternatives=others)
     found = []
     if all(call.arguments == {} for call in lost):
         found.append("zero-arguments")

@@ -150,7 +150,12 @@ def _incomplete_calls(case: Case, got: Outcome, invariant: str) -> Iterator[Diff
     known = set(map(call_key, sent))
     names = {call.name for call in sent}
     for call in map(comparable, calls_of(got)):
-        if isinstance(call.arguments, dict) and call_key(call) not in known:
+        # A complete call under another name, which the cases without an error show, too.
+        renamed = any(one.id == call.id and one.arguments == call.arguments for one in sent)
+        if renamed and case.ids and call.id and call.name not in names:
+            description = f"the name of {call.id} is {format_value(call.name)}"
+            yield Difference("tool_calls", description, "name-kept", conclusive=True)
+        elif isinstance(call.arguments, dict) and call_key(call) not in known:
             description = f"a call that is not complete comes out: {format_calls([call])}"
             others = ("arguments-concatenate",) if call.name in names else ()
             alternatives = ("surface-complete", *others)

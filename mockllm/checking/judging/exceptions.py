@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from mockllm.checking.cases.case import Case
-from mockllm.checking.judging.difference import Difference, printable
+from mockllm.checking.judging.difference import Difference, complete_finishes, printable
 from mockllm.checking.judging.stream_reading import names_what_is_passed_over
 from mockllm.checking.outcome import Call, Outcome, Trouble
 from mockllm.checking.policy import Policy
@@ -62,11 +62,21 @@ def exception_invariant(trouble: Trouble, case: Case) -> tuple[str | None, bool]
             return "name-kept", True
     if _NO_ARGUMENTS.search(message) and any(c.arguments == {} for c in case.expected.tool_calls):
         return "zero-arguments", False
+    if _names_finish(message, case):
+        return "finish-and-usage", False
     if _INPUT_MODEL.search(message):
         return ("unknown-event" if _NOT_IN_MODEL.search(message) else "null-tolerant"), False
     if trouble.crash and _NULL.search(message):
         return "null-tolerant", False
     return None, False
+
+
+def _names_finish(message: str, case: Case) -> bool:
+    """Whether an exception is about a finish that not every answer has."""
+    finish = (case.expected.finish or "").rpartition("=")[2]
+    if not finish or finish in complete_finishes(case.api):
+        return False
+    return re.search(rf"\b{re.escape(finish)}\b", message) is not None
 
 
 def unexpected_errors(
@@ -83,7 +93,8 @@ def unexpected_errors(
             or not required
             or not (trouble.tool is not None or is_about_call(trouble, case))
         ):
-            yield _difference(case, trouble, [invariant for _, _, invariant in excluded[:1]])
+            causes = [invariant for _, _, invariant in excluded[:1]]
+            yield _difference(case, trouble, causes, within_text=_ends_within_text(case, got))
 
 
 def is_about_call(trouble: Trouble, case: Case) -> bool:
@@ -92,7 +103,15 @@ def is_about_call(trouble: Trouble, case: Case) -> bool:
     return any(name in trouble.message for name in names)
 
 
-def _difference(case: Case, trouble: Trouble, excluded: list[str]) -> Difference:
+def _ends_within_text(case: Case, got: Outcome) -> bool:
+    """Whether a client has read only the beginning of the text: what it missed is not the end."""
+    text, expected = str(got.text), case.expected.text
+    return 0 < len(text) < len(expected) and expected.startswith(text)
+
+
+def _difference(
+    case: Case, trouble: Trouble, excluded: list[str], *, within_text: bool
+) -> Difference:
     where = f" ({printable(trouble.raised)})" if trouble.raised else ""
     field = "crash" if trouble.crash else "errors"
     description = f"reports an error: {printable(trouble.message)}{where}"
@@ -100,11 +119,13 @@ def _difference(case: Case, trouble: Trouble, excluded: list[str]) -> Difference
     unknown = not conclusive and (
         _has_citations(case) or names_what_is_passed_over(case, trouble.message)
     )
+    cut = _IS_CUT.search(trouble.message) and not certain
     first, *others = [
         *(["unknown-event"] if unknown else []),
         *([certain] if certain else []),
         *(["null-tolerant"] if trouble.crash and not certain else []),
-        *(["finish-and-usage"] if _IS_CUT.search(trouble.message) and not certain else []),
+        *(["text-accumulates"] if cut and within_text else []),
+        *(["finish-and-usage"] if cut else []),
         *(causes := _possible_causes(case, excluded)),
         *(["framing-read"] if about_framing(trouble) else []),
         *([] if causes else ["null-tolerant"]),
@@ -139,6 +160,8 @@ def _possible_causes(case: Case, excluded: list[str]) -> list[str]:
         found.append("zero-arguments")
     if calls:
         found.append("arguments-concatenate")
+    if case.expected.refusal:
+        found.append("text-accumulates")
     if case.finish_values & {"length", "content_filter"}:
         found.append("finish-and-usage")
     return found

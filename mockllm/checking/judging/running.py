@@ -13,7 +13,8 @@ from itertools import zip_longest
 from typing import Any, cast
 
 from mockllm.checking.cases.case import Case, Level
-from mockllm.checking.judging.compare import Difference, Judgement, differences, judge
+from mockllm.checking.judging.compare import Judgement, differences, judge
+from mockllm.checking.judging.difference import Difference
 from mockllm.checking.judging.stream_reading import is_passed_over
 from mockllm.checking.judging.watch import Watch
 from mockllm.checking.outcome import Outcome

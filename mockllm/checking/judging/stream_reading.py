@@ -103,6 +103,14 @@ def _calls(data: bytes, api: str) -> tuple[frozenset[str], frozenset[str], froze
     return frozenset(ids.values()), frozenset(ended), frozenset(before_finish)
 
 
+def served_calls(case: Case) -> frozenset[str]:
+    """The ids of the calls that the service runs itself: a client passes over their blocks."""
+    frames = readable_events(b"".join(case.chunks), case.api)
+    return frozenset(
+        one.id for events in frames for one in events if isinstance(one, ServerToolStart)
+    )
+
+
 def is_passed_over(case: Case, level: Level, at: int) -> bool:
     """Whether the event of a `feed` is of a kind that adds nothing to any outcome, such as `ping`
     or a citation."""
@@ -115,8 +123,9 @@ def is_passed_over(case: Case, level: Level, at: int) -> bool:
 
 
 def names_what_is_passed_over(case: Case, text: str) -> bool:
-    """Whether a text names such a kind of event. A `KeyError` names what is missing."""
-    kinds = {kind[-1] for kind in _empty_kinds(b"".join(case.chunks), case.api)}
+    """Whether a text names such a kind of event, or the type of such events alone. A `KeyError`
+    names what is missing."""
+    kinds = _passed_over_types(b"".join(case.chunks), case.api)
     words = text.partition("{")[0].split()  # it may quote an event
     return not text.startswith("KeyError") and any(word.strip("'`:,.") in kinds for word in words)
 
@@ -138,10 +147,22 @@ def _value(frame: Frame) -> Any:
         return None
 
 
-@lru_cache(maxsize=256)
+def _passed_over_types(data: bytes, api: str) -> set[str]:
+    """The innermost types of the kinds that add nothing, and those that no other kind has."""
+    kinds = _kinds(data, api)
+    others = {type for kind, empty in kinds.items() if not empty for type in kind}
+    empty = [kind for kind in kinds if kind and kinds[kind]]
+    return {kind[-1] for kind in empty} | {type for kind in empty for type in kind} - others
+
+
 def _empty_kinds(data: bytes, api: str) -> frozenset[_Kind]:
-    """The kinds of events before the end of a stream that neither begin nor end a part, nor add
-    to one."""
+    return frozenset(kind for kind, empty in _kinds(data, api).items() if kind and empty)
+
+
+@lru_cache(maxsize=256)
+def _kinds(data: bytes, api: str) -> dict[_Kind, bool]:
+    """The kinds of events before the end of a stream, and whether those of a kind neither begin
+    nor end a part, nor add to one."""
     found: dict[_Kind, bool] = {}
     frames = PROTOCOLS[api].usual.decode(data)
     for frame, events in zip(frames, readable_events(data, api), strict=False):
@@ -150,4 +171,4 @@ def _empty_kinds(data: bytes, api: str) -> frozenset[_Kind]:
             break
         empty = all(isinstance(each, Cite | ServerToolResult | ServerToolStart) for each in events)
         found[_kind(value)] = found.get(_kind(value), True) and empty
-    return frozenset(kind for kind, empty in found.items() if kind and empty)
+    return found

@@ -209,10 +209,9 @@ def _is_inserted(before: str, now: str) -> bool:
 
 
 def _same(one: Call, other: Call) -> bool:
-    """Whether two calls are the same call, surfaced twice: only their ids can show that."""
-    if one.id is None or other.id is None:
-        return False
-    return one.id == other.id and one.name == other.name
+    """Whether two calls are the same call, surfaced twice: only their ids can show that, and an
+    empty one shows nothing."""
+    return bool(one.id) and one.id == other.id and one.name == other.name
 
 
 def takes_back(case: Case) -> bool:

@@ -14,8 +14,6 @@ from mockllm.checking.rules import table
 from mockllm.replay.loading import loads
 from mockllm.scenario.model import Api, Scenario
 
-__all__ = ["kit_scenarios", "tested_invariants"]
-
 
 @cache
 def kit_scenarios(api: Api) -> tuple[Scenario, ...]:

@@ -12,8 +12,8 @@ from dataclasses import fields, replace
 from itertools import chain
 from typing import Any
 
+from mockllm.checking.cases.build import case as compile_case
 from mockllm.checking.cases.case import Case
-from mockllm.checking.cases.compile import case as compile_case
 from mockllm.checking.cases.scenarios import PLAIN, Variation
 from mockllm.core.jsontext import compact
 from mockllm.errors import MockLLMError

@@ -23,7 +23,7 @@ from mockllm.errors import Problem
 if TYPE_CHECKING:
     from mockllm.recording.drafting.draft import Line
     from mockllm.redaction.redact import Redactor
-    from mockllm.replay.sessions.session import Exchange
+    from mockllm.replay.sessions.exchange import Exchange
     from mockllm.scenario.model import Scenario
     from mockllm.server.options import RecordOptions
 

@@ -116,19 +116,6 @@ def log_line(entry: LoggedRequest) -> str:
     return " ".join(words)
 
 
-__all__ = [
-    "CaseResult",
-    "Client",
-    "Play",
-    "QuirkInfo",
-    "Results",
-    "Smallest",
-    "Stream",
-    "passes",
-    "rule_verdict",
-]
-
-
 @dataclass(frozen=True, slots=True)
 class Client:
     """The client under test.

@@ -15,25 +15,26 @@ def sections_of(results: Sequence[Results]) -> tuple[list[Column], list[Column]]
     """The columns of clients that were sent streams, and of those that were judged by the rules of
     resilience alone."""
     pairs = list(zip(results, _keys(results), strict=True))
-    rules = [(one, key) for one, key in pairs if one.cases and len(one.rules) == len(one.groups)]
+    rules = [pair for pair in pairs if pair[0].cases and len(pair[0].rules) == len(pair[0].groups)]
     return _columns([pair for pair in pairs if pair not in rules]), _columns(rules)
 
 
 def _columns(pairs: Iterable[tuple[Results, str]]) -> list[Column]:
     """The columns of each API, the fewest severe mistakes first, those without a place last."""
-    found = [column_of(one, key) for one, key in pairs]
-    apis = [*PROTOCOLS, *sorted({one.results.api for one in found} - set(PROTOCOLS))]
-    return [
-        column for api in apis for column in _ranked(one for one in found if one.results.api == api)
-    ]
+    columns = [column_of(results, key) for results, key in pairs]
+    apis = [*PROTOCOLS, *sorted({column.results.api for column in columns} - set(PROTOCOLS))]
+    of_apis = ([column for column in columns if column.results.api == api] for api in apis)
+    return [column for of_api in of_apis for column in _ranked(of_api)]
 
 
 def _ranked(columns: Iterable[Column]) -> list[Column]:
-    found = sorted(columns, key=lambda one: (_order(one), one.results.client.name.lower(), one.key))
+    found = sorted(
+        columns, key=lambda column: (_order(column), column.results.client.name.lower(), column.key)
+    )
     orders = [_order(column) for column in found]
     return [
-        replace(one, place=0 if order[0] else orders.index(order) + 1)
-        for one, order in zip(found, orders, strict=True)
+        replace(column, place=0 if order[0] else orders.index(order) + 1)
+        for column, order in zip(found, orders, strict=True)
     ]
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mockllm.core.turn import ToolCall
+from mockllm.protocols.openai_common import function_call
 from mockllm.protocols.records import ClientRequests, Json, with_messages
-from mockllm.protocols.values import function_call, function_tool
+from mockllm.protocols.values import function_tool
 
 
 def _first_request(model: str, user: str) -> Json:

@@ -255,8 +255,7 @@ def _call_start(assembly: Assembly, value: Fields) -> _Events:
     id, name = value.get("toolCallId"), value.get("toolCallName")
     # A call that is started again is replayed (after a reconnection, for example), and is no other
     # one: what follows goes to it while it is open, and is kept as it is when it has ended.
-    is_known = ("call", id) in assembly.parts
-    if is_known or not isinstance(id, str) or not isinstance(name, str):
+    if not isinstance(id, str) or not isinstance(name, str) or ("call", id) in assembly.parts:
         yield None
         return
     part = assembly.open("call", id)

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from mockllm.core.events import Frame, Usage
-from mockllm.protocols.base import Reply, derive, dumps
+from mockllm.core.seeded import derive
+from mockllm.protocols.base import Reply, dumps
 from mockllm.protocols.records import Json
 from mockllm.protocols.values import count, json_object, objects
 

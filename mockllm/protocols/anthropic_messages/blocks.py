@@ -6,9 +6,10 @@ https://docs.claude.com/en/api/messages
 from __future__ import annotations
 
 from mockllm.core.events import Cite, Finish, FinishReason
+from mockllm.core.seeded import derive
 from mockllm.core.turn import Part, Reasoning, Refusal, ServerTool, Text, TokenUsage, ToolCall, Turn
 from mockllm.protocols.anthropic_messages.server_tools import DIRECT, opened_tool, requests_of
-from mockllm.protocols.base import Reply, derive
+from mockllm.protocols.base import Reply
 from mockllm.protocols.records import Fields, Json
 from mockllm.protocols.values import count, mapping, string
 

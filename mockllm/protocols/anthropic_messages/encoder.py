@@ -14,13 +14,14 @@ from typing import Any
 
 from mockllm.core import events as ev
 from mockllm.core.events import Frame
+from mockllm.core.seeded import derive_int
 from mockllm.core.timeline import expand
 from mockllm.core.turn import Opaque, Reasoning, ServerTool, Text, ToolCall, Turn
 from mockllm.protocols.anthropic_messages import API, blocks
 from mockllm.protocols.anthropic_messages.assembly import DELTAS
 from mockllm.protocols.anthropic_messages.bedrock import BEDROCK, metrics
 from mockllm.protocols.anthropic_messages.server_tools import is_result, result_block
-from mockllm.protocols.base import Reply, derive_int, dumps
+from mockllm.protocols.base import Reply, dumps
 from mockllm.protocols.custom_calls import function
 from mockllm.protocols.records import Fields, Json
 from mockllm.protocols.values import array, json_object, mapping, sendable_value, string

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import re
 
+from mockllm.core.seeded import derive
 from mockllm.core.turn import ServerTool, Turn
-from mockllm.protocols.base import derive, dumps
+from mockllm.protocols.base import dumps
 from mockllm.protocols.records import Fields, Json
 from mockllm.protocols.values import json_object, mapping, sendable_value, string
 

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 
 from mockllm.core.events import StreamError
 from mockllm.core.http import Target
+from mockllm.core.seeded import derive_int
 from mockllm.errors import RequestError
 from mockllm.protocols.anthropic_messages import VERSION_HEADER, bedrock
 from mockllm.protocols.anthropic_messages.blocks import DEFAULT_ERROR, UNTHREADED, request_id
@@ -20,7 +21,6 @@ from mockllm.protocols.base import (
     Reply,
     content_headers,
     counted_tokens,
-    derive_int,
     looked_up_model,
     retry_headers,
 )

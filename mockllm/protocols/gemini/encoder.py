@@ -15,9 +15,10 @@ from datetime import UTC, datetime
 
 from mockllm.core import events as ev
 from mockllm.core.events import Frame
+from mockllm.core.seeded import derive
 from mockllm.core.timeline import expand
 from mockllm.core.turn import Reasoning, Refusal, ServerTool, Text, ToolCall, Turn, beats
-from mockllm.protocols.base import Reply, derive, logprob
+from mockllm.protocols.base import Reply, logprob
 from mockllm.protocols.custom_calls import with_functions
 from mockllm.protocols.gemini import fields
 from mockllm.protocols.gemini.errors import NO_MESSAGE, status_of

@@ -10,8 +10,9 @@ from collections.abc import Mapping
 
 from mockllm.core.events import StreamError
 from mockllm.core.http import Target
+from mockllm.core.seeded import derive_int
 from mockllm.errors import RequestError
-from mockllm.protocols.base import Reply, derive_int
+from mockllm.protocols.base import Reply
 from mockllm.protocols.checks import Checks
 from mockllm.protocols.records import Json, ServiceError
 from mockllm.protocols.values import mapping, string

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from mockllm.core.turn import ServerTool
-from mockllm.protocols.gemini.fields import compact, json_value
+from mockllm.protocols.gemini.fields import compact
 from mockllm.protocols.records import Fields, Json
-from mockllm.protocols.values import mapping, string
+from mockllm.protocols.values import json_object, mapping, string
 
 CALLS = ("executableCode", "toolCall")
 RESULTS = ("codeExecutionResult", "toolResponse")
@@ -71,7 +71,7 @@ def _kind(tool: Fields) -> tuple[str, str]:
 def call_part(tool: ServerTool) -> Json | None:
     """The part with the call; None for tools of other services, and for a result alone."""
     type = _type(tool)
-    value = _object(tool.input or "{}")
+    value = json_object(tool.input or "{}")
     if tool.name in RESULTS or type is None or value is None:
         return None
     id = {"id": tool.id} if tool.id else {}
@@ -87,7 +87,7 @@ def call_part(tool: ServerTool) -> Json | None:
 def result_part(tool: ServerTool) -> Json | None:
     """The part with the result; None without one, and for one in the form of another API."""
     type = _type(tool)
-    value = None if tool.output is None else _object(tool.output)
+    value = None if tool.output is None else json_object(tool.output)
     if type is None or value is None:
         return None
     id = {"id": tool.id} if tool.id else {}
@@ -108,8 +108,3 @@ def _type(tool: ServerTool) -> str | None:
         return _TYPES.get(tool.kind, tool.kind.upper())
     own = tool.name.isupper() and tool.name.lower() == tool.kind
     return tool.name if own else _TYPES.get(tool.kind)
-
-
-def _object(text: str) -> Json | None:
-    value = json_value(text)
-    return value if isinstance(value, dict) else None

@@ -10,7 +10,8 @@ The quirks of groups A and B (`mockllm.quirks.chat`) send each of these forms.
 from __future__ import annotations
 
 from mockllm.core.events import Event, ToolArgs, ToolStart
-from mockllm.protocols.base import derive, dumps
+from mockllm.core.seeded import derive
+from mockllm.protocols.base import dumps
 from mockllm.protocols.openai_chat.fields import called
 from mockllm.protocols.records import Fields
 

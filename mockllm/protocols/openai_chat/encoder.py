@@ -12,9 +12,10 @@ from typing import Any
 
 from mockllm.core import events as ev
 from mockllm.core.events import Frame
+from mockllm.core.seeded import derive, derive_int
 from mockllm.core.timeline import expand
 from mockllm.core.turn import Reasoning, Refusal, Text, ToolCall, Turn
-from mockllm.protocols.base import Reply, derive, derive_int, dumps
+from mockllm.protocols.base import Reply, dumps
 from mockllm.protocols.openai_chat import fields
 from mockllm.protocols.openai_chat.request import Options
 from mockllm.protocols.records import Json

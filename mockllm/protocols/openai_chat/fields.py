@@ -11,9 +11,11 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 
 from mockllm.core import events as ev
-from mockllm.protocols.base import Reply, derive, logprob
+from mockllm.core.seeded import derive
+from mockllm.protocols.base import Reply, logprob
+from mockllm.protocols.openai_common import function_call
 from mockllm.protocols.records import Fields, Json
-from mockllm.protocols.values import array, function_call, mapping, objects, string
+from mockllm.protocols.values import array, mapping, objects, string
 
 REASONING, TEXT, REFUSAL, CALLS = 0, 1, 2, 3
 """The keys of the parts; the call with index i has `CALLS + i`."""

@@ -13,8 +13,9 @@ from typing import Any
 
 from mockllm.core import events as ev
 from mockllm.core.events import Frame
+from mockllm.core.seeded import derive
 from mockllm.core.turn import Part, Reasoning, Refusal, ServerTool, Text, ToolCall, Turn
-from mockllm.protocols.base import Reply, derive
+from mockllm.protocols.base import Reply
 from mockllm.protocols.openai_responses import API, objects, parts
 from mockllm.protocols.openai_responses.citations import annotations_of, ends
 from mockllm.protocols.openai_responses.item_fields import code_deltas

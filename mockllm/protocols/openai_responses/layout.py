@@ -12,9 +12,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mockllm.core.events import Frame
+from mockllm.core.seeded import derive
 from mockllm.core.timeline import sequential
 from mockllm.core.turn import Opaque, Part, Reasoning, ServerTool, ToolCall, Turn
-from mockllm.protocols.base import Reply, derive
+from mockllm.protocols.base import Reply
 from mockllm.protocols.openai_responses import API
 from mockllm.protocols.openai_responses.objects import INCOMPLETE, content, own_id
 from mockllm.protocols.openai_responses.server_tools import SERVER_TOOLS, encodable, item_type

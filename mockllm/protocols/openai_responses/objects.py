@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mockllm.core.events import FinishReason, Frame, StreamError
+from mockllm.core.seeded import derive_int
 from mockllm.core.turn import Part, Reasoning, Refusal, Text, TokenUsage, Turn
-from mockllm.protocols.base import Reply, derive_int, dumps, logprob
+from mockllm.protocols.base import Reply, dumps, logprob
 from mockllm.protocols.openai_responses.citations import annotations_of
 from mockllm.protocols.records import Fields, Json
 

@@ -184,6 +184,30 @@ def _phantom(item: Item) -> None:
         item.data["parentMessageId"] = "nope"
 
 
+def _no_parent(item: Item) -> None:
+    if kind(item) == START:
+        item.data["parentMessageId"] = None
+
+
+# Messages that have ended
+
+
+def _ended_twice(item: Item) -> list[Item]:
+    return [item, item.copy()] if kind(item) == "TEXT_MESSAGE_END" else [item]
+
+
+def _late_content(items: list[Item], context: Context) -> list[Item]:
+    """Sends the last fragment of a text after its end, if it is the only text of the run."""
+    kinds = list(map(kind, items))
+    end = last(items, "TEXT_MESSAGE_END")
+    if end is None or kinds.count("TEXT_MESSAGE_START") != 1:
+        return items
+    if kinds[end - 1] != "TEXT_MESSAGE_CONTENT":
+        return items
+    order = [*items[: end - 1], items[end], items[end - 1], *items[end + 1 :]]
+    return at_times_of(items, order)
+
+
 # Calls that are replayed
 
 
@@ -297,6 +321,13 @@ QUIRKS: tuple[Quirk, ...] = (
         Variant(frames=each(list, _wrong_id), expected=_abandoned),
     ),
     quirk("agui-phantom-parent", samples.TEXT_AND_CALL, each(list, _phantom)),
+    quirk("agui-parent-null", samples.TEXT_AND_CALL, each(list, _no_parent)),
+    quirk(
+        "agui-after-message-end",
+        samples.TEXT,
+        Variant("content", _late_content),
+        Variant("end", spread(_ended_twice)),
+    ),
     quirk("agui-success-pending", samples.CALL, _success),
     quirk(
         "agui-open-call-at-finish",

@@ -20,7 +20,7 @@ from mockllm.quirks.base import (
     spread,
 )
 from mockllm.quirks.samples import CALL, REASONING, TEXT, TEXT_AND_CALL, TWO_CALLS, ZERO
-from mockllm.quirks.streams import alternating, at_times_of
+from mockllm.quirks.streams import alternating, at_times_of, event
 from mockllm.scenario.model import Api
 
 # The input of calls
@@ -120,7 +120,7 @@ _LEFT_OUT = Tolerance(
 def _renumbered(item: Item, number: Callable[[int], int]) -> None:
     index = events.index_of(item)
     if index is not None:
-        events.event(item)["index"] = number(index)
+        event(item)["index"] = number(index)
 
 
 def _out_of_order(items: list[Item], _: Context) -> list[Item]:
@@ -184,7 +184,52 @@ def _runs(opened: Sequence[events.Block]) -> Iterator[list[events.Block]]:
         yield run
 
 
+# Blocks without their own start
+
+
+def _unstarted(items: list[Item], _: Context) -> list[Item]:
+    """Removes the starts of texts and of thinking; without its start a call has no name."""
+    texts = ("text", "thinking")
+    starts = [block.start for block in events.blocks(items) if block.kind in texts]
+    return events.without(items, starts)
+
+
+def _other_index(items: list[Item], _: Context) -> list[Item]:
+    """Gives everything after the start of the last block, if that is a text, the next index."""
+    opened = events.blocks(items)
+    if opened and opened[-1].kind == "text" and all(_alone(opened)):
+        for position in opened[-1].positions[1:]:
+            event(items[position])["index"] += 1
+    return items
+
+
+# Ids
+
+
+def _id_shared(items: list[Item], _: Context) -> list[Item]:
+    called = [events.started_block(items[block.start]) for block, _text in events.calls(items)]
+    for own in called:
+        own["id"] = called[0].get("id")
+    return items
+
+
+def _with_first_id(turn: Turn, _: Api) -> Turn:
+    called = turn.tool_calls
+    parts = (replace(p, id=called[0].id) if isinstance(p, ToolCall) else p for p in turn.parts)
+    return replace(turn, parts=tuple(parts))
+
+
+_SHARED_ID = Tolerance("the calls may keep the id that they share", _with_first_id)
+
+
 # Thinking and text
+
+
+def _unsigned_start(items: list[Item], _: Context) -> list[Item]:
+    for block in events.blocks(items):
+        if block.kind == "thinking":
+            events.started_block(items[block.start]).pop("signature", None)
+    return items
 
 
 def _split_signature(item: Item) -> list[Item]:
@@ -275,6 +320,17 @@ QUIRKS = (
     events.quirk("anth-index-all-zero", TEXT_AND_CALL, _all_zero),
     events.quirk("anth-interleaved", TWO_CALLS, _interleaved),
     events.quirk(
+        "anth-start-missing",
+        TEXT,
+        Variant("absent", _unstarted),
+        Variant("other-index", _other_index),
+    ),
+    events.quirk(
+        "anth-id-shared",
+        TWO_CALLS,
+        Variant(frames=_id_shared, ids=False, tolerated=(_SHARED_ID,)),
+    ),
+    events.quirk(
         "anth-signature",
         REASONING,
         Variant(
@@ -293,6 +349,7 @@ QUIRKS = (
                 Tolerance("the last fragment of a signature may be kept", _last_fragments),
             ),
         ),
+        Variant("not-in-start", _unsigned_start),
     ),
     events.quirk(
         "anth-text-in-start",

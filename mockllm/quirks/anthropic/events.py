@@ -15,6 +15,7 @@ from mockllm.protocols.records import Json
 from mockllm.protocols.values import sendable_value, string
 from mockllm.quirks import streams
 from mockllm.quirks.base import Item, quirks_of
+from mockllm.quirks.streams import event, kind
 
 quirk = quirks_of("anthropic")
 """A quirk of Anthropic Messages."""
@@ -24,16 +25,6 @@ _FRAGMENTS = ("text_delta", "thinking_delta", "input_json_delta")
 
 
 # Reading
-
-
-def event(item: Item) -> Json:
-    """The event in an item; {} where it holds none."""
-    return item.data if item.raw is None and isinstance(item.data, dict) else {}
-
-
-def kind(item: Item) -> str:
-    """The type of the event in an item; "" where it holds none."""
-    return string(event(item).get("type"))
 
 
 def index_of(item: Item) -> int | None:

@@ -7,10 +7,11 @@ from dataclasses import replace
 
 from mockllm.core.events import StreamError
 from mockllm.protocols.anthropic_messages.blocks import request_id
+from mockllm.protocols.records import Json
 from mockllm.quirks.anthropic import events
 from mockllm.quirks.base import Context, FramesChange, Item, Variant, drop, each_with, parametrised
 from mockllm.quirks.samples import CALL, TEXT, TEXT_AND_CALL
-from mockllm.quirks.streams import time_at, with_done
+from mockllm.quirks.streams import event, kind, time_at, with_done
 
 # Further events
 
@@ -64,7 +65,7 @@ def _unknown_delta(items: list[Item], _: Context) -> list[Item]:
 
 @each_with(list)
 def _padded(item: Item, spaces: int) -> None:
-    if events.event(item) and events.kind(item) != "ping":
+    if event(item) and kind(item) != "ping":
         text = item.frame().data or ""
         item.text = f"{text.rstrip()[:-1].rstrip()}{' ' * spaces}}}"
 
@@ -83,9 +84,7 @@ QUIRKS = (
     events.quirk(
         "anth-no-event-lines",
         TEXT,
-        lambda items, _: [
-            replace(item, event=None) if events.event(item) else item for item in items
-        ],
+        lambda items, _: [replace(item, event=None) if event(item) else item for item in items],
     ),
     events.quirk(
         "anth-unknown-types",
@@ -100,7 +99,7 @@ QUIRKS = (
     events.quirk(
         "anth-done-sentinel",
         TEXT,
-        with_done(lambda items: any(events.kind(item) == "message_stop" for item in items)),
+        with_done(lambda items: any(kind(item) == "message_stop" for item in items)),
     ),
 )
 
@@ -110,15 +109,20 @@ QUIRKS = (
 
 @each_with(list)
 def _without_usage(item: Item, *, start: bool, end: bool) -> None:
-    message = events.event(item).get("message")
-    if end and events.kind(item) == "message_delta":
-        events.event(item).pop("usage", None)
-    elif start and events.kind(item) == "message_start" and isinstance(message, dict):
+    message = event(item).get("message")
+    if end and kind(item) == "message_delta":
+        event(item).pop("usage", None)
+    elif start and kind(item) == "message_start" and isinstance(message, dict):
         message.pop("usage", None)
 
 
+_NO_REASON: Json = dict.fromkeys(("stop_reason", "stop_sequence", "stop_details"))
+
+
 @parametrised
-def _second_delta(items: list[Item], _: Context, *, behind: bool) -> list[Item]:
+def _second_delta(
+    items: list[Item], _: Context, *, behind: bool, delta: Json = _NO_REASON
+) -> list[Item]:
     """Adds a `message_delta` without a stop reason, after (`behind`) or before the real one."""
     position = next(
         (position for position, item in enumerate(items) if events.stop_reason(item)), None
@@ -126,9 +130,15 @@ def _second_delta(items: list[Item], _: Context, *, behind: bool) -> list[Item]:
     if position is None:
         return items
     second = items[position].copy()
-    events.event(second)["delta"] = dict.fromkeys(("stop_reason", "stop_sequence", "stop_details"))
+    event(second)["delta"] = dict(delta)
     here = position + behind
     return [*items[:here], second, *items[here:]]
+
+
+@each_with(list)
+def _ended_turn(item: Item) -> None:
+    if events.stop_reason(item) == "tool_use":
+        events.delta(item)["stop_reason"] = "end_turn"
 
 
 # Errors and cuts
@@ -174,7 +184,7 @@ def _started_twice(
         return items
     last = begun(items)
     first = [item.copy() for item in items[: 1 + (start if last is None else last)]]
-    message = events.event(items[start]).get("message")
+    message = event(items[start]).get("message")
     if isinstance(message, dict) and isinstance(message.get("id"), str):
         id = message["id"]
         message["id"] = id[:-1] + ("0" if id[-1:] != "0" else "1")
@@ -197,9 +207,7 @@ ENDINGS = (
         Variant("behind-delta", _cut(events.behind_first), as_sent=True),
         Variant("in-call", _cut(_behind_first_input), as_sent=True),
         Variant("before-end", _cut(events.end_position), as_sent=True),
-        Variant(
-            "before-stop", drop(lambda item: events.kind(item) == "message_stop"), right="either"
-        ),
+        Variant("before-stop", drop(lambda item: kind(item) == "message_stop"), right="either"),
     ),
     events.quirk(
         "anth-usage-missing",
@@ -213,7 +221,9 @@ ENDINGS = (
         CALL,
         Variant("null-after", _second_delta(behind=True)),
         Variant("null-before", _second_delta(behind=False)),
+        Variant("absent-after", _second_delta(behind=True, delta={})),
     ),
+    events.quirk("anth-end-turn-with-tools", CALL, Variant(frames=_ended_turn(), as_sent=True)),
     events.quirk(
         "anth-message-start-twice",
         TEXT,

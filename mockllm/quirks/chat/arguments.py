@@ -9,7 +9,7 @@ from mockllm.core.turn import ToolCall, Turn
 from mockllm.protocols.values import array, json_object, sendable_value
 from mockllm.quirks.base import Context, Item, Tolerance, Variant, each, parametrised
 from mockllm.quirks.chat import chunks
-from mockllm.quirks.samples import CALL, ZERO
+from mockllm.quirks.samples import CALL, TWO_CALLS, ZERO
 from mockllm.scenario.model import Api
 
 
@@ -24,6 +24,21 @@ def _text_of(call: list[chunks.CallFragment]) -> str:
 def _null_first(opening: chunks.CallFragment) -> None:
     if opening.function.get("arguments") == "":
         opening.function["arguments"] = None
+
+
+def _null_together(items: list[Item], _: Context) -> list[Item]:
+    """Opens all calls of a choice in the chunk of the first one, with null arguments."""
+    by_choice: dict[int, list[chunks.CallFragment]] = {}
+    for opening in chunks.openings(items):
+        by_choice.setdefault(opening.choice.index, []).append(opening)
+    gone: list[chunks.CallFragment] = []
+    for first, *others in by_choice.values():
+        if not any(opening.arguments for opening in (first, *others)):
+            for opening in (first, *others):
+                opening.function["arguments"] = None
+            gone += [opening for opening in others if opening.choice.item is not first.choice.item]
+            first.choice.delta["tool_calls"] += [{**opening.entry} for opening in gone]
+    return chunks.removed(items, gone)
 
 
 @parametrised
@@ -191,7 +206,12 @@ def _cut(items: list[Item], _: Context, finish: str | None) -> list[Item]:
 
 
 QUIRKS = (
-    chunks.quirk("chat-args-null-first", CALL, each(chunks.openings, _null_first)),
+    chunks.quirk(
+        "chat-args-null-first",
+        CALL,
+        each(chunks.openings, _null_first),
+        Variant("together", _null_together, sample=TWO_CALLS),
+    ),
     chunks.quirk(
         "chat-args-null-only",
         ZERO,

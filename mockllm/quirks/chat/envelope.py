@@ -72,6 +72,15 @@ def _role_everywhere(choice: chunks.Choice) -> None:
     choice.fields["delta"] = {"role": "assistant", **choice.delta}
 
 
+def _function_null(items: list[Item], context: Context) -> list[Item]:
+    """Adds an entry without a function after the opening of each call."""
+    for opening in chunks.openings(items):
+        entry = {"index": opening.entry["index"], "function": None}
+        chunk = chunks.with_delta(opening.choice, {"tool_calls": [entry]})
+        items = chunks.inserted(items, opening.choice.item, [chunk])
+    return items
+
+
 @each_with(chunks.choices_of)
 def _no_calls(choice: chunks.Choice, value: list[Any] | None) -> None:
     if "content" in choice.delta and "tool_calls" not in choice.delta:
@@ -209,6 +218,28 @@ def _thinking_apart(turn: Turn, _: Api) -> Turn:
 _THINKING_SPLIT = Tolerance("what the tags enclose may be the reasoning", _thinking_apart)
 
 
+def _without_object(item: Item) -> None:
+    if isinstance(item.data, dict) and "choices" in item.data:
+        item.data.pop("object", None)
+
+
+def _choices_counted(items: list[Item], context: Context) -> list[Item]:
+    """Numbers the choices as if each chunk had another one."""
+    choices = list(chunks.choices_of(items))
+    if not any(choice.index for choice in choices):
+        for number, choice in enumerate(choices):
+            choice.fields["index"] = number
+    return items
+
+
+def _choices_unnumbered(items: list[Item], context: Context) -> list[Item]:
+    choices = list(chunks.choices_of(items))
+    if not any(choice.index for choice in choices):
+        for choice in choices:
+            del choice.fields["index"]
+    return items
+
+
 def _ids_change(items: list[Item], context: Context) -> list[Item]:
     count = 0
     for item in items:
@@ -300,6 +331,7 @@ QUIRKS = (
         CALL,
         each(chunks.fragments, lambda fragment: fragment.entry.pop("type", None)),
     ),
+    chunks.quirk("chat-function-null", CALL, _function_null),
     chunks.quirk(
         "chat-tool-calls-null",
         TEXT,
@@ -314,6 +346,13 @@ QUIRKS = (
     ),
     chunks.quirk("chat-first-choices-empty", TEXT, _prompt_filter),
     chunks.quirk("chat-object-empty", TEXT, _async_filter),
+    chunks.quirk("chat-object-missing", TEXT, each(list, _without_object)),
+    chunks.quirk(
+        "chat-choice-index",
+        TEXT,
+        Variant("absent", _choices_unnumbered),
+        Variant("counts", _choices_counted, right="either"),
+    ),
     chunks.quirk(
         "chat-content-parts",
         TEXT,

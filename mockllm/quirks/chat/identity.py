@@ -95,6 +95,10 @@ def _gap(fragment: chunks.CallFragment) -> None:
     fragment.entry["index"] *= 2
 
 
+def _negative(fragment: chunks.CallFragment) -> None:
+    fragment.entry["index"] -= 1
+
+
 def _reversed(own: list[chunks.CallFragment]) -> None:
     """Swaps the entries between the chunks; the chunks keep their positions."""
     ordered = sorted(own, key=lambda fragment: -fragment.entry["index"])
@@ -165,6 +169,19 @@ _NULL_IS_TEXT = Tolerance(
 _NULL_IS_ABSENT = Tolerance(
     'the text "null" may be read as absent, and a call without a name is none', _without_calls
 )
+
+
+def _id_shared(own: list[chunks.CallFragment]) -> None:
+    for fragment in own:
+        if "id" in fragment.entry and "id" in own[0].entry:
+            chunks.set_fields(fragment, id=own[0].entry["id"])
+
+
+def _with_first_id(turn: Turn, _: Api) -> Turn:
+    return _calls_with(turn, id=turn.tool_calls[0].id) if turn.tool_calls else turn
+
+
+_SHARED_ID = Tolerance("the calls may keep the id that they share", _with_first_id)
 
 
 def _name_repeated(pair: tuple[chunks.CallFragment, chunks.CallFragment]) -> None:
@@ -255,6 +272,7 @@ QUIRKS = (
         TWO_CALLS,
         each(chunks.fragments, _from_one),
         Variant("gap", each(chunks.fragments, _gap)),
+        Variant("negative", each(chunks.fragments, _negative)),
     ),
     chunks.quirk("chat-index-reversed", TWO_CALLS, each(chunks.by_choice, _reversed)),
     chunks.quirk("chat-id-repeated", CALL, each(chunks.continuations, _id_repeated)),
@@ -290,6 +308,11 @@ QUIRKS = (
         ),
         Variant("null", _opened_with_id(None), ids=False),
         Variant("empty", _opened_with_id(""), ids=False),
+    ),
+    chunks.quirk(
+        "chat-id-shared",
+        TWO_CALLS,
+        Variant(frames=each(chunks.by_choice, _id_shared), ids=False, tolerated=(_SHARED_ID,)),
     ),
     chunks.quirk("chat-name-repeated", CALL, each(chunks.continuations, _name_repeated)),
     chunks.quirk(

@@ -162,6 +162,15 @@ def _failed(items: list[Item], context: Context) -> list[Item]:
     return [item for item in failing if kind(item) != "error"]
 
 
+@events.numbered
+def _code_null(items: list[Item], context: Context) -> list[Item]:
+    failing = _failing(items)
+    for item in failing:
+        if kind(item) == "error":
+            item.data["error"]["code"] = None
+    return [item for item in failing if kind(item) != "response.failed"]
+
+
 # The end
 
 
@@ -169,6 +178,11 @@ def _failed(items: list[Item], context: Context) -> list[Item]:
 def _final_output(item: Item, value: Callable[[], Any]) -> None:
     if kind(item) in events.COMPLETE and events.response(item):
         events.response(item)["output"] = value()
+
+
+def _without_output(item: Item) -> None:
+    if kind(item) in events.COMPLETE:
+        events.response(item).pop("output", None)
 
 
 @parametrised
@@ -221,6 +235,7 @@ QUIRKS = (
         samples.TEXT_AND_CALL,
         Variant("empty", _final_output(list)),
         Variant("null", _final_output(lambda: None)),
+        Variant("absent", each(list, _without_output)),
     ),
     events.quirk(
         "resp-error-shape",
@@ -228,6 +243,7 @@ QUIRKS = (
         Variant("nested", _nested, as_sent=True),
         Variant("flat", _flat, as_sent=True),
         Variant("failed", _failed, as_sent=True),
+        Variant("code-null", _code_null, as_sent=True),
     ),
     events.quirk(
         "resp-keepalive",
@@ -251,6 +267,8 @@ QUIRKS = (
             _lacking("logprobs", "response.output_text.delta", "response.output_text.done"),
         ),
         Variant("arguments", each(list, _without_arguments)),
+        Variant("content-index", _lacking("content_index")),
+        Variant("summary-index", _lacking("summary_index"), sample=samples.SUMMARY),
     ),
     events.quirk(
         "resp-missing-openers",

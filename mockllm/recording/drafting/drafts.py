@@ -136,7 +136,7 @@ class Drafting:
             plain = exchange.plain()
             route, key = route_of(plain), key_of_route(plain)
             known = self._routes.get((route, key), ()) if key is not None else ()
-            own = next((one for one in reversed(known) if one.group == origin.group), None)
+            own = next((last for last in reversed(known) if last.group == origin.group), None)
             base = own.scenario if own is not None else None
             scenario = base or begun_route(plain, route, origin, self._free_name)
             recorded = self._recorded(key)

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from mockllm.core.events import Frame
-from mockllm.core.jsontext import compact, is_object, parse
+from mockllm.core.jsontext import is_object
 from mockllm.core.request import Request
 from mockllm.core.seeded import tokens
 from mockllm.core.timeline import expand
@@ -39,7 +39,7 @@ from mockllm.protocols.values import json_object
 from mockllm.recording.drafting.draft import DraftedTurn
 from mockllm.replay.loading import loads
 from mockllm.scenario import model as m
-from mockllm.scenario.dump import dump
+from mockllm.scenario.dump import dump, readable
 from mockllm.scenario.reading.tables import TOOL_NAME
 from mockllm.tapes.captured import Captured, Tape
 from mockllm.tapes.recorded_turn import RecordedTurn, recorded_error, recorded_turn
@@ -109,8 +109,6 @@ def _encoded(
 
 _VALID_NAME = re.compile(TOOL_NAME).fullmatch
 _MAX_SPLIT = 1_000_000
-_MAX_BRACKETS = 50
-"""Deeper JSON is written as text; YAML has a bound on nesting."""
 
 
 def unresolve(turn: Turn) -> m.TurnSpec:
@@ -197,19 +195,8 @@ def _id(id: str) -> str | None:
 def _frame(api: str, frame: Frame) -> m.FramePart:
     data: object = frame.data
     if frame.data is not None and frame.data[:1] in ("{", "["):
-        data = _readable(frame.data)
+        data = readable(frame.data)
     return m.FramePart(api, data, frame.event, frame.id, frame.retry, frame.comment, frame.raw)
-
-
-def _readable(data: str) -> object:
-    """The JSON value where it dumps to exactly the same text, else the text."""
-    if data.count("[") + data.count("{") > _MAX_BRACKETS:
-        return data
-    try:
-        value = parse(data)
-    except ValueError:
-        return data
-    return value if compact(value) == data else data
 
 
 def _finish(turn: Turn) -> m.Ending | None:

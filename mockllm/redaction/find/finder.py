@@ -240,7 +240,7 @@ class Finder:
                 direct = whole_escapes(direct, searched.escapes)
         # A match that begins with the letter of an escape is longer than the secret.
         found = [*deep, *adjacent(direct, deep)]
-        return sorted(found, key=lambda one: (one.parts[0][0], -one.parts[-1][1]))
+        return sorted(found, key=lambda secret: (secret.parts[0][0], -secret.parts[-1][1]))
 
     def _direct(self, text: str, found: Iterable[Found]) -> list[Found]:
         """What a text shows by itself and the known secrets in it, without its placeholders."""

@@ -35,21 +35,21 @@ class KeptPlaces:
         spans = Spans(secret for secret, is_kept in zip(found, kept, strict=True) if is_kept)
         # A secret is known from where it is not kept too.
         return [
-            is_kept or (one.kind == _KNOWN and spans.overlap(one))
-            for one, is_kept in zip(found, kept, strict=True)
+            is_kept or (secret.kind == _KNOWN and spans.overlap(secret))
+            for secret, is_kept in zip(found, kept, strict=True)
         ]
 
     def _is_kept(self, found: Found, text: str, path: JsonPath) -> bool:
         for secret in found.secrets():
             paths = list(self._paths(secret, text, path, 0))
-            if not paths or not all(self._allows(found.kind, one) for one in paths):
+            if not paths or not all(self._allows(found.kind, place) for place in paths):
                 return False
         return any(found.secrets())
 
     def _allows(self, kind: str, path: JsonPath) -> bool:
         written = _written(path)
         return any(
-            name in ("", kind_name(kind)) and any(place.search(one) for one in written)
+            name in ("", kind_name(kind)) and any(place.search(form) for form in written)
             for name, place in self._places
         )
 

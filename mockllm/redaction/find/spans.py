@@ -128,7 +128,7 @@ _BEFORE = 32
 _STANDARD = re.compile(r"[+/]")
 _URL_SAFE = re.compile(r"[-_]")
 _RANDOM = tuple(
-    re.compile(one) for one in (r"(?:[A-Z][^A-Z]*){4}", r"(?:[a-z][^a-z]*){4}", r"[0-9]")
+    re.compile(pattern) for pattern in (r"(?:[A-Z][^A-Z]*){4}", r"(?:[a-z][^a-z]*){4}", r"[0-9]")
 )
 
 
@@ -310,7 +310,7 @@ class KnownSecrets:
                 continue
             secret, (start, end) = max(
                 ((secret, _extended(text, at, source, offset)) for secret, source, offset in near),
-                key=lambda one: one[1][1] - one[1][0],
+                key=lambda match: match[1][1] - match[1][0],
             )
             if end - start >= MIN_MATCH:
                 yield secret, (start, end)

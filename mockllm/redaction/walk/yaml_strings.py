@@ -87,18 +87,18 @@ def scalars(text: str) -> Scalars | None:
     values: dict[int, StringValue] = {}
     nodes: list[yaml.ScalarNode] = []
     start = 0
-    for one in placed:
-        if isinstance(one.node, yaml.ScalarNode):
-            nodes.append(one.node)
-            end = start + len(one.node.value)
-            field = Field(one.path, one.name)
-            values[id(one.node)] = StringValue(start, end, one.node.value, field)
+    for place in placed:
+        if isinstance(place.node, yaml.ScalarNode):
+            nodes.append(place.node)
+            end = start + len(place.node.value)
+            field = Field(place.path, place.name)
+            values[id(place.node)] = StringValue(start, end, place.node.value, field)
             start = end + len(_APART)
     channels = tuple(
-        Channel(tuple(values[id(item)] for item in one.node.value), True, True)
-        for one in placed
-        if one.name == _FRAGMENTS and isinstance(one.node, yaml.SequenceNode)
-        if all(isinstance(item, yaml.ScalarNode) for item in one.node.value)
+        Channel(tuple(values[id(item)] for item in place.node.value), True, True)
+        for place in placed
+        if place.name == _FRAGMENTS and isinstance(place.node, yaml.SequenceNode)
+        if all(isinstance(item, yaml.ScalarNode) for item in place.node.value)
     )
     joined = _APART.join(node.value for node in nodes)
     return Scalars(joined, Document(tuple(values.values()), channels), tuple(nodes))
@@ -146,7 +146,9 @@ def _scalar(written: str, node: yaml.ScalarNode, changes: Sequence[Edit]) -> str
 def _candidates(written: str, value: str, changes: Sequence[Edit]) -> Iterator[str]:
     at = written.find(value)
     if at >= 0:
-        yield edited(written, [Edit(at + one.start, at + one.end, one.text) for one in changes])
+        yield edited(
+            written, [Edit(at + change.start, at + change.end, change.text) for change in changes]
+        )
     for change in changes:
         written = written.replace(value[change.start : change.end], change.text)
     yield written

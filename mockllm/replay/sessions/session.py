@@ -14,8 +14,6 @@ from mockllm.replay.sessions.dropped_entries import Dropped
 from mockllm.replay.sessions.exchange import Exchange
 from mockllm.scenario.model import Scenario
 
-__all__ = ["Exchange", "Session", "Sessions"]
-
 _MOST_NAMES = 65_536
 """How many names of evicted sessions are remembered."""
 

@@ -308,7 +308,7 @@ def restore(
             exchange.sent.report(ENDED_EARLY)
             exchange.settle()
     turns: set[tuple[str | None, int | None]] = set()
-    for exchange in sorted(latest.values(), key=lambda one: one.received.at):
+    for exchange in sorted(latest.values(), key=lambda exchange: exchange.received.at):
         turn = (exchange.scenario, exchange.turn)
         if exchange.played.recorded and exchange.played.attempt == 1:
             exchange.note_repeat(turn in turns)

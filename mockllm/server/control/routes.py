@@ -25,7 +25,6 @@ from mockllm.server.control.session_setup import (
 )
 from mockllm.server.http.request_reading import (
     SESSION_HEADER,
-    SESSION_NAME,
     flag,
     names,
     whole_number,
@@ -38,8 +37,6 @@ from mockllm.core.record import record
 from mockllm.protocols.base import dumps
 from mockllm.replay.sessions.exchange import Exchange
 from mockllm.server.state.store import Names
-
-__all__ = ["CONTROL_PREFIX", "SESSION_NAME", "Control", "base_urls", "gone"]
 
 CONTROL_PREFIX = "/_mockllm/"
 

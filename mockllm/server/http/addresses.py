@@ -35,13 +35,13 @@ def further_urls(host: str, port: int) -> tuple[str, ...]:
     if host and host not in _LOOPBACK:
         return ()
     found = dict.fromkeys(map(str, _own_addresses()))
-    addresses = [ipaddress.ip_address(one) for one in found]
+    addresses = [ipaddress.ip_address(own) for own in found]
     if host:
         version = ipaddress.ip_address(host).version
         addresses = [address for address in addresses if address.version == version]
     # A link-local address needs the name of an interface, which most clients do not take.
     shown = [address for address in addresses if not (address.is_loopback or address.is_link_local)]
-    return tuple(url_of(str(one), port) for one in shown)
+    return tuple(url_of(str(address), port) for address in shown)
 
 
 def _own_addresses() -> Iterator[str]:

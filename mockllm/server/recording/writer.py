@@ -177,8 +177,8 @@ class Writer:
 def one_by_one(write: Callable[[Group], GroupResult], group: Group) -> GroupResult:
     """Writes the exchanges of a group one after the other, up to an obstacle."""
     whole = GroupResult(0)
-    for one in group:
-        result = write((one,))
+    for exchange in group:
+        result = write((exchange,))
         whole = GroupResult(
             whole.handled + result.handled,
             whole.lines + result.lines,

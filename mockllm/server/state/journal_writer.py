@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 
-from mockllm.replay.sessions.session import Exchange
+from mockllm.replay.sessions.exchange import Exchange
 from mockllm.replay.sessions.shared_session import Turn, pack
 from mockllm.server.state.store import Batch, StateStore, StoreError, Totals, mark_name
 

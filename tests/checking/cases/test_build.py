@@ -7,13 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from mockllm.checking.cases.compile import case
+from mockllm.checking.cases.build import case
 from mockllm.checking.outcome import Call
-from mockllm.core.events import Timed
-from mockllm.core.timeline import fold
 from mockllm.core.turn import Turn
 from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS
+from mockllm.protocols.decoding import decoded
 from mockllm.quirks import QUIRKS, find
 from mockllm.quirks.samples import (
     CALL,
@@ -30,9 +29,7 @@ from tests.cases import for_all
 
 def _turn_of(chunks: tuple[bytes, ...], api: str) -> Turn:
     """The turn of a reader that discards events as the SSE specification requires."""
-    decoder = PROTOCOLS[api].decoder()
-    events = [event for frame in decode(b"".join(chunks)) for event in decoder.decode(frame)]
-    return fold(Timed(0, event) for event in [*events, *decoder.close()]).whole()
+    return decoded(PROTOCOLS[api], decode(b"".join(chunks)))[0].whole()
 
 
 @for_all("sample", [TEXT, TEXT_AND_CALL, REASONING_AND_CALL, TWO_SAME])

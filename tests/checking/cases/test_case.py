@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mockllm.checking.cases.build import case
 from mockllm.checking.cases.case import Events
-from mockllm.checking.cases.compile import case
 from mockllm.protocols import PROTOCOLS
 from mockllm.quirks.samples import LONG_TEXT, TEXT
 from tests.cases import for_all

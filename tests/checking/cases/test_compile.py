@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from mockllm.checking.cases.compile import case_specs, cases, single
-from mockllm.checking.cases.scenarios import PLAIN
+from mockllm.checking.cases.compile import case_specs, cases
+from mockllm.checking.cases.scenarios import PLAIN, single
 from mockllm.checking.material import kit_scenarios
 from mockllm.errors import UsageError
 from mockllm.protocols import PROTOCOLS
@@ -28,7 +28,7 @@ def _names(api, scenarios=(), **options) -> list[str]:
     return [spec.name for spec in case_specs(api, scenarios, **options)]
 
 
-def _with_text(scenario: Scenario, text: str) -> Scenario:
+def with_text(scenario: Scenario, text: str) -> Scenario:
     (turn,) = scenario.turns
     return replace(scenario, turns=(replace(turn, reply=(TextPart(text),)),))
 
@@ -92,7 +92,7 @@ def test_the_kit_plays_its_own_scenarios_along(api) -> None:
 def test_a_scenario_of_the_user_keeps_its_name(level) -> None:
     """A scenario of the kit gets another name if the user's has it; both are played."""
     first = kit_scenarios("chat")[0]
-    users = [_with_text(one, "Mine") for one in (TWO_SAME, single(first, 0), NOT_OFFERED)]
+    users = [with_text(one, "Mine") for one in (TWO_SAME, single(first, 0), NOT_OFFERED)]
     compiled = {case.name: case for case in cases("chat", users, variations=1, level=level)}
     assert len(compiled) == len(_names("chat", users, variations=1, level=level))
     for user in users:

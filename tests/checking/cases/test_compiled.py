@@ -10,12 +10,7 @@ from mockllm.checking.cases.build import compiled
 from mockllm.checking.cases.compile import case_specs, cases
 from mockllm.quirks import QUIRKS
 from mockllm.quirks.samples import CALL, LONG_TEXT, TEXT
-from mockllm.scenario.model import Scenario, TextPart
-
-
-def _with_text(scenario: Scenario, text: str) -> Scenario:
-    (turn,) = scenario.turns
-    return replace(scenario, turns=(replace(turn, reply=(TextPart(text),)),))
+from tests.checking.cases.test_compile import with_text
 
 
 @pytest.mark.slow
@@ -37,7 +32,7 @@ def test_suites_share_compiled_cases_and_not_their_events() -> None:
 
 def test_equal_names_do_not_make_scenarios_equal() -> None:
     """A scenario that was edited, or whose JSON has other keys first, is compiled anew."""
-    one, other = compiled(TEXT, "chat"), compiled(_with_text(TEXT, "Bye"), "chat")
+    one, other = compiled(TEXT, "chat"), compiled(with_text(TEXT, "Bye"), "chat")
     assert (one.expected.text, other.expected.text) == ("Hello", "Bye")
     assert one.name == other.name
 

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mockllm.checking.cases.build import case
 from mockllm.checking.cases.case import recut
-from mockllm.checking.cases.compile import case, plain_cases, single
-from mockllm.checking.cases.scenarios import PLAIN, Variation, bounded, draw, vary
-from mockllm.core.events import Timed
-from mockllm.core.timeline import fold
+from mockllm.checking.cases.compile import plain_cases
+from mockllm.checking.cases.scenarios import PLAIN, Variation, bounded, draw, single, vary
 from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS
+from mockllm.protocols.decoding import decoded
 from mockllm.replay.loading import load, loads, shipped_scenarios
 from mockllm.scenario.dump import dump
 
@@ -48,10 +48,7 @@ def test_a_variation_keeps_the_expected_outcome(api, scenario, variation) -> Non
         varied = case(plain.scenario, api, variation)
         assert varied.expected == plain.expected
         assert varied.reaction == plain.reaction
-        decoder = PROTOCOLS[api].decoder()
-        frames = decode(b"".join(varied.chunks))
-        events = [event for frame in frames for event in decoder.decode(frame)]
-        turn = fold(Timed(0, event) for event in [*events, *decoder.close()]).whole()
+        turn = decoded(PROTOCOLS[api], decode(b"".join(varied.chunks)))[0].whole()
         assert turn.text == varied.expected.text
         names = [call.name for call in varied.expected.tool_calls]
         assert [call.name for call in turn.tool_calls] == names

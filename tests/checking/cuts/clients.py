@@ -14,8 +14,6 @@ from examples.accumulators.answer import parsed
 from examples.accumulators.lines import ReferenceBytes
 from mockllm.checking import Call, Delta, Outcome
 
-__all__ = ["CORRECT", "MUTANTS", "BrokenBytes", "Client"]
-
 
 class Client:
     """The reference accumulator. `after_cut` changes the outcome of a stream that was cut."""

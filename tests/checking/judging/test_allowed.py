@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from mockllm.checking import Case, Delta, Outcome, Policy, examine
-from mockllm.checking.cases.compile import case
+from mockllm.checking.cases.build import case
 from mockllm.checking.cases.scenarios import Variation
 from mockllm.checking.judging.report import allowed_name
 from mockllm.checking.reports.check import report_text

@@ -17,8 +17,8 @@ from examples.accumulators import REFERENCES
 from examples.accumulators.chat import ChatAccumulator
 from examples.accumulators.lines import ReferenceBytes
 from mockllm.checking import Case, Delta, Outcome, Policy, Tool, Usage, cases, examine
+from mockllm.checking.cases.build import case
 from mockllm.checking.cases.case import Level
-from mockllm.checking.cases.compile import case
 from mockllm.checking.material import kit_scenarios
 from mockllm.quirks.samples import CALL, TEXT, TEXT_AND_CALL, TWO_CALLS, ZERO
 from mockllm.replay.loading import load, shipped_scenarios

@@ -21,7 +21,7 @@ from mockllm.checking import (
     differences,
     examine,
 )
-from mockllm.checking.cases.compile import case
+from mockllm.checking.cases.build import case
 from mockllm.checking.judging.compare import judge
 from mockllm.checking.reports.check import report_text
 from mockllm.quirks.samples import CALL, REASONING, TEXT, TEXT_AND_TWO_CALLS, ZERO

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from mockllm.checking import Delta, Outcome, Policy, cases, check, examine, examine_bodies
-from mockllm.checking.cases.compile import case
+from mockllm.checking.cases.build import case
 from mockllm.checking.reports.check import report_text, reproduction, shrunk
 from mockllm.errors import UsageError
 from mockllm.quirks.samples import NOT_OFFERED, SAMPLES, TEXT_AND_CALL, TWO_CALLS

@@ -12,8 +12,8 @@ import pytest
 from examples.accumulators import REFERENCES
 from examples.accumulators.lines import ReferenceBytes
 from mockllm.checking import Case, Policy, cases, examine
+from mockllm.checking.cases.build import case
 from mockllm.checking.cases.case import recut
-from mockllm.checking.cases.compile import case
 from mockllm.protocols import PROTOCOLS
 from mockllm.quirks import QUIRKS
 from mockllm.quirks.samples import SAMPLES

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockllm.checking import INVARIANTS, NOT_KEPT, Call, Outcome, Policy, Trouble, Usage
-from mockllm.checking.cases.compile import case
+from mockllm.checking.cases.build import case
 from mockllm.checking.judging.compare import judge
 from mockllm.checking.judging.examine import examine
 from mockllm.checking.judging.received import received

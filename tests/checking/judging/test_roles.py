@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from mockllm.checking import Policy
-from mockllm.checking.cases.compile import case
+from mockllm.checking.cases.build import case
 from mockllm.checking.judging.compare import judge
 from mockllm.quirks.samples import TEXT
 from mockllm.scenario.model import Api

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mockllm.checking import Case, Outcome, Policy, Tool, examine, examine_bodies, examine_client
-from mockllm.checking.cases.compile import case
+from mockllm.checking.cases.build import case
 from mockllm.checking.reports.check import report_text
 from mockllm.errors import ProbeError
 from mockllm.quirks.samples import CALL, TEXT, TEXT_AND_CALL

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from mockllm.checking import Delta, Policy, examine
-from mockllm.checking.cases.compile import case
+from mockllm.checking import Delta, Outcome, Policy, examine
+from mockllm.checking.cases.build import case
 from mockllm.checking.judging.running import run_together
 from mockllm.quirks.samples import TEXT_AND_CALL, TWO_CALLS
 from tests.checking.naive import Naive
@@ -44,6 +45,27 @@ class KeepsTheLatest(Naive):
     def delta(self, delta: dict[str, Any]) -> None:
         self.calls = type(self).kept
         super().delta(delta)
+
+
+class TakesAWord(Naive):
+    """Its second stream begins with what another one has left."""
+
+    left: tuple[str, ...] = ("", "left over")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.word, type(self).left = next(iter(self.left), ""), self.left[1:]
+
+    def outcome(self) -> Outcome:
+        outcome = super().outcome()
+        return replace(outcome, text=self.word + outcome.text)
+
+
+def test_a_stream_that_is_right_when_played_again_shows_shared_state() -> None:
+    """What another stream has left is in one stream alone, whatever that stream tests."""
+    assert set(examine(type("Fresh", (TakesAWord,), {}), [ONE, OTHER]).broken()) == {
+        "stage-empties"
+    }
 
 
 @pytest.mark.parametrize("sharing", [KeepsUntilTheEnd, KeepsTheLatest])

@@ -10,7 +10,7 @@ import pytest
 from examples.accumulators import REFERENCES
 from examples.accumulators.chat import ChatAccumulator
 from mockllm.checking import Delta, Fragment, Policy, examine
-from mockllm.checking.cases.compile import case
+from mockllm.checking.cases.build import case
 from mockllm.errors import ProbeError
 from mockllm.protocols import PROTOCOLS
 from mockllm.quirks.samples import CALL, INTERLEAVED, TWO_CALLS, TWO_SAME

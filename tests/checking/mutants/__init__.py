@@ -1,8 +1,8 @@
 """Accumulators with one mistake each, all of which real clients have made.
 
 Each is one of the kit's reference accumulators with a few lines changed. The YAML file of an API
-lists its mutants by level (payloads or bytes) and family. A name in backquotes is the quirk that
-shows the mistake. The keys of a mutant:
+lists its mutants by level (payloads or bytes) and family; `reports.yaml` has more, by API. A name
+in backquotes is the quirk that shows the mistake. The keys of a mutant:
 
 - `mistake`: what it does, with projects that did it; `seen`: more of them
 - `breaks`: the invariants that the report names, perhaps with others; `breaks only`: exactly these

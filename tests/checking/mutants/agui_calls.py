@@ -296,3 +296,51 @@ class ReplayedStartIsACall(AGUIAccumulator):
             self._answer.surface(before)
         self._called.discard(id)
         super()._start(id, value)
+
+
+# Messages and spans
+
+
+class EndOfTextRequired(AGUIAccumulator):
+    def _message(self, kind: Any, stage: str, value: Object) -> None:
+        super()._message(kind, stage, value)
+        if stage == "END":
+            self.__dict__.setdefault("ended", set()).add(value.get("messageId"))
+
+    def outcome(self) -> Outcome:
+        ended = self.__dict__.get("ended", set())
+        slots = {self._messages[id] for id in ended if id in self._messages}
+        texts = self._answer._texts["text"]
+        kept = (texts[slot] for slot in sorted(texts) if slot[0] in slots)
+        return replace(super().outcome(), text="".join(map("".join, kept)))
+
+
+class StepsAreText(AGUIAccumulator):
+    def feed(self, payload: Any, event: str | None = None) -> Delta | None:
+        if payload.get("type") == "STEP_STARTED":
+            self._answer.add("text", string(payload.get("stepName")), (0,))
+        return super().feed(payload, event)
+
+
+class CustomEventRaises(AGUIAccumulator):
+    def feed(self, payload: Any, event: str | None = None) -> Delta | None:
+        if payload.get("type") == "CUSTOM":
+            raise ValueError(f"no handler for CUSTOM {payload.get('name')}")
+        return super().feed(payload, event)
+
+
+class LongNamesCut(AGUIAccumulator):
+    def outcome(self) -> Outcome:
+        return with_calls(super().outcome(), lambda call: replace(call, name=call.name[:8]))
+
+
+class OldThinkingUnknown(AGUIAccumulator):
+    def feed(self, payload: Any, event: str | None = None) -> Delta | None:
+        old = string(payload.get("type")).startswith("THINKING_")
+        return None if old else super().feed(payload, event)
+
+
+class HandsOnTextTwice(AGUIAccumulator):
+    def feed(self, payload: Any, event: str | None = None) -> Delta | None:
+        delta = super().feed(payload, event)
+        return delta and replace(delta, text=delta.text * 2)

@@ -346,11 +346,11 @@ class HandsOnTextAtTheStop(AnthropicAccumulator):
         held = self.__dict__.setdefault("held", [])
         if delta is not None and delta.text:
             held.append(delta.text)
-            return None
+            delta = replace(delta, text="")
         if held and mapping(payload).get("type") == "content_block_stop":
             text = "".join(held)
             held.clear()
-            return Delta(text)
+            return replace(delta or Delta(), text=text)
         return delta
 
 

@@ -239,3 +239,83 @@ class UnsentInputIsAnObject(AnthropicAccumulator):
             if block.call is not None and not block.call.arguments:
                 self._end(block)
         super()._end_open_blocks()
+
+
+# Blocks
+
+
+class StopOfEveryBlockRequired(AnthropicAccumulator):
+    def _end_open_blocks(self) -> None:
+        for block in self._blocks.values():
+            if block.call is not None:
+                block.call.closed = True
+        super()._end_open_blocks()
+
+
+class ThinkingTrimmed(AnthropicAccumulator):
+    def outcome(self) -> Outcome:
+        outcome = super().outcome()
+        return replace(outcome, reasoning=outcome.reasoning.strip())
+
+
+class SignatureOfTheStartOnly(AnthropicAccumulator):
+    def _delta(self, index: int | None, delta: Object) -> None:
+        if delta.get("type") != "signature_delta":
+            super()._delta(index, delta)
+
+
+class CitationsRaise(AnthropicAccumulator):
+    def _delta(self, index: int | None, delta: Object) -> None:
+        if delta.get("type") == "citations_delta":
+            raise ValueError("unexpected delta type citations_delta")
+        super()._delta(index, delta)
+
+
+class StopSequenceIsTheFinish(AnthropicAccumulator):
+    def _stop_reason(self, value: Object) -> None:
+        super()._stop_reason(value)
+        if value.get("stop_sequence"):
+            self._answer.finish = string(value["stop_sequence"])
+
+
+class BraceBeforeTheInput(AnthropicAccumulator):
+    def _start(self, index: int | None, block: Object) -> None:
+        super()._start(index, block)
+        call = self._blocks[index].call
+        if call is not None:
+            call.arguments = "{"
+
+
+class PrefixOfTheServerRemoved(AnthropicAccumulator):
+    def outcome(self) -> Outcome:
+        outcome = super().outcome()
+        calls = (replace(one, name=one.name.rpartition("_")[2]) for one in outcome.tool_calls)
+        return replace(outcome, tool_calls=tuple(calls))
+
+
+class BlocksJoinedByLines(AnthropicAccumulator):
+    def outcome(self) -> Outcome:
+        slots = self._answer._texts["text"]
+        return replace(
+            super().outcome(), text="\n".join("".join(slots[slot]) for slot in sorted(slots))
+        )
+
+
+class CacheIsZero(AnthropicAccumulator):
+    def outcome(self) -> Outcome:
+        outcome = super().outcome()
+        return replace(outcome, usage=outcome.usage and replace(outcome.usage, cached=0))
+
+
+class PingClearsTheInput(AnthropicAccumulator):
+    def feed(self, payload: Any, event: str | None = None) -> Delta | None:
+        if payload.get("type") == "ping":
+            for call in self._answer.open_calls():
+                call.arguments = ""
+        return super().feed(payload, event)
+
+
+class OverloadIsNoError(AnthropicAccumulator):
+    def feed(self, payload: Any, event: str | None = None) -> Delta | None:
+        overloaded = mapping(payload.get("error")).get("type") == "overloaded_error"
+        return None if overloaded else super().feed(payload, event)

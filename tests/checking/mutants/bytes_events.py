@@ -254,3 +254,77 @@ class CutIsComplete(Reader):
     def close(self) -> None:
         self._accumulator._answer.complete = True
         super().close()
+
+
+# Reads and lines
+
+
+class PairsOnly(Reader):
+    def __init__(self) -> None:
+        super().__init__()
+        self.text = ""
+
+    def feed(self, data: bytes) -> Delta | None:
+        *lines, self.text = (self.text + self._lines._utf8.decode(data)).split("\r\n")
+        for line in lines:
+            self._line(line.removeprefix("\ufeff"))
+        return None
+
+
+class SixCharactersCut(Reader):
+    api = "anthropic"
+
+    def _line(self, line: str) -> Delta | None:
+        data = line.startswith("data:")
+        return super()._line(f"data: {line[6:]}" if data else line)
+
+
+class IdIsANumber(Reader):
+    api = "agui"
+
+    def _line(self, line: str) -> Delta | None:
+        if line.startswith("id:"):
+            int(line[3:])
+        return super()._line(line)
+
+
+class FirstReadLost(Reader):
+    api = "responses"
+
+    def feed(self, data: bytes) -> Delta | None:
+        first = not self.__dict__.get("begun")
+        self.__dict__["begun"] = True
+        return None if first else super().feed(data)
+
+
+class NamedEventsIgnored(Reader):
+    api = "gemini"
+
+    def _dispatch(self) -> Delta | None:
+        if self._event:
+            self._data.clear()
+        return super()._dispatch()
+
+
+class EventLineIsTheType(Reader):
+    api = "responses"
+
+    def _dispatch(self) -> Delta | None:
+        if not self._event:
+            self._data.clear()
+        return super()._dispatch()
+
+
+class NextDataEndsTheEvent(Reader):
+    def _line(self, line: str) -> Delta | None:
+        if line.startswith("data:") and self._data:
+            self._dispatch()
+        return super()._line(line)
+
+
+class ArrayUnknown(Reader):
+    api = "gemini"
+
+    def _plain_body(self, body: str) -> None:
+        if not body.lstrip().startswith("["):
+            super()._plain_body(body)

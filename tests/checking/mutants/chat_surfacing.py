@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from examples.accumulators import (
     ChatAccumulator,
@@ -284,3 +284,122 @@ class ForgetsInBetween(ChatAccumulator):
         outcome = super().outcome()
         parts = self._answer._texts["text"].get((), [])
         return outcome if outcome.finish or not parts else replace(outcome, text=parts[-1])
+
+
+# Text and calls of unusual answers
+
+
+class CallsOfTheFinishOnly(ChatAccumulator):
+    def _choice(self, choice: Object, *, failing: bool) -> None:
+        delta = {**(choice.get("delta") or {}), "tool_calls": None}
+        super()._choice(
+            choice if choice.get("finish_reason") else {**choice, "delta": delta}, failing=failing
+        )
+
+
+class RefusalRaises(ChatAccumulator):
+    def _delta(self, delta: Object) -> None:
+        if delta.get("refusal"):
+            raise ValueError("the model refused to answer")
+        super()._delta(delta)
+
+
+class NoTextIsNone(ChatAccumulator):
+    def outcome(self) -> Outcome:
+        outcome = super().outcome()
+        return replace(outcome, text=outcome.text or cast("str", None))
+
+
+class CallsFinishAsStop(ChatAccumulator):
+    def outcome(self) -> Outcome:
+        outcome = super().outcome()
+        calls = outcome.finish == "tool_calls"
+        return replace(outcome, finish="stop") if calls else outcome
+
+
+class ReasoningTakenOffTheOutput(ChatAccumulator):
+    def outcome(self) -> Outcome:
+        outcome = super().outcome()
+        usage = outcome.usage
+        if usage is None or usage.output is None:
+            return outcome
+        output = usage.output - (usage.reasoning or 0)
+        return replace(outcome, usage=replace(usage, output=output))
+
+
+class FingerprintRequired(ChatAccumulator):
+    def feed(self, payload: Any, event: str | None = None) -> Delta | None:
+        if payload.get("choices"):
+            payload["system_fingerprint"]
+        return super().feed(payload, event)
+
+
+class LargeCharactersDropped(ChatAccumulator):
+    def outcome(self) -> Outcome:
+        outcome = super().outcome()
+        return replace(outcome, text="".join(one for one in outcome.text if one < "\U00010000"))
+
+
+class ReturnsDropped(ChatAccumulator):
+    def outcome(self) -> Outcome:
+        outcome = super().outcome()
+        return replace(outcome, text=outcome.text.replace("\r", ""))
+
+
+class KeysInLowerCase(ChangedCalls):
+    def changed(self, call: Call) -> Call:
+        if not isinstance(call.arguments, dict):
+            return call
+        return replace(call, arguments={key.lower(): call.arguments[key] for key in call.arguments})
+
+
+class FragmentsUnderTheIdOfTheChunk(ChatAccumulator):
+    def feed(self, payload: Any, event: str | None = None) -> Delta | None:
+        delta = super().feed(payload, event)
+        id = payload.get("id") or ""
+        return delta and replace(delta, tool=tuple(replace(one, id=id) for one in delta.tool))
+
+
+class LastWordNotPassedOn(ChatAccumulator):
+    def feed(self, payload: Any, event: str | None = None) -> Delta | None:
+        delta = super().feed(payload, event)
+        if delta is None:
+            return None
+        text = self.__dict__.pop("word", "") + delta.text
+        words, space, self.__dict__["word"] = text.rpartition(" ")
+        return replace(delta, text=words + space)
+
+
+class ErrorAfterTheFinishIgnored(ChatAccumulator):
+    def feed(self, payload: Any, event: str | None = None) -> Delta | None:
+        late = self._answer.complete and (payload.get("error") or event == "error")
+        return None if late else super().feed(payload, event)
+
+
+_NAMES: dict[Any, str] = {}
+
+SHARED.append(_NAMES)
+
+
+class RemembersNames(ChatAccumulator):
+    def _fragment(self, entry: Object) -> None:
+        name = function(entry).get("name")
+        if name:
+            known = _NAMES.setdefault(entry.get("index"), name)
+            entry = {**entry, "function": {**function(entry), "name": known}}
+        super()._fragment(entry)
+
+
+class NullReplacedInPlace(ChatAccumulator):
+    def _delta(self, delta: Object) -> None:
+        if isinstance(delta, dict):
+            delta["content"] = delta.get("content") or ""
+        super()._delta(delta)
+
+
+class EmptyAnswerRaises(ChatAccumulator):
+    def close(self) -> None:
+        super().close()
+        outcome = self.outcome()
+        if not (outcome.text or outcome.tool_calls or outcome.errors):
+            raise ValueError("the model returned an empty response")

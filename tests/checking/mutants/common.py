@@ -57,6 +57,13 @@ class OneCallForEachName:
         return replace(outcome, tool_calls=tuple(calls.values()))
 
 
+class OneCallForEachId:
+    def outcome(self) -> Outcome:
+        outcome = super().outcome()
+        calls = {call.id: call for call in outcome.tool_calls}
+        return replace(outcome, tool_calls=tuple(calls.values()))
+
+
 class FirstCallOnly:
     def outcome(self) -> Outcome:
         outcome = super().outcome()

@@ -31,6 +31,7 @@ from tests.checking.mutants import (
     common,
     gemini_calls,
     gemini_parts,
+    reports,
     responses_ends,
     responses_items,
 )
@@ -38,11 +39,11 @@ from tests.checking.mutants import (
 HERE = Path(__file__).parent
 
 MODULES: dict[Api, tuple[ModuleType, ...]] = {
-    "chat": (chat_calls, chat_arguments, chat_texts, chat_surfacing, chat_ends),
-    "responses": (responses_items, responses_ends),
-    "anthropic": (anthropic_calls, anthropic_texts, anthropic_ends),
-    "gemini": (gemini_calls, gemini_parts),
-    "agui": (agui_calls, agui_messages),
+    "chat": (chat_calls, chat_arguments, chat_texts, chat_surfacing, chat_ends, reports),
+    "responses": (responses_items, responses_ends, reports),
+    "anthropic": (anthropic_calls, anthropic_texts, anthropic_ends, reports),
+    "gemini": (gemini_calls, gemini_parts, reports),
+    "agui": (agui_calls, agui_messages, reports),
 }
 _BYTES = (bytes_lines, bytes_events)
 
@@ -117,9 +118,16 @@ def _mutant(api: Api, level: Level, family: str, name: str, row: dict[str, Any])
     )
 
 
+def _tables(api: Api) -> Iterator[tuple[dict[str, Any], Level]]:
+    """The families of an API's own table and of `reports`, each with its level."""
+    for table in (_table(api), _table("reports")[api]):
+        for level, families in table.items():
+            yield families, level
+
+
 def _declared() -> Iterator[Mutant]:
     for api in MODULES:
-        for level, families in _table(api).items():
+        for families, level in _tables(api):
             for family, rows in families.items():
                 for name, row in rows.items():
                     yield _mutant(api, level, family, name, row)

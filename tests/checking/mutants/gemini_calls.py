@@ -307,3 +307,72 @@ class HandsOnCallsAgainAtTheEnd(GeminiAccumulator):
         calls = self.outcome().tool_calls
         ends = self._answer.complete and not finished
         return replace(delta or Delta(), tool_calls=calls) if ends and calls else delta
+
+
+# Chunks
+
+
+class CandidatesRequired(GeminiAccumulator):
+    def _chunk(self, chunk: Object) -> None:
+        if "error" not in chunk:
+            chunk["candidates"]
+        super()._chunk(chunk)
+
+
+class CacheIsZero(GeminiAccumulator):
+    def outcome(self) -> Outcome:
+        outcome = super().outcome()
+        return replace(outcome, usage=outcome.usage and replace(outcome.usage, cached=0))
+
+
+class CallsOfTheFinishOnly(GeminiAccumulator):
+    def _candidate(self, candidate: Object) -> None:
+        kept = [part for part in _parts(candidate) if "functionCall" not in part]
+        ends = bool(candidate.get("finishReason"))
+        content = {**mapping(candidate.get("content")), "parts": kept}
+        super()._candidate(candidate if ends else {**candidate, "content": content})
+
+
+class StringsDecodedAgain(GeminiAccumulator):
+    def outcome(self) -> Outcome:
+        return with_strings(super().outcome(), _decoded)
+
+
+def _decoded(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+class GroundingRaises(GeminiAccumulator):
+    def _candidate(self, candidate: Object) -> None:
+        if "groundingMetadata" in candidate:
+            raise ValueError("unexpected field groundingMetadata")
+        super()._candidate(candidate)
+
+
+class DataAreText(GeminiAccumulator):
+    def _part(self, part: Object) -> None:
+        data = string(mapping(part.get("inlineData")).get("data"))
+        super()._part({**part, "text": data} if data else part)
+
+
+class BlockedPromptRaises(GeminiAccumulator):
+    def _chunk(self, chunk: Object) -> None:
+        if mapping(chunk.get("promptFeedback")).get("blockReason"):
+            raise ValueError("the prompt was blocked")
+        super()._chunk(chunk)
+
+
+class ChunksAreSnapshots(GeminiAccumulator):
+    def _candidate(self, candidate: Object) -> None:
+        if any(part.get("text") and not part.get("thought") for part in _parts(candidate)):
+            self._answer._texts["text"].clear()
+        super()._candidate(candidate)
+
+
+class RoleOfAFunction(GeminiAccumulator):
+    def outcome(self) -> Outcome:
+        outcome = super().outcome()
+        return replace(outcome, role="function") if outcome.tool_calls else outcome

@@ -318,3 +318,100 @@ class IdOfTheItemInstead(ResponsesAccumulator):
         if item.call is not None and not item.call.id:
             item.call.id = min(item.ids, default="")
         super()._surface(item)
+
+
+# Events that may be missing, and events that add nothing
+
+
+class CreatedRequired(ResponsesAccumulator):
+    def feed(self, payload: Any, event: str | None = None) -> Delta | None:
+        type = string(payload.get("type"))
+        self.__dict__["created"] = self.__dict__.get("created") or type == "response.created"
+        if not self.__dict__["created"] and type.endswith((".delta", ".added")):
+            raise ValueError(f"{type} came before response.created")
+        return super().feed(payload, event)
+
+
+class AnnotationsBreak(ResponsesAccumulator):
+    def feed(self, payload: Any, event: str | None = None) -> Delta | None:
+        if "annotation" in string(payload.get("type")):
+            raise ValueError(f"unexpected event {payload['type']}")
+        return super().feed(payload, event)
+
+
+class AppendsFinalRefusal(ResponsesAccumulator):
+    def feed(self, payload: Any, event: str | None = None) -> Delta | None:
+        delta = super().feed(payload, event)
+        if payload.get("type") == "response.refusal.done":
+            self.__dict__["again"] = self.__dict__.get("again", "") + string(payload["refusal"])
+        return delta
+
+    def outcome(self) -> Outcome:
+        outcome = super().outcome()
+        return replace(outcome, refusal=outcome.refusal + self.__dict__.get("again", ""))
+
+
+class SummariesJoinedByLines(ResponsesAccumulator):
+    def outcome(self) -> Outcome:
+        slots = self._answer._texts["reasoning"]
+        parts = ["".join(slots[slot]) for slot in sorted(slots)]
+        return replace(super().outcome(), reasoning="\n\n".join(parts))
+
+
+class CompletedItemsOnly(ResponsesAccumulator):
+    def _item_done(self, value: Mapping[str, Any]) -> None:
+        if mapping(value.get("item"))["status"] == "completed":
+            super()._item_done(value)
+
+
+class IdOfTheEndOnly(ResponsesAccumulator):
+    def feed(self, payload: Any, event: str | None = None) -> Delta | None:
+        if payload.get("type") == "response.completed":
+            self.__dict__["id"] = mapping(payload.get("response")).get("id")
+        return super().feed(payload, event)
+
+    def outcome(self) -> Outcome:
+        return replace(super().outcome(), response_id=self.__dict__.get("id"))
+
+
+class DetailsExchanged(ResponsesAccumulator):
+    def outcome(self) -> Outcome:
+        outcome = super().outcome()
+        usage = outcome.usage
+        if usage is None:
+            return outcome
+        exchanged = replace(usage, reasoning=usage.cached, cached=usage.reasoning)
+        return replace(outcome, usage=exchanged)
+
+
+class LimitErasesText(ResponsesAccumulator):
+    def outcome(self) -> Outcome:
+        outcome = super().outcome()
+        limited = outcome.finish == "max_output_tokens"
+        return replace(outcome, text="") if limited else outcome
+
+
+class ErrorFinishes(ResponsesAccumulator):
+    def outcome(self) -> Outcome:
+        outcome = super().outcome()
+        failed = any(error.kind == "stream_error" for error in outcome.errors)
+        return replace(outcome, finish="completed") if failed else outcome
+
+
+class IdsOfTheStartOnly(ResponsesAccumulator):
+    def _item_done(self, value: Mapping[str, Any]) -> None:
+        item = {**mapping(value.get("item")), "call_id": None}
+        super()._item_done({**value, "item": item})
+
+    def _fill_from_response(self, output: list[Any]) -> None:
+        pass
+
+
+class TextPassedOnAtTheEnd(ResponsesAccumulator):
+    def feed(self, payload: Any, event: str | None = None) -> Delta | None:
+        delta = super().feed(payload, event)
+        held = self.__dict__.pop("held", "") + (delta.text if delta else "")
+        if payload.get("type") == "response.output_item.done":
+            return replace(delta or Delta(), text=held)
+        self.__dict__["held"] = held
+        return delta and replace(delta, text="")

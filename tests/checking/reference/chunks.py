@@ -6,23 +6,6 @@ from typing import Any
 
 from mockllm.checking.outcome import Call
 
-__all__ = [
-    "A1",
-    "B2",
-    "CET",
-    "CITY",
-    "PARIS",
-    "STOP",
-    "TOOLS",
-    "TZ",
-    "Z0",
-    "a1",
-    "b2",
-    "called",
-    "chunk",
-    "entry",
-]
-
 A1 = Call("get_weather", {"city": "Paris"}, "call_A1")
 B2 = Call("get_time", {"tz": "CET"}, "call_B2")
 Z0 = Call("list_issues", {}, "call_Z0")

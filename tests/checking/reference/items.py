@@ -6,29 +6,6 @@ from typing import Any
 
 from mockllm.checking.outcome import Call
 
-__all__ = [
-    "A1",
-    "B2",
-    "CET",
-    "CITY",
-    "CREATED",
-    "DELTAS",
-    "PARIS",
-    "TZ",
-    "Z0",
-    "added",
-    "arguments_delta",
-    "arguments_done",
-    "done",
-    "end",
-    "event",
-    "item",
-    "message",
-    "text_delta",
-    "text_done",
-    "text_event",
-]
-
 A1 = Call("get_weather", {"city": "Paris"}, "call_A1")
 B2 = Call("get_time", {"tz": "CET"}, "call_B2")
 Z0 = Call("list_issues", {}, "call_Z0")

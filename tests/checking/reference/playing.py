@@ -19,39 +19,7 @@ from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Reply
 from mockllm.replay.compilation.compiler import stream
-
-__all__ = [
-    "Run",
-    "basic",
-    "basic_delta",
-    "by_bytes",
-    "by_events",
-    "cut_at",
-    "differences",
-    "expected",
-    "finish_value",
-    "payloads",
-    "run",
-    "sent",
-]
-
-_FINISH_VALUES = {
-    "chat": {"refusal": "stop"},
-    "responses": {
-        "stop": "completed",
-        "tool_calls": "completed",
-        "refusal": "completed",
-        "length": "max_output_tokens",
-    },
-    "anthropic": {"stop": "end_turn", "tool_calls": "tool_use", "length": "max_tokens"},
-    "gemini": {
-        "stop": "STOP",
-        "tool_calls": "STOP",
-        "length": "MAX_TOKENS",
-        "content_filter": "SAFETY",
-    },
-    "agui": {"stop": "RUN_FINISHED", "tool_calls": "RUN_FINISHED"},
-}
+from tests.clients.oracle import FINISH
 
 
 def sent(turn: Turn, api: str) -> bytes:
@@ -175,7 +143,7 @@ def finish_value(turn: Turn, api: str) -> str | None:
     """The finish reason of a turn as the API sends it."""
     if turn.finish is None:
         return None
-    raw = turn.finish_raw or _FINISH_VALUES[api].get(turn.finish, turn.finish)
+    raw = turn.finish_raw or FINISH[api].get(turn.finish or "", turn.finish)
     return raw.removeprefix("promptFeedback.blockReason=")
 
 

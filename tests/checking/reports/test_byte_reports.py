@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockllm.checking import Outcome, Policy, examine
+from mockllm.checking.cases.build import case
 from mockllm.checking.cases.case import Level
-from mockllm.checking.cases.compile import case
 from mockllm.checking.cases.scenarios import Variation
 from mockllm.checking.reports.check import report_text, reproduction
 from mockllm.checking.reports.stream_text import first_changed, format_reads, format_stream

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mockllm.checking.cases.compile import case
+from mockllm.checking.cases.build import case
 from mockllm.checking.cases.scenarios import Variation
 from mockllm.checking.reports.shrinking import shrink
 from mockllm.quirks.samples import TEXT_AND_TWO_CALLS, UNICODE

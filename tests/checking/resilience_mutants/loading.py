@@ -11,8 +11,6 @@ from typing import Any
 
 from tests.checking.resilience_mutants.declared import Mutant
 
-__all__ = ["changed", "load"]
-
 _EXAMPLE = Path(__file__).parents[3] / "examples" / "resilient_client"
 _MODULES = ("apis", "failures", "client", "runner")  # each imports those before it
 

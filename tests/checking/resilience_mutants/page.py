@@ -9,8 +9,6 @@ from mockllm.checking.rules import RESILIENCE
 from tests.checking.resilience_mutants.declared import MUTANTS
 from tests.checking.resilience_mutants.playing import Found
 
-__all__ = ["PAGE", "page"]
-
 PAGE = Path(__file__).parents[3] / "docs" / "resilience-mutants.md"
 
 _HEAD = """# Mutants of a resilient client

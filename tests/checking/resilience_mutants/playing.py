@@ -19,8 +19,6 @@ from mockllm.server.thread import ServerThread
 from tests.checking.resilience_mutants.declared import Mutant
 from tests.checking.resilience_mutants.loading import load
 
-__all__ = ["API", "Client", "Found", "cases_of", "clients"]
-
 POLICY = ResiliencePolicy(
     longest_wait=60.0,
     final_errors=frozenset({"insufficient_quota"}),

@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 
 import mockllm.conformance
-from mockllm.checking.cases.compile import case
+from mockllm.checking.cases.build import case
 from mockllm.checking.resilience.cases import fault_cases
 from mockllm.cli.init import runners_folder
 from mockllm.conformance.attachments.http_sessions import case_message

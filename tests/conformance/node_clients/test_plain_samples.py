@@ -9,7 +9,7 @@ import pytest
 
 from conformance.entries import ROOT, Entry, entries
 from mockllm.checking import Policy
-from mockllm.checking.cases.compile import case
+from mockllm.checking.cases.build import case
 from mockllm.conformance.attachments.http_clients import http_runner
 from mockllm.quirks.samples import CALL_AT_LIMIT, SAMPLES
 from tests.cases import for_all

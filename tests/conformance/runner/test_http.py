@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mockllm.checking import Policy
-from mockllm.checking.cases.compile import case
+from mockllm.checking.cases.build import case
 from mockllm.conformance.attachments.http_clients import http_runner
 from mockllm.conformance.attachments.http_sessions import CaseSession
 from mockllm.conformance.attachments.self_test import self_test

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockllm.checking.cases.compile import case
+from mockllm.checking.cases.build import case
 from mockllm.checking.outcome import FIELDS, NOT_KEPT, Call, Outcome, Trouble, Usage
 from mockllm.conformance.attachments.messages import (
     InvalidMessageError,

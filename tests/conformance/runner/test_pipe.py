@@ -8,7 +8,8 @@ import pytest
 
 from examples.accumulators.lines import ReferenceBytes
 from mockllm.checking import Policy, check, examine
-from mockllm.checking.cases.compile import case, cases
+from mockllm.checking.cases.build import case
+from mockllm.checking.cases.compile import cases
 from mockllm.conformance.attachments.runner import Piped, pipe_runner
 from mockllm.errors import ProbeError, UsageError
 from mockllm.quirks.samples import SAMPLES

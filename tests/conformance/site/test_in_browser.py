@@ -24,6 +24,7 @@ from tools.browser import Browser, missing, started
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(bool(missing()), reason=missing())]
 
 REAL = ("MergesSameIndex", "FirstEntryOnly", "EmitsWhatParses")
+ROOT = Path(__file__).parents[3]
 BODY = b"".join(STREAM.writes)
 CELL = "cells/by-hand-chat/chat-sample-two-calls-chat-index-all-zero.html"
 
@@ -223,12 +224,46 @@ def test_copying_without_the_clipboard_interface_keeps_carriage_returns(
     assert text.encode() == BODY
 
 
+WIDE = """
+const style = (one) => getComputedStyle(one);
+const cut = (one) => one.scrollWidth > one.clientWidth + 1
+  && style(one).overflowX !== "visible" && style(one).textOverflow !== "ellipsis";
+return [...document.body.querySelectorAll("*")]
+  .filter((one) => one.offsetParent !== null && !one.closest(".hidden, .skip")
+    && style(one).clipPath === "none")
+  .filter((one) => one.getBoundingClientRect().right > innerWidth || (one.clientWidth && cut(one)))
+  .map((one) => one.tagName + "." + one.className);
+"""
+
+
 def test_all_fits_in_360_pixels(site: Path, browser: Browser):
-    """Tables scroll in boxes of their own, pages do not scroll sideways."""
-    for file in one_of_each(site):
+    """Nothing is wider than a phone, and no table has to be scrolled sideways or is cut off."""
+    logged = min(site.glob("cells/mine-chat/*"))
+    for file in [*one_of_each(site), logged, ROOT / "docs" / "conformance.html"]:
         browser.open(file, width=360, height=740)
-        width = browser.script("return document.documentElement.scrollWidth")
-        assert width <= 360, file
+        assert browser.script("return document.documentElement.scrollWidth") <= 360, file
+        assert browser.script(WIDE) == [], file
+
+
+def test_a_phone_shows_a_client_above_its_marks(site: Path, browser: Browser):
+    """Each mark of a narrow matrix stands below the name of its client and below its topic."""
+    browser.open(site / "index.html", width=360, height=740)
+    for table in ("#matrix", "#rules"):
+        places = browser.script(
+            "const table = document.querySelector(arguments[0]);"
+            "const box = (one) => one.getBoundingClientRect();"
+            "return [...table.querySelectorAll('tbody td')].map((cell) => ["
+            " box(cell).top"
+            " - box(table.tHead.rows[0].cells[cell.cellIndex].querySelector('a')).bottom,"
+            " box(cell).left - box(cell.parentElement.cells[0]).left,"
+            " box(cell).height])",
+            table,
+        )
+        assert places
+        for below, beside, height in places:
+            assert abs(below) < 2, table
+            assert abs(beside) < 2, table
+            assert height > 20, table
 
 
 CONTRAST = """

@@ -15,8 +15,6 @@ import httpx
 from tests.deployment.balancer.processes import Process, free_ports
 from tests.timeouts import GIVE_UP
 
-__all__ = ["UPSTREAM", "Cluster", "wait_until"]
-
 CONFIGURATION = Path(__file__).parents[3] / "deploy" / "nginx.conf"
 UPSTREAM = "x-upstream"
 """The header with the address of the replica that answered; only here nginx adds it."""

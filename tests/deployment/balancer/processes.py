@@ -12,8 +12,6 @@ from pathlib import Path
 
 from tests.timeouts import GIVE_UP
 
-__all__ = ["Process", "free_ports"]
-
 _PORTS = range(12_000, 32_000)
 """Below those that systems give to clients: no connection of another process takes one of these
 while its server is down."""

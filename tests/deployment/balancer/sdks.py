@@ -15,8 +15,6 @@ from google.genai import types
 
 from tests.timeouts import GIVE_UP
 
-__all__ = ["ASK", "BROKEN", "MODEL", "Answers", "ask", "openai_client"]
-
 MODEL = "m"
 BROKEN = (openai.APIConnectionError, httpx.RemoteProtocolError, httpx.ReadError)
 """What the client of OpenAI raises when a connection ends."""

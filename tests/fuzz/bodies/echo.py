@@ -7,8 +7,6 @@ from typing import Any
 
 from tests.fuzz.bodies.values import MODEL, SCHEMA
 
-__all__ = ["bodies"]
-
 
 def bodies() -> Iterator[dict[str, Any]]:
     """Two bodies at least; the first one has most fields."""

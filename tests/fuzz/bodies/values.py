@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["MODEL", "PNG", "SCHEMA"]
-
 MODEL = "fuzz-1"
 SCHEMA: dict[str, Any] = {
     "type": "object",

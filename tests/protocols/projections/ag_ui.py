@@ -12,8 +12,6 @@ from mockllm.protocols.ag_ui import API
 from mockllm.protocols.ag_ui.decoder import Decoder
 from mockllm.protocols.custom_calls import with_functions
 
-__all__ = ["project"]
-
 
 def project(turn: Turn) -> Turn:
     """The turn that the Decoder reads from the stream of a turn."""

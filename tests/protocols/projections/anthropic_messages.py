@@ -31,9 +31,6 @@ from mockllm.protocols.anthropic_messages.server_tools import (
 from mockllm.protocols.custom_calls import with_functions
 from mockllm.protocols.values import mapping, string, typed_event
 
-__all__ = ["project"]
-
-
 _READ = frozenset(
     {"message_start", "message_delta", "message_stop", "ping", "error"}
     | {"content_block_start", "content_block_delta", "content_block_stop"}

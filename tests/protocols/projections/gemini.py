@@ -28,8 +28,6 @@ from mockllm.protocols.gemini.server_tools import (
 )
 from tests.protocols.projections.gemini_signatures import Signatures
 
-__all__ = ["project"]
-
 
 def project(turn: Turn) -> Turn:
     """The turn that the Decoder reads from the stream of a turn, without ids and without fragments

@@ -14,8 +14,6 @@ from mockllm.core.turn import Part, Text, ToolCall
 from mockllm.protocols.gemini.fields import signature_of
 from mockllm.protocols.gemini.runs import Runs
 
-__all__ = ["Signatures"]
-
 
 class Signatures:
     """The signatures of one turn that are still to be sent; `runs` is what a client has read.

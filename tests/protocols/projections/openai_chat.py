@@ -17,8 +17,6 @@ from mockllm.protocols.openai_chat.fields import (
     write_finish,
 )
 
-__all__ = ["project"]
-
 
 def project(turn: Turn) -> Turn:
     """The turn that the Decoder reads from the stream of a turn, with `include_usage`.

@@ -34,8 +34,6 @@ from mockllm.protocols.openai_responses.layout import own_ids
 from mockllm.protocols.openai_responses.objects import INCOMPLETE, complete_error, incomplete_reason
 from mockllm.protocols.openai_responses.server_tools import encodable, item_type
 
-__all__ = ["project"]
-
 
 def project(turn: Turn) -> Turn:
     """The turn that the Decoder reads from the stream of a turn.

@@ -25,23 +25,6 @@ def chat(text="hello", *history, stream=True, **more):
     return {"model": "odd-1", "messages": messages, "stream": stream, **more}
 
 
-def assistant(text=None, *calls):
-    """An assistant message of a history; `calls` are (id, name, arguments)."""
-    tool_calls = [
-        {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}
-        for id, name, arguments in calls
-    ]
-    return {
-        "role": "assistant",
-        "content": text,
-        **({"tool_calls": tool_calls} if tool_calls else {}),
-    }
-
-
-def result(id, content):
-    return {"role": "tool", "tool_call_id": id, "content": content}
-
-
 class Recording:
     """An upstream, a recorder and its folder; `lines` are the reports about the exchanges."""
 

@@ -18,8 +18,9 @@ import pytest
 
 from mockllm.recording.drafting.conversations import text_of
 from mockllm.replay.loading import load
+from tests.recording.exchanging import model, user
 from tests.server.recording.odd_upstream import CHUNKED, EVENTS, OddUpstream, text_events
-from tests.server.recording.recorded_server import PATH, assistant, chat
+from tests.server.recording.recorded_server import PATH, chat
 from tests.timeouts import GIVE_UP
 
 pytestmark = pytest.mark.slow
@@ -117,7 +118,7 @@ def converse(url, name, progress, answers):
             assert "[DONE]" in answer
             answers.append(f"yousaid{text}".replace(" ", ""))
             progress.add(answers=1)
-            history += [{"role": "user", "content": text}, assistant(text_in(answer))]
+            history += [user(text), model(text_in(answer))]
             if turn % 4 == 3:
                 history = []
 

@@ -17,22 +17,14 @@ from mockllm.server.options import RecordOptions
 from tests.server.recording.odd_upstream import (
     CHUNKED,
     EVENTS,
-    OddUpstream,
     call,
     delta,
     finish,
     script,
     text_events,
 )
-from tests.server.recording.recorded_server import PATH, Recording, chat, exchanges
+from tests.server.recording.recorded_server import PATH, chat, exchanges
 from tests.timeouts import GIVE_UP
-
-
-@pytest.fixture
-def recorder(tmp_path):
-    """A recorder in front of a service that a test gives a script to."""
-    with OddUpstream() as upstream:
-        yield Recording(tmp_path / "recorded", upstream)
 
 
 def body_of(parts):

@@ -10,20 +10,6 @@ from mockllm.protocols.base import dumps
 from mockllm.protocols.records import Json
 from mockllm.protocols.values import json_object, mapping, string
 
-__all__ = [
-    "API",
-    "FINISH_WORDS",
-    "SILENCE",
-    "act_of",
-    "frame_of",
-    "read_finish",
-    "read_mishap",
-    "read_tally",
-    "write_finish",
-    "write_mishap",
-    "write_tally",
-]
-
 API = "echo"
 
 SILENCE = "*silence*"

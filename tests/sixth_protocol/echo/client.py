@@ -9,8 +9,6 @@ from mockllm.core.turn import ToolCall
 from mockllm.protocols.records import ClientRequests, Json
 from mockllm.protocols.values import tool_schema
 
-__all__ = ["CLIENT"]
-
 
 def _first_request(model: str, user: str) -> Json:
     return {"speaker": model, "live": True, "dialogue": [{"who": "human", "line": user}]}

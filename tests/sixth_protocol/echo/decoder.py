@@ -20,8 +20,6 @@ from tests.sixth_protocol.echo.acts import (
     read_tally,
 )
 
-__all__ = ["Decoder", "decode_body", "identity"]
-
 _Act = Mapping[str, Any]
 
 _DELTAS: dict[str, Callable[[int, str], ev.Event]] = {

@@ -6,8 +6,9 @@ from typing import Any
 
 from mockllm.core import events as ev
 from mockllm.core.events import Frame
+from mockllm.core.seeded import derive
 from mockllm.core.turn import Part, Reasoning, Refusal, Text, ToolCall, Turn
-from mockllm.protocols.base import Reply, derive
+from mockllm.protocols.base import Reply
 from mockllm.protocols.records import Json
 from tests.sixth_protocol.echo.acts import (
     API,
@@ -17,8 +18,6 @@ from tests.sixth_protocol.echo.acts import (
     write_mishap,
     write_tally,
 )
-
-__all__ = ["Encoder", "answer_id", "encode_body"]
 
 
 def answer_id(reply: Reply) -> str:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from mockllm.core.seeded import derive
 from mockllm.errors import RequestError
-from mockllm.protocols.base import Lookup, Reply, derive
+from mockllm.protocols.base import Lookup, Reply
 from mockllm.protocols.records import Json
 from tests.sixth_protocol.echo.acts import write_mishap
-
-__all__ = ["error_body", "error_headers", "headers", "voices"]
 
 _KINDS = {401: "stranger", 404: "unheard", 429: "too_loud"}
 

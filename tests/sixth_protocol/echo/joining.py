@@ -5,8 +5,6 @@ from __future__ import annotations
 from mockllm.core.events import Frame
 from tests.sixth_protocol.echo.acts import act_of, frame_of
 
-__all__ = ["join"]
-
 _JOINED = ("line", "musing", "balk", "setting")
 
 

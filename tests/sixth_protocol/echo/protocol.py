@@ -18,8 +18,6 @@ from tests.sixth_protocol.echo.records import (
 )
 from tests.sixth_protocol.echo.request import guard, options, parse
 
-__all__ = ["PROTOCOL"]
-
 PROTOCOL = WireProtocol(
     address=ADDRESS,
     parse=parse,

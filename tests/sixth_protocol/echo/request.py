@@ -12,8 +12,6 @@ from mockllm.errors import RequestError
 from mockllm.protocols.values import mapping, string
 from tests.sixth_protocol.echo.acts import API
 
-__all__ = ["Options", "guard", "options", "parse"]
-
 
 @dataclass(frozen=True, slots=True)
 class Options:

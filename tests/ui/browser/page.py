@@ -95,9 +95,10 @@ class Page:
         return found
 
     def errors(self) -> list[str]:
-        """What the console reports since the last call, but for a route that answers 404."""
+        """What the console reports of this server's pages since the last call, but for a route that
+        answers 404. A page that was open before misses its own server."""
         return [
             entry["message"]
             for entry in self.browser.driver.get_log("browser")
-            if "status of 404" not in entry["message"]
+            if self.url in entry["message"] and "status of 404" not in entry["message"]
         ]
