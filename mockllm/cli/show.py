@@ -65,7 +65,8 @@ def show(
 
     They are what a client gets for a streamed answer, or with --body for one that is not. A
     turn that is an HTTP error is shown with its status line and headers. In place of a scenario
-    this may be a case of `mockllm check`, by its name.
+    this may be a case of `mockllm check`, by its name. Frames of an AWS event stream are binary;
+    each is shown as a line with its kind, name and payload.
 
     \b
     Examples:
@@ -199,14 +200,16 @@ def _recorded_over(scenario: Scenario, position: int) -> str | None:
 
 
 def _formatted(answer: HttpAnswer, timing: bool) -> Iterator[bytes]:
+    from mockllm.framing.frame_text import readable
+
     if answer.status != 200:
         yield answer.head()
-    for chunk in answer.chunks:
+    for at, data in zip(answer.times, readable(answer.data), strict=True):
         if not timing:
-            yield chunk.data
+            yield data
             continue
-        due = f"+{chunk.at / 1_000_000:.3f}s "
-        lines = chunk.data.splitlines(keepends=True)
+        due = f"+{at / 1_000_000:.3f}s "
+        lines = data.splitlines(keepends=True)
         indent = b" " * len(due)
         yield due.encode() + b"".join(
             indent + line if number and line.strip() else line for number, line in enumerate(lines)

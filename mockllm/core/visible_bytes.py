@@ -32,13 +32,19 @@ VisibleLine = tuple[Piece, ...]
 """One line of the stream."""
 
 
-def visible_lines(writes: Iterable[bytes]) -> Iterator[VisibleLine]:
+def visible_lines(
+    writes: Iterable[bytes], texts: Iterable[bytes] | None = None
+) -> Iterator[VisibleLine]:
     """The lines of some writes, with a `cut` where each write begins.
 
     A character or a line end that is cut is shown in its halves, since each write is read by
     itself.
+
+    Args:
+        texts: what is shown of each write; None: its bytes.
     """
-    return _lines(_pieces(writes))
+    writes = list(writes)
+    return _lines(_pieces(map(len, writes), writes if texts is None else texts))
 
 
 _SPECIAL = re.compile(f"\r\n|[{NOT_VISIBLE}]")
@@ -47,11 +53,11 @@ _SPECIAL = re.compile(f"\r\n|[{NOT_VISIBLE}]")
 _LINE_ENDS = {"\r\n": "CR LF", "\r": "CR", "\n": "LF"}
 
 
-def _pieces(writes: Iterable[bytes]) -> Iterator[Piece]:
+def _pieces(sizes: Iterable[int], texts: Iterable[bytes]) -> Iterator[Piece]:
     """The pieces of all lines, an `end` after each."""
-    for number, data in enumerate(writes, 1):
+    for number, (size, data) in enumerate(zip(sizes, texts, strict=True), 1):
         numbered = str(number) if number <= _MOST_NUMBERED else ""
-        yield Piece("cut", numbered, f"write {number}: {len(data)} bytes")
+        yield Piece("cut", numbered, f"write {number}: {size} bytes")
         text = data.decode("utf-8", "surrogateescape")
         at = 0
         for special in _SPECIAL.finditer(text):

@@ -164,6 +164,8 @@ def _garble(answer: Transmission, fault: Fault, around: Circumstances) -> Transm
             return _replaced(_with_type(answer, "application/json"), json_bytes(dumps(body)))
         case "gzip":
             return _broken_gzip(answer)
+        case "checksum" | "prelude-checksum" as which:
+            return _wrong_checksum(answer, fault, around, which.removesuffix("-checksum"))
     return _replaced(answer, b"")
 
 
@@ -331,12 +333,48 @@ def _broken_json(answer: Transmission, fault: Fault, around: Circumstances) -> T
             return _missed(answer, fault, f"the answer has {len(events)} events")
         event = events[number - 1] if number else objects[-1]
         begin, end = event.begin, event.end
-    at = body.rfind(b"}", begin, end)
+    block = body[begin:end]
+    payload = around.carrier.parts(block)["payload"] if answer.streamed else (0, end)
+    at = block.rfind(b"}", *payload)
     if at < 0:
         return _missed(answer, fault, f"event {number} has no JSON object")
-    before, rest = split_at(answer.parts, at)
-    parts = before + split_at(rest, 1)[1]
-    return replace(answer, parts=parts, struck=_struck(answer, begin))
+    broken = block[:at] + block[at + 1 :]
+    if answer.streamed:
+        broken = around.carrier.repaired(broken)
+    return _rewritten(answer, begin, block, broken)
+
+
+def _wrong_checksum(
+    answer: Transmission, fault: Fault, around: Circumstances, name: str
+) -> Transmission:
+    """With a wrong bit in the last byte of a part of a frame: of the first one, or of that of an
+    event (by its number from 1)."""
+    number, carrier = fault.number("event", 1), around.carrier
+    events = seen_events(around.protocol, answer.body, carrier) if answer.streamed else []
+    if number > len(events):
+        return _missed(answer, fault, f"the answer has {len(events)} events")
+    event = events[number - 1]
+    block = answer.body[event.begin : event.end]
+    part = carrier.parts(block).get(name)
+    if part is None:
+        return _missed(answer, fault, f"frames over {carrier.name} have no checksum")
+    at = part[1] - 1
+    broken = b"%b%c%b" % (block[:at], block[at] ^ 1, block[at + 1 :])
+    return _rewritten(answer, event.begin, block, broken)
+
+
+def _rewritten(answer: Transmission, begin: int, block: bytes, other: bytes) -> Transmission:
+    """The answer with other bytes in place of a block, when its bytes were due."""
+    before, rest = split_at(answer.parts, begin)
+    own, after = split_at(rest, len(block))
+    parts: list[TimedBytes] = []
+    for part in own[:-1]:
+        parts.append(TimedBytes(part.at, other[: len(part.data)]))
+        other = other[len(part.data) :]
+    if own:
+        parts.append(TimedBytes(own[-1].at, other))
+    changed = tuple(part for part in parts if part.data)
+    return replace(answer, parts=(*before, *changed, *after), struck=_struck(answer, begin))
 
 
 def _broken_gzip(answer: Transmission) -> Transmission:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from mockllm.core import events as ev
 from mockllm.core.events import Event, Frame
-from mockllm.errors import MockLLMError
+from mockllm.errors import MockLLMError, WireError
 from mockllm.faults.transmission import Circumstances
 from mockllm.framing.carrier import Carrier, Span
 from mockllm.protocols.base import WireProtocol
@@ -33,6 +33,7 @@ class PlaceFinder:
     def __init__(self, place: Place, around: Circumstances) -> None:
         self._place = place
         self._names = {place.name, around.call_names.get(place.name, place.name)}
+        self._carrier = around.carrier
         self._reader = EventReader(around.protocol, around.carrier)
         self._pending: SeenEvent | None = None
         self._calls: dict[int, tuple[str, str]] = {}
@@ -72,7 +73,10 @@ class PlaceFinder:
     @property
     def why_missed(self) -> str:
         """Why a fault does not strike there."""
-        return no_place(self._place, f"{len(self.body)} bytes and {len(self._ends)} events")
+        place = self._place
+        if place.kind == "in event" and place.number <= len(self._ends):
+            return f"nothing is inside {place}: frames over {self._carrier.name} have no such part"
+        return no_place(place, f"{len(self.body)} bytes and {len(self._ends)} events")
 
     def _see(self, events: list[SeenEvent]) -> None:
         for event in events:
@@ -86,7 +90,7 @@ class PlaceFinder:
             case "events" if place.number == len(self._ends):
                 return event.end
             case "in event" if place.number == len(self._ends):
-                return event.middle
+                return self._in_frame(event)
             case "in character":
                 at = _first_long_character(self.body[event.begin : event.end])
                 return None if at is None else event.begin + at
@@ -95,6 +99,18 @@ class PlaceFinder:
             case "in content" | "in call":
                 return self._in_fragment(event)
         return None
+
+    def _in_frame(self, event: SeenEvent) -> int | None:
+        """After the lengths of a frame, before its checksum, or in the middle of another part."""
+        if not self._place.name:
+            return event.middle
+        parts = self._carrier.parts(self.body[event.begin : event.end])
+        part = parts.get(self._place.name)
+        if part is None:
+            return None
+        begin, end = part
+        at = {"prelude": end, "checksum": begin}.get(self._place.name, (begin + end + 1) // 2)
+        return event.begin + at
 
     def _in_fragment(self, event: SeenEvent) -> int | None:
         has = any(self._is_fragment(part) for part in event.events)
@@ -156,15 +172,20 @@ class SeenEvent:
         events: what the decoder of the API reads in it; () where it cannot be read.
         finishes: whether it begins the end of the answer, with the finish reason or an error.
         is_end: whether the API defines the stream as complete with it.
-        data: its data, not parsed.
+        frame: the last of its frames with data.
     """
 
     begin: int
     end: int
-    events: tuple[Event, ...] = ()
-    finishes: bool = False
-    is_end: bool = False
-    data: str = ""
+    events: tuple[Event, ...]
+    finishes: bool
+    is_end: bool
+    frame: Frame
+
+    @property
+    def data(self) -> str:
+        """Its data, not parsed."""
+        return self.frame.data or ""
 
     @property
     def middle(self) -> int:
@@ -184,11 +205,12 @@ class EventReader:
         self._begin = 0
         self._complete = False
         self._readable = True
+        self._framed = True
 
     def read(self, data: bytes) -> list[SeenEvent]:
-        """The events that these bytes complete."""
+        """The events that these bytes complete; none after bytes that are no frame."""
         self._pending += data
-        return self._events(self._scanner.read(data))
+        return self._events(self._scanner.read(data)) if self._framed else []
 
     def close(self) -> list[SeenEvent]:
         """The event that ends with the stream, if there is one."""
@@ -196,12 +218,15 @@ class EventReader:
 
     def _events(self, spans: Iterable[Span]) -> list[SeenEvent]:
         events: list[SeenEvent] = []
-        for begin, end in spans:
-            block = self._pending[begin - self._begin : end - self._begin]
-            self._pending, self._begin = self._pending[end - self._begin :], end
-            frames = [frame for frame in self._carrier.block(block) if frame.data is not None]
-            if frames:
-                events.append(self._event(begin, end, frames))
+        try:
+            for begin, end in spans:
+                block = self._pending[begin - self._begin : end - self._begin]
+                self._pending, self._begin = self._pending[end - self._begin :], end
+                frames = [frame for frame in self._carrier.block(block) if frame.data is not None]
+                if frames:
+                    events.append(self._event(begin, end, frames))
+        except WireError:
+            self._framed = False  # of an answer that is broken already
         return events
 
     def _event(self, begin: int, end: int, frames: list[Frame]) -> SeenEvent:
@@ -214,10 +239,11 @@ class EventReader:
             except MockLLMError:
                 self._readable = False  # of an answer that is broken already
         self._complete = self._readable and self._decoder.complete
-        data = frames[-1].data or ""
+        frame, data = frames[-1], frames[-1].data or ""
         end_data = self._protocol.end_data
         ends = data == end_data if end_data is not None else self._complete and not before
-        return SeenEvent(begin, end, tuple(events), self._finishes(data), ends, data)
+        finishes = frame.kind != "event" or self._finishes(data)
+        return SeenEvent(begin, end, tuple(events), finishes, ends, frame)
 
     def _finishes(self, data: str) -> bool:
         if data == self._protocol.end_data:

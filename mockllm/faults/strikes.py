@@ -93,7 +93,7 @@ def error_frames(around: Circumstances, before: bytes, kind: str) -> bytes:
     """
     protocol = around.protocol
     error = protocol.service_errors[kind].error
-    frames = [Frame(event.data) for event in seen_events(protocol, before, around.carrier)]
+    frames = [event.frame for event in seen_events(protocol, before, around.carrier)]
     turn, events = _so_far(protocol, frames)
     encoder = protocol.encoder(replace(turn, finish=None, error=error), around.reply)
     for event in events:

@@ -6,7 +6,9 @@ however the bytes are cut, they decode to the same frames.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from functools import partial
 from typing import Literal, Protocol
 
 from mockllm.core.events import Frame, LineEnd
@@ -38,6 +40,16 @@ class FrameDecoder(Protocol):
         """The frames that these bytes complete, in order."""
 
 
+def whole(block: bytes) -> Mapping[str, Span]:
+    """The parts of a block that is text."""
+    return {"payload": (0, len(block))}
+
+
+def unchanged(block: bytes) -> bytes:
+    """The block itself: nothing in it depends on the rest."""
+    return block
+
+
 @record
 class Carrier:
     """One form in which frames travel.
@@ -48,6 +60,8 @@ class Carrier:
         scanner: finds the blocks of one stream.
         block: the frames of one whole block.
         decoder: of one stream.
+        parts: where the parts of a whole block are, by their names; text has a `payload` only.
+        repaired: a block whose payload was changed, with lengths and checksums that fit.
     """
 
     name: CarrierName
@@ -56,10 +70,19 @@ class Carrier:
     scanner: Callable[[], Scanner]
     block: Callable[[bytes], list[Frame]]
     decoder: Callable[[], FrameDecoder]
+    parts: Callable[[bytes], Mapping[str, Span]] = whole
+    repaired: Callable[[bytes], bytes] = unchanged
 
     def decode(self, data: bytes) -> list[Frame]:
         """The frames of a complete stream."""
         return list(self.decoder().decode(data))
+
+    def readable(self, data: bytes) -> list[Frame]:
+        """The frames of a stream up to bytes that are none: some are broken on purpose."""
+        frames: list[Frame] = []
+        with suppress(WireError):
+            frames.extend(self.decoder().decode(data))
+        return frames
 
 
 def by_blocks(
@@ -68,9 +91,12 @@ def by_blocks(
     encode: Callable[[Frame, LineEnd], bytes],
     scanner: Callable[[], Scanner],
     block: Callable[[bytes], list[Frame]],
+    parts: Callable[[bytes], Mapping[str, Span]] = whole,
+    repaired: Callable[[bytes], bytes] = unchanged,
 ) -> Carrier:
     """A carrier whose blocks mean the same wherever they stand in the stream."""
-    return Carrier(name, content_type, encode, scanner, block, lambda: _Blocks(scanner(), block))
+    decoder = partial(_Blocks, scanner, block)
+    return Carrier(name, content_type, encode, scanner, block, decoder, parts, repaired)
 
 
 def wrapping(
@@ -93,14 +119,18 @@ def wrapping(
         encode,
         outer.scanner,
         lambda block: [unwrap(frame) for frame in outer.block(block)],
+        outer.parts,
+        outer.repaired,
     )
 
 
 class _Blocks:
     """Decodes a stream block by block."""
 
-    def __init__(self, scanner: Scanner, block: Callable[[bytes], list[Frame]]) -> None:
-        self._scanner = scanner
+    def __init__(
+        self, scanner: Callable[[], Scanner], block: Callable[[bytes], list[Frame]]
+    ) -> None:
+        self._scanner = scanner()
         self._block = block
         self._pending = bytearray()
         self._begin = 0

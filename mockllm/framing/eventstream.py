@@ -31,8 +31,10 @@ MAX_PAYLOAD = 24 * 1024 * 1024
 PRELUDE = 12
 """Bytes before the headers: two lengths and their checksum."""
 
-_CRC = 4
-_LONGEST = 0xFFFF
+CHECKSUM = 4
+LONGEST_HEADER = 0xFFFF
+"""The value of a header has at most so many bytes."""
+
 _STRING = 7
 _SIZES = {0: 0, 1: 0, 2: 1, 3: 2, 4: 4, 5: 8, 8: 8, 9: 16}
 """Bytes of a header's value by its type; of types 6 and 7 its length stands before it."""
@@ -59,17 +61,31 @@ def encode(frame: Frame, _line_end: LineEnd = "lf") -> bytes:
 
 def message(headers: Iterable[tuple[str, str]], payload: bytes) -> bytes:
     """A frame with these headers, all of them strings."""
-    block = b"".join(map(_header, headers))
-    size = PRELUDE + len(block) + len(payload) + _CRC
-    prelude = struct.pack(">II", size, len(block))
-    head = b"%b%b%b%b" % (prelude, struct.pack(">I", zlib.crc32(prelude)), block, payload)
-    return head + struct.pack(">I", zlib.crc32(head))
+    return framed(b"".join(map(_header, headers)), payload)
+
+
+def framed(headers: bytes, payload: bytes) -> bytes:
+    """A frame with these bytes as its headers."""
+    size = PRELUDE + len(headers) + len(payload) + CHECKSUM
+    return checked(prelude(size, len(headers)) + headers + payload)
+
+
+def prelude(size: int, headers: int) -> bytes:
+    """The first bytes of a frame of so many bytes, and with so many of headers."""
+    return checked(struct.pack(">II", size, headers))
+
+
+def checked(data: bytes) -> bytes:
+    """Bytes with their checksum behind them."""
+    return data + struct.pack(">I", zlib.crc32(data))
 
 
 def _header(header: tuple[str, str]) -> bytes:
     name, value = (text.encode("utf-8", "replace") for text in header)
-    if len(value) > _LONGEST:
-        raise ValueError(f"a header of a frame has at most {_LONGEST} bytes, got {len(value)}")
+    if len(value) > LONGEST_HEADER:
+        raise ValueError(
+            f"a header of a frame has at most {LONGEST_HEADER} bytes, got {len(value)}"
+        )
     return b"%c%b%c%b%b" % (len(name), name, _STRING, struct.pack(">H", len(value)), value)
 
 
@@ -79,12 +95,16 @@ def block(data: bytes) -> list[Frame]:
     Raises:
         WireError: its checksum is wrong, or its headers cannot be read.
     """
-    length, end = struct.unpack_from(">I", data, 4)[0], len(data) - _CRC
+    length, end = struct.unpack_from(">I", data, 4)[0], len(data) - CHECKSUM
     (expected,) = struct.unpack_from(">I", data, end)
     found = zlib.crc32(data[:end])
     if found != expected:
         raise WireError(f"the checksum of the frame is {expected:08x}, of its bytes {found:08x}")
-    headers = dict(_headers(data[PRELUDE : PRELUDE + length]))
+    own = data[PRELUDE : PRELUDE + length]
+    headers = {
+        name: own[begin:stop].decode("utf-8", "replace")
+        for name, (begin, stop) in header_texts(own)
+    }
     payload = data[PRELUDE + length : end].decode("utf-8", "replace")
     for kind, name in _NAMES.items():
         if name in headers:
@@ -93,8 +113,12 @@ def block(data: bytes) -> list[Frame]:
     return []
 
 
-def _headers(data: bytes) -> Iterator[tuple[str, str]]:
-    """The headers whose values are strings; the others are passed over."""
+def header_texts(data: bytes) -> Iterator[tuple[str, Span]]:
+    """The headers whose values are strings, and where these are; the others are passed over.
+
+    Raises:
+        WireError: the headers end too early.
+    """
     at = 0
     try:
         while at < len(data):
@@ -105,13 +129,35 @@ def _headers(data: bytes) -> Iterator[tuple[str, str]]:
                 (size,) = struct.unpack_from(">H", data, at)
                 at += 2
             if type == _STRING:
-                value = data[at : at + size]
-                yield name.decode("utf-8", "replace"), value.decode("utf-8", "replace")
+                yield name.decode("utf-8", "replace"), (at, at + size)
             at += size
     except (IndexError, struct.error) as error:
         raise WireError("the headers of the frame end too early") from error
     if at > len(data):
         raise WireError("the headers of the frame end too early")
+
+
+def lengths(data: bytes | bytearray) -> tuple[int, int]:
+    """The length of the frame that begins with these bytes, at least 12, and of its headers.
+
+    Raises:
+        WireError: no frame begins so.
+    """
+    size, headers, checksum = struct.unpack_from(">III", data)
+    payload = size - headers - PRELUDE - CHECKSUM
+    if zlib.crc32(data[:8]) != checksum:
+        raise WireError("the checksum of its lengths is wrong")
+    if payload < 0 or payload > MAX_PAYLOAD or headers > MAX_HEADERS:
+        raise WireError(f"its lengths are {size} in all and {headers} of headers")
+    return size, headers
+
+
+def begins_stream(data: bytes) -> bool:
+    """Whether bytes begin with the lengths of a frame and their checksum."""
+    try:
+        return len(data) >= PRELUDE and lengths(data)[0] > 0
+    except WireError:
+        return False
 
 
 class MessageScanner:
@@ -129,30 +175,46 @@ class MessageScanner:
         """
         self._pending += data
         while len(self._pending) >= PRELUDE:
-            end = self._begin + self._size()
+            try:
+                end = self._begin + lengths(self._pending)[0]
+            except WireError as error:
+                problem = f"byte {self._begin} begins no frame of an AWS event stream: {error}"
+                raise WireError(problem) from error
             if len(self._pending) < end - self._begin:
                 break
             del self._pending[: end - self._begin]
             begin, self._begin = self._begin, end
             yield begin, end
 
-    def _size(self) -> int:
-        size, headers, checksum = struct.unpack_from(">III", self._pending)
-        payload = size - headers - PRELUDE - _CRC
-        if zlib.crc32(self._pending[:8]) != checksum:
-            problem = "the checksum of its lengths is wrong"
-        elif payload < 0 or payload > MAX_PAYLOAD or headers > MAX_HEADERS:
-            problem = f"its lengths are {size} in all and {headers} of headers"
-        else:
-            return int(size)
-        raise WireError(f"byte {self._begin} begins no frame of an AWS event stream: {problem}")
-
     def close(self) -> list[Span]:
         """Nothing: a message that is not whole is none."""
         return []
 
 
+def parts(data: bytes) -> dict[str, Span]:
+    """The parts of a whole message."""
+    begin, end = PRELUDE + struct.unpack_from(">I", data, 4)[0], len(data) - CHECKSUM
+    return {
+        "prelude": (0, PRELUDE),
+        "headers": (PRELUDE, begin),
+        "payload": (begin, end),
+        "checksum": (end, len(data)),
+    }
+
+
+def repaired(data: bytes) -> bytes:
+    """A message whose payload was changed, with the right lengths and checksums."""
+    begin, end = parts(data)["payload"]
+    return framed(data[PRELUDE:begin], data[begin:end])
+
+
 EVENTSTREAM = by_blocks(
-    "eventstream", "application/vnd.amazon.eventstream", encode, MessageScanner, block
+    "eventstream",
+    "application/vnd.amazon.eventstream",
+    encode,
+    MessageScanner,
+    block,
+    parts,
+    repaired,
 )
 """Amazon Bedrock."""

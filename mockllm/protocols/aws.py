@@ -8,7 +8,7 @@ its frame (`throttlingException`). Pure.
 
 from __future__ import annotations
 
-from mockllm.protocols.base import derive
+from mockllm.core.seeded import derive
 
 OVERLOADED = "serviceUnavailableException"
 RATE_LIMIT = "throttlingException"

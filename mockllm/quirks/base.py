@@ -20,7 +20,7 @@ from typing import Any, Concatenate, Literal, ParamSpec, TypeVar
 
 import yaml
 
-from mockllm.core.events import Frame
+from mockllm.core.events import Frame, FrameKind
 from mockllm.core.http import Ending, TimedBytes
 from mockllm.core.turn import Turn
 from mockllm.framing.carrier import CarrierName
@@ -136,6 +136,7 @@ class Item:
     comment: str | None = None
     raw: str | None = None
     text: str | None = None
+    kind: FrameKind = "event"
     _source: Frame | None = None
 
     @classmethod
@@ -149,6 +150,7 @@ class Item:
             frame.retry,
             frame.comment,
             frame.raw,
+            kind=frame.kind,
             _source=frame,
         )
 
@@ -158,7 +160,8 @@ class Item:
 
     def frame(self) -> Frame:
         """The frame. Data that were not changed keep their original bytes."""
-        return Frame(self._text(), self.event, self.id, self.retry, self.comment, self.raw)
+        fields = (self.event, self.id, self.retry, self.comment, self.raw, self.kind)
+        return Frame(self._text(), *fields)
 
     def _text(self) -> str | None:
         if self.text is not None:
@@ -295,16 +298,20 @@ class Quirk:
         return variant.sample or self.sample
 
 
-def quirks_of(*apis: str) -> Callable[..., Quirk]:
-    """A constructor of quirks that occur in some protocols (none named: in all), from name, sample
-    and variants. A change of the frames is a variant without a name."""
+def quirks_of(*apis: str, carriers: tuple[CarrierName, ...] = ("sse",)) -> Callable[..., Quirk]:
+    """A constructor of quirks that occur in some protocols (none named: in all over these
+    carriers), from name, sample and variants. A change of the frames is a variant without a
+    name."""
 
     def quirk(name: str, sample: Scenario, *variants: Variant | FramesChange) -> Quirk:
         made = (v if isinstance(v, Variant) else Variant(frames=v) for v in variants)
-        return Quirk(name, sample, tuple(made), apis)
+        return Quirk(name, sample, tuple(made), apis, carriers)
 
     return quirk
 
+
+STREAMS: tuple[CarrierName, ...] = ("sse", "ndjson", "eventstream")
+"""The carriers whose frames follow each other, with nothing between them."""
 
 _Place = TypeVar("_Place")
 

@@ -13,7 +13,7 @@ from mockllm.core.http import TimedBytes
 from mockllm.core.turn import Turn
 from mockllm.protocols.base import dumps
 from mockllm.protocols.records import Json
-from mockllm.quirks.base import Context, Item, Quirk, Variant, parametrised, quirks_of
+from mockllm.quirks.base import STREAMS, Context, Item, Quirk, Variant, parametrised, quirks_of
 from mockllm.quirks.samples import TEXT
 from mockllm.quirks.streams import DONE, end_position, failed, time_at
 from mockllm.scenario.model import Api
@@ -114,7 +114,7 @@ QUIRKS: tuple[Quirk, ...] = (
             as_sent=True,
         ),
     ),
-    quirks_of()(
+    quirks_of(carriers=STREAMS)(
         "err-json-200",
         TEXT,
         Variant(

@@ -12,9 +12,9 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from mockllm.core.http import TimedBytes
+from mockllm.redaction.find.bodies import Edit, Moved, edited
 from mockllm.redaction.find.secret_names import NAMES
 from mockllm.redaction.find.spans import Found, View, base64_runs
 
@@ -157,15 +157,6 @@ def _wildcard(placeholder: str) -> str:
     return r"(?s:.+?)" if placeholder.startswith("REDACTED") else r"\S+"
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Edit:
-    """A part of a text, from `start` to `end`, and what replaces it."""
-
-    start: int
-    end: int
-    text: str
-
-
 def edits(found: Iterable[Found], placeholders: Placeholders) -> list[Edit]:
     """The edits that remove what was found, in the order of the text.
 
@@ -204,16 +195,7 @@ def _replacement(found: Found, placeholders: Placeholders) -> str:
     if found.inner is None:
         return found.fixed or placeholders.give(found.secret)
     run, inner = found.inner
-    return run.encode(edited(run.text, edits(inner, placeholders)))
-
-
-def edited(text: str, changes: Sequence[Edit]) -> str:
-    """A text with edits made, which must be in its order."""
-    parts, last = [], 0
-    for change in changes:
-        parts += [text[last : change.start], change.text]
-        last = change.end
-    return "".join([*parts, text[last:]])
+    return run.edited(edits(inner, placeholders))
 
 
 def replaced(text: str, changes: Sequence[Edit]) -> View:
@@ -227,40 +209,25 @@ def replaced(text: str, changes: Sequence[Edit]) -> View:
 
 
 def recut(
-    chunks: Sequence[TimedBytes], text: str, changes: Sequence[Edit], data: bytes
+    chunks: Sequence[TimedBytes], moved: Sequence[Moved], data: bytes
 ) -> tuple[TimedBytes, ...]:
     """Edited bytes cut where the chunks were cut; none that had bytes becomes empty if there are
     enough.
 
     Args:
-        text: the bytes of the chunks, as the text that the edits are for.
-        data: the same with the edits made.
+        moved: which of their bytes changed.
+        data: the bytes afterwards.
     """
-    spans = _in_bytes(text, changes)
     ends, end = [], 0
     for chunk in chunks:
         end += len(chunk.data)
-        ends.append(_moved(end, spans))
+        ends.append(_moved(end, moved))
     spread_out(ends, [bool(chunk.data) for chunk in chunks])
     cuts = zip([0, *ends], ends, chunks, strict=False)
     return tuple(TimedBytes(chunk.at, data[start:end]) for start, end, chunk in cuts)
 
 
-def _in_bytes(text: str, changes: Sequence[Edit]) -> list[tuple[int, int, int]]:
-    spans, last, at = [], 0, 0
-    for change in changes:
-        start = at + _size(text[last : change.start])
-        at = start + _size(text[change.start : change.end])
-        last = change.end
-        spans.append((start, at, _size(change.text)))
-    return spans
-
-
-def _size(text: str) -> int:
-    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogateescape"))
-
-
-def _moved(end: int, spans: Sequence[tuple[int, int, int]]) -> int:
+def _moved(end: int, spans: Sequence[Moved]) -> int:
     """Where an end is in the edited bytes."""
     shift = 0
     for start, stop, size in spans:

@@ -26,11 +26,10 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.records import StoredAnswers
 from mockllm.protocols.values import json_object, json_value
 from mockllm.redaction.credentials import HeaderAllowlist, clean_url, credentials_of
+from mockllm.redaction.find.bodies import Moved, body_of, edited, encoded
 from mockllm.redaction.find.finder import Finder
 from mockllm.redaction.placeholders import (
-    Edit,
     Placeholders,
-    edited,
     edits,
     is_placeholder,
     recut,
@@ -107,7 +106,8 @@ class Redactor:
         plain = _plain(captured)
         if placeholders is None:
             placeholders = self.placeholders(plain)
-        request, response = decoded(plain.request_body), decoded(plain.body)
+        bodies = body_of(plain.request_body), body_of(plain.body)
+        request, response = (body.text for body in bodies)
         known = (*placeholders.known, *credentials_of(captured))
         finder = self._finder((captured.url, request, response), known)
         redactor = TextRedactor(finder, placeholders)
@@ -117,9 +117,9 @@ class Redactor:
         in_response = edits(finder.find(response), placeholders)
         clean = captured
         if in_request:
-            clean = _with_request(clean, plain, request, in_request)
+            clean = _with_request(clean, plain, bodies[0].edited(in_request)[0])
         if in_response:
-            clean = _with_response(clean, plain, response, in_response)
+            clean = _with_response(clean, plain, *bodies[1].edited(in_response))
         self.keep(request, response, placeholders)
         return replace(
             clean,
@@ -215,16 +215,6 @@ def _continued(body: bytes) -> list[str]:
 _CODING = "content-encoding"
 
 
-def decoded(data: bytes) -> str:
-    """Bytes as text; those that are no UTF-8 become surrogates, which are encoded back."""
-    return data.decode("utf-8", "surrogateescape")
-
-
-def encoded(text: str) -> bytes:
-    """The inverse of `decoded`."""
-    return text.encode("utf-8", "surrogateescape")
-
-
 def _plain(captured: Captured) -> Captured:
     captured = captured.plain()
     headers = captured.request_headers
@@ -239,25 +229,21 @@ def _plain(captured: Captured) -> Captured:
     )
 
 
-def _with_request(
-    captured: Captured, plain: Captured, text: str, changes: Sequence[Edit]
-) -> Captured:
-    body = encoded(edited(text, changes))
+def _with_request(captured: Captured, plain: Captured, body: bytes) -> Captured:
     headers = with_length(plain.request_headers, len(body))
     return replace(captured, request_headers=headers, request_body=body)
 
 
 def _with_response(
-    captured: Captured, plain: Captured, text: str, changes: Sequence[Edit]
+    captured: Captured, plain: Captured, body: bytes, moved: Sequence[Moved]
 ) -> Captured:
-    body = encoded(edited(text, changes))
     if not captured.cut:
         headers = with_length(plain.headers, len(body))
     elif plain.headers == captured.headers:
         headers = with_length(plain.headers, None, len(body) - len(plain.body))
     else:
         headers = with_length(plain.headers, None)
-    return replace(captured, headers=headers, chunks=recut(plain.chunks, text, changes, body))
+    return replace(captured, headers=headers, chunks=recut(plain.chunks, moved, body))
 
 
 # Keys of requests

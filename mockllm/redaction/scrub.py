@@ -21,12 +21,11 @@ import yaml
 
 from mockllm.errors import MockLLMError
 from mockllm.protocols.values import utf8_text
-from mockllm.redaction.placeholders import Edit, Placeholders, edited, edits
+from mockllm.redaction.find.bodies import Edit, decoded, edited, encoded
+from mockllm.redaction.placeholders import Placeholders, edits
 from mockllm.redaction.redact import (
     Redactor,
     RequestKey,
-    decoded,
-    encoded,
     key_of_request,
     key_of_route,
 )

@@ -18,12 +18,13 @@ class Place:
 
     Args:
         kind: `events`, `bytes`, `time`: after so many events, bytes of the body, microseconds since
-            the request; `in event`: in the middle of that event; `in character`: in the first
-            character of several bytes; `in content`, `in call`: in the middle of an event with
-            content of that kind, or with arguments of that call; `before`: before an event.
+            the request; `in event`: in the middle of that event, or in a part of its frame;
+            `in character`: in the first character of several bytes; `in content`, `in call`: in the
+            middle of an event with content of that kind, or with arguments of that call; `before`:
+            before an event.
         number: of events, bytes or microseconds; of the event, from 1.
-        name: `text`, `reasoning`, `refusal`; the id or the name of a call; `headers`, `first`,
-            `finish`, `usage`, `done`.
+        name: `text`, `reasoning`, `refusal`; the id or the name of a call; `prelude`, `headers`,
+            `payload`, `checksum`; `headers`, `first`, `finish`, `usage`, `done`.
     """
 
     kind: PlaceKind
@@ -46,7 +47,7 @@ class Place:
             case "time":
                 return duration(self.number)
             case "in event":
-                return f"event {self.number}"
+                return f"event {self.number} {self.name}".rstrip()
             case "in character":
                 return "character"
             case "in call":

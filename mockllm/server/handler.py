@@ -43,10 +43,10 @@ from mockllm.server.http.delivery import CLOSE, deliver, write_at_once
 from mockllm.server.http.pacing import Pacer
 from mockllm.server.http.request_reading import (
     Arrival,
-    brief,
     check_session,
     first_line,
     is_malformed,
+    not_http,
     silent,
 )
 from mockllm.server.http.sending import break_off
@@ -94,7 +94,7 @@ class Handler:
         name. It stands in the journal of the default session."""
         method, target = first_line(data)
         if is_malformed(error):
-            refusal = RequestError(f"This is no HTTP request: {brief(error)}.", code="malformed")
+            refusal = RequestError(not_http(data, error), code="malformed")
         else:
             refusal = failure(error)
         answered = self._answers.refusal(target.partition("?")[0], refusal)

@@ -23,6 +23,7 @@ from mockllm.errors import MockLLMError, RequestError
 from mockllm.framing.carrier import FrameDecoder
 from mockllm.framing.carriers import carrier_of
 from mockllm.framing.content_coding import decompressed
+from mockllm.framing.frame_text import readable
 from mockllm.matching.conversation import turn_at
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Decoder, WireProtocol
@@ -222,8 +223,8 @@ def stream_json(shown: ShownAnswer, protocol: WireProtocol | None) -> dict[str, 
     read = answer.streamed and answer.status < 300
     reading = _Reading(protocol if read else None, content_type)
     parts, offset = [], 0
-    for number, (data, at, sent_at) in enumerate(
-        zip_longest(answer.data, shown.due, shown.sent_at)
+    for number, (data, text, at, sent_at) in enumerate(
+        zip_longest(answer.data, readable(answer.data), shown.due, shown.sent_at)
     ):
         if number >= _MOST_PARTS or offset + len(data) > _MOST_BYTES:
             break
@@ -233,7 +234,7 @@ def stream_json(shown: ShownAnswer, protocol: WireProtocol | None) -> dict[str, 
                 "left": sent_at,
                 "size": len(data),
                 "offset": offset,
-                "lines": _lines(data),
+                "lines": _lines(text),
                 "events": [_event(event) for event in reading.feed(data)],
                 "quirk": shown.quirks.get(number, ""),
                 "segment": answer.segmented and answer.streamed,

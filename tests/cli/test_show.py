@@ -4,11 +4,13 @@ import json
 
 import pytest
 
+from mockllm.framing.frame_text import readable
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.client_requests import first_body, user_text
 from mockllm.replay.loading import load
 from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread
+from tests.carried import CARRIED
 from tests.cases import for_all
 from tests.cli.conftest import post
 
@@ -45,7 +47,8 @@ def test_the_output_is_what_the_server_sends(mockllm, server, name, api):
     scenario = server.server.player.served.by_name[name]
     status, streamed = sent(server, PROTOCOLS[api], scenario)
     assert status == 200
-    assert mockllm("show", name, "--api", api).stdout_bytes == streamed
+    printed = mockllm("show", name, "--api", api).stdout_bytes
+    assert printed == b"".join(readable([streamed]))
     if api == "agui":
         return  # AG-UI always streams
     status, whole = sent(server, PROTOCOLS[api], scenario, stream=False)
@@ -120,3 +123,16 @@ def test_a_path_in_place_of_a_name(mockllm, tmp_path):
     (tmp_path / "a.yaml").write_text("scenario: a\nturns: [{reply: {text: x}}]\n")
     error = mockllm("show", tmp_path / "a.yaml").stderr
     assert f"it is a path: name a scenario of it, and the path with --scenarios {tmp_path}" in error
+
+
+def test_frames_are_printed_as_lines(mockllm, monkeypatch):
+    """Those of an AWS event stream are binary; JSON lines are lines."""
+    for name, protocol in CARRIED.items():
+        monkeypatch.setitem(PROTOCOLS, name, protocol)
+    plain = mockllm("show", "sample-text", "--api", "chat").stdout
+    events = [line.removeprefix("data: ") for line in plain.splitlines() if line]
+    printed = mockllm("show", "sample-text", "--api", "chat-eventstream").stdout
+    assert printed.splitlines() == [f"event (no name) {event}" for event in events]
+    timed = mockllm("show", "sample-text", "--api", "chat-eventstream", "--timing").stdout
+    assert timed.startswith("+0.000s event (no name) {")
+    assert mockllm("show", "sample-text", "--api", "chat-ndjson").stdout.splitlines() == events

@@ -47,7 +47,7 @@ def test_crlf():
     assert mixed[3].endswith(b"}\r\r\n")
 
 
-@pytest.mark.parametrize("api", PROTOCOLS)
+@pytest.mark.parametrize("api", NAMED["sse-crlf"].apis)
 def test_mixed_line_ends_separate_events(api):
     """Before its last event, the sample has a blank line whose two line ends are LF and CR: a
     reader that looks for two equal ones does not see it."""
@@ -279,7 +279,7 @@ def test_malformed_json_is_malformed(api):
     expected = plain(TEXT, api).data
     (broken,) = (index for index, write in enumerate(found) if write != expected[index])
     assert len(found) == len(expected)
-    (frame,) = decode(found[broken])
+    (frame,) = PROTOCOLS[api].usual.decode(found[broken])
     with pytest.raises(ValueError):
         json.loads(frame.data)
 

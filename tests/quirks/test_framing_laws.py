@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from mockllm.core.events import Frame
 from mockllm.core.http import Target, TimedBytes
 from mockllm.core.turn import Opaque, TokenUsage, Turn
-from mockllm.framing.sse import SSEDecoder, decode
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Reply
 from mockllm.protocols.decoding import decoded
@@ -181,12 +180,13 @@ def comparable(found):
 def test_the_data_stay_the_same(api, data):
     """A decoder by the specification gives the same events, wherever the bytes are cut."""
     turn = data.draw(turns(st.one_of(parts, opaques)))
-    expected = comparable(decode(b"".join(part.data for part in played(turn, api))))
+    carrier = PROTOCOLS[api].usual
+    expected = comparable(carrier.decode(b"".join(part.data for part in played(turn, api))))
     cuts = data.draw(st.lists(st.floats(0, 1), max_size=8))
     for name in of_api(SAME, api):
         whole = b"".join(part.data for part in played(turn, api, name))
         edges = [0, *sorted(int(cut * len(whole)) for cut in cuts), len(whole)]
-        decoder = SSEDecoder()
+        decoder = carrier.decoder()
         again = [frame for a, b in pairwise(edges) for frame in decoder.decode(whole[a:b])]
         assert comparable(again) == expected, name
 
@@ -201,7 +201,8 @@ def test_separators_are_at_the_declared_positions(api, turn):
     protocol = PROTOCOLS[api]
 
     def joined(timed):
-        return decoded(protocol, decode(b"".join(part.data for part in timed)))[0].whole()
+        sent = b"".join(part.data for part in timed)
+        return decoded(protocol, protocol.usual.decode(sent))[0].whole()
 
     quirk = NAMED["sse-unicode-line-separators"]
     for variant in quirk.variants:

@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockllm.core.http import TimedBytes
+from mockllm.redaction.find.bodies import Edit, TextBody, edited
 from mockllm.redaction.find.spans import Found, base64_runs
-from mockllm.redaction.placeholders import Edit, Placeholders, edited, edits, recut, with_length
+from mockllm.redaction.placeholders import Placeholders, edits, recut, with_length
 
 
 def found(*parts: tuple[int, int], secret: str = "secret") -> Found:
@@ -112,8 +113,8 @@ def cut(*sizes: int, data: bytes = b"abcdefghijkl") -> list[TimedBytes]:
 def after(chunks: list[TimedBytes], *changes: Edit) -> list[bytes]:
     """The edited chunks; their times stay."""
     text = b"".join(chunk.data for chunk in chunks).decode("utf-8", "surrogateescape")
-    data = edited(text, changes).encode("utf-8", "surrogateescape")
-    made = recut(chunks, text, changes, data)
+    data, moved = TextBody(text).edited(changes)
+    made = recut(chunks, moved, data)
     assert [chunk.at for chunk in made] == [chunk.at for chunk in chunks]
     assert b"".join(chunk.data for chunk in made) == data
     return [chunk.data for chunk in made]

@@ -39,7 +39,7 @@ TURNS: list[Row] = [
         turn("{reply: {text: a}, fault: {cut: {after: 3}, stall: {inside: it}}}"),
         [
             "3:45: turns[0].fault.cut.after: must be a place such as '3 events', '120 bytes' or '1.2s', got 3",
-            "3:65: turns[0].fault.stall.inside: must be 'event 3', 'character', 'text', 'reasoning', 'refusal' or 'ID arguments', got it",
+            "3:65: turns[0].fault.stall.inside: must be 'event 3', 'event 3 payload' (or prelude, headers, checksum), 'character', 'text', 'reasoning', 'refusal' or 'ID arguments', got it",
         ],
     ),
     (

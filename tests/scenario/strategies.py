@@ -270,10 +270,11 @@ def fault_of(
 first = st.sampled_from(
     [Place("before", name="first"), Place("events", 0), Place("bytes", 0), Place("time", 0)]
 )
+parts_of_frames = st.sampled_from(["", "prelude", "headers", "payload", "checksum"])
 places = first | st.one_of(
     st.builds(Place, st.just("events") | st.just("bytes"), st.integers(0, 10**9 - 1)),
     st.builds(Place, st.just("time"), st.integers(0, 10**9)),
-    st.builds(Place, st.just("in event"), st.integers(1, 10**9 - 1)),
+    st.builds(Place, st.just("in event"), st.integers(1, 10**9 - 1), parts_of_frames),
     st.just(Place("in character")),
     st.builds(Place, st.just("in content"), name=st.sampled_from(["text", "reasoning", "refusal"])),
     st.builds(Place, st.just("in call"), name=st.from_regex(r"[!-+.-:<-~]{1,9}", fullmatch=True)),

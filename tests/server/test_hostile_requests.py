@@ -8,11 +8,13 @@ import logging
 import socket
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mockllm import loads
+from mockllm.cli.serving.server_log import LineOutput, ServerLog
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.sessions.exchange import Exchange
 from mockllm.server.options import ServerOptions
@@ -185,6 +187,22 @@ def test_a_malformed_request_is_answered_in_the_form_of_its_api(server: Served) 
     status, _, body = server.send(request)
     assert status == 400
     assert json.loads(body)["type"] == "error"  # as Anthropic writes it
+
+
+@for_all("rest", [b"", b"\x00\x00\x00\x04\x00\x00\x00\x00\x00", b"\x00" * 5000])
+def test_http_2_with_prior_knowledge_is_answered_with_the_way_out(
+    rest: bytes, tmp_path: Path
+) -> None:
+    """The AWS SDK for JavaScript begins so: one line in the log names what makes it speak HTTP/1.1,
+    and the connection is closed."""
+    with (tmp_path / "log").open("wb") as file:
+        log = ServerLog(output=LineOutput(file.fileno()))
+        with ServerThread(loads(TEXT), ServerOptions(log=log.requests)) as thread:
+            status, _, body = Served(thread).send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + rest)
+    assert status == 400
+    (line,) = (tmp_path / "log").read_text().splitlines()
+    for text in (line, body.decode()):
+        assert "`requestHandler: new NodeHttpHandler()` from `@smithy/node-http-handler`" in text
 
 
 def test_a_header_of_9_kb(server: Served) -> None:

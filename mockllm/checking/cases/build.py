@@ -29,7 +29,7 @@ from mockllm.checking.material import tested_invariants
 from mockllm.checking.outcome import Outcome, Trouble, is_kept
 from mockllm.core.request import Request
 from mockllm.core.turn import Turn
-from mockllm.errors import RequestError, UsageError
+from mockllm.errors import RequestError, UsageError, WireError
 from mockllm.matching.select import Selection
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.decoding import decoded as read_turn
@@ -215,7 +215,7 @@ def _turn_sent(
         scenario = without_quirk(scenario, name)
     if others:
         _, answer = first_answer(scenario, api)
-    return read_turn(protocol, protocol.usual.decode(b"".join(answer.data)))[0]
+    return read_turn(protocol, protocol.usual.readable(b"".join(answer.data)))[0]
 
 
 def _received(turn: Turn, variants: Sequence[Variant]) -> Turn:
@@ -311,11 +311,12 @@ def decoded(answer: HttpAnswer, api: Api, variants: Sequence[Variant]) -> Events
     if answer.ending != "complete":
         return None
     data = b"".join(answer.data)
-    if variants and not all(map(_FIELD.match, data.splitlines())):
+    is_sse = PROTOCOLS[api].usual.name == "sse"
+    if variants and is_sse and not all(map(_FIELD.match, data.splitlines())):
         return None
     try:
         events = _values(answer, api)
-    except ValueError:
+    except (ValueError, WireError):
         return None
     return Events(lambda: events)
 

@@ -5,7 +5,8 @@ none, the end of the run); see `StreamEvents.is_end`. Nothing but counts of toke
 marker may follow. Such prefixes are not made: a client may report the missing end, or accept it.
 
 An event counts as received from the moment when its data are whole, although its blank line is
-missing: the specification discards it then (HTML, 9.2.6), and many clients use it.
+missing: the specification discards it then (HTML, 9.2.6), and many clients use it. A frame with a
+checksum counts as received with it.
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ CutLevel = Literal["payloads", "bytes", "http"]
 PLACES: Mapping[str, str] = {
     "before-first-event": "nothing came",
     "between-events": "after the blank line of an event",
-    "inside-event": "in a line of an event",
+    "inside-event": "in an event",
     "inside-character": "between the bytes of one character",
-    "before-blank-line": "the data of an event are whole, its blank line is not",
+    "before-blank-line": "the data of an event are whole, the blank line or line end is not",
 }
 """Where streams are cut; at the level of payloads only before the first event and between two."""
 
@@ -91,14 +92,19 @@ class _Seen:
         self._case = case
         self._body = b"".join(case.chunks)
         protocol = PROTOCOLS[case.api]
-        self._events = seen_events(protocol, self._body, protocol.usual)
-        self._whole_at = [
-            event.begin + len(self._block(event).rstrip(b"\r\n")) for event in self._events
-        ]
+        self._carrier = protocol.usual
+        self._events = seen_events(protocol, self._body, self._carrier)
+        self._whole_at = [event.begin + self._whole(event) for event in self._events]
         self._calls = list(_calls(case.api, self._events))
 
     def _block(self, event: SeenEvent) -> bytes:
         return self._body[event.begin : event.end]
+
+    def _whole(self, event: SeenEvent) -> int:
+        """How many bytes of an event have to arrive, so that a client may use it."""
+        block = self._block(event)
+        has_checksum = self._carrier.parts(block)["payload"][1] < len(block)
+        return len(block if has_checksum else block.rstrip(b"\r\n"))
 
     def event_ends(self) -> dict[int, Place]:
         """The size of each prefix that ends with an event."""
@@ -119,13 +125,18 @@ class _Seen:
 
     def _sizes_in(self, event: SeenEvent) -> Iterator[int]:
         block = self._block(event)
-        data = block.rstrip(b"\r\n")
-        inside = {0, 1, len(data) // 2, len(data) - 1, *range(len(data), len(block))}
+        parts = self._carrier.parts(block)
+        start, stop = parts["payload"]
+        data = block[start:stop].rstrip(b"\r\n")
+        inside = {0, 1, len(data) // 2, len(data) - 1, *range(len(data), len(block) - start)}
         inside |= {match.end() for match in _LINE_PARTS.finditer(data)}
         inside |= {match.start() + 1 for match in _ESCAPES.finditer(data)}
         inside |= {match.start() + 1 for match in _CHARACTERS.finditer(data)}
         inside |= {match.end() - 1 for match in _CHARACTERS.finditer(data)}
-        return (event.begin + offset for offset in inside)
+        yield from (event.begin + start + offset for offset in inside)
+        for name, (begin, end) in parts.items():
+            if name != "payload":
+                yield from (event.begin + begin, event.begin + (begin + end) // 2)
 
     def place(self, size: int) -> Place:
         """The kind of place at which so many bytes end."""
@@ -139,7 +150,9 @@ class _Seen:
             if event.begin < size < event.end:
                 if size >= whole_at:
                     return "before-blank-line"
-                continued = self._body[size] & 0xC0 == 0x80
+                begin, end = self._carrier.parts(self._block(event))["payload"]
+                inside = begin < size - event.begin < end
+                continued = inside and self._body[size] & 0xC0 == 0x80
                 return "inside-character" if continued else "inside-event"
         return "between-events"
 

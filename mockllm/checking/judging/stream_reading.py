@@ -31,7 +31,7 @@ def readable_events(data: bytes, api: str) -> Iterator[list[Event]]:
     are broken on purpose."""
     protocol = PROTOCOLS[api]
     decoder = protocol.decoder()
-    for frame in protocol.usual.decode(data):
+    for frame in protocol.usual.readable(data):
         try:
             events = list(decoder.decode(frame))
         except MockLLMError:
@@ -117,7 +117,7 @@ def is_passed_over(case: Case, level: Level, at: int) -> bool:
     if level == "payloads":
         value = case.events.decoded[at][0] if case.events is not None else None
     else:
-        frames = PROTOCOLS[case.api].usual.decode(b"".join(case.chunks[: at + 1]))
+        frames = PROTOCOLS[case.api].usual.readable(b"".join(case.chunks[: at + 1]))
         value = next(map(_value, frames[::-1]), None)
     return _kind(value) in _empty_kinds(b"".join(case.chunks), case.api)
 
@@ -164,7 +164,7 @@ def _kinds(data: bytes, api: str) -> dict[_Kind, bool]:
     """The kinds of events before the end of a stream, and whether those of a kind neither begin
     nor end a part, nor add to one."""
     found: dict[_Kind, bool] = {}
-    frames = PROTOCOLS[api].usual.decode(data)
+    frames = PROTOCOLS[api].usual.readable(data)
     for frame, events in zip(frames, readable_events(data, api), strict=False):
         value = _value(frame)
         if isinstance(value, dict) and PROTOCOLS[api].events.is_end(value):

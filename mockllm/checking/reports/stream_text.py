@@ -90,12 +90,12 @@ def _shortened(lines: list[str], at: int | None) -> list[str]:
 
 
 def _event_lines(case: Case) -> list[str]:
-    frames = PROTOCOLS[case.api].usual.decode(b"".join(case.chunks))
+    frames = PROTOCOLS[case.api].usual.readable(b"".join(case.chunks))
     values = [_object(frame.data) for frame in frames]
     constant = _constant_fields([value for value in values if value is not None])
     lines = []
     for frame, value in zip(frames, values, strict=True):
-        event = f"event: {frame.event} " if frame.event else ""
+        event = f"{frame.kind}: {frame.event} " if frame.event else ""
         if value is not None:
             rest = {key: item for key, item in value.items() if key not in constant}
             lines.append(f"{event}data: {dumps(rest)}")

@@ -17,6 +17,7 @@ from typing import Any
 
 from mockllm.conformance.results import CaseResult, Stream
 from mockllm.core.visible_bytes import VisibleLine, visible_lines
+from mockllm.framing.frame_text import readable
 
 _FIRST_LINES, _LAST_LINES = 60, 15
 _MOST_SHOWN = 48 * 1024
@@ -61,7 +62,8 @@ class BytesView:
 def bytes_view(stream: Stream) -> BytesView:
     """The view of a stream."""
     data = b"".join(stream.writes)
-    lines = list(visible_lines(_shown(stream.writes)))
+    shown = list(_shown(stream.writes))
+    lines = list(visible_lines(shown, readable(shown)))
     edge = _FIRST_LINES + _LAST_LINES
     whole = len(lines) <= edge + 5
     packed, packing = _packed(data)
@@ -112,7 +114,7 @@ def _ticks(stream: Stream, *, timed: bool) -> Iterator[Tick]:
     if len(stream.writes) > _MOST_TICKS:
         return
     last = max(stream.times) if timed else max(1, len(stream.writes) - 1)
-    for number, data in enumerate(stream.writes):
+    for number, data in enumerate(readable(stream.writes)):
         at = stream.times[number] if timed else number
         when = f" at {_time(at)}" if timed else ""
         start = " ".join(data[:60].decode("utf-8", "replace").split())

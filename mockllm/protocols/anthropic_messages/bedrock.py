@@ -15,11 +15,12 @@ from collections.abc import Mapping
 
 from mockllm.core.events import Frame
 from mockllm.core.http import Target
+from mockllm.core.seeded import derive_int
 from mockllm.core.turn import TokenUsage
 from mockllm.framing.carrier import wrapping
 from mockllm.framing.eventstream import EVENTSTREAM
 from mockllm.protocols import aws
-from mockllm.protocols.base import Reply, derive_int, dumps
+from mockllm.protocols.base import Reply, dumps
 from mockllm.protocols.records import Json
 from mockllm.protocols.values import json_object, mapping, string
 

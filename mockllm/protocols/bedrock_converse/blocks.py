@@ -8,8 +8,9 @@ The service sorts the keys of all objects.
 from __future__ import annotations
 
 from mockllm.core.events import Cite, Finish, FinishReason
+from mockllm.core.seeded import derive, derive_int
 from mockllm.core.turn import ServerTool, TokenUsage
-from mockllm.protocols.base import Reply, derive, derive_int
+from mockllm.protocols.base import Reply
 from mockllm.protocols.records import Fields, Json
 from mockllm.protocols.values import array, count, json_object, mapping, sendable_value, string
 

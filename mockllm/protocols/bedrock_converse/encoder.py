@@ -13,10 +13,11 @@ from typing import Any
 
 from mockllm.core import events as ev
 from mockllm.core.events import Frame
+from mockllm.core.seeded import derive_int
 from mockllm.core.timeline import expand
 from mockllm.core.turn import Opaque, Reasoning, Refusal, ServerTool, ToolCall, Turn
 from mockllm.protocols.aws import PADDINGS, exception_name
-from mockllm.protocols.base import Reply, derive_int, dumps
+from mockllm.protocols.base import Reply, dumps
 from mockllm.protocols.bedrock_converse import API, blocks
 from mockllm.protocols.custom_calls import with_functions
 from mockllm.protocols.records import Fields, Json

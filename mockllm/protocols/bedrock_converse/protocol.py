@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from mockllm.core.events import Start
+from mockllm.core.seeded import derive
 from mockllm.protocols import records
-from mockllm.protocols.base import WireProtocol, derive
+from mockllm.protocols.base import WireProtocol
 from mockllm.protocols.bedrock_converse import ADDRESS, errors
 from mockllm.protocols.bedrock_converse.blocks import STOPS
 from mockllm.protocols.bedrock_converse.client import CLIENT

@@ -1,7 +1,7 @@
 """Group F: how events are framed, and where the bytes are cut.
 
-Most of these quirks keep the data of all events, so they occur in every protocol. `changes` has
-the changes of bytes.
+Most of these quirks keep the data of all events, so they occur in every protocol whose frames
+travel so. `changes` has the changes of bytes.
 """
 
 from __future__ import annotations
@@ -11,7 +11,16 @@ from dataclasses import replace
 from mockllm.core.events import StreamError
 from mockllm.core.turn import Turn
 from mockllm.protocols import PROTOCOLS
-from mockllm.quirks.base import Context, Item, Quirk, Tolerance, Variant, parametrised, quirks_of
+from mockllm.quirks.base import (
+    STREAMS,
+    Context,
+    Item,
+    Quirk,
+    Tolerance,
+    Variant,
+    parametrised,
+    quirks_of,
+)
 from mockllm.quirks.framing import changes as change
 from mockllm.quirks.samples import CALL, TEXT, UNICODE
 from mockllm.quirks.streams import failed, without_finish
@@ -20,7 +29,9 @@ from mockllm.scenario.model import Api
 __all__ = ["QUIRKS"]
 
 quirk = quirks_of()
-"""A quirk of every API."""
+"""A quirk of every API with server-sent events."""
+
+quirk_of_streams = quirks_of(carriers=STREAMS)
 
 quirk_of_chat = quirks_of("chat")
 
@@ -74,7 +85,7 @@ QUIRKS: tuple[Quirk, ...] = (
     quirk("sse-multiline-data", TEXT, Variant(bytes=change.several_lines)),
     quirk("sse-single-newline", TEXT, Variant(bytes=change.one_newline)),
     quirk("sse-bom", CALL, Variant(bytes=change.mark)),
-    quirk(
+    quirk_of_streams(
         "sse-unicode-line-separators",
         TEXT,
         _separators("all", "\u2028\u2029\u0085"),
@@ -117,14 +128,16 @@ QUIRKS: tuple[Quirk, ...] = (
         ),
     ),
     # Where bytes, events and the stream are cut
-    quirk("sse-utf8-split", UNICODE, Variant(bytes=change.split_characters, writes=True)),
-    quirk(
+    quirk_of_streams(
+        "sse-utf8-split", UNICODE, Variant(bytes=change.split_characters, writes=True)
+    ),
+    quirk_of_streams(
         "sse-huge-event",
         TEXT,
         Variant("300-kb", bytes=change.padded(300_000)),
         Variant("1-mb", bytes=change.padded(1_200_000)),
     ),
-    quirk(
+    quirk_of_streams(
         "sse-chunk-boundaries",
         TEXT,
         Variant("glued", bytes=change.glued),
@@ -151,15 +164,17 @@ QUIRKS: tuple[Quirk, ...] = (
         Variant("twice", bytes=change.done(lambda line, rest: (line + rest) * 2)),
         Variant("unterminated", bytes=change.done(lambda line, _: line)),
     ),
-    quirk(
+    quirk_of_streams(
         "sse-cut",
         TEXT,
         Variant("eof", bytes=change.cut_short, as_sent=True),
         Variant("closed", bytes=change.cut_short, ending="closed", as_sent=True),
         Variant("reset", bytes=change.cut_short, ending="reset", as_sent=True),
     ),
-    quirk("sse-malformed-json", TEXT, Variant(bytes=change.break_json, expected=failed(_BROKEN))),
-    quirk(
+    quirk_of_streams(
+        "sse-malformed-json", TEXT, Variant(bytes=change.break_json, expected=failed(_BROKEN))
+    ),
+    quirk_of_streams(
         "sse-content-type",
         TEXT,
         Variant("json", content_type="application/json"),

@@ -1,7 +1,8 @@
 """Changes of the bytes of a stream: lines, blocks, events, writes.
 
 Only pure functions may live here. Each accepts any stream (any line ends, raw text, a JSON array
-instead of events), and does not change what it cannot parse.
+instead of events), and does not change what it cannot parse. Those of events and writes are for
+other carriers, too.
 """
 
 from __future__ import annotations
@@ -12,8 +13,11 @@ from collections.abc import Callable, Sequence
 from itertools import cycle, pairwise
 
 from mockllm.core.http import TimedBytes
-from mockllm.errors import SSEError
-from mockllm.framing.sse import decode
+from mockllm.errors import StreamFormatError
+from mockllm.framing.carrier import Carrier
+from mockllm.framing.json_array import JSON_ARRAY
+from mockllm.framing.sse import SSE
+from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.records import Json
 from mockllm.quirks.base import BytesChange, Context, parametrised
 from mockllm.quirks.streams import end_position
@@ -42,19 +46,35 @@ def _line_end(stream: Sequence[TimedBytes]) -> bytes:
     return match[0] if match else b"\n"
 
 
-def _object(timed: TimedBytes) -> Json | None:
+def _object(timed: TimedBytes, carrier: Carrier = SSE) -> Json | None:
     """The JSON object in the data of exactly one event; None where the bytes are anything else."""
     try:
-        (data,) = [frame.data for frame in decode(timed.data) if frame.data is not None]
+        (data,) = [frame.data for frame in carrier.decode(timed.data) if frame.data is not None]
         value = json.loads(data)
-    except (SSEError, ValueError, RecursionError):
+    except (StreamFormatError, ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None
 
 
-def _middle(stream: Sequence[TimedBytes]) -> int | None:
-    positions = [index for index, timed in enumerate(stream) if _object(timed) is not None]
-    return positions[len(positions) // 2] if positions else None
+def _carrier(context: Context) -> Carrier:
+    """How the events of the stream travel. What is in an array are no events here."""
+    carrier = PROTOCOLS[context.api].carrier(context.reply.options)
+    return SSE if carrier is JSON_ARRAY else carrier
+
+
+def _in_middle(
+    stream: list[TimedBytes], context: Context, change: Callable[[bytes], bytes]
+) -> list[TimedBytes]:
+    """Changes the payload of the event in the middle."""
+    carrier = _carrier(context)
+    objects = [index for index, timed in enumerate(stream) if _object(timed, carrier) is not None]
+    if not objects:
+        return stream
+    middle = objects[len(objects) // 2]
+    at, data = stream[middle].at, stream[middle].data
+    begin, end = carrier.parts(data)["payload"]
+    changed = carrier.repaired(data[:begin] + change(data[begin:end]) + data[end:])
+    return [*stream[:middle], TimedBytes(at, changed), *stream[middle + 1 :]]
 
 
 # Lines
@@ -227,28 +247,26 @@ def _end_of_line(timed: TimedBytes) -> bytes:
 
 
 @parametrised
-def padded(stream: list[TimedBytes], _context: Context, size: int) -> list[TimedBytes]:
+def padded(stream: list[TimedBytes], context: Context, size: int) -> list[TimedBytes]:
     """Puts `size` spaces before the last brace of the event in the middle."""
-    middle = _middle(stream)
-    if middle is None:
-        return stream
-    whole = stream[middle]
-    before, brace, after = whole.data.rpartition(b"}")
-    longer = TimedBytes(whole.at, before + b" " * size + brace + after)
-    return [*stream[:middle], longer, *stream[middle + 1 :]]
+
+    def longer(payload: bytes) -> bytes:
+        before, brace, after = payload.rpartition(b"}")
+        return before + b" " * size + brace + after
+
+    return _in_middle(stream, context, longer)
 
 
-def break_json(stream: list[TimedBytes], _context: Context) -> list[TimedBytes]:
+def break_json(stream: list[TimedBytes], context: Context) -> list[TimedBytes]:
     """Cuts the JSON of the event in the middle after its first closing brace; before it, where
     that is the last one."""
-    middle = _middle(stream)
-    if middle is None:
-        return stream
-    at, data = stream[middle].at, stream[middle].data
-    match = _DATA.search(data)
-    begin, end = data.index(b"}", match.end() if match else 0), data.rindex(b"}")
-    kept = data[: begin + 1] if begin < end else data[:begin]
-    return [*stream[:middle], TimedBytes(at, kept + data[end + 1 :]), *stream[middle + 1 :]]
+    return _in_middle(stream, context, _broken)
+
+
+def _broken(payload: bytes) -> bytes:
+    match = _DATA.search(payload)
+    begin, end = payload.index(b"}", match.end() if match else 0), payload.rindex(b"}")
+    return payload[: begin + (begin < end)] + payload[end + 1 :]
 
 
 def cut_short(stream: list[TimedBytes], context: Context) -> list[TimedBytes]:
@@ -257,7 +275,8 @@ def cut_short(stream: list[TimedBytes], context: Context) -> list[TimedBytes]:
     if not stream:
         return stream
     events = [index for index, timed in enumerate(stream) if _is_event(timed)]
-    last = end_position(map(_object, stream), context.api)
+    carrier = _carrier(context)
+    last = end_position((_object(timed, carrier) for timed in stream), context.api)
     if last is None:
         last = (events or [len(stream) - 1])[-1]
     data = stream[last].data

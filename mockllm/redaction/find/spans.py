@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from mockllm.core.record import record
+from mockllm.redaction.find.bodies import Body, Edit, TextBody, binary_body
 
 
 @record
@@ -94,18 +95,23 @@ _BASE64_SHAPE = run_shape(_ALPHABET)
 
 @record
 class Base64Run:
-    """A part of a text that is another text in base64."""
+    """A part of a text that is another text, or an event stream of AWS, in base64."""
 
     start: int
     end: int
-    text: str
+    body: Body
     url_safe: bool
     padded: bool
 
-    def encode(self, text: str) -> str:
-        """Another text in the same variant of base64."""
+    @property
+    def text(self) -> str:
+        """The other text."""
+        return self.body.text
+
+    def edited(self, changes: Sequence[Edit]) -> str:
+        """The other text with edits made, in the same variant of base64."""
         encode = base64.urlsafe_b64encode if self.url_safe else base64.b64encode
-        written = encode(text.encode("utf-8", "surrogateescape")).decode("ascii")
+        written = encode(self.body.edited(changes)[0]).decode("ascii")
         return written if self.padded else written.rstrip("=")
 
 
@@ -148,14 +154,14 @@ def is_inside_base64(text: str, start: int, end: int) -> bool:
     return all(pattern.search(before) for pattern in _RANDOM)
 
 
-def _decoded(run: str, url_safe: bool, *, cut: bool = False) -> str | None:
+def _decoded(run: str, url_safe: bool, *, cut: bool = False) -> Body | None:
     padded = run + "=" * (-len(run) % 4)
     try:
         data = base64.b64decode(padded, altchars=b"-_" if url_safe else b"+/", validate=True)
-        return data.decode("utf-8")
+        return binary_body(data)
     except UnicodeDecodeError as error:
         # A run that was cut may end inside a character.
-        return "" if cut and error.start >= len(data) - 3 else None
+        return TextBody("") if cut and error.start >= len(data) - 3 else None
     except binascii.Error:
         return None
 

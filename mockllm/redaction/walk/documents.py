@@ -275,18 +275,21 @@ _LINE = re.compile(r"[^\r\n]+")
 
 
 def _lines(text: str, reader: Reader) -> Document | None:
-    """JSON lines, of which all but the last must be whole."""
+    """JSON lines, of which the first must be whole. The last may break off, and other lines may be
+    no JSON, such as the end mark of a stream."""
     lines = list(_LINE.finditer(text))
-    if len(lines) < 2:
+    if len(lines) < 2 or reader.read(lines[0][0]) is None:
         return None
     found: list[StringValue] = []
+    done = 0
     for line in lines:
         values = reader.read(line[0], line.start())
         if values is None and line is lines[-1]:
             values = read_json(reader, line[0], line.start())
-        if values is None:
-            return None
-        found += values
+        if values is not None:
+            found += [*_plain(text, done, line.start()), *values]
+            done = line.end()
+    found += _plain(text, done, len(text))
     return Document(tuple(found), channels_of(found, whole=True), frozenset(reader.names))
 
 

@@ -1,18 +1,19 @@
 """The scalars of YAML, and YAML in which some of them have another value.
 
 Comments and layout stay. A scalar whose value is written verbatim is changed within its text; any
-other is written again in quotation marks.
+other is written again in quotation marks. `!!binary`, as cassettes have it, is read and written.
 """
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import yaml
 
-from mockllm.redaction.placeholders import Edit, edited
+from mockllm.redaction.find.bodies import Body, Edit, binary_body, edited
 from mockllm.redaction.walk.documents import Channel, Document
 from mockllm.redaction.walk.json_strings import Field, JsonPath, StringValue
 
@@ -28,7 +29,7 @@ class Scalars:
     """The scalars of a YAML text.
 
     Args:
-        text: their values, one after the other and apart; the document's positions are in it.
+        text: their values, decoded and apart; the document's positions are in it.
         document: the same values, with the fragments of each `split` as a channel.
         nodes: where each value of the document is written.
     """
@@ -90,9 +91,10 @@ def scalars(text: str) -> Scalars | None:
     for place in placed:
         if isinstance(place.node, yaml.ScalarNode):
             nodes.append(place.node)
-            end = start + len(place.node.value)
-            field = Field(place.path, place.name)
-            values[id(place.node)] = StringValue(start, end, place.node.value, field)
+            body = _binary(place.node)
+            value = place.node.value if body is None else body.text
+            end = start + len(value)
+            values[id(place.node)] = StringValue(start, end, value, Field(place.path, place.name))
             start = end + len(_APART)
     channels = tuple(
         Channel(tuple(values[id(item)] for item in place.node.value), True, True)
@@ -100,8 +102,18 @@ def scalars(text: str) -> Scalars | None:
         if place.name == _FRAGMENTS and isinstance(place.node, yaml.SequenceNode)
         if all(isinstance(item, yaml.ScalarNode) for item in place.node.value)
     )
-    joined = _APART.join(node.value for node in nodes)
+    joined = _APART.join(value.text for value in values.values())
     return Scalars(joined, Document(tuple(values.values()), channels), tuple(nodes))
+
+
+def _binary(node: yaml.ScalarNode) -> Body | None:
+    """The body that a node has as base64; None where it has none, or one that is no text."""
+    if node.tag != "tag:yaml.org,2002:binary":
+        return None
+    try:
+        return binary_body(base64.b64decode(node.value))
+    except ValueError:
+        return None
 
 
 def between(text: str) -> Document:
@@ -134,6 +146,9 @@ def changed(text: str, found: Scalars, changes: Sequence[Edit]) -> str:
 
 
 def _scalar(written: str, node: yaml.ScalarNode, changes: Sequence[Edit]) -> str:
+    body = _binary(node)
+    if body is not None:
+        return _written(written, body.edited(changes)[0])
     value = edited(node.value, changes)
     for candidate in _candidates(written, node.value, changes):
         if _has_value(candidate, value):
@@ -141,6 +156,16 @@ def _scalar(written: str, node: yaml.ScalarNode, changes: Sequence[Edit]) -> str
     rest = written[len(written.rstrip()) :]
     quoted = json.dumps(value, ensure_ascii=False)
     return (quoted if _has_value(quoted, value) else json.dumps(value)) + rest
+
+
+def _written(before: str, data: bytes) -> str:
+    """A `!!binary` with other bytes, in lines if it was."""
+    head, line_break, rest = before.partition("\n")
+    if "|" not in head or not line_break:
+        return f"!!binary {base64.b64encode(data).decode()}{before[len(before.rstrip()) :]}"
+    indent = rest[: len(rest) - len(rest.lstrip(" "))]
+    lines = base64.encodebytes(data).decode().splitlines(keepends=True)
+    return head + line_break + "".join(indent + line for line in lines)
 
 
 def _candidates(written: str, value: str, changes: Sequence[Edit]) -> Iterator[str]:

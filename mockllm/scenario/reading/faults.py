@@ -26,7 +26,7 @@ from mockllm.scenario.reading.values import (
 )
 
 _COUNT = r"([0-9]{1,9}) ?(events?|bytes?)"
-_EVENT = r"event ?([0-9]{1,9})"
+_EVENT = r"event ?([0-9]{1,9})(?: (prelude|headers|payload|checksum))?"
 _CALL = r"(\S+) arguments"
 _CONTENT = ("text", "reasoning", "refusal")
 
@@ -50,7 +50,7 @@ def _inside(node: Node, findings: Findings) -> Place | None:
     if value is None:
         return None
     if (event := re.fullmatch(_EVENT, value)) is not None and event[1].strip("0"):
-        return Place("in event", int(event[1]))
+        return Place("in event", int(event[1]), event[2] or "")
     if value == "character":
         return Place("in character")
     if value in _CONTENT:
@@ -58,7 +58,9 @@ def _inside(node: Node, findings: Findings) -> Place | None:
     if (call := re.fullmatch(_CALL, value)) is not None:
         return Place("in call", name=call[1])
     findings.must_be(
-        node, "'event 3', 'character', 'text', 'reasoning', 'refusal' or 'ID arguments'"
+        node,
+        "'event 3', 'event 3 payload' (or prelude, headers, checksum), 'character', 'text', "
+        "'reasoning', 'refusal' or 'ID arguments'",
     )
     return None
 

@@ -103,6 +103,20 @@ def is_malformed(error: BaseException) -> bool:
     return isinstance(error, UNREADABLE)
 
 
+_HTTP2 = b"PRI * HTTP/2.0\r\n"
+"""How a client begins that takes HTTP/2 for granted (RFC 9113, section 3.4)."""
+
+
+def not_http(data: bytes, error: BaseException) -> str:
+    """The message about bytes that are no HTTP request."""
+    if data.startswith(_HTTP2):
+        return (
+            "This is HTTP/2, and mockllm speaks HTTP/1.1. So does the AWS SDK for JavaScript "
+            "with `requestHandler: new NodeHttpHandler()` from `@smithy/node-http-handler`."
+        )
+    return f"This is no HTTP request: {brief(error)}."
+
+
 def brief(error: BaseException) -> str:
     """What is wrong with the bytes of a request, without quoting them: they may be secret."""
     if type(error).__name__ == "InvalidURLError":  # whose message is the URL

@@ -25,11 +25,15 @@ from mockllm.checking.judging.running import drive
 from mockllm.checking.outcome import Call
 from mockllm.checking.rules import CUT_RULES
 from mockllm.conformance.cuts import answer_to
+from mockllm.faults.places import seen_events
+from mockllm.protocols import PROTOCOLS
 from mockllm.replay.loading import loads
+from tests.carried import CARRIED
 from tests.cases import for_all
 from tests.checking.cuts.clients import BrokenBytes
 
 APIS = tuple(REFERENCES)
+EVENTSTREAM = CARRIED["chat-eventstream"].usual
 SAMPLES = {(api, case.scenario.name): case for api in APIS for case in kit_samples_of(api)}
 
 END_OF_CONTENT = {
@@ -86,6 +90,46 @@ def test_places_inside_characters_and_line_ends(api):
             assert whole == (prefix.place in ("between-events", "before-first-event"))
             if prefix.place == "before-blank-line":
                 assert after[:1] in (b"\r", b"\n")
+
+
+@pytest.mark.parametrize("api", CARRIED)
+def test_places_in_frames_of_other_carriers(api, monkeypatch):
+    """Each place has the bytes that its name says; a frame with a checksum is whole with it, a line
+    without its end."""
+    monkeypatch.setitem(PROTOCOLS, api, CARRIED[api])
+    for case in kit_samples_of(api):
+        body = b"".join(case.chunks)
+        events = seen_events(CARRIED[api], body, CARRIED[api].usual)
+        places = {prefix.size: prefix for prefix in map(cut_of, prefixes(case))}
+        assert {"inside-event", "between-events"} <= {one.place for one in places.values()}
+        for size, prefix in places.items():
+            inside = [event for event in events if event.begin < size < event.end]
+            assert bool(inside) == (prefix.place not in ("between-events", "before-first-event"))
+            assert prefix.events == sum(event.end <= size for event in events)
+            if prefix.place == "before-blank-line":
+                assert body[size : size + 1] == b"\n"
+                assert api == "chat-ndjson"
+            if prefix.place == "inside-character":
+                assert body[size] & 0xC0 == 0x80
+        if api == "chat-eventstream":
+            for event in events[:2]:
+                parts = EVENTSTREAM.parts(body[event.begin : event.end])
+                assert {event.begin + begin for begin, _ in parts.values()} <= {*places}
+
+
+@pytest.mark.parametrize("api", CARRIED)
+def test_content_is_complete_where_a_client_may_use_the_last_event(api, monkeypatch):
+    """With the checksum of its frame, or without its line end."""
+    monkeypatch.setitem(PROTOCOLS, api, CARRIED[api])
+    case = next(case for case in kit_samples_of(api) if case.scenario.name == "cut-text")
+    body = b"".join(case.chunks)
+    (finish,) = [
+        event for event in seen_events(CARRIED[api], body, CARRIED[api].usual) if event.finishes
+    ][:1]
+    first = finish.end if api == "chat-eventstream" else finish.end - 1
+    sizes = range(finish.begin, len(body))
+    complete = [cut_of(prefix).content_complete for prefix in prefixes_at(case, sizes)]
+    assert complete == [size >= first for size in sizes]
 
 
 @pytest.mark.parametrize("api", APIS)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mockllm.redaction.find.bodies import Edit, TextBody
 from mockllm.redaction.find.spans import (
     Base64Run,
     View,
@@ -109,19 +110,22 @@ LETTERS = "ÿÿ>>>???" * 3
 @pytest.mark.parametrize(
     ("text", "run"),
     [
-        ("x aGVsbG8gd29ybGQhIQ== y", Base64Run(2, 22, TEXT, False, True)),
-        ("aGVsbG8gd29ybGQhIQ", Base64Run(0, 18, TEXT, False, False)),
-        (base64.b64encode(LETTERS.encode()).decode(), Base64Run(0, 40, LETTERS, False, True)),
+        ("x aGVsbG8gd29ybGQhIQ== y", Base64Run(2, 22, TextBody(TEXT), False, True)),
+        ("aGVsbG8gd29ybGQhIQ", Base64Run(0, 18, TextBody(TEXT), False, False)),
+        (
+            base64.b64encode(LETTERS.encode()).decode(),
+            Base64Run(0, 40, TextBody(LETTERS), False, True),
+        ),
         (
             base64.urlsafe_b64encode(LETTERS.encode()).decode(),
-            Base64Run(0, 40, LETTERS, True, True),
+            Base64Run(0, 40, TextBody(LETTERS), True, True),
         ),
     ],
 )
 def test_base64(text: str, run: Base64Run) -> None:
     """Of either alphabet, padded or not."""
     assert list(base64_runs(text)) == [run]
-    assert run.encode(run.text) == text[run.start : run.end]
+    assert run.edited([]) == text[run.start : run.end]
 
 
 @pytest.mark.parametrize(
@@ -153,8 +157,8 @@ def test_a_long_text_is_cut_anywhere(before: str, letter: str) -> None:
 @given(st.text(min_size=12, max_size=90), st.booleans(), st.booleans())
 def test_a_text_is_encoded_in_the_same_variant(text: str, url_safe: bool, padded: bool) -> None:
     """Another text in its place has the same alphabet and padding."""
-    run = Base64Run(0, 0, "", url_safe, padded)
-    written = run.encode(text)
+    run = Base64Run(0, 0, TextBody(""), url_safe, padded)
+    written = run.edited([Edit(0, 0, text)])
     data = base64.urlsafe_b64decode(written + "===") if url_safe else base64.b64decode(
         written + "==="
     )  # fmt: skip
@@ -166,5 +170,5 @@ def test_a_text_is_encoded_in_the_same_variant(text: str, url_safe: bool, padded
 
 def test_bytes_that_are_no_utf_8_are_encoded_back() -> None:
     """Bodies have them as surrogates."""
-    run = Base64Run(0, 0, "", False, True)
-    assert run.encode("a\udcff") == base64.b64encode(b"a\xff").decode()
+    run = Base64Run(0, 0, TextBody(""), False, True)
+    assert run.edited([Edit(0, 0, "a\udcff")]) == base64.b64encode(b"a\xff").decode()

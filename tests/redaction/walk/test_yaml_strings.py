@@ -7,7 +7,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockllm.redaction.placeholders import Edit
+from mockllm.redaction.find.bodies import Edit
 from mockllm.redaction.walk.yaml_strings import Scalars, between, changed, scalars
 
 

@@ -1,0 +1,25 @@
+"""Chat Completions over other carriers: protocols that live in the tests only."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mockllm.framing.carrier import Carrier
+from mockllm.framing.eventstream import EVENTSTREAM
+from mockllm.framing.ndjson import NDJSON
+from mockllm.protocols import PROTOCOLS
+from mockllm.protocols.base import WireProtocol
+
+
+def over(carrier: Carrier) -> WireProtocol:
+    """Chat Completions whose frames travel in another form, named `chat-` and that form."""
+    chat = PROTOCOLS["chat"]
+    address = replace(chat.address, name=f"chat-{carrier.name}")
+    end = chat.end_data if carrier is EVENTSTREAM else None
+    return replace(
+        chat, address=address, carriers=(carrier,), carrier=lambda _: carrier, end_data=end
+    )
+
+
+CARRIED = {protocol.name: protocol for protocol in map(over, (EVENTSTREAM, NDJSON))}
+"""By their names. None of them is in `PROTOCOLS` before a test puts it there."""
