@@ -21,7 +21,7 @@ def test_addresses_need_no_code_of_a_protocol():
     modules = imported(
         "from mockllm.protocols import PROTOCOLS\n"
         "from mockllm.server.routing import Routes\n"
-        "assert Routes(PROTOCOLS).known and len(PROTOCOLS) == 5 and 'gemini' in PROTOCOLS"
+        "assert Routes(PROTOCOLS).known and len(PROTOCOLS) == 6 and 'gemini' in PROTOCOLS"
     )
     assert not [name for name in modules if name.endswith((".protocol", ".encoder", ".decoder"))]
 
@@ -41,5 +41,14 @@ def test_a_protocol_is_imported_alone():
 def test_a_quirk_is_imported_with_its_group(name, group):
     """Its group is known by the first word of its name."""
     modules = imported(f"from mockllm.quirks import find; find({name!r})")
-    groups = {"chat", "framing", "stream_errors", "anthropic", "responses", "gemini", "agui"}
+    groups = {
+        "chat",
+        "framing",
+        "stream_errors",
+        "anthropic",
+        "responses",
+        "gemini",
+        "agui",
+        "bedrock",
+    }
     assert {f"mockllm.quirks.{name}" for name in groups} & modules == {f"mockllm.quirks.{group}"}

@@ -47,7 +47,7 @@ ADDRESS = Address(
             r"/publishers/anthropic/models/(?!count-tokens:)(?P<model>[^/:]+)"
             r":(?:streamR|r)awPredict$"
         ),
-        re.compile(rf"/model/(?P<model>.*anthropic.*)/(?P<action>{_ACTIONS})$"),
+        re.compile(rf"/model/(?P<model>.+)/(?P<action>{_ACTIONS})$"),
     ),
     base_path="",  # the SDKs append /v1/messages to ANTHROPIC_BASE_URL
     env=Environment(

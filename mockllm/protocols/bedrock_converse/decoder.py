@@ -60,12 +60,10 @@ class Decoder:
         self._server_calls: dict[str, int] = {}
 
     def decode(self, frame: Frame) -> list[ev.Event]:
-        """The events of a frame; none for data that name no member."""
+        """The events of a frame. One that names no member, or whose payload is broken, is kept."""
         value = json_object(frame.data) or {}
-        if len(value) != 1 or self._failed:
-            return []
-        ((name, member),) = value.items()
-        if self.complete and name != "metadata":
+        name, member = next(iter(value.items())) if len(value) == 1 else ("", None)
+        if frame.data is None or self._failed or (self.complete and name != "metadata"):
             return []
         events = list(self._events(name, mapping(member), frame))
         if events and not self._started:

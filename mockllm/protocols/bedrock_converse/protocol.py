@@ -68,7 +68,6 @@ PROTOCOL = WireProtocol(
     ),
     fields=records.FieldNames(
         fragments=frozenset({"input", "text"}),
-        arguments=frozenset({"input"}),
         labels=frozenset({"name", "role", "status", "stopReason", "toolUseId", "type"}),
         opaque=frozenset({"p", "redactedContent", "signature"}),
         item_ids=frozenset({"contentBlockIndex"}),

@@ -9,6 +9,7 @@ exceptions are named so. An error that no model has is `{"error": {"code", "mess
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 from mockllm.core.events import Frame
@@ -16,9 +17,12 @@ from mockllm.framing.carrier import wrapping
 from mockllm.framing.eventstream import EVENTSTREAM
 from mockllm.protocols.aws import is_exception
 from mockllm.protocols.base import dumps
-from mockllm.protocols.values import json_object, json_value, mapping, string
+from mockllm.protocols.values import json_object, mapping, string
 
 ERROR = "error"
+
+_BROKEN = re.compile(r'\{"([^"\\]*)":(.*)\}', re.DOTALL)
+"""A member whose value is no JSON."""
 
 
 def is_error(name: str) -> bool:
@@ -28,8 +32,13 @@ def is_error(name: str) -> bool:
 
 def _wrap(frame: Frame) -> Frame:
     """The frame as it is sent. One with a name of its own, or without a single key, stays."""
-    value = json_object(frame.data) or {}
-    if frame.event is not None or len(value) != 1:
+    if frame.event is not None:
+        return frame
+    value = json_object(frame.data)
+    if value is None:
+        broken = _BROKEN.fullmatch(frame.data or "")
+        return frame if broken is None else Frame(broken[2], broken[1])
+    if len(value) != 1:
         return frame
     ((name, member),) = value.items()
     if name == ERROR:
@@ -40,12 +49,12 @@ def _wrap(frame: Frame) -> Frame:
 
 
 def _unwrap(frame: Frame) -> Frame:
-    """The frame with the name of its member in its data; a payload that is no JSON is a string."""
+    """The frame with the name of its member in its data. A broken payload stays so; an empty one is
+    an empty string."""
     name, payload = frame.event or "", frame.data or ""
     if frame.kind == "error":
         return Frame(dumps({ERROR: {"code": name, "message": payload}}), kind="error")
-    value = payload if json_value(payload) is not None else dumps(payload)
-    return replace(frame, data=f"{{{dumps(name)}:{value}}}", event=None)
+    return replace(frame, data=f"{{{dumps(name)}:{payload or dumps('')}}}", event=None)
 
 
 UNION = wrapping(EVENTSTREAM, _wrap, _unwrap)
