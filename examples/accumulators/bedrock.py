@@ -88,6 +88,9 @@ class BedrockAccumulator:
             case "contentBlockStop":
                 self._stop(index)
             case "messageStop":
+                # Calls count, whatever the reason says (`bedrock-end-turn-with-call`,
+                # `bedrock-tool-use-without-block`, `bedrock-malformed-tool-use`); there may be no
+                # content at all (`bedrock-empty-end-turn`).
                 self._answer.finish = string(value.get("stopReason")) or None
                 self._answer.complete = True
                 self._end_open_blocks()
@@ -109,15 +112,15 @@ class BedrockAccumulator:
         reasoning = mapping(delta.get("reasoningContent"))
         self._answer.add("text", string(delta.get("text")), (index,))
         self._answer.add("reasoning", string(reasoning.get("text")), (index,))
-        # It comes in a delta of its own, after the text (`bedrock-signature-delta`).
+        # It comes in a delta of its own, after the text.
         signature = self._signatures.get(index, "") + string(reasoning.get("signature"))
         self._signatures[index] = signature
-        # Reasoning that only the service can read is sent back, too (`bedrock-redacted-reasoning`).
+        # Reasoning that only the service can read is sent back, too.
         self._answer.keep(string(reasoning.get("redactedContent")))
         call = self._calls.get(index)
         if call is not None:
-            # The start has no arguments (`bedrock-input-only-in-deltas`); a call without any may
-            # have no delta (`bedrock-zero-args`).
+            # The start has no arguments; a call without any may have no delta, or an empty one
+            # (`bedrock-zero-args`).
             call.argue(string(mapping(delta.get("toolUse")).get("input")))
 
     def _stop(self, index: int) -> None:

@@ -42,6 +42,7 @@ class Frames:
         self.rest += data
         while len(self.rest) >= _PRELUDE:
             size, headers, checksum = struct.unpack_from(">III", self.rest)
+            # It may be no frame, but JSON (`bedrock-json-for-stream`).
             if zlib.crc32(self.rest[:8]) != checksum or not _PRELUDE + 4 <= size <= _MOST:
                 raise BrokenFrameError("the lengths of a frame have a wrong checksum")
             if len(self.rest) < size:

@@ -119,6 +119,7 @@ class ReferenceBytes:
     def close(self) -> None:
         """Ends the input. An unfinished line or event may still be complete; a frame is not."""
         if self._frames is not None and self._frames.rest and not self._ended:
+            # HTTP may end properly there (`bedrock-truncated-frame`).
             self._accumulator.fail("the stream was cut inside of a frame", "truncated")
         rest = self._lines.rest()
         if rest:

@@ -17,9 +17,9 @@ ENTRIES = entries()
 
 
 def test_there_are_many_clients() -> None:
-    """At least 30 ways of using a client, in several languages, and some of each API."""
+    """At least 30 ways of using a client, in several languages, and of APIs that are played."""
     assert len(ENTRIES) >= 30
-    assert {entry.api for entry in ENTRIES} == set(PROTOCOLS)
+    assert {entry.api for entry in ENTRIES} <= set(PROTOCOLS)
     assert len({entry.language for entry in ENTRIES}) >= 2
 
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from mockllm.framing.sse import SSEDecoder, decode
+from mockllm.framing.sse import SSE, SSEDecoder, decode
 from mockllm.protocols import PROTOCOLS
 from mockllm.quirks.framing import QUIRKS
 from mockllm.quirks.samples import CALL, TEXT, UNICODE
@@ -246,9 +246,10 @@ def test_cut(api):
     plain_bytes = b"".join(plain(TEXT, api).data)
     whole = body("sse-cut", api)
     assert plain_bytes.startswith(whole)
-    decoder = SSEDecoder()
-    decoder.decode(whole)
-    assert decoder.pending
+    if PROTOCOLS[api].usual is SSE:
+        decoder = SSEDecoder()
+        decoder.decode(whole)
+        assert decoder.pending
     turn = decoded_turn(play(NAMED["sse-cut"], NAMED["sse-cut"].variants[0], api), api)
     assert (turn.text, turn.finish, turn.error) == ("Hello", None, None)
 

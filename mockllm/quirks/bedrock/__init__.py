@@ -136,7 +136,7 @@ def _truncated(stream: list[TimedBytes], _context: Context) -> list[TimedBytes]:
     if end is None:
         return stream
     last = stream[end]
-    return [*stream[:end], replace(last, data=last.data[: len(last.data) // 2])]
+    return [*stream[:end], replace(last, data=last.data[:-2])]
 
 
 def _flipped(at: int) -> BytesChange:
@@ -181,10 +181,6 @@ def _block(at: int, index: int, start: Json | None, delta: Json) -> Iterator[Ite
         yield new_event(at, "contentBlockStart", contentBlockIndex=index, start=start)
     yield new_event(at, "contentBlockDelta", contentBlockIndex=index, delta=delta)
     yield new_event(at, "contentBlockStop", contentBlockIndex=index)
-
-
-def _redacted(at: int) -> Iterator[Item]:
-    return _block(at, 0, None, {"reasoningContent": {"redactedContent": "UlZPSVp3PT0="}})
 
 
 def _server_tool(at: int) -> Iterator[Item]:
@@ -411,7 +407,6 @@ QUIRKS: tuple[Quirk, ...] = (
         samples.TEXT,
         Variant(frames=_stopped_for("malformed_tool_use", called=False), as_sent=True),
     ),
-    quirk("bedrock-redacted-reasoning", samples.TEXT, _blocks_before(_redacted, 1)),
     quirk(
         "bedrock-server-tool-type",
         samples.CALL,

@@ -33,7 +33,7 @@ def _turn_of(chunks: tuple[bytes, ...], api: str) -> Turn:
 
 
 @for_all("sample", [TEXT, TEXT_AND_CALL, REASONING_AND_CALL, TWO_SAME])
-@for_all("api", PROTOCOLS)
+@for_all("api", find("sse-no-final-blank")[0].apis)
 def test_a_reader_that_discards_the_last_event_is_tolerated(api, sample) -> None:
     """sse-no-final-blank: the tolerated outcome is that of a reader that follows the
     specification; where the event had the finish, the reader reports a cut."""

@@ -10,7 +10,6 @@ from mockllm.checking.cases.build import case
 from mockllm.checking.cases.case import recut
 from mockllm.checking.cases.compile import plain_cases
 from mockllm.checking.cases.scenarios import PLAIN, Variation, bounded, draw, single, vary
-from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.decoding import decoded
 from mockllm.replay.loading import load, loads, shipped_scenarios
@@ -48,7 +47,9 @@ def test_a_variation_keeps_the_expected_outcome(api, scenario, variation) -> Non
         varied = case(plain.scenario, api, variation)
         assert varied.expected == plain.expected
         assert varied.reaction == plain.reaction
-        turn = decoded(PROTOCOLS[api], decode(b"".join(varied.chunks)))[0].whole()
+        turn = decoded(PROTOCOLS[api], PROTOCOLS[api].usual.decode(b"".join(varied.chunks)))[
+            0
+        ].whole()
         assert turn.text == varied.expected.text
         names = [call.name for call in varied.expected.tool_calls]
         assert [call.name for call in turn.tool_calls] == names

@@ -171,6 +171,35 @@ def _agui(items: Sequence[Item]) -> Json:
     return {"threadId": "t", "runId": f"r{len(items)}", "messages": messages}
 
 
+def _bedrock(items: Sequence[Item]) -> Json:
+    messages: list[Json] = []
+    for kind, group in groupby(items, type):
+        if kind is ToolResult:
+            results = [
+                {
+                    "toolResult": {
+                        "toolUseId": result.id,
+                        "content": [{"text": result.text}],
+                        "status": "error" if result.error else "success",
+                    }
+                }
+                for result in group
+            ]
+            messages.append({"role": "user", "content": results})
+            continue
+        for item in group:
+            if isinstance(item, str):
+                messages.append({"role": "user", "content": [{"text": item}]})
+                continue
+            text = [{"text": item.text}] if item.text else []
+            uses = [
+                {"toolUse": {"toolUseId": call.id, "name": call.name, "input": call.parsed()}}
+                for call in item.calls
+            ]
+            messages.append({"role": "assistant", "content": [*text, *uses]})
+    return {"messages": messages}
+
+
 def _tool_definitions(names: Sequence[str], field: str = "parameters") -> list[Json]:
     schema = {"type": "object", "properties": {}}
     return [{"name": name, "description": "A tool.", field: schema} for name in names]
@@ -182,6 +211,7 @@ _WRITE: dict[str, Callable[[Sequence[Item]], Json]] = {
     "anthropic": _anthropic,
     "gemini": _gemini,
     "agui": _agui,
+    "bedrock": _bedrock,
 }
 _OFFER: dict[str, Callable[[Sequence[str]], Json]] = {
     "chat": lambda names: {
@@ -195,4 +225,12 @@ _OFFER: dict[str, Callable[[Sequence[str]], Json]] = {
     "anthropic": lambda names: {"tools": _tool_definitions(names, "input_schema")},
     "gemini": lambda names: {"tools": [{"functionDeclarations": _tool_definitions(names)}]},
     "agui": lambda names: {"tools": _tool_definitions(names)},
+    "bedrock": lambda names: {
+        "toolConfig": {
+            "tools": [
+                {"toolSpec": {"name": name, "inputSchema": {"json": {"type": "object"}}}}
+                for name in names
+            ]
+        }
+    },
 }

@@ -15,7 +15,6 @@ from mockllm.checking.outcome import Call, Outcome, Usage
 from mockllm.checking.probes import ByteProbe, Delta, Fragment, Probe
 from mockllm.core.http import Target
 from mockllm.core.turn import TokenUsage, ToolCall, Turn
-from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Reply
 from mockllm.replay.compilation.compiler import stream
@@ -42,7 +41,7 @@ def cut_at(data: bytes, offsets: Iterable[int]) -> list[bytes]:
 def payloads(data: bytes, api: str) -> list[tuple[Any, str | None]]:
     """The decoded events of a stream, as a `Probe` is fed them."""
     found: list[tuple[Any, str | None]] = []
-    for frame in decode(data):
+    for frame in PROTOCOLS[api].usual.decode(data):
         text = frame.data.strip() if frame.data else ""
         if text == "[DONE]" and api == "chat":
             break

@@ -12,7 +12,6 @@ from mockllm.checking.cases.case import Case
 from mockllm.checking.cases.scenarios import PLAIN, Variation, single
 from mockllm.checking.material import kit_scenarios
 from mockllm.checking.outcome import NOT_KEPT, Call, Outcome, Usage
-from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.decoding import decoded
 from mockllm.scenario.model import Scenario
@@ -83,7 +82,7 @@ def test_the_decoder_gets_the_expected_outcome(api: str, scenario: Scenario) -> 
     """Text, reasoning, refusal and calls of the neutral turn are the expected ones."""
     for position in range(len(scenario.turns)):
         one = case(single(scenario, position), api)
-        turn, _ = decoded(PROTOCOLS[api], decode(b"".join(one.chunks)))
+        turn, _ = decoded(PROTOCOLS[api], PROTOCOLS[api].usual.decode(b"".join(one.chunks)))
         expected = one.expected
         assert (turn.text, turn.reasoning, turn.refusal) == (
             expected.text,

@@ -10,7 +10,6 @@ from mockllm.checking.cases.build import case
 from mockllm.checking.cases.scenarios import Variation, single
 from mockllm.checking.material import kit_scenarios
 from mockllm.core.turn import ToolCall, Turn
-from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.decoding import decoded
 from mockllm.scenario.model import Scenario
@@ -50,7 +49,7 @@ def test_decoder_and_reference_read_the_same(api: str, scenario: Scenario) -> No
     """Text, calls, finish, usage and errors agree; a body has what its stream has."""
     one = case(scenario, api)
     data = b"".join(one.chunks)
-    turn, _ = decoded(PROTOCOLS[api], decode(data))
+    turn, _ = decoded(PROTOCOLS[api], PROTOCOLS[api].usual.decode(data))
     assert not differences(turn, api, by_bytes(api, [data]).outcome)
     if one.body is not None and turn.error is None:
         assert content(PROTOCOLS[api].decode_body(one.body)) == content(turn)

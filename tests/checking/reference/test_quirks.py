@@ -28,7 +28,7 @@ from tests.checking.reference.playing import (
 from tests.quirks.meaning import expected_turn
 from tests.quirks.playing import play
 
-PREFIXES = ("chat", "usage", "sse", "err", "anth", "resp", "gem", "agui")
+PREFIXES = ("chat", "usage", "sse", "err", "anth", "resp", "gem", "agui", "bedrock")
 MISTAKES = {"anth-parse-each-fragment", "chat-dedupe-by-overlap", "sse-trim"}
 """Mistakes of clients, which no server can send."""
 
