@@ -15,7 +15,6 @@ from vcr.serializers import yamlserializer
 
 from mockllm.core.http import TimedBytes
 from mockllm.errors import UsageError
-from mockllm.framing.sse import decode
 from mockllm.importers import export, vcr
 from mockllm.importers.batch import import_files
 from mockllm.protocols import PROTOCOLS
@@ -124,7 +123,7 @@ def test_the_conversation_of_a_scenario(api):
     assert found[0].request_body == found[1].request_body
     protocol = PROTOCOLS[api]
     for position, one in ((0, found[1]), (1, found[2]), (2, found[3])):
-        turn, _ = decoded(protocol, decode(one.body))
+        turn, _ = decoded(protocol, protocol.usual.decode(one.body))
         expected = resolve(scenario, position, api)
         assert turn.text == expected.text
         assert [call.parsed() for call in turn.tool_calls] == [
