@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.fuzz.bodies import agui, anthropic, chat, echo, gemini, responses
+from tests.fuzz.bodies import agui, anthropic, bedrock, chat, echo, gemini, responses
 from tests.fuzz.bodies.values import MODEL, SCHEMA
 
 __all__ = ["MODEL", "RICH", "SCHEMA"]
@@ -13,5 +13,6 @@ RICH = {
     "anthropic": anthropic.bodies,
     "gemini": gemini.bodies,
     "agui": agui.bodies,
+    "bedrock": bedrock.bodies,
     "echo": echo.bodies,
 }
