@@ -121,7 +121,7 @@ def add_options(parser: pytest.Parser) -> None:
     )
     parser.addini("mockllm_scenarios", text, type="paths", default=[])
     text = "The real service to record from, [API=]URL, for one API (chat, responses, openai for "
-    text += "both, anthropic, gemini, agui) or for all."
+    text += "both, anthropic, gemini, agui, bedrock) or for all."
     group.addoption(
         "--mockllm-upstream",
         action="append",

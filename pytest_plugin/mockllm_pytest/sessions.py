@@ -69,7 +69,7 @@ class MockSession:
     @property
     def base_urls(self) -> dict[str, str]:
         """The base URL for a client of each API, by the name of the API: `chat`, `responses`,
-        `anthropic`, `gemini`, `agui`."""
+        `anthropic`, `gemini`, `agui`, `bedrock`."""
         from mockllm.protocols import PROTOCOLS
         from mockllm.server.control.routes import base_urls
 
@@ -94,6 +94,11 @@ class MockSession:
         """The URL of an AG-UI agent; with a scenario, of the agent that plays it."""
         url = self.base_urls["agui"]
         return url if scenario is None else f"{url}/{scenario}"
+
+    @property
+    def bedrock_url(self) -> str:
+        """The endpoint for clients of Amazon Bedrock."""
+        return self.base_urls["bedrock"]
 
     @property
     def environment(self) -> dict[str, str]:

@@ -18,12 +18,13 @@ def test_the_demo_plays_every_api(mockllm):
         "Anthropic Messages  POST /v1/messages",
         "Google Gemini  POST /v1beta/models/",
         "AG-UI  POST /agui",
+        "Amazon Bedrock Converse  POST /model/",
     ):
         assert title in result.stdout
     for grown in ('{"na\n', '{"name":"al\n', '{"name":"alice"} ✓\n', '{"name":"bob"} ✓\n'):
         assert result.stdout.count(f"get_secret_number  {grown}") >= 4
-    assert result.stdout.count("tools: call_alice = 42, call_bob = 7") == 4
-    assert result.stdout.count("Alice's number is 42, Bob's is 7.") >= 5
+    assert result.stdout.count("tools: call_alice = 42, call_bob = 7") == 5
+    assert result.stdout.count("Alice's number is 42, Bob's is 7.") >= 6
     assert "\x1b" not in result.stdout
 
 

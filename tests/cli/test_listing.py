@@ -34,7 +34,7 @@ def test_json(mockllm, folder):
             "name": "hello",
             "description": "Says hello.",
             "route": None,
-            "apis": ["chat", "responses", "anthropic", "gemini", "agui"],
+            "apis": ["chat", "responses", "anthropic", "gemini", "agui", "bedrock"],
             "turns": 1,
             "tools": [],
         }

@@ -14,13 +14,20 @@ from functools import partial
 import anthropic
 import httpx
 import openai
+from botocore.exceptions import ClientError
 from google import genai
 from google.genai import errors, types
 
 from mockllm.scenario.model import Scenario
 from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread
-from tests.clients import ag_ui_client, anthropic_client, google_client, openai_client
+from tests.clients import (
+    ag_ui_client,
+    anthropic_client,
+    bedrock_client,
+    google_client,
+    openai_client,
+)
 from tests.clients.conversation import SCENARIOS, converse, drive, plain_positions
 from tests.clients.dialects import Json
 from tests.clients.oracle import Answer, Failure, conveyed, written
@@ -51,6 +58,10 @@ LISTED: dict[Cell, str] = {
     ("refusal", "anthropic", "*"): "A refusal is text; only the finish reason marks it.",
     ("refusal", "gemini", "*"): "A refusal is text like any other, and nothing marks it.",
     ("refusal", "agui", "*"): "A refusal is text like any other, and nothing marks it.",
+    ("logprobs", "bedrock", "*"): "This API has no log probabilities.",
+    ("reasoning", "bedrock", "*"): "Amazon Bedrock counts no tokens of reasoning.",
+    ("refusal", "bedrock", "*"): "A refusal is text, and ends as a filtered answer.",
+    ("token-usage", "bedrock", "*"): "Amazon Bedrock counts no tokens of reasoning.",
 }
 """Why a cell is not equal; `*` stands for every client."""
 
@@ -66,7 +77,13 @@ own sessions (`/s/NAME/…`), and returns its cells."""
 Send = Callable[[str, Json], Answer]
 """A client: sends a request to the root URL of a session, and reads the answer."""
 
-ERRORS = (openai.APIError, anthropic.APIError, errors.APIError, ag_ui_client.RunError)
+ERRORS = (
+    openai.APIError,
+    anthropic.APIError,
+    errors.APIError,
+    ag_ui_client.RunError,
+    ClientError,
+)
 
 
 @contextmanager
@@ -100,6 +117,8 @@ def python_clients() -> Iterator[dict[tuple[str, str], Send]]:
         for how, send in google_client.WAYS.items():
             found["gemini", f"google-genai {how}"] = partial(_google, gemini, send)
         found["agui", "ag-ui-protocol"] = partial(_ag_ui, http)
+        for how, send in bedrock_client.WAYS.items():
+            found["bedrock", f"boto3 {how}"] = partial(_bedrock, send)
         yield found
 
 
@@ -119,6 +138,11 @@ def _google(client: genai.Client, send: Callable, root: str, request: Json) -> A
 
 def _ag_ui(http: httpx.Client, root: str, request: Json) -> Answer:
     return ag_ui_client.send(http, f"{root}/agui", request)
+
+
+def _bedrock(send: Callable, root: str, request: Json) -> Answer:
+    with bedrock_client.bedrock(root) as client:
+        return send(client, request)
 
 
 # Cells

@@ -30,8 +30,8 @@ _TITLES = {"Args": "", "Raises": "Errors:", "Returns": "Returns:"}
 CLASSES: dict[type, tuple[str, ...]] = {
     MockSession: (
         "reply", "use", "add", "scenarios", "quirks", "fault", "journal", "verify",
-        "format_exchanges", "openai_url", "anthropic_url", "gemini_url", "agui_url", "base_urls",
-        "url", "session",
+        "format_exchanges", "openai_url", "anthropic_url", "gemini_url", "agui_url", "bedrock_url",
+        "base_urls", "url", "session",
         "environment",
     ),
     MockService: ("url", "base_urls"),

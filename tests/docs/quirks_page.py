@@ -26,6 +26,7 @@ _GROUPS = {
     "I": "OpenAI Responses",
     "J": "Google Gemini",
     "K": "AG-UI",
+    "L": "Amazon Bedrock Converse",
 }
 
 _HEAD = """\

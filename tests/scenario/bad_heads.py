@@ -80,7 +80,7 @@ HEADS: list[Row] = [
         "apis",
         top("apis: [chat, respones]"),
         [
-            "2:14: apis[1]: must be one of chat, responses, anthropic, gemini, agui, got respones; did you mean 'responses'?",
+            "2:14: apis[1]: must be one of chat, responses, anthropic, gemini, agui, bedrock, got respones; did you mean 'responses'?",
         ],
     ),
     (

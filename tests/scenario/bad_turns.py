@@ -326,7 +326,7 @@ TURNS: list[Row] = [
         "when typo",
         turn("{reply: {text: a}, when: {api: gemni, finish: length}}"),
         [
-            "3:36: turns[0].when.api: must be one of chat, responses, anthropic, gemini, agui, got gemni; did you mean 'gemini'?",
+            "3:36: turns[0].when.api: must be one of chat, responses, anthropic, gemini, agui, bedrock, got gemni; did you mean 'gemini'?",
         ],
     ),
     (

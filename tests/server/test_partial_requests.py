@@ -33,6 +33,7 @@ PATHS = {
     "anthropic": "/v1/messages",
     "gemini": "/v1beta/models/hello:generateContent",
     "agui": "/agui/hello",
+    "bedrock": "/model/mock%2Fhello/converse",
 }
 
 

@@ -138,11 +138,11 @@ LINES = dump_tape(TAPE).split(b"\n")
         ),
         (
             broken(api="openai"),
-            "1:1: 'api' must be one of chat, responses, anthropic, gemini, agui, got \"openai\"",
+            f"1:1: 'api' must be one of {', '.join(PROTOCOLS)}, got \"openai\"",
         ),
         (
             broken(api=["chat"]),
-            "1:1: 'api' must be one of chat, responses, anthropic, gemini, agui, got [\"chat\"]",
+            f"1:1: 'api' must be one of {', '.join(PROTOCOLS)}, got [\"chat\"]",
         ),
         (broken(streamed=1), "1:1: 'streamed' must be true or false, got 1"),
         (broken(status=99), "1:1: 'status' must be an HTTP status, got 99"),

@@ -216,6 +216,7 @@ export interface BaseUrls {
   readonly anthropic: string;
   readonly gemini: string;
   readonly agui: string;
+  readonly bedrock: string;
   readonly [api: string]: string;
 }
 
@@ -334,7 +335,7 @@ export interface StreamCase {
 }
 
 export interface CheckOptions {
-  /** `chat`, `responses`, `anthropic`, `gemini` or `agui`. */
+  /** `chat`, `responses`, `anthropic`, `gemini`, `agui` or `bedrock`. */
   api: string;
   /** Names of cases, with `*`; default: all cases. */
   only?: string | readonly string[];

@@ -118,7 +118,7 @@ recording_options = together(
         multiple=True,
         metavar="[API=]URL",
         help="The real service, for one API (chat, responses, openai for both, anthropic, "
-        "gemini, agui) or for all; may be repeated.",
+        "gemini, agui, bedrock) or for all; may be repeated.",
     ),
     click.option(
         "--trust-env",
