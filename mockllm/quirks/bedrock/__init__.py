@@ -52,6 +52,12 @@ def value(item: Item) -> Json:
     return fields if isinstance(fields, dict) else {}
 
 
+def index(item: Item) -> int | None:
+    """The index of the block that an event belongs to; None where it has none."""
+    number = value(item).get("contentBlockIndex")
+    return number if isinstance(number, int) else None
+
+
 def new_event(at: int, member: str, **fields: object) -> Item:
     """A new event, with the padding that all have."""
     return Item(at, {member: {**fields, "p": "abcdefgh"}})
@@ -170,9 +176,9 @@ def _blocks_before(
     if start is None:
         return items
     for item in items[start:]:
-        index = value(item).get("contentBlockIndex")
-        if isinstance(index, int):
-            value(item)["contentBlockIndex"] = index + count
+        number = index(item)
+        if number is not None:
+            value(item)["contentBlockIndex"] = number + count
     return [*items[:start], *blocks(items[start - 1].at), *items[start:]]
 
 
@@ -205,12 +211,12 @@ def _with_start(items: list[Item], _context: Context) -> list[Item]:
     """A start without content before the first delta of each text."""
     opened, changed = set(), []
     for item in items:
-        index = value(item).get("contentBlockIndex")
+        at_block = index(item)
         is_text = "text" in mapping(value(item).get("delta"))
-        if name(item) == "contentBlockDelta" and is_text and index not in opened:
-            opened.add(index)
+        if name(item) == "contentBlockDelta" and is_text and at_block not in opened:
+            opened.add(at_block)
             changed.append(
-                new_event(item.at, "contentBlockStart", contentBlockIndex=index, start={})
+                new_event(item.at, "contentBlockStart", contentBlockIndex=at_block, start={})
             )
         changed.append(item)
     return changed
@@ -222,19 +228,14 @@ def _with_start(items: list[Item], _context: Context) -> list[Item]:
 @parametrised
 def _zero(items: list[Item], _context: Context, input: str) -> list[Item]:
     """A delta with `input` in each call that has none."""
-    argued = {
-        value(item).get("contentBlockIndex")
-        for item in items
-        if "toolUse" in mapping(value(item).get("delta"))
-    }
+    argued = {index(item) for item in items if "toolUse" in mapping(value(item).get("delta"))}
     changed = []
     for item in items:
         changed.append(item)
-        index = value(item).get("contentBlockIndex")
-        if "toolUse" in mapping(value(item).get("start")) and index not in argued:
+        if "toolUse" in mapping(value(item).get("start")) and index(item) not in argued:
             delta = {"toolUse": {"input": input}}
             changed.append(
-                new_event(item.at, "contentBlockDelta", contentBlockIndex=index, delta=delta)
+                new_event(item.at, "contentBlockDelta", contentBlockIndex=index(item), delta=delta)
             )
     return changed
 
@@ -245,13 +246,11 @@ def _no_delta(items: list[Item], _context: Context) -> list[Item]:
     for item in items:
         input = mapping(mapping(value(item).get("delta")).get("toolUse")).get("input")
         if isinstance(input, str):
-            index = value(item).get("contentBlockIndex")
-            inputs[index] = inputs.get(index, "") + input
+            inputs[index(item)] = inputs.get(index(item), "") + input
     return [
         item
         for item in items
-        if name(item) != "contentBlockDelta"
-        or inputs.get(value(item).get("contentBlockIndex")) != "{}"
+        if name(item) != "contentBlockDelta" or inputs.get(index(item)) != "{}"
     ]
 
 
