@@ -7,6 +7,7 @@ from dataclasses import replace
 from mockllm.framing.carrier import Carrier
 from mockllm.framing.eventstream import EVENTSTREAM
 from mockllm.framing.ndjson import NDJSON
+from mockllm.framing.sse import SSE
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
 
@@ -19,6 +20,15 @@ def over(carrier: Carrier) -> WireProtocol:
     return replace(
         chat, address=address, carriers=(carrier,), carrier=lambda _: carrier, end_data=end
     )
+
+
+def payload(carrier: Carrier, block: bytes) -> bytes:
+    """What should be JSON in a block with one frame."""
+    if carrier is SSE:
+        (frame,) = carrier.block(block)
+        return (frame.data or "").encode()
+    begin, end = carrier.parts(block)["payload"]
+    return block[begin:end]
 
 
 CARRIED = {protocol.name: protocol for protocol in map(over, (EVENTSTREAM, NDJSON))}

@@ -13,6 +13,7 @@ REPLACED = {
     "faults/test_recorded_endings.py": "A stream counts as stalled after seconds.",
     "fuzz/test_fuzz.py": "The fuzzer has to see a bug, and there is no request that raises.",
     "importers/test_vcr.py": "A file of 256 MiB is too large for a test.",
+    "interception/test_forward_proxy.py": "A key lies in its folder too briefly to be seen there.",
     "plugin/test_failures.py": "No request makes a player raise.",
     "recording/store/test_folder.py": "The process dies at each call of the system in turn.",
     "recording/store/test_groups.py": "It counts the calls of `fsync`, which leave no trace.",

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
-import signal
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,10 +16,12 @@ import click
 from mockllm.cli.options.parameters import (
     answering_options,
     fault_options,
+    intercept_options,
     path_options,
     read_scenarios,
     scenarios_option,
 )
+from mockllm.cli.serving.child import leading, wait_for
 from mockllm.cli.serving.listening import cannot_listen
 from mockllm.core.text import counted
 from mockllm.errors import UsageError
@@ -32,10 +31,10 @@ from mockllm.scenario.model import Scenario
 
 if TYPE_CHECKING:
     from mockllm.checking.conversations.judge import Verification
+    from mockllm.server.options import InterceptOptions
 
 
 _GRACE = 1.0
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
 
 # What follows CMD is CMD's own, with `--` before it or without.
@@ -80,6 +79,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal
     help="How many requests in a row a client may make for a model that never stops.",
 )
 @fault_options
+@intercept_options
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- CMD...")
 @click.pass_context
 def run(
@@ -91,15 +91,19 @@ def run(
     leave_out: tuple[str, ...],
     require: tuple[str, ...],
     command: tuple[str, ...],
+    intercept: InterceptOptions | None,
     **rules: Any,
 ) -> None:
     """Run CMD against a server of its own, then judge its requests.
 
     The environment of CMD leads the SDKs to the server: their base URLs and API keys are set,
-    and MOCKLLM_URL. The verdict, on standard error, names requests that nothing answered or
-    that were refused, rules of conversations that were broken, and turns that were not played
-    of the scenarios that were begun. The exit code is that of CMD; where that is 0, it is 1 if
-    the verdict is bad, or if some requests could not be judged.
+    and MOCKLLM_URL. With --intercept there are no base URLs: what CMD sends to the services
+    themselves comes to the server, through a proxy whose certificates CMD trusts.
+
+    The verdict, on standard error, names requests that nothing answered or that were refused,
+    rules of conversations that were broken, and turns that were not played of the scenarios
+    that were begun. The exit code is that of CMD; where that is 0, it is 1 if the verdict is
+    bad, or if some requests could not be judged.
 
     \b
     Examples:
@@ -107,23 +111,30 @@ def run(
       mockllm run --scenarios scenarios/ --speed 0 -- python agent.py
       mockllm run --fallback auto -- sh -c 'curl -s $OPENAI_BASE_URL/models'
       mockllm run --fault cut:after=3events --fault-rate 10% -- python agent.py
+      mockllm run --intercept known -- python agent.py
     """
-    from mockllm.protocols.environment import client_environment, unproxied
     from mockllm.server.options import ServerOptions
     from mockllm.server.thread import ServerThread
 
     _check_names("--leave-out", leave_out)
     _check_names("--require", require)
     exchanges: list[Exchange] = []
-    options = ServerOptions(**server, port=port, grace=_GRACE, log=exchanges.append)
+    options = ServerOptions(
+        **server,
+        port=port,
+        grace=_GRACE,
+        log=exchanges.append,
+        notice=partial(click.echo, err=True),
+        intercept=intercept,
+    )
     thread = ServerThread(read_scenarios(paths), options)
     with ExitStack() as stack:
         try:
             stack.enter_context(thread)
         except OSError as error:
             raise cannot_listen(error, options.host, port) from None
-        variables = {**client_environment(thread.server.base_urls), "MOCKLLM_URL": thread.url}
-        code = _wait_for(command, {**os.environ, **variables, **unproxied(os.environ)})
+        variables = stack.enter_context(leading(thread.server, os.environ))
+        code = wait_for(command, {**os.environ, **variables})
     verdict = judge(
         exchanges,
         thread.server.sessions,
@@ -147,49 +158,6 @@ def _check_names(option: str, names: tuple[str, ...]) -> None:
             check_names(names)
         except UsageError as error:
             raise UsageError(f"{option}: {error}") from None
-
-
-def _wait_for(command: tuple[str, ...], environment: Mapping[str, str]) -> int:
-    """Runs a command to its end and passes signals on; its exit code, as a shell gives it."""
-    process: subprocess.Popen[bytes] | None = None
-    early: list[int] = []
-
-    def pass_on(number: int, frame: FrameType | None) -> None:
-        if number == signal.SIGINT and _in_foreground():
-            return  # the terminal has sent it to the command too
-        if process is None:
-            early.append(number)
-        else:
-            process.send_signal(number)
-
-    # The handlers stand before the command starts: a signal in between would end only mockllm.
-    before = {number: signal.signal(number, pass_on) for number in _SIGNALS}
-    try:
-        sys.stdout.flush()  # the command writes to the same file; what is ours comes first
-        process = subprocess.Popen(command, env=environment)  # noqa: S603 - what the user asks for
-        for number in early:
-            process.send_signal(number)
-        code = process.wait()
-    except OSError as error:
-        raise UsageError(f"cannot run {command[0]!r}: {error.strerror}") from None
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-    return code if code >= 0 else 128 - code  # as shells report a command that a signal ended
-
-
-def _in_foreground() -> bool:
-    """Whether we and the command are what a terminal sends its interrupts to."""
-    try:
-        terminal = os.open("/dev/tty", os.O_RDONLY)
-    except OSError:
-        return False
-    try:
-        return os.tcgetpgrp(terminal) == os.getpgrp()
-    except OSError:
-        return False
-    finally:
-        os.close(terminal)
 
 
 _MOST_SHOWN = 20

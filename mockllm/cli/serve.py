@@ -6,24 +6,38 @@ scenarios.
 
 from __future__ import annotations
 
+import os
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
 from mockllm.cli.options.parameters import (
     answering_options,
     fault_options,
+    proxy_options,
     quirk_option,
     read_scenarios,
+    tunnel_option,
 )
 from mockllm.cli.options.recording import output_option, record_options, recording_options
-from mockllm.cli.serving.listening import Loop, listening_options, run_server, uncollected
+from mockllm.cli.serving.child import leading, wait_for
+from mockllm.cli.serving.listening import (
+    Loop,
+    cannot_listen,
+    listening_options,
+    run_server,
+    uncollected,
+)
 from mockllm.cli.serving.server_log import LogOptions, ServerLog
 from mockllm.cli.serving.stop_signals import ended_at_once
 from mockllm.errors import UsageError
 from mockllm.scenario.model import Scenario
+
+if TYPE_CHECKING:
+    from mockllm.server.options import InterceptOptions, ServerOptions
 
 
 @click.command()
@@ -31,11 +45,18 @@ from mockllm.scenario.model import Scenario
 @recording_options
 @listening_options
 @fault_options
+@proxy_options
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- CMD...]")
+@click.pass_context
 def record(
+    context: click.Context,
+    /,
     output: Path,
     server: dict[str, Any],
     log: LogOptions,
     loop: Loop,
+    intercept: InterceptOptions | None,
+    command: tuple[str, ...],
     **recording: Any,
 ) -> None:
     """Pass requests on to the real services, and write what they answer as scenarios.
@@ -45,14 +66,21 @@ def record(
     DIR, with the exact bytes beside it; what is there already stays, and conversations that
     were broken off go on. `mockllm serve DIR` plays them.
 
+    With --proxy or --intercept, clients need no address: what they send to the services goes
+    through a proxy, with certificates that they have to trust. With CMD, it is led there, and
+    what it did is written when it ends; the exit code is that of CMD.
+
     \b
     Examples:
       mockllm record --upstream https://api.openai.com -o scenarios/recorded
       mockllm record --upstream anthropic=https://api.anthropic.com -o recorded --port 0
       mockllm record --upstream http://127.0.0.1:8000 -o recorded --match user,model
       mockllm record --upstream https://api.openai.com -o recorded --fault cut:after=3events
+      mockllm record --intercept api.cohere.com -o recorded -- python agent.py
     """
-    options = record_options(output, "add", **recording)
+    options = record_options(output, "add", intercepts=intercept is not None, **recording)
+    if intercept is not None:
+        intercept = replace(intercept, tunnels=True)
     with ended_at_once(), uncollected():
         from mockllm.recording.store.folder import Folder
         from mockllm.server.app import MockServer
@@ -62,9 +90,31 @@ def record(
         Folder(output).scenarios()
         report = ServerLog(log)
         recorded = replace(options, report=report.recorded, waiting=report.waiting)
-        served = ServerOptions(**server, log=report.requests, record=recorded)
-        recorder = MockServer((), served)
-    run_server(recorder, report, loop)
+        served = ServerOptions(
+            **server,
+            log=report.requests,
+            record=recorded,
+            notice=report.notice,
+            intercept=intercept,
+        )
+    if command:
+        context.exit(_record_command(served, report, command))
+    run_server(MockServer((), served), report, loop)
+
+
+def _record_command(options: ServerOptions, report: ServerLog, command: tuple[str, ...]) -> int:
+    """Records while a command runs; its exit code, or 1 if something is not recorded."""
+    from mockllm.server.thread import ServerThread
+
+    thread = ServerThread((), options)
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(thread)
+        except OSError as error:
+            raise cannot_listen(error, options.host, options.port) from None
+        variables = stack.enter_context(leading(thread.server, os.environ, keeps_keys=True))
+        code = wait_for(command, {**os.environ, **variables})
+    return code or report.summary()
 
 
 @click.command()
@@ -95,6 +145,9 @@ def record(
 )
 @recording_options
 @fault_options
+@proxy_options
+@tunnel_option
+@click.option("--tls", is_flag=True, help="Speak TLS, with a certificate of this process.")
 @click.option(
     "--workers",
     type=click.IntRange(1, 256),
@@ -120,6 +173,9 @@ def serve(
     loop: Loop,
     mode: Literal["none", "once", "new_episodes", "all"] | None,
     output: Path | None,
+    intercept: InterceptOptions | None,
+    tunnel: bool,
+    tls: bool,
     workers: int,
     state: str,
     **recording: Any,
@@ -140,6 +196,7 @@ def serve(
       mockllm serve scenarios/ --workers 4
       mockllm serve scenarios/ --state redis://127.0.0.1:6379/0
       mockllm serve scenarios/ --record new_episodes --upstream https://api.openai.com
+      mockllm serve scenarios/ --proxy --intercept api.cohere.com
     """
     if not paths:
         raise UsageError(
@@ -148,7 +205,8 @@ def serve(
         )
     record = None
     if mode is not None:
-        record = record_options(_target(paths, output), mode, **recording)
+        intercepts = intercept is not None
+        record = record_options(_target(paths, output), mode, intercepts=intercepts, **recording)
     elif output is not None or any(recording.values()):
         raise UsageError(
             "--output, --upstream and the other options of recordings need --record, such as "
@@ -158,6 +216,12 @@ def serve(
         raise UsageError(
             "--record needs one process with a state of its own; leave out --workers and --state"
         )
+    if intercept is not None:
+        intercept = replace(intercept, tunnels=tunnel or record is not None)
+    if (intercept is not None and workers > 1) or (tunnel and intercept is None):
+        raise UsageError("--proxy needs one process, without --workers; and --tunnel needs --proxy")
+    if tls and workers > 1:
+        raise UsageError("--tls needs one process, without --workers: each has its own certificate")
     _check_there(paths, record.folder if record is not None else None)
     report = ServerLog(log)
     if record is not None:
@@ -174,6 +238,8 @@ def serve(
             record=record,
             state=state,
             notice=report.notice,
+            intercept=intercept,
+            tls=tls,
         )
         if workers > 1:
             options = replace(options, log=None, notice=None)

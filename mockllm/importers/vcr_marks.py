@@ -42,7 +42,6 @@ _OTHER_MARKS = {
     "allowed_hosts": "mockllm blocks no connections; keep pytest-recording for it, or remove the "
     "mark",
 }
-_BASE_URLS = ("base_url", "api_base", "openai_api_base", "azure_endpoint")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +110,6 @@ class _File:
                 self._note(node, f"use_cassette: {text}")
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 self._look_at_function(node)
-            case ast.keyword(arg=str(name), value=ast.Constant(value=str(url))) if (
-                name in _BASE_URLS and url.startswith(("http://", "https://"))
-            ):
-                text = "mockllm leads clients to itself with environment variables; leave it out, "
-                self._note(node.value, f"{name}={url!r}: {text}or take it from a variable")
 
     def _look_at_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
         if node.name in _FIXTURES:

@@ -168,6 +168,7 @@ class Address:
             compatible services put prefixes before them; named groups are segments.
         base_path: the end of a client's base URL (`/v1`).
         env: the environment variables that its SDKs read.
+        hosts: patterns of the hosts of its services, such as `*.openai.azure.com`.
         any_path: whether each server chooses its own path, so that the body decides.
         creates: the parameters at the end of a path (`--path`) whose values the service makes,
             without `_id`: a POST to the path before them answers with new ones (`create`).
@@ -180,6 +181,7 @@ class Address:
     paths: tuple[re.Pattern[str], ...]
     base_path: str = ""
     env: Environment = field(default_factory=Environment)
+    hosts: tuple[str, ...] = ()
     any_path: bool = False
     creates: tuple[str, ...] = ()
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import chain
 from types import MappingProxyType
 
@@ -52,19 +52,22 @@ def client_environment(
             the server needs them. The mock key is set only for APIs without any.
     """
     variables = {url.variable: url.url for url in client_base_urls(base_urls) if url.variable}
+    return variables | client_keys(base_urls, own)
+
+
+def client_keys(
+    apis: Iterable[str], own: Mapping[str, str] = MappingProxyType({})
+) -> dict[str, str]:
+    """The variables without which SDKs do not start, keys above all; see `client_environment`."""
+    named = tuple(apis)
     keys = {
         key: MOCK_KEY
-        for api in base_urls
+        for api in named
         if not any(own.get(name, MOCK_KEY) not in ("", MOCK_KEY) for name in _credentials(api))
         for key in PROTOCOLS.addresses[api].env.keys
     }
-    fixed = {
-        name: value
-        for api in base_urls
-        for name, value in PROTOCOLS.addresses[api].env.fixed
-        if not own.get(name)
-    }
-    return variables | keys | fixed
+    fixed = [pair for api in named for pair in PROTOCOLS.addresses[api].env.fixed]
+    return keys | {name: value for name, value in fixed if not own.get(name)}
 
 
 def _credentials(api: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""The environment variables that OpenAI's SDKs read."""
+"""The environment variables that OpenAI's SDKs read, and the hosts that speak OpenAI's APIs."""
 
 from __future__ import annotations
 
@@ -9,4 +9,29 @@ ENVIRONMENT = Environment(
     # OPENAI_API_KEY, the openai module raises an error because it cannot choose a service.
     base_urls=(("OPENAI_BASE_URL", ""), ("AZURE_OPENAI_ENDPOINT", "/v1")),
     keys=("OPENAI_API_KEY",),
+)
+
+HOSTS = (
+    "api.openai.com",
+    "*.openai.azure.com",
+    "*.cognitiveservices.azure.com",
+    "*.services.ai.azure.com",
+    "models.github.ai",
+    "models.inference.ai.azure.com",
+    "bedrock-mantle.*.api.aws",
+    "api.cerebras.ai",
+    "api.deepseek.com",
+    "api.fireworks.ai",
+    "api.groq.com",
+    "api.mistral.ai",
+    "api.moonshot.*",
+    "api.perplexity.ai",
+    "api.sambanova.ai",
+    "api.together.*",
+    "api.writer.com",
+    "api.x.ai",
+    "openrouter.ai",
+    "router.huggingface.co",
+    "integrate.api.nvidia.com",
+    "dashscope*.aliyuncs.com",
 )

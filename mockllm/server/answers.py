@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from mockllm.core.http import Target
 from mockllm.core.record import record
 from mockllm.errors import RequestError, ScenarioError
+from mockllm.interception.headers import ORIGIN_HEADER
 from mockllm.matching.routes import RouteRequest
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Operation, WireProtocol
@@ -52,6 +53,7 @@ class Forward:
 
     proxy: Proxy
     protocol: WireProtocol
+    origin: str = ""
 
 
 class Chosen(NamedTuple):
@@ -244,7 +246,8 @@ class Answers:
         try:
             body = arrival.whole(self.options.max_body) or await self.body(arrival)
             if proxy is not None and proxy.forwards_all:
-                return Chosen(Forward(proxy, protocol), Played(api=protocol.name), target)
+                forward = Forward(proxy, protocol, self._origin(arrival))
+                return Chosen(forward, Played(api=protocol.name), target)
             if endpoint.operation in _SHOWN:
                 self._access.check(arrival.headers, "Look-ups of answers do")
             if protocol.guard is not None and self.options.strict:
@@ -260,8 +263,9 @@ class Answers:
             return _chosen(await self._deferred.play(player, session, look_up))
         answer, played = answered.answer, answered.played
         is_refused = played.outcome in ("unmatched", "invalid")
-        if is_refused and proxy is not None and proxy.serves(protocol):
-            return Chosen(Forward(proxy, protocol), played, target)
+        origin = self._origin(arrival)
+        if is_refused and proxy is not None and proxy.serves(protocol, origin):
+            return Chosen(Forward(proxy, protocol, origin), played, target)
         made = answer.status >= 400 and played.recorded != "exact"
         if made:
             answer = error_at(answer, protocol, place)
@@ -305,6 +309,7 @@ class Answers:
         self, proxy: Proxy, arrival: Arrival, endpoint: Endpoint | None, session: Session
     ) -> Chosen | None:
         """A service that answers what calls no model: look-ups, and paths not known here."""
+        origin = self._origin(arrival)
         if endpoint is not None:
             protocol = endpoint.protocol
             stored = protocol.stored
@@ -314,10 +319,18 @@ class Answers:
             known = await self._deferred.play(self, session, partial(session.answer, id))
             if known is not None:
                 return None
-            if proxy.serves(protocol):
-                return Chosen(Forward(proxy, protocol), Played(api=protocol.name))
+            if proxy.serves(protocol, origin):
+                return Chosen(Forward(proxy, protocol, origin), Played(api=protocol.name))
+        if origin and proxy.mode != "none":
+            return Chosen(Forward(proxy, self.routes.nearest(arrival.path), origin), Played())
         service = proxy.service_for(arrival.path, arrival.headers)
         return None if service is None else Chosen(Forward(proxy, service), Played())
+
+    def _origin(self, arrival: Arrival) -> str:
+        """The origin of the service that a client believes to speak to; "" where it does not."""
+        if self.options.intercept is None:
+            return ""
+        return arrival.origin or arrival.headers.get(ORIGIN_HEADER, "")
 
     async def body(self, arrival: Arrival) -> bytes:
         """The body of a request.

@@ -19,13 +19,16 @@ from mockllm.scenario.model import AnyPart, PausePart, Scenario, Timing, TurnSpe
 from mockllm.server.http.addresses import further_urls, reachable, url_of
 from mockllm.server.http.aiohttp_internals import (
     close_after_last,
+    intercepted_connection,
     low_level_server,
     take_no_more_requests,
 )
-from mockllm.server.options import RecordOptions, ServerOptions
+from mockllm.server.options import InterceptOptions, RecordOptions, ServerOptions
 
 if TYPE_CHECKING:
     from mockllm.errors import Problem
+    from mockllm.interception.authority import Authority
+    from mockllm.interception.forward_proxy import ForwardProxy, Led
     from mockllm.protocols import Protocols
     from mockllm.replay.player import Player
     from mockllm.replay.sessions.session import Sessions
@@ -49,6 +52,12 @@ class MockServer:
         self._scenarios = tuple(scenarios)
         self._listening: asyncio.Server | None = None
         self._server: web.Server | None = None
+        self.proxy_url = ""
+        """Of the forward proxy; "" without one."""
+        self.authority: Authority | None = None
+        """Signs for the hosts that the forward proxy intercepts; None without one."""
+        self._forward_proxy: ForwardProxy | None = None
+        self._proxying: asyncio.Server | None = None
 
     @cached_property
     def sessions(self) -> Sessions:
@@ -202,18 +211,60 @@ class MockServer:
         )
         self._listening = await self._listen(self._server)
         host, port = self._listening.sockets[0].getsockname()[:2]
-        self.url = url_of(reachable(host), port)
+        self.url = url_of(reachable(host), port, secured=self.options.tls)
+        if self.options.intercept is not None and self.options.intercept.proxy_port is not None:
+            await self.open_proxy(self.options.intercept, self.options.intercept.proxy_port)
+
+    async def open_proxy(self, options: InterceptOptions, port: int = 0) -> Authority:
+        """Lets clients reach the server through a forward proxy; `proxy_url` is known afterwards.
+        Returns what its clients have to trust.
+
+        Raises:
+            OSError: the address is taken.
+            UsageError: the library that makes certificates is missing.
+        """
+        from mockllm.interception.authority import Authority
+        from mockllm.interception.forward_proxy import ForwardProxy
+
+        self.authority = self.authority or Authority()
+        self._forward_proxy = ForwardProxy(
+            options.hosts,
+            self.authority,
+            self._intercepted,
+            tunnels=options.tunnels,
+            notice=self.options.notice or _say_nothing,
+        )
+        loop = asyncio.get_running_loop()
+        self._proxying = await loop.create_server(
+            self._forward_proxy, self.options.host, port, backlog=4096
+        )
+        host, port = self._proxying.sockets[0].getsockname()[:2]
+        self.proxy_url = url_of(reachable(host), port)
+        return self.authority
+
+    def _intercepted(self, led: Led) -> asyncio.Protocol:
+        assert self._server is not None
+        return intercepted_connection(self._server, led.origin, led.session)
 
     async def _listen(self, server: web.Server) -> asyncio.Server:
         options, loop = self.options, asyncio.get_running_loop()
+        secured = None
+        if options.tls:
+            from mockllm.interception.authority import Authority
+
+            self.authority = Authority()
+            secured = self.authority.by_name()
         if options.listener is not None:
-            return await loop.create_server(server, sock=options.listener, backlog=4096)
+            return await loop.create_server(
+                server, sock=options.listener, backlog=4096, ssl=secured
+            )
         return await loop.create_server(
             server,
             options.host,
             options.port,
             backlog=4096,
             reuse_port=options.reuse_port or None,
+            ssl=secured,
         )
 
     async def _share(self) -> None:
@@ -232,6 +283,9 @@ class MockServer:
         if listening is None or self._server is None:
             return
         await _stop_listening(listening)
+        if self._proxying is not None and self._forward_proxy is not None:
+            await _stop_listening(self._proxying)
+            self._forward_proxy.close()
         await take_no_more_requests(self._server)
         self._parts.readiness.stopping = True
         self._parts.view.close()
@@ -273,6 +327,10 @@ async def _stop_listening(listening: asyncio.Server) -> None:
         loop.remove_reader(sock)
     await asyncio.sleep(0)
     listening.close()
+
+
+def _say_nothing(_line: str) -> None:
+    """A notice that nobody reads."""
 
 
 def _has_pauses(scenario: Scenario) -> bool:

@@ -241,7 +241,7 @@ class Handler:
                 if self._view.sent is not None:
                     exchange.keep_passed()
                 return await answer.proxy.forward(
-                    request, arrival.target, answer.protocol, exchange
+                    request, arrival.target, answer.protocol, exchange, answer.origin
                 )
             return await deliver(
                 request,
@@ -370,7 +370,9 @@ def make_parts(
     answers = Answers(scenarios, options, access, streaming)
     sessions.on_evicted = answers.assigned.evict
     state = None
-    control = Control(sessions, answers.assigned, PROTOCOLS, answers.player_of, options.paths)
+    scheme = "https" if options.tls else "http"
+    assigned, player_of = answers.assigned, answers.player_of
+    control = Control(sessions, assigned, PROTOCOLS, player_of, options.paths, scheme=scheme)
     readiness = Readiness()
     if options.state:
         from mockllm.server.state.shared_sessions import SharedSessions

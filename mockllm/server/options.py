@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from aiohttp import web
 
+    from mockllm.interception.hosts import Hosts
     from mockllm.recording.drafting.draft import Line
     from mockllm.recording.drafting.matches import MatchRule
     from mockllm.redaction.rules import Rules
@@ -88,6 +89,22 @@ class Page(Protocol):
 
 
 @record
+class InterceptOptions:
+    """Requests that clients send to services, and that come here.
+
+    Args:
+        hosts: whose requests are answered.
+        proxy_port: where the forward proxy listens, 0 for a free port; None for no proxy: the
+            clients are in this process, and are redirected there.
+        tunnels: whether the proxy reaches other hosts; otherwise it refuses them.
+    """
+
+    hosts: Hosts
+    proxy_port: int | None = None
+    tunnels: bool = False
+
+
+@record
 class ServerOptions:
     """How a server behaves.
 
@@ -118,6 +135,8 @@ class ServerOptions:
         notice: called with a line about the server itself, such as a store that is away.
         page: makes the live page at `/_mockllm/ui` of a `ServerView`, such as
             `mockllm.ui.live_page`; None: there is none.
+        intercept: requests to services that come here; None: only those to this server.
+        tls: whether the server itself speaks TLS, with a certificate of its own authority.
     """
 
     host: str = "127.0.0.1"
@@ -141,3 +160,5 @@ class ServerOptions:
     reuse_port: bool = False
     notice: Callable[[str], None] | None = None
     page: Callable[..., Page] | None = None
+    intercept: InterceptOptions | None = None
+    tls: bool = False

@@ -47,6 +47,7 @@ class Mark:
     scenarios: tuple[Any, ...] = ()
     match: bool = True
     fault: tuple[str, ...] = ()
+    intercept: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +99,7 @@ def read_session(
     fault: str | Iterable[str] = (),
     speed: float | None = None,
     scenarios: Any = (),
+    intercept: str | Iterable[str] = (),
 ) -> Mark:
     """Gives a test a session, also where it does not name the fixture, and sets what answers and
     which mistakes are allowed. Markers of a class or module count, too; for each argument, the one
@@ -122,6 +124,9 @@ def read_session(
             `--mockllm-speed`.
         scenarios: paths of files in which the names are looked up, too; without names, all of
             their scenarios answer.
+        intercept: hosts such as `api.cohere.com` or `*.ibm.com`, or `*` for all but this machine:
+            what the test sends to them, and to known services, is answered here, without a base
+            URL. `known` names none.
     """
     if not match and not (names or scenarios):
         raise pytest.UsageError(
@@ -138,6 +143,7 @@ def read_session(
         _several(scenarios),
         match,
         _several(fault),
+        tuple(_several(intercept)),
     )
 
 

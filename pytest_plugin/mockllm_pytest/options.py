@@ -22,10 +22,11 @@ _T = TypeVar("_T")
 MARKERS = (
     "mockllm(*names, unplayed=False, unmatched=False, invalid=False, extra_requests=False, "
     "violations=(), depth=50, require=(), match=True, quirks=(), fault=(), speed=None, "
-    "scenarios=()): the scenarios that answer the test, by name, with match=False whatever their "
-    "match; what breaks on the way of its answers; and what is allowed: turns that are not played, "
-    "requests that match nothing, are refused, or repeat one that was answered, and rules of "
-    "conversations that are broken (names, or True for all); and those that are required.",
+    "scenarios=(), intercept=()): the scenarios that answer the test, by name, with match=False "
+    "whatever their match; what breaks on the way of its answers; and what is allowed: turns that "
+    "are not played, requests that match nothing, are refused, or repeat one that was answered, "
+    "and rules of conversations that are broken (names, or True for all); and those that are "
+    "required.",
     "mockllm_cases(api, scenarios=None, variations=25, quirks=True, level='payloads', seed='0'): "
     "runs a test with `mockllm_case` once for each case that a client of the API goes through.",
     "mockllm_recorded(mode=None, upstream=(), match=()): plays what real services answered the "

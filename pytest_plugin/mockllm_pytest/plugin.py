@@ -113,7 +113,8 @@ def mockllm_session(
     for name, value in session.environment.items():
         monkeypatch.setenv(name, value)
     node.stash[_SESSION] = session
-    yield session
+    with session.redirected():
+        yield session
     late = session.late_verdict()
     session.close()
     if session.recording_summary:

@@ -94,12 +94,6 @@ class Recording:
         from mockllm.recording.drafting.matches import MatchRule
         from mockllm.server.options import RecordOptions
 
-        if not self._services:
-            raise UsageError(
-                f"--mockllm-record={mode} needs a service to record {self._nodeid} from: "
-                "--mockllm-upstream https://api.openai.com, or --mockllm-upstream "
-                "anthropic=https://api.anthropic.com, or MOCKLLM_UPSTREAM_OPENAI in the environment"
-            )
         redacted = secret_rules(config)
         work = Path(mkdtemp(prefix="mockllm-"))
         if mode == "new_episodes" and self.scenarios:
@@ -292,6 +286,7 @@ class RecordedSession(MockSession):
     ) -> None:
         self._recording = recording
         self._options = recording.options
+        self.intercepts = ("*",)
         if mark.names or mark.scenarios:
             self._refuse()
         super().__init__(service, node.nodeid, node.path.parent, mark, speed)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable, Iterable
-from contextlib import ExitStack
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import cached_property
 from itertools import count
 from os import PathLike
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from mockllm.core.text import did_you_mean
@@ -141,6 +143,8 @@ class MockService:
         self._ended: dict[str, str] = {}
         """The ids of the tests that are over, by the names of their sessions."""
         self._threads: dict[float, ServerThread] = {}
+        self._trust: dict[str, Path] = {}
+        """By the URL of a server, the folder with the certificates of its proxy."""
         self._stack = ExitStack()
         self._numbers = count(1)
 
@@ -158,13 +162,44 @@ class MockService:
         """The server's thread; each speed has a server of its own."""
         speed = self.speed if speed is None else speed
         if speed not in self._threads:
-            from mockllm.server.options import ServerOptions
+            from mockllm.interception.hosts import Hosts
+            from mockllm.server.options import InterceptOptions, ServerOptions
             from mockllm.server.thread import ServerThread
 
-            options = ServerOptions(speed=speed, grace=0, log=self._note)
+            everywhere = InterceptOptions(Hosts(("*",)))
+            options = ServerOptions(speed=speed, grace=0, log=self._note, intercept=everywhere)
             thread = ServerThread(self.library.served, options)
             self._threads[speed] = self._stack.enter_context(thread)
         return self._threads[speed]
+
+    def proxied(self, thread: ServerThread, session: str) -> dict[str, str]:
+        """The variables by which programs that a test starts send to a server what is for the
+        services; {} without the library that makes certificates."""
+        from importlib.util import find_spec
+
+        server = thread.server
+        assert server.options.intercept is not None
+        if find_spec("trustme") is None:
+            return {}
+        from mockllm.interception.child import child_environment, with_session
+
+        if server.url not in self._trust:
+            self._trust[server.url] = self._stack.enter_context(self._opened(thread))
+        url = with_session(server.proxy_url, session)
+        hosts = server.options.intercept.hosts
+        return child_environment(url, self._trust[server.url], hosts, os.environ)
+
+    @contextmanager
+    def _opened(self, thread: ServerThread) -> Iterator[Path]:
+        """The folder with the certificates of a server's proxy, which listens from now on."""
+        from mockllm.interception.child import write_trust
+
+        server = thread.server
+        assert server.options.intercept is not None
+        authority = thread.wait(server.open_proxy, server.options.intercept)
+        with TemporaryDirectory(prefix="mockllm-") as folder:
+            write_trust(authority, Path(folder), os.environ)
+            yield Path(folder)
 
     def end(self, thread: ServerThread, session: str, nodeid: str) -> None:
         """Ends the session of a test: what comes for it later is refused, and noted."""

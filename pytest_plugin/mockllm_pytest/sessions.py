@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from os import PathLike
@@ -37,6 +38,8 @@ class MockSession:
     """The name of the session, unique in the run."""
     url: str
     """The beginning of every URL of the session."""
+    intercepts: tuple[str, ...] = ()
+    """The hosts whose requests come to the session; () for none."""
 
     def __init__(
         self, service: MockService, nodeid: str, folder: Path, mark: Mark, speed: float
@@ -53,6 +56,7 @@ class MockSession:
         self._replies = Replies(inline_name(nodeid.rpartition("::")[2]))
         self._quirks = _checked(mark.quirks)
         self._fault = mark.fault
+        self.intercepts = self.intercepts or mark.intercept
         self.passed = False
         """Whether the test has passed."""
         self.recording_summary = ""
@@ -95,6 +99,16 @@ class MockSession:
         url = self.base_urls["agui"]
         return url if scenario is None else f"{url}/{scenario}"
 
+    def redirected(self) -> AbstractContextManager[None]:
+        """While it lasts, what this process sends to services comes to the session, where the test
+        wants that."""
+        if not self.intercepts:
+            return nullcontext()
+        from mockllm.interception.hosts import Hosts
+        from mockllm.interception.transports import redirected
+
+        return redirected(self._thread.url, self.session, Hosts(self.intercepts))
+
     @property
     def bedrock_url(self) -> str:
         """The endpoint for clients of Amazon Bedrock."""
@@ -103,11 +117,28 @@ class MockSession:
     @property
     def environment(self) -> dict[str, str]:
         """The variables that the fixture sets: base URLs and keys for the SDKs, `MOCKLLM_URL`, and
-        `NO_PROXY`. A subprocess inherits them."""
+        `NO_PROXY`. A subprocess inherits them.
+
+        Where requests to the services themselves are intercepted, those base URLs are left as they
+        are which the environment does not have; subprocesses get a proxy instead.
+        """
+        if self.intercepts:
+            return self._intercepting_environment()
         from mockllm.protocols.environment import client_environment, unproxied
 
         variables = client_environment(self.base_urls, self._credentials)
         return {**variables, "MOCKLLM_URL": self.url, **unproxied(os.environ)}
+
+    def _intercepting_environment(self) -> dict[str, str]:
+        from mockllm.protocols.environment import client_environment, client_keys
+
+        urls = client_environment(self.base_urls, self._credentials)
+        return {
+            **client_keys(self.base_urls, self._credentials),
+            **{name: value for name, value in urls.items() if name in os.environ},
+            **self._service.proxied(self._thread, self.session),
+            "MOCKLLM_URL": self.url,
+        }
 
     @property
     def _credentials(self) -> Mapping[str, str]:

@@ -8,6 +8,7 @@ import zlib
 
 import pytest
 
+from mockllm.checking.resilience.cases import fault_cases
 from mockllm.core.events import Frame
 from mockllm.core.http import TimedBytes
 from mockllm.errors import WireError
@@ -71,7 +72,7 @@ def test_cuts_in_the_parts_of_a_frame(at: str) -> None:
 def test_frames_that_are_text_have_no_such_part(api: str, part: str) -> None:
     """The fault does not strike, and says so; a payload they have."""
     protocol = PROTOCOLS[api]
-    if protocol.usual.name == EVENTSTREAM.name:
+    if protocol.usual.name == "eventstream":
         return
     missed = broken(f"cut:inside=event 2 {part}", protocol)
     name = protocol.usual.name
@@ -176,3 +177,19 @@ def test_parts_cover_a_block_and_repairing_a_right_one_changes_nothing(carrier: 
         repaired = carrier.repaired(block[:begin] + b'{"other": 1}' + block[end:])
         assert carrier.decode(repaired) == [Frame('{"other": 1}', "name")]
         assert struct.unpack(">I", repaired[-4:])[0] == zlib.crc32(repaired[:-4])
+
+
+@for_all("api", list(CARRIED))
+def test_the_faults_of_the_kit_strike_in_frames(api: str) -> None:
+    """Every one of its cases; those with wrong checksums are for frames that have checksums."""
+    cases = [case for case in fault_cases(api) if case.fault is not None and case.fault.texts]
+    names = {case.name.partition("/")[2] for case in cases}
+    checksums = {"body-checksum", "body-prelude-checksum"}
+    assert names & checksums == (checksums if api == "chat-eventstream" else set())
+    for case in cases:
+        _, around = played(CARRIED[api])
+        answer = case.answer
+        parts = tuple(map(TimedBytes, answer.times, answer.data))
+        whole = Transmission(answer.status, answer.headers, parts, answer.streamed)
+        for text in case.fault.texts if case.fault else ():
+            assert break_answer(whole, parse_faults(text), around).missed == ""

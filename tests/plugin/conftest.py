@@ -8,6 +8,7 @@ from __future__ import annotations
 import httpcore  # noqa: F401 - see above
 import httpcore2  # noqa: F401 - see above
 import pytest
+import trustme  # noqa: F401 - see above
 
 import mockllm.server.handler  # noqa: F401 - see above
 import mockllm_pytest.report
@@ -29,7 +30,7 @@ CLIENT = '''
 
 
     def post(*messages, **more):
-        url = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
+        url = os.environ.get("OPENAI_BASE_URL", "https://api.openai.com/v1") + "/chat/completions"
         headers = {"authorization": "Bearer " + os.environ["OPENAI_API_KEY"]}
         body = {"model": "any", "messages": list(messages), **more}
         return httpx.post(url, json=body, headers=headers, timeout=60)

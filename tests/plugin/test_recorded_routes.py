@@ -161,7 +161,7 @@ def one_line_more(mockllm_session):
 
 @pytest.mark.mockllm_recorded
 def test_it():
-    url = os.environ["OPENAI_BASE_URL"] + "/models"
+    url = os.environ.get("OPENAI_BASE_URL", "https://api.openai.com/v1") + "/models"
     assert httpx.get(url).status_code == 200
 """
 

@@ -67,4 +67,5 @@ def events(answer: HttpAnswer) -> list[Any]:
 
 def decoded_turn(answer: HttpAnswer, api: str) -> Turn:
     """The turn that our own decoder, which is lenient, reads from an answer."""
-    return decoded(PROTOCOLS[api], frames(answer, PROTOCOLS[api].usual))[0]
+    protocol = PROTOCOLS[api]
+    return decoded(protocol, protocol.usual.decode(b"".join(answer.data)))[0]

@@ -201,8 +201,8 @@ def test_separators_are_at_the_declared_positions(api, turn):
     protocol = PROTOCOLS[api]
 
     def joined(timed):
-        sent = b"".join(part.data for part in timed)
-        return decoded(protocol, protocol.usual.decode(sent))[0].whole()
+        data = b"".join(part.data for part in timed)
+        return decoded(protocol, protocol.usual.decode(data))[0].whole()
 
     quirk = NAMED["sse-unicode-line-separators"]
     for variant in quirk.variants:

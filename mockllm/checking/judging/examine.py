@@ -149,8 +149,7 @@ class _Examination:
         varied = case.variation != PLAIN or case.quirk
         whole = uncut((case.plain if varied else case).scenario)
         variation = replace(case.variation, cut=())
-        unwired = case.plain.plain or case.plain
-        form = compile_case(whole, case.api, variation, case.quirk, plain=unwired)
+        form = compile_case(whole, case.api, variation, case.quirk)
         return self._form(form).differences
 
     def _compiled(self, plain: Case, variation: Variation, quirk: str) -> tuple[Difference, ...]:

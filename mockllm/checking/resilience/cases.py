@@ -63,6 +63,7 @@ def _has_milliseconds(protocol: WireProtocol) -> bool:
 _NEEDS: Mapping[str, Callable[[WireProtocol], bool]] = {
     "quota": _has_quota_errors,
     "milliseconds": _has_milliseconds,
+    "checksums": lambda protocol: protocol.usual.name == "eventstream",
 }
 
 

@@ -147,21 +147,26 @@ def record_options(
     folder: Path,
     mode: RecordMode,
     *,
+    intercepts: bool = False,
     upstreams: tuple[str, ...],
     trust_env: bool,
     match: tuple[Condition, ...] | None,
     **secrets: tuple[str, ...],
 ) -> RecordOptions:
-    """The recording options of a server; `secrets` has those of `secret_options`."""
+    """The recording options of a server; `secrets` has those of `secret_options`.
+
+    Args:
+        intercepts: whether requests come with the origins of their services.
+    """
     from mockllm.recording.drafting.matches import MatchRule
     from mockllm.server.options import RecordOptions
 
     upstream = services(upstreams, os.environ)
-    if not upstream and mode != "none":
+    if not upstream and not intercepts and mode != "none":
         raise UsageError(
             "recording needs a service: --upstream https://api.openai.com, or "
             "--upstream anthropic=https://api.anthropic.com, or MOCKLLM_UPSTREAM_OPENAI in the "
-            "environment"
+            "environment; or --proxy, where clients ask the services themselves"
         )
     return RecordOptions(
         folder=folder,

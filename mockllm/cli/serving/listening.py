@@ -11,7 +11,7 @@ import gc
 import os
 import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -26,6 +26,7 @@ from mockllm.cli.options.parameters import (
     size,
     together,
 )
+from mockllm.cli.serving.child import leading
 from mockllm.cli.serving.server_log import LogOptions, ServerLog
 from mockllm.cli.serving.stop_signals import StopSignals
 from mockllm.errors import MockLLMError, Problem, ScenarioError, UsageError
@@ -323,6 +324,10 @@ async def _serve(
         await server.stop()
         raise cannot_listen(error, server.options.host, server.options.port) from None
     following = asyncio.create_task(follow(watched, server, report, stop)) if watched else None
+    led = ExitStack()
+    variables: dict[str, str] = {}
+    if server.authority is not None:
+        variables = led.enter_context(leading(server, os.environ, keeps_keys=True))
     await asyncio.sleep(0)  # now it watches: what changes after the first line is not missed
     report.listening(server.url)
     started(stop.set)
@@ -338,10 +343,12 @@ async def _serve(
             further=further,
             elsewhere=server.elsewhere,
             page=f"{server.url}/_mockllm/ui" if server.options.page is not None else "",
+            led=variables,
         )
         if record is not None:
             report.recording(record)
-    await stop.wait()
+    with led:
+        await stop.wait()
     report.stopping(server.options.grace)
     stopping = asyncio.create_task(server.stop())
     waiting = asyncio.create_task(cut.wait())

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property, lru_cache
 from itertools import chain
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
@@ -83,6 +84,7 @@ class LineOutput:
         return bool(poll.poll(0))
 
 
+_NOTHING: Mapping[str, str] = MappingProxyType({})
 _SHOWN = 20
 _MOST_COLUMN = 32
 _MAX_PROBLEM = 640
@@ -183,6 +185,7 @@ class ServerLog:
         further: Sequence[tuple[str, str]] = (),
         elsewhere: Sequence[str] = (),
         page: str = "",
+        led: Mapping[str, str] = _NOTHING,
     ) -> None:
         """What the server serves, and where.
 
@@ -191,6 +194,7 @@ class ServerLog:
             further: further URLs, each with the name of its API.
             elsewhere: its URLs for other machines.
             page: the URL of its live page; "" for none.
+            led: the variables by which programs send what is for the services to its proxy.
         """
         self._measure(scenarios)
         self._api_width = max(map(len, base_urls), default=1)
@@ -198,6 +202,7 @@ class ServerLog:
             "elsewhere": list(elsewhere),
             "ui": page,
             "paths": [{"api": api, "url": url} for api, url in further],
+            "environment": dict(led),
         }
         lines = chain(
             (f"and, from other machines, on {url}" for url in elsewhere),
@@ -206,6 +211,8 @@ class ServerLog:
             [f"Give to clients ({'with their own API keys' if keys else 'any API key will do'}):"],
             _settings(base_urls),
             (f"  {url}  # {api}" for api, url in further),
+            ["", "Or, in the environment of programs that know no base URL:"] if led else [],
+            (f"  {name}={value}" for name, value in led.items()),
             ["", f"Live page: {page}", ""] if page else [""],
         )
         self._put(

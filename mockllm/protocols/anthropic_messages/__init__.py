@@ -55,4 +55,5 @@ ADDRESS = Address(
         keys=("ANTHROPIC_API_KEY",),
         other_keys=("ANTHROPIC_AUTH_TOKEN",),
     ),
+    hosts=("api.anthropic.com",),
 )

@@ -69,4 +69,9 @@ ADDRESS = Address(
         base_urls=(("GOOGLE_GEMINI_BASE_URL", ""),),
         keys=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
     ),
+    hosts=(
+        "generativelanguage.googleapis.com",
+        "aiplatform.googleapis.com",
+        "*-aiplatform.googleapis.com",
+    ),
 )

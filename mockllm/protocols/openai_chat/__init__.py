@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 
 from mockllm.protocols.base import Address, Route, model_routes
-from mockllm.protocols.openai_environment import ENVIRONMENT
+from mockllm.protocols.openai_environment import ENVIRONMENT, HOSTS
 
 ADDRESS = Address(
     name="chat",
@@ -28,4 +28,5 @@ ADDRESS = Address(
     paths=(re.compile(r"(?:/deployments/(?P<deployment>[^/]+))?/chat/completions$"),),
     base_path="/v1",
     env=ENVIRONMENT,
+    hosts=HOSTS,
 )

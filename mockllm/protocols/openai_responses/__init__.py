@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 
 from mockllm.protocols.base import Address, Route
-from mockllm.protocols.openai_environment import ENVIRONMENT
+from mockllm.protocols.openai_environment import ENVIRONMENT, HOSTS
 
 API = "responses"
 
@@ -39,4 +39,5 @@ ADDRESS = Address(
     paths=(re.compile(r"/responses$"),),
     base_path="/v1",
     env=ENVIRONMENT,
+    hosts=HOSTS,
 )

@@ -94,7 +94,8 @@ def scalars(text: str) -> Scalars | None:
             body = _binary(place.node)
             value = place.node.value if body is None else body.text
             end = start + len(value)
-            values[id(place.node)] = StringValue(start, end, value, Field(place.path, place.name))
+            field = Field(place.path, place.name)
+            values[id(place.node)] = StringValue(start, end, value, field)
             start = end + len(_APART)
     channels = tuple(
         Channel(tuple(values[id(item)] for item in place.node.value), True, True)

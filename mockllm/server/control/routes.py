@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
 
 from mockllm.errors import RequestError, UsageError
+from mockllm.interception.headers import SESSION_HEADER
 from mockllm.protocols import Protocols
 from mockllm.replay.player import Player
 from mockllm.replay.sessions.session import Session, Sessions
@@ -24,7 +25,6 @@ from mockllm.server.control.session_setup import (
     read_session_request,
 )
 from mockllm.server.http.request_reading import (
-    SESSION_HEADER,
     flag,
     names,
     whole_number,
@@ -68,6 +68,8 @@ class Control:
         protocols: Protocols,
         player_of: Callable[[str], Player],
         paths: tuple[tuple[str, str], ...] = (),
+        *,
+        scheme: str = "http",
     ) -> None:
         self._local = sessions
         self.sessions: LocalSessions | SharedSessions = LocalSessions(sessions)
@@ -76,6 +78,7 @@ class Control:
         self._player_of = player_of
         self._protocols = protocols
         self._paths = paths
+        self._scheme = scheme
 
     async def handle(
         self,
@@ -222,7 +225,7 @@ class Control:
     def _created(self, session: Session, host: str) -> dict[str, Any]:
         from mockllm.protocols.environment import client_environment
 
-        name, server = session.name, f"http://{host}"
+        name, server = session.name, f"{self._scheme}://{host}"
         root = f"{server}/s/{name}"
         urls = base_urls(self._protocols, root)
         setup = self._setups.find(name)

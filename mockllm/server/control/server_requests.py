@@ -16,6 +16,7 @@ from aiohttp import web
 
 from mockllm.core.http import TimedBytes
 from mockllm.errors import RequestError
+from mockllm.interception.headers import SESSION_HEADER
 from mockllm.protocols import PROTOCOLS, Protocols
 from mockllm.protocols.environment import client_base_urls
 from mockllm.replay.compilation.http_answer import (
@@ -33,7 +34,7 @@ from mockllm.server.control.routes import CONTROL_PREFIX, Control, base_urls
 from mockllm.server.control.server_view import ServerView
 from mockllm.server.http.addresses import url_of
 from mockllm.server.http.delivery import deliver, deliver_parts
-from mockllm.server.http.request_reading import SESSION_HEADER, Arrival, closes
+from mockllm.server.http.request_reading import Arrival, closes
 
 
 class Readiness:
@@ -198,7 +199,7 @@ def front_page(
 ) -> HttpAnswer:
     """The page, as text."""
     host = headers.get("host", "")
-    root = f"http://{host}" if _HOST.fullmatch(host) else _address(request)
+    root = f"{request.scheme}://{host}" if _HOST.fullmatch(host) else _address(request)
     played = f"It plays {count} scenario{'s' * (count != 1)}"
     lines = [
         f"This is mockllm, a mock server for LLM clients. {played} as the streams of these APIs.",

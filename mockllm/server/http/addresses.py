@@ -15,9 +15,10 @@ _SIOCGIFADDR = 0x8915
 _PROBES = ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1"))
 
 
-def url_of(host: str, port: int) -> str:
-    """`http://HOST:PORT`, an IPv6 address in brackets."""
-    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+def url_of(host: str, port: int, *, secured: bool = False) -> str:
+    """`http://HOST:PORT`, or with TLS `https://HOST:PORT`; an IPv6 address in brackets."""
+    name = f"[{host}]" if ":" in host else host
+    return f"{'https' if secured else 'http'}://{name}:{port}"
 
 
 def reachable(host: str) -> str:

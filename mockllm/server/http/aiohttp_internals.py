@@ -12,7 +12,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from aiohttp import (
     ClientError,
@@ -121,7 +121,16 @@ class _Connection(web.RequestHandler):
     has arrived is known to its parser only; `_waiter` shows that no whole one has.
     """
 
-    __slots__ = ("_give_up_at_end", "_heads", "_last", "answered", "half_closed", "leaves_at_end")
+    __slots__ = (
+        "_give_up_at_end",
+        "_heads",
+        "_last",
+        "answered",
+        "half_closed",
+        "leaves_at_end",
+        "origin",
+        "session",
+    )
 
     def __init__(self, heads: _Heads, manager: web.Server, **options: Any) -> None:
         super().__init__(manager, **options)
@@ -134,6 +143,10 @@ class _Connection(web.RequestHandler):
         """Whether the client has ended its side, and awaits answers."""
         self.leaves_at_end = False
         """Whether it leaves if it ends its side now: while an answer takes its time."""
+        self.origin = ""
+        """Of the service that the client believes to speak to; "" for none."""
+        self.session = ""
+        """That the client named to the proxy on the way; "" for none."""
 
     def handle_error(
         self,
@@ -232,8 +245,10 @@ class _Server(web.Server):
         super().__init__(*args, **options)
         self._heads = heads
 
-    def __call__(self) -> Any:
-        return _Connection(self._heads, self, loop=self._loop, **self._kwargs)
+    def __call__(self, origin: str = "", session: str = "") -> Any:
+        connection = _Connection(self._heads, self, loop=self._loop, **self._kwargs)
+        connection.origin, connection.session = origin, session
+        return connection
 
 
 class _LimitedServer(_Server):
@@ -244,8 +259,22 @@ class _LimitedServer(_Server):
         super().__init__(*args, **options)
         self._admission = admission
 
-    def __call__(self) -> Any:
-        return LimitedConnection(super().__call__(), self._admission)
+    def __call__(self, origin: str = "", session: str = "") -> Any:
+        return LimitedConnection(super().__call__(origin, session), self._admission)
+
+
+def intercepted_connection(server: web.Server, origin: str, session: str) -> asyncio.Protocol:
+    """What serves a connection that a client believes to be one to the service of an origin."""
+    connection: asyncio.Protocol = cast("_Server", server)(origin, session)
+    return connection
+
+
+def intercepted(request: web.BaseRequest) -> tuple[str, str]:
+    """The origin and the session of the connection of a request; "" for none."""
+    connection = request.protocol
+    if isinstance(connection, _Connection):
+        return connection.origin, connection.session
+    return "", ""
 
 
 class _WithoutRequest(logging.Filter):

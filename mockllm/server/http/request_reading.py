@@ -14,13 +14,13 @@ from aiohttp import web
 from mockllm.core.http import Target
 from mockllm.core.text import readable_header, shorten
 from mockllm.errors import RequestError
+from mockllm.interception.headers import SESSION_HEADER
 from mockllm.protocols.routes import parse_query
 from mockllm.redaction.credentials import masked_headers, masked_url
 from mockllm.replay.sessions.exchange import Received
-from mockllm.server.http.aiohttp_internals import UNREADABLE
+from mockllm.server.http.aiohttp_internals import UNREADABLE, intercepted
 
 SESSION_NAME = r"[A-Za-z0-9._-]{1,128}"
-SESSION_HEADER = "x-mockllm-session"
 _NO_QUERY: Mapping[str, str] = {}
 _SESSION_PREFIX = re.compile(rf"/s/({SESSION_NAME})(?=/)")
 
@@ -54,13 +54,15 @@ def origin_form(target: str, headers: Mapping[str, str]) -> tuple[str, Mapping[s
     return rest if rest.startswith("/") else f"/{rest}", {**headers, "host": found[1]}
 
 
-def session_of(target: str, headers: Mapping[str, str]) -> tuple[str, str]:
+def session_of(
+    target: str, headers: Mapping[str, str], default: str = "default"
+) -> tuple[str, str]:
     """The session's name, and the target without its prefix."""
     if target.startswith("/s/"):
         match = _SESSION_PREFIX.match(target)
         if match is not None:
             return match[1], target[match.end() :]
-    return headers.get(SESSION_HEADER, "default"), target
+    return headers.get(SESSION_HEADER, default), target
 
 
 def check_session(name: str) -> None:
@@ -197,6 +199,7 @@ class Arrival:
     Attributes:
         target: path and query, without origin and without the prefix of a session.
         headers: names in lower case.
+        origin: of the service that the client believes to speak to; "" for none.
         session: the name that prefix or header have; it may be none that a session can have.
         at: when it came, in seconds since 1970; `clock`: in seconds of `time.perf_counter`.
         body: b"" until it is read.
@@ -209,6 +212,7 @@ class Arrival:
         "clock",
         "headers",
         "method",
+        "origin",
         "path",
         "query",
         "request",
@@ -225,7 +229,8 @@ class Arrival:
             target, headers = origin_form(target, headers)
             masked = masked_headers(headers)
         self.headers, self._masked = headers, masked
-        self.session, self.target = session_of(target, headers)
+        self.origin, session = intercepted(request)
+        self.session, self.target = session_of(target, headers, session or "default")
         self.path, self.query = split_target(self.target)
         self.body = b""
 

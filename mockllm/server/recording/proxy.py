@@ -93,9 +93,10 @@ class Proxy:
         """Whether no request is answered from scenarios."""
         return self.mode in ("add", "all")
 
-    def serves(self, protocol: WireProtocol) -> bool:
-        """Whether a protocol has a real service that requests may go to."""
-        return self.mode != "none" and self._services.serves(protocol)
+    def serves(self, protocol: WireProtocol, origin: str = "") -> bool:
+        """Whether a protocol has a real service that requests may go to: that of their origin, or
+        one that the options name."""
+        return self.mode != "none" and (bool(origin) or self._services.serves(protocol))
 
     def service_for(self, path: str, headers: Container[str]) -> WireProtocol | None:
         """The protocol whose service gets a request that belongs to no API; None if no service
@@ -128,18 +129,20 @@ class Proxy:
         target: str,
         protocol: WireProtocol,
         exchange: Exchange,
+        origin: str = "",
     ) -> web.StreamResponse:
         """Answers a request with the answer of the protocol's real service.
 
         Args:
             target: path and query, without the parts that only mockllm reads.
             exchange: its `body` is that of the request, if that has been read.
+            origin: of the service, where the options name none.
         """
         task = asyncio.current_task()
         assert task is not None
         self._passing.add(task)
         try:
-            return await self._forward(request, target, protocol, exchange)
+            return await self._forward(request, target, protocol, exchange, origin)
         finally:
             self._passing.discard(task)
 
@@ -149,15 +152,17 @@ class Proxy:
         target: str,
         protocol: WireProtocol,
         exchange: Exchange,
+        origin: str,
     ) -> web.StreamResponse:
         before = exchange.played
         played = Played("forwarded", api=protocol.name, model=before.model, stream=before.stream)
         exchange.forward(played)
-        if not self.serves(protocol):
+        if not self.serves(protocol, origin):
             return await self._refuse(request, protocol, exchange, self._missing(protocol))
         if request.headers.get("Upgrade", "").lower() == "websocket":
             return await self._refuse_websocket(request, protocol, exchange)
-        url = self._services.url(protocol, target)
+        named = self._services.serves(protocol)
+        url = self._services.url(protocol, target) if named else origin + target
         recorder = self._recorder
         try:
             faults = self._drawn(request, exchange)

@@ -470,3 +470,18 @@ def test_an_event_without_a_blank_line_may_be_read_or_discarded(
 def test_a_reader_that_discards_unfinished_events_is_right_everywhere() -> None:
     """No other case accuses a reader that follows the specification."""
     assert _broken(DiscardsAnUnfinishedEvent, level="bytes") == set()
+
+
+class DecodesEachChunk(ReferenceBytes):
+    """Decodes each read by itself, so that characters that are cut become U+FFFD."""
+
+    def feed(self, data: bytes) -> Any:
+        return super().feed(data.decode(errors="replace").encode())
+
+
+def test_a_scenario_that_cuts_itself_is_told_from_its_framing() -> None:
+    """The whole form of such a scenario is right, and has ids of its own, as its name differs."""
+    (unicode,) = (one for one in load([shipped_scenarios()]) if one.name == "unicode")
+    found = list(cases("chat", [unicode], variations=0, quirks=False, level="bytes"))
+    report = examine(lambda: DecodesEachChunk("chat"), found, level="bytes")
+    assert set(report.broken()) == {"chunking-free"}

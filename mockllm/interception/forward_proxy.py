@@ -1,0 +1,296 @@
+"""A forward proxy: `CONNECT` for TLS, absolute targets for the rest (RFC 9110, section 9.3.6).
+
+Requests for the hosts of `Hosts` go to mockllm's own server, decrypted; other hosts are tunnelled
+untouched, or refused. The user name of the proxy's credentials is the session.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import re
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
+from typing import cast
+from urllib.parse import unquote, urlsplit
+
+from mockllm.core.http import reason_phrase
+from mockllm.interception.authority import Authority
+from mockllm.interception.hosts import Hosts
+
+_MOST_HEAD = 64 * 1024
+_LINE = re.compile(rb"([A-Za-z]+) (\S+) HTTP/1\.[01]\r?\n")
+_END = re.compile(rb"\r?\n\r?\n")
+_CREDENTIALS = re.compile(
+    rb"^proxy-authorization:[ \t]*basic[ \t]+(\S+)[ \t]*\r?$", re.IGNORECASE | re.MULTILINE
+)
+_ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
+_PLAIN_PORT = 80
+_CONNECTING = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Led:
+    """A connection that a client believes to be one to a service.
+
+    Args:
+        origin: of the service, such as `https://api.openai.com`.
+        session: that the client named; "" for none.
+    """
+
+    origin: str
+    session: str = ""
+
+
+Serve = Callable[[Led], asyncio.Protocol]
+"""Makes what serves a connection."""
+
+
+class ForwardProxy:
+    """Makes the protocol of each connection, for `loop.create_server`.
+
+    Args:
+        hosts: that are intercepted.
+        serve: answers what is intercepted.
+        tunnels: whether other hosts are reached; otherwise they are refused.
+        notice: called with a line about a host that was refused, or cannot be reached.
+    """
+
+    def __init__(
+        self,
+        hosts: Hosts,
+        authority: Authority,
+        serve: Serve,
+        *,
+        tunnels: bool,
+        notice: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        self.hosts = hosts
+        self.authority = authority
+        self.serve = serve
+        self.tunnels = tunnels
+        self.notice = notice
+        self.tasks: set[asyncio.Task[None]] = set()
+        self.tunnels_open: set[asyncio.Transport] = set()
+
+    def __call__(self) -> asyncio.Protocol:
+        return _Connection(self)
+
+    def close(self) -> None:
+        """Ends the tunnels."""
+        for task in self.tasks:
+            task.cancel()
+        for transport in tuple(self.tunnels_open):
+            transport.abort()
+
+
+class _Connection(asyncio.Protocol):
+    """Reads the first head of a connection, and hands the connection on."""
+
+    def __init__(self, proxy: ForwardProxy) -> None:
+        self._proxy = proxy
+        self._data = b""
+        self._transport: asyncio.Transport
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+
+    def data_received(self, data: bytes) -> None:
+        self._data += data
+        end = _END.search(self._data)
+        if end is None:
+            if len(self._data) > _MOST_HEAD:
+                self._refuse(431, "the head of the request is larger than 64 KiB")
+            return
+        line = _LINE.match(self._data)
+        if line is None:
+            self._refuse(400, "this is no request to a proxy")
+            return
+        target, session = line[2].decode("latin-1"), _session(self._data[: end.end()])
+        if line[1].upper() == b"CONNECT":
+            self._connect(target, session, self._data[end.end() :])
+        else:
+            self._absolute(target, session)
+
+    def _connect(self, target: str, session: str, rest: bytes) -> None:
+        host, port = _place(f"//{target}", 443)
+        if not host:
+            self._refuse(400, "CONNECT needs a host and a port")
+        elif not self._proxy.hosts.has(host, port):
+            self._pass(host, port, _ESTABLISHED, rest)
+        elif port == _PLAIN_PORT:
+            self._transport.write(_ESTABLISHED)
+            self._hand_over(Led(_origin("http", host, port), session), rest)
+        else:
+            self._start(self._intercept(host, port, session))
+
+    def _absolute(self, target: str, session: str) -> None:
+        host, port = _place(target, _PLAIN_PORT)
+        if not target.lower().startswith("http://") or not host:
+            self._refuse(400, "this is a proxy: it takes CONNECT, and targets such as http://HOST/")
+        elif self._proxy.hosts.has(host, port):
+            self._hand_over(Led(_origin("http", host, port), session), self._data)
+        else:
+            self._pass(host, port, b"", self._data)
+
+    # Intercepted
+
+    def _hand_over(self, led: Led, data: bytes) -> None:
+        """Lets the server answer on this connection."""
+        _switch(self._transport, self._proxy.serve(led), data)
+
+    async def _intercept(self, host: str, port: int, session: str) -> None:
+        """Ends the client's TLS here, and lets the server answer what comes through it."""
+        transport, held = self._transport, _Held()
+        transport.pause_reading()
+        transport.write(_ESTABLISHED)
+        context = self._proxy.authority.context(host)
+        try:
+            tls = await asyncio.get_running_loop().start_tls(
+                transport, held, context, server_side=True
+            )
+        except OSError as error:
+            self._proxy.notice(
+                f"a client of {host} does not take the certificate of this process ({error}); it "
+                "has to trust it: SSL_CERT_FILE, NODE_EXTRA_CA_CERTS and others name it"
+            )
+            return
+        if tls is not None:
+            held.go_on(tls, self._proxy.serve(Led(_origin("https", host, port), session)))
+
+    # Others
+
+    def _pass(self, host: str, port: int, answer: bytes, data: bytes) -> None:
+        """Passes a connection on, with an answer to the client first, and data to the service."""
+        if self._proxy.tunnels:
+            self._start(self._tunnel(host, port, answer, data))
+            return
+        message = (
+            f"mockllm does not reach {host}: no service that it plays has this name. Name it "
+            f"(--intercept {host}), or let other hosts pass (--tunnel)."
+        )
+        self._proxy.notice(message)
+        self._refuse(403, message)
+
+    async def _tunnel(self, host: str, port: int, answer: bytes, data: bytes) -> None:
+        transport, near, far = self._transport, _Held(), _Held()
+        transport.set_protocol(near)
+        try:
+            async with asyncio.timeout(_CONNECTING):
+                loop = asyncio.get_running_loop()
+                other, _ = await loop.create_connection(lambda: far, host, port)
+        except (OSError, TimeoutError) as error:
+            message = f"{host}:{port} cannot be reached: {str(error) or 'it does not answer'}"
+            self._proxy.notice(message)
+            self._refuse(502, message)
+            return
+        transport.write(answer)
+        other.write(data)
+        near.go_on(transport, _Pipe(other, self._proxy.tunnels_open))
+        far.go_on(other, _Pipe(transport, self._proxy.tunnels_open))
+
+    def _start(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
+        self._proxy.tasks.add(task)
+        task.add_done_callback(self._proxy.tasks.discard)
+
+    def _refuse(self, status: int, message: str) -> None:
+        body = f"{message}\n".encode()
+        head = (
+            f"HTTP/1.1 {status} {reason_phrase(status)}\r\ncontent-type: text/plain\r\n"
+            f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
+        )
+        self._transport.write(head.encode() + body)
+        self._transport.close()
+
+
+def _place(target: str, default: int) -> tuple[str, int]:
+    """Host and port of a target; no host where it has none."""
+    try:
+        parts = urlsplit(target)
+        return parts.hostname or "", parts.port or default
+    except ValueError:
+        return "", default
+
+
+def _origin(scheme: str, host: str, port: int) -> str:
+    name = f"[{host}]" if ":" in host else host
+    usual = port == {"http": 80, "https": 443}[scheme]
+    return f"{scheme}://{name}" if usual else f"{scheme}://{name}:{port}"
+
+
+def _session(head: bytes) -> str:
+    """The user name of the proxy's credentials; "" without any."""
+    found = _CREDENTIALS.search(head)
+    if found is None:
+        return ""
+    try:
+        user = base64.b64decode(found[1]).decode()
+    except ValueError:
+        return ""
+    return unquote(user.partition(":")[0])
+
+
+def _switch(transport: asyncio.Transport, protocol: asyncio.Protocol, data: bytes) -> None:
+    """Gives a connection another protocol, and what arrived before."""
+    transport.set_protocol(protocol)
+    protocol.connection_made(transport)
+    if data:
+        protocol.data_received(data)
+
+
+class _Held(asyncio.Protocol):
+    """Keeps what arrives until it is known who reads it."""
+
+    def __init__(self) -> None:
+        self._data = b""
+        self._ended = self._lost = False
+
+    def data_received(self, data: bytes) -> None:
+        self._data += data
+
+    def eof_received(self) -> bool:
+        self._ended = True
+        return True
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._lost = True
+
+    def go_on(self, transport: asyncio.Transport, protocol: asyncio.Protocol) -> None:
+        """Lets a protocol read on, and what arrived before."""
+        _switch(transport, protocol, self._data)
+        if self._lost:
+            protocol.connection_lost(None)
+        elif self._ended and not protocol.eof_received():
+            transport.close()
+
+
+class _Pipe(asyncio.Protocol):
+    """Writes what arrives on one connection to another one, no faster than that takes it."""
+
+    def __init__(self, other: asyncio.Transport, open_ones: set[asyncio.Transport]) -> None:
+        self._other = other
+        self._open = open_ones
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._open.add(self._other)
+
+    def data_received(self, data: bytes) -> None:
+        self._other.write(data)
+
+    def pause_writing(self) -> None:
+        self._other.pause_reading()
+
+    def resume_writing(self) -> None:
+        self._other.resume_reading()
+
+    def eof_received(self) -> bool:
+        """Ends the other side's reading; the connection is over when both sides have ended."""
+        over = self._other.is_closing() or not self._other.is_reading()
+        if not self._other.is_closing():
+            self._other.write_eof()
+        return not over
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._other.close()
+        self._open.discard(self._other)

@@ -1,0 +1,7 @@
+"""The headers by which a client says where its request belongs. Only data may live here."""
+
+SESSION_HEADER = "x-mockllm-session"
+"""The name of the session."""
+
+ORIGIN_HEADER = "x-mockllm-origin"
+"""Of a redirected request: the origin of its service, such as `https://api.openai.com`."""

@@ -1,0 +1,64 @@
+"""Which hosts are intercepted. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from fnmatch import fnmatchcase
+
+from mockllm.core.record import record
+from mockllm.errors import UsageError
+from mockllm.protocols import PROTOCOLS
+
+_PATTERN = re.compile(
+    r"(?:[a-z0-9_*-]+(?:\.[a-z0-9_*-]+)*|\[[0-9a-f:.]+\])(?::\d{1,5})?", re.IGNORECASE
+)
+_LOOPBACK = re.compile(r"localhost|127(?:\.\d+){3}|\[?::1\]?")
+
+
+@record
+class Hosts:
+    """The hosts whose requests mockllm answers.
+
+    Args:
+        named: patterns in lower case, such as `api.cohere.com`, `*.ibm.com`, `localhost:11434` or
+            `*`; hosts of this machine only where a pattern names them.
+    """
+
+    named: tuple[str, ...] = ()
+
+    def has(self, host: str, port: int) -> bool:
+        """Whether a host, without its port, is intercepted."""
+        host = host.lower().rstrip(".")
+        patterns: tuple[str, ...] = (*self.named, *known_hosts())
+        if _LOOPBACK.fullmatch(host):
+            patterns = tuple(filter(self.names_this_machine, self.named))
+        return any(
+            fnmatchcase(name, pattern) for pattern in patterns for name in (host, f"{host}:{port}")
+        )
+
+    @staticmethod
+    def names_this_machine(pattern: str) -> bool:
+        """Whether a pattern names this machine, and not any."""
+        return _LOOPBACK.fullmatch(pattern.rpartition(":")[0] or pattern) is not None
+
+
+def known_hosts() -> tuple[str, ...]:
+    """The patterns of the hosts of all known services."""
+    return tuple(host for address in PROTOCOLS.addresses.values() for host in address.hosts)
+
+
+def hosts_from(names: Iterable[str], option: str) -> Hosts:
+    """The hosts that an option names, several with commas between them; `known` is none.
+
+    Raises:
+        UsageError: one is no name of a host.
+    """
+    given = [name.strip() for text in names for name in text.split(",") if name.strip()]
+    for name in given:
+        if not _PATTERN.fullmatch(name):
+            raise UsageError(
+                f"{option} takes names of hosts such as api.cohere.com, *.ibm.com or "
+                f"localhost:11434, got {name!r}"
+            )
+    return Hosts(tuple(name.lower() for name in given if name != "known"))

@@ -1,0 +1,257 @@
+"""Redirects the HTTP libraries of this process: httpx, urllib3 (so requests and botocore, too),
+aiohttp and `http.client`.
+
+A request to a host that is intercepted goes to mockllm's server instead, in plain text, with its
+origin and its session in headers. The library's caller sees the URL that it asked for. Clients that
+were made before are redirected as well: the classes of the libraries are changed, and changed back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import wraps
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+from urllib.parse import urlsplit
+from weakref import WeakKeyDictionary
+
+from mockllm.core.record import record
+from mockllm.interception.headers import ORIGIN_HEADER, SESSION_HEADER
+from mockllm.interception.hosts import Hosts
+
+_PORTS = {"http": 80, "https": 443}
+
+
+@record
+class Redirect:
+    """Where requests go instead.
+
+    Args:
+        host, port: of mockllm's server.
+        session: that they belong to.
+        hosts: that they are for.
+    """
+
+    host: str
+    port: int
+    session: str
+    hosts: Hosts
+
+    def headers(self, scheme: str, host: str, port: int | None) -> dict[str, str] | None:
+        """What a request to an origin has besides its own headers; None if it is not redirected."""
+        port = port or _PORTS[scheme]
+        if not self.hosts.has(host, port):
+            return None
+        name = f"[{host}]" if ":" in host else host
+        netloc = name if port == _PORTS[scheme] else f"{name}:{port}"
+        origin = {ORIGIN_HEADER: f"{scheme}://{netloc}", SESSION_HEADER: self.session}
+        return {"host": netloc, **origin}
+
+
+@contextmanager
+def redirected(server_url: str, session: str, hosts: Hosts) -> Iterator[None]:
+    """Redirects the requests of this process while the `with` block lasts.
+
+    Args:
+        server_url: of mockllm's server, without a path.
+    """
+    parts = urlsplit(server_url)
+    to = Redirect(parts.hostname or "", parts.port or 80, session, hosts)
+    with ExitStack() as stack:
+        _redirect_http_client(stack, to)
+        for name, change in _LIBRARIES.items():
+            if find_spec(name) is not None:
+                change(stack, import_module(name), to)
+        yield
+
+
+def _replace(
+    stack: ExitStack, owner: type, name: str, make: Callable[[Callable[..., Any]], Any]
+) -> None:
+    """Replaces a method until the stack ends."""
+    original = getattr(owner, name)
+    setattr(owner, name, wraps(original)(make(original)))
+    stack.callback(setattr, owner, name, original)
+
+
+# http.client: urllib.request, and others
+
+
+def _redirect_http_client(stack: ExitStack, to: Redirect) -> None:
+    def headers_of(connection: http.client.HTTPConnection) -> dict[str, str] | None:
+        scheme = "https" if isinstance(connection, http.client.HTTPSConnection) else "http"
+        # Behind a proxy of the environment, the host is that of its tunnel.
+        tunnel = (
+            getattr(connection, "_tunnel_host", None),
+            getattr(connection, "_tunnel_port", None),
+        )
+        host, port = tunnel if tunnel[0] else (connection.host, connection.port)
+        return to.headers(scheme, str(host), port)
+
+    def connect(original: Callable[..., None]) -> Callable[..., None]:
+        def changed(self: http.client.HTTPConnection) -> None:
+            if headers_of(self) is None:
+                original(self)
+            else:
+                self.sock = socket.create_connection((to.host, to.port), self.timeout)
+
+        return changed
+
+    def endheaders(original: Callable[..., None]) -> Callable[..., None]:
+        def changed(self: http.client.HTTPConnection, *args: Any, **options: Any) -> None:
+            for name, value in (headers_of(self) or {}).items():
+                if name != "host":  # the library has written it
+                    self.putheader(name, value)
+            original(self, *args, **options)
+
+        return changed
+
+    _replace(stack, http.client.HTTPSConnection, "connect", connect)
+    _replace(stack, http.client.HTTPConnection, "connect", connect)
+    _replace(stack, http.client.HTTPConnection, "endheaders", endheaders)
+
+
+# urllib3: requests, botocore
+
+
+def _redirect_urllib3(stack: ExitStack, urllib3: Any, to: Redirect) -> None:
+    direct = urllib3.HTTPConnectionPool(to.host, to.port, maxsize=64)
+    stack.callback(direct.close)
+
+    def led(pool: Any, url: str) -> dict[str, str] | None:
+        if "://" not in url:  # of a pool behind a proxy, it is absolute
+            return to.headers(pool.scheme, pool.host.strip("[]"), pool.port)
+        parts = urlsplit(url)
+        return to.headers(parts.scheme, parts.hostname or "", parts.port)
+
+    def urlopen(original: Callable[..., Any]) -> Callable[..., Any]:
+        def changed(
+            self: Any, method: str, url: str, body: Any = None, *args: Any, **more: Any
+        ) -> Any:
+            own = None if self is direct else led(self, url)
+            if own is None:
+                return original(self, method, url, body, *args, **more)
+            if args:
+                more["headers"], args = args[0], args[1:]
+            given = dict(more.pop("headers", None) or self.headers)
+            if any(str(name).lower() == "host" for name in given):
+                del own["host"]
+            more["assert_same_host"] = False
+            target = urlsplit(url)._replace(scheme="", netloc="").geturl() or "/"
+            return original(direct, method, target, body, {**given, **own}, *args, **more)
+
+        return changed
+
+    _replace(stack, urllib3.HTTPConnectionPool, "urlopen", urlopen)
+
+
+# httpx
+
+
+def _redirect_httpx(stack: ExitStack, httpx: Any, to: Redirect) -> None:
+    # A transport may be one of a proxy; the direct one beside it is closed with it.
+    direct: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+
+    def led(request: Any) -> Any:
+        """The request as it goes to the server; None if it is not redirected."""
+        url = request.url
+        own = to.headers(url.scheme, url.host, url.port)
+        if own is None:
+            return None
+        del own["host"]  # the client has written it
+        headers = [*request.headers.raw, *((k.encode(), v.encode()) for k, v in own.items())]
+        return httpx.Request(
+            request.method,
+            url.copy_with(scheme="http", host=to.host, port=to.port),
+            headers=headers,
+            stream=request.stream,
+            extensions=request.extensions,
+        )
+
+    def beside(transport: Any, kind: type) -> Any:
+        if transport not in direct:
+            direct[transport] = kind(trust_env=False)
+        return direct[transport]
+
+    def handle(original: Callable[..., Any]) -> Callable[..., Any]:
+        def changed(self: Any, request: Any) -> Any:
+            other = led(request)
+            if other is None:
+                return original(self, request)
+            return original(beside(self, httpx.HTTPTransport), other)
+
+        return changed
+
+    def handle_async(original: Callable[..., Any]) -> Callable[..., Any]:
+        async def changed(self: Any, request: Any) -> Any:
+            other = led(request)
+            if other is None:
+                return await original(self, request)
+            return await original(beside(self, httpx.AsyncHTTPTransport), other)
+
+        return changed
+
+    def close(original: Callable[..., None]) -> Callable[..., None]:
+        def changed(self: Any, *args: Any) -> None:
+            original(self, *args)
+            if self in direct:
+                direct.pop(self).close()
+
+        return changed
+
+    def close_async(original: Callable[..., Any]) -> Callable[..., Any]:
+        async def changed(self: Any, *args: Any) -> None:
+            await original(self, *args)
+            if self in direct:
+                await direct.pop(self).aclose()
+
+        return changed
+
+    _replace(stack, httpx.HTTPTransport, "handle_request", handle)
+    for name in ("close", "__exit__"):
+        _replace(stack, httpx.HTTPTransport, name, close)
+    _replace(stack, httpx.AsyncHTTPTransport, "handle_async_request", handle_async)
+    for name in ("aclose", "__aexit__"):
+        _replace(stack, httpx.AsyncHTTPTransport, name, close_async)
+
+
+# aiohttp
+
+
+def _redirect_aiohttp(stack: ExitStack, aiohttp: Any, to: Redirect) -> None:
+    def headers_of(request: Any) -> dict[str, str] | None:
+        return to.headers(request.url.scheme, request.url.host, request.url.port)
+
+    def connect(original: Callable[..., Any]) -> Callable[..., Any]:
+        async def changed(self: Any, request: Any, *args: Any, **options: Any) -> Any:
+            own = headers_of(request) or {}
+            request.headers.update({k: v for k, v in own.items() if k != "host"})
+            return await original(self, request, *args, **options)
+
+        return changed
+
+    def create(original: Callable[..., Any]) -> Callable[..., Any]:
+        async def changed(self: Any, request: Any, *args: Any, **options: Any) -> Any:
+            if headers_of(request) is None:
+                return await original(self, request, *args, **options)
+            loop = asyncio.get_running_loop()
+            _, protocol = await loop.create_connection(self._factory, to.host, to.port)
+            return protocol
+
+        return changed
+
+    _replace(stack, aiohttp.TCPConnector, "connect", connect)
+    _replace(stack, aiohttp.TCPConnector, "_create_connection", create)
+
+
+_LIBRARIES: dict[str, Callable[[ExitStack, Any, Redirect], None]] = {
+    "urllib3": _redirect_urllib3,
+    "httpx": _redirect_httpx,
+    "httpx2": _redirect_httpx,
+    "aiohttp": _redirect_aiohttp,
+}

@@ -1,0 +1,104 @@
+"""`--intercept` and `--proxy`: programs whose base URL nobody can set."""
+
+import json
+import sys
+
+import pytest
+
+from mockllm.replay.loading import load
+from tests.server.recording.odd_upstream import OddUpstream, script, text_events
+
+pytestmark = pytest.mark.slow
+
+ASKS = """
+import sys, httpx
+answer = httpx.post(
+    sys.argv[1] + "/v1/chat/completions",
+    json={"model": "m", "messages": [{"role": "user", "content": "hello"}], "stream": True},
+)
+print(answer.status_code, answer.url)
+"""
+OPENAI = "https://api.openai.com"
+
+
+def test_a_command_that_asks_the_service_itself(program, folder):
+    """Its request is played and judged, and it sees the URL of the service."""
+    command = [sys.executable, "-c", ASKS, OPENAI]
+    code, output, errors = program(
+        "run", "--scenarios", folder, "--intercept", "known", "--", *command
+    ).end()
+    assert output == f"200 {OPENAI}/v1/chat/completions\n"
+    assert (code, errors) == (0, "mockllm: 1 request: 1 played\n")
+
+
+def test_other_hosts_are_refused(program, folder):
+    """The command fails, and standard error names the host and what to do."""
+    command = [sys.executable, "-c", ASKS, "https://llm.example"]
+    code, _, errors = program(
+        "run", "--scenarios", folder, "--intercept", "known", "--", *command
+    ).end()
+    assert code != 0
+    assert "mockllm does not reach llm.example" in errors
+    assert "--intercept llm.example" in errors
+
+
+def test_a_command_is_recorded(program, tmp_path):
+    """Requests go to the service that they are for; what it answers is a scenario afterwards, which
+    plays in its place."""
+    folder = tmp_path / "recorded"
+    with OddUpstream(script(*text_events("hi"))) as service:
+        place = service.url.replace("127.0.0.1", "localhost")
+        host = place.removeprefix("http://")
+        command = [sys.executable, "-c", ASKS, place]
+        recorder = program("record", "--intercept", host, "-o", folder, "--", *command)
+        code, output, errors = recorder.end()
+        assert (code, errors) == (0, "")
+        assert f"200 {place}/v1/chat/completions\n" in output
+    assert [scenario.name for scenario in load([folder])] == ["hello"]
+    played = program("run", "--scenarios", folder, "--intercept", host, "--", *command)
+    code, output, errors = played.end()
+    assert (code, output) == (0, f"200 {place}/v1/chat/completions\n")
+    assert errors == "mockllm: 1 request: 1 played\n"
+
+
+def test_the_exit_code_of_a_recorded_command(program, tmp_path):
+    command = [sys.executable, "-c", "raise SystemExit(7)"]
+    code, _, errors = program(
+        "record", "--intercept", "known", "-o", tmp_path / "recorded", "--", *command
+    ).end()
+    assert (code, errors) == (7, "")
+
+
+def test_a_server_says_how_programs_are_led(program, folder):
+    """The variables for programs that know no base URL, as text and as JSON."""
+    server = program("serve", folder, "--proxy", "--port", "0").listening()
+    server.line_with("Or, in the environment of programs that know no base URL:")
+    variables = {}
+    while line := server.line().strip():
+        name, _, value = line.partition("=")
+        variables[name] = value
+    command = [sys.executable, "-c", ASKS, OPENAI]
+    asked = program("run", "--scenarios", folder, "--", *command, **variables)
+    _, output, _ = asked.end()
+    assert output == f"200 {OPENAI}/v1/chat/completions\n"
+    assert " 200 " in server.line_with("hello")
+
+
+def test_the_variables_as_json(program, folder):
+    server = program("serve", folder, "--proxy", "--port", "0", "--log-format", "json")
+    server.listening()
+    listening = json.loads(server.line())
+    assert listening["environment"]["HTTPS_PROXY"].startswith("http://127.0.0.1:")
+
+
+def test_options_that_do_not_fit(mockllm, folder):
+    """They are refused before anything starts."""
+    for arguments, message in (
+        (("run", "--tunnel", "--", "true"), "--tunnel needs --intercept"),
+        (("run", "--intercept", "https://x", "--", "true"), "takes names of hosts"),
+        (("serve", folder, "--proxy-port", "1"), "--proxy-port needs --proxy"),
+        (("serve", folder, "--proxy", "--workers", "2"), "--proxy needs one process"),
+    ):
+        result = mockllm(*arguments)
+        assert result.exit_code == 2
+        assert message in result.output

@@ -1,0 +1,77 @@
+"""A server that intercepts, in a thread, and what leads clients to it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from queue import SimpleQueue
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from mockllm.interception.child import child_environment, with_session, write_trust
+from mockllm.interception.hosts import Hosts
+from mockllm.replay.loading import loads
+from mockllm.replay.sessions.exchange import Exchange
+from mockllm.server.options import InterceptOptions, ServerOptions
+from mockllm.server.thread import ServerThread
+
+SCENARIO = """
+scenario: hello
+match: {user: Hello}
+turns:
+  - reply: [{text: Hi there.}]
+"""
+ASKED = {"model": "m", "messages": [{"role": "user", "content": "Hello"}]}
+OPENAI = "https://api.openai.com/v1/chat/completions"
+
+
+@dataclass(frozen=True)
+class Intercepting:
+    """A server that intercepts.
+
+    Args:
+        environment: of a program that is led to it, in the session `test`.
+        notices: what it said about refused hosts and failed handshakes.
+    """
+
+    thread: ServerThread
+    environment: dict[str, str]
+    notices: SimpleQueue[str] = field(default_factory=SimpleQueue)
+
+    @property
+    def journal(self) -> list[Exchange]:
+        """The requests of the session."""
+        session = self.thread.server.sessions.find("test")
+        return [] if session is None else list(session.journal)
+
+    @property
+    def trusted(self) -> str:
+        """The file with the certificates to trust."""
+        return self.environment["SSL_CERT_FILE"]
+
+
+@contextmanager
+def intercepting(*hosts: str, tunnels: bool = False) -> Iterator[Intercepting]:
+    """A server with a forward proxy for known services and these hosts."""
+    notices: SimpleQueue[str] = SimpleQueue()
+    options = ServerOptions(
+        intercept=InterceptOptions(Hosts(hosts), 0, tunnels), notice=notices.put, grace=0
+    )
+    scenarios = loads(SCENARIO, "hello.yaml")
+    with ServerThread(scenarios, options) as thread, TemporaryDirectory() as name:
+        authority = thread.server.authority
+        assert authority is not None
+        write_trust(authority, Path(name), os.environ)
+        url = with_session(thread.server.proxy_url, "test")
+        led = child_environment(url, Path(name), Hosts(hosts), os.environ)
+        yield Intercepting(thread, {**os.environ, **led}, notices)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Intercepting]:
+    with intercepting() as made:
+        yield made
