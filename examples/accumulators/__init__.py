@@ -4,7 +4,7 @@ Read them as a model for your own, in whatever language; the kit checks itself w
 no code with the decoders of `mockllm.protocols`, so that each reading of the wire checks the other.
 
 Start with the module of your protocol. `answer` has what they share, `values` reads JSON of any
-shape, and `lines` turns bytes into events.
+shape, and `lines` and `frames` turn bytes into events.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from examples.accumulators.agui import AGUIAccumulator
 from examples.accumulators.anthropic import AnthropicAccumulator
+from examples.accumulators.bedrock import BedrockAccumulator
 from examples.accumulators.chat import ChatAccumulator
 from examples.accumulators.cohere import CohereAccumulator
 from examples.accumulators.completions import CompletionsAccumulator
@@ -24,6 +25,7 @@ __all__ = [
     "REFERENCES",
     "AGUIAccumulator",
     "AnthropicAccumulator",
+    "BedrockAccumulator",
     "ChatAccumulator",
     "CohereAccumulator",
     "CompletionsAccumulator",
@@ -42,6 +44,7 @@ Reference: TypeAlias = (
     | OllamaAccumulator
     | CompletionsAccumulator
     | CohereAccumulator
+    | BedrockAccumulator
 )
 """Any of them."""
 
@@ -54,5 +57,6 @@ REFERENCES: dict[str, type[Reference]] = {
     "ollama": OllamaAccumulator,
     "completions": CompletionsAccumulator,
     "cohere": CohereAccumulator,
+    "bedrock": BedrockAccumulator,
 }
 """The accumulator of each API, by the API's name."""

@@ -1,6 +1,6 @@
 """How to turn the bytes of a stream into events for an accumulator.
 
-Most bytes are server-sent events:
+Most bytes are server-sent events; those of AWS are in `frames`:
 https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation
 Ollama sends a JSON object a line (https://github.com/ndjson/ndjson-spec). Some servers send plain
 JSON instead, such as an error. A name in backquotes is the quirk that a
@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import codecs
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 
 from examples.accumulators import REFERENCES
 from examples.accumulators.answer import Malformed, MissingId
+from examples.accumulators.frames import BrokenFrameError, Frames
 from mockllm.checking.outcome import Call, Outcome
 from mockllm.checking.probes import Delta
 from mockllm.protocols import PROTOCOLS
@@ -91,6 +92,7 @@ class ReferenceBytes:
         self._accumulator = REFERENCES[api](tools=tools, malformed=malformed, missing_id=missing_id)
         self._lines = Lines()
         self._json_lines = PROTOCOLS[api].usual.name == "ndjson"
+        self._frames = Frames() if PROTOCOLS[api].usual.name == "eventstream" else None
         self._event = ""
         self._data: list[str] = []
         self._size = 0
@@ -101,6 +103,8 @@ class ReferenceBytes:
         """What these bytes add: the sum over all events that they complete."""
         if self._ended:
             return None
+        if self._frames is not None:
+            return _join(list(self._binary(self._frames, data)))
         deltas = [self._line(line) for line in self._lines.feed(data)]
         if self._size + self._lines.size > MAX_EVENT:
             self._fail(f"an event is longer than {MAX_EVENT} characters")
@@ -115,7 +119,10 @@ class ReferenceBytes:
         return self._accumulator.pending()
 
     def close(self) -> None:
-        """Ends the input. An unfinished line or event may still be complete."""
+        """Ends the input. An unfinished line or event may still be complete; a frame is not."""
+        if self._frames is not None and self._frames.rest and not self._ended:
+            # HTTP may end properly there (`bedrock-truncated-frame`).
+            self._accumulator.fail("the stream was cut inside of a frame", "truncated")
         rest = self._lines.rest()
         if rest and self._json_lines:
             self._data = [rest]
@@ -125,6 +132,17 @@ class ReferenceBytes:
             self._unterminated_event("\n".join(self._data))
             self._plain_body("\n".join(self._body))
         self._accumulator.close()
+
+    def _binary(self, frames: Frames, data: bytes) -> Iterator[Delta]:
+        """What the frames add that these bytes complete."""
+        try:
+            for payload in frames.feed(data):
+                delta = self._accumulator.feed(payload)
+                if delta is not None:
+                    yield delta
+        except BrokenFrameError as error:
+            # What was read before it counts (`bedrock-wrong-checksum`).
+            self._fail(str(error))
 
     # Lines
 

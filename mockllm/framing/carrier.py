@@ -104,6 +104,31 @@ def by_blocks(
     return Carrier(name, content_type, encode, scanner, block, decoder, parts, repaired)
 
 
+def wrapping(
+    outer: Carrier, wrap: Callable[[Frame], Frame], unwrap: Callable[[Frame], Frame]
+) -> Carrier:
+    """A carrier whose frames are inside of those of another one.
+
+    Args:
+        wrap: the frame of `outer` for a frame with data; `unwrap` is its inverse.
+    """
+
+    def encode(frame: Frame, line_end: LineEnd) -> bytes:
+        if frame.data is None and frame.raw is None:
+            return b""  # a comment
+        return outer.encode(wrap(frame) if frame.raw is None else frame, line_end)
+
+    return by_blocks(
+        outer.name,
+        outer.content_type,
+        encode,
+        outer.scanner,
+        lambda block: [unwrap(frame) for frame in outer.block(block)],
+        outer.parts,
+        outer.repaired,
+    )
+
+
 class _Blocks:
     """Decodes a stream block by block."""
 

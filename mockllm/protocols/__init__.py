@@ -12,6 +12,7 @@ from importlib import import_module
 from mockllm.protocols import (
     ag_ui,
     anthropic_messages,
+    bedrock_converse,
     cohere,
     gemini,
     ollama,
@@ -72,5 +73,6 @@ PROTOCOLS = Protocols(
     ollama.ADDRESS,
     openai_completions.ADDRESS,
     cohere.ADDRESS,
+    bedrock_converse.ADDRESS,
 )
 """Every protocol by its name."""

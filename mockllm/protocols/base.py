@@ -232,7 +232,8 @@ class WireProtocol:
         fallback_routes: the routes that `--fallback auto` answers by itself.
         guard: raises `RequestError` for headers and a target without the credentials or versions
             that the service requires; used only if requests are validated strictly.
-        lists_errors: whether the body of an error is a list with the error in it, for a target.
+        error_at: the body and the headers of an error for a target, from its status, and from the
+            body and the headers that it has elsewhere; None if that is the same everywhere.
         call_prefix: the prefix of derived tool call ids.
         zero_arguments: the joined fragments of the arguments of a call without any, as the service
             streams them; None if it streams arguments as JSON values and not as text.
@@ -272,7 +273,9 @@ class WireProtocol:
     lookups: Mapping[Operation, Callable[[Lookup], Json]] = field(default_factory=dict)
     fallback_routes: tuple[FallbackRoute, ...] = ()
     guard: Callable[[Mapping[str, str], Target], None] | None = None
-    lists_errors: Callable[[Target], bool] | None = None
+    error_at: (
+        Callable[[Target, int, Json, Mapping[str, str]], tuple[Any, Mapping[str, str]]] | None
+    ) = None
     call_prefix: str = "call_"
     zero_arguments: str | None = None
     carriers: tuple[Carrier, ...] = (SSE,)

@@ -44,7 +44,7 @@ def client_base_urls(base_urls: Mapping[str, str]) -> tuple[BaseURL, ...]:
 def client_environment(
     base_urls: Mapping[str, str], own: Mapping[str, str] = MappingProxyType({})
 ) -> dict[str, str]:
-    """The variables by which the SDKs find the server: base URLs and keys.
+    """The variables by which the SDKs find the server: base URLs, keys, and what else they need.
 
     Args:
         base_urls: by the name of the API (`MockServer.base_urls`).
@@ -58,13 +58,16 @@ def client_environment(
 def client_keys(
     apis: Iterable[str], own: Mapping[str, str] = MappingProxyType({})
 ) -> dict[str, str]:
-    """The variables with keys, without which SDKs do not start; see `client_environment`."""
-    return {
+    """The variables without which SDKs do not start, keys above all; see `client_environment`."""
+    named = tuple(apis)
+    keys = {
         key: MOCK_KEY
-        for api in apis
+        for api in named
         if not any(own.get(name, MOCK_KEY) not in ("", MOCK_KEY) for name in _credentials(api))
         for key in PROTOCOLS.addresses[api].env.keys
     }
+    fixed = [pair for api in named for pair in PROTOCOLS.addresses[api].env.fixed]
+    return keys | {name: value for name, value in fixed if not own.get(name)}
 
 
 def _credentials(api: str) -> tuple[str, ...]:

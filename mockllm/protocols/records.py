@@ -273,8 +273,10 @@ class Environment:
             its SDK appends itself.
         keys: the variables of the API key.
         other_keys: the variables of other credentials; an SDK would send a key besides them.
+        fixed: variables without which an SDK does not start, with values that will do.
     """
 
     base_urls: tuple[tuple[str, str], ...] = ()
     keys: tuple[str, ...] = ()
     other_keys: tuple[str, ...] = ()
+    fixed: tuple[tuple[str, str], ...] = ()

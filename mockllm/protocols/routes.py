@@ -42,15 +42,12 @@ class Detected:
     reason: str = ""
 
 
+_OTHER_VENDOR = (
+    "InvokeModel of Amazon Bedrock is played for models of Anthropic, else as it was recorded"
+)
 _NOT_PLAYED: tuple[tuple[re.Pattern[str], str], ...] = (
-    (
-        re.compile(
-            r"/model/[^/]+/(?:converse|converse-stream|invoke|invoke-with-response-stream)$"
-        ),
-        "it is Amazon Bedrock's own API, which is played only as it was recorded",
-    ),
     (re.compile(r"/(?:batchE|e)mbed[A-Za-z]*$|:(?:batchE|e)mbed\w+$"), "it makes embeddings"),
-    (re.compile(r"(?::countTokens|/count_tokens|/input_tokens)$"), "it counts tokens"),
+    (re.compile(r"(?::countTokens|/count[_-]tokens|/input_tokens)$"), "it counts tokens"),
     (re.compile(r"/images/|/audio/|/videos?(?:/|$)|:predict"), "it generates no text"),
     (re.compile(r"/v1/chat$"), "Cohere's first chat API is played only as it was recorded"),
     (
@@ -58,6 +55,17 @@ _NOT_PLAYED: tuple[tuple[re.Pattern[str], str], ...] = (
         "it calls no model",
     ),
 )
+
+
+_INVOKED = re.compile(r"/model/(?P<model>.+)/(?:invoke|invoke-with-response-stream)$")
+"""InvokeModel of Amazon Bedrock, whose bodies are those of the vendor of the model."""
+
+
+def _of_other_vendor(path: str, body: bytes) -> bool:
+    """Whether a model of another vendor than Anthropic is called; an ARN may not name it."""
+    invoked = _INVOKED.search(path)
+    named = invoked is not None and "anthropic" in invoked["model"]
+    return invoked is not None and not named and b"anthropic_version" not in body
 
 
 def detect(method: str, url: str, body: bytes) -> Detected:
@@ -71,6 +79,8 @@ def detect(method: str, url: str, body: bytes) -> Detected:
     path = parts.path.rstrip("/")
     if method != "POST":
         return Detected(None, reason=f"a {method} request calls no model")
+    if _of_other_vendor(path, body):
+        return Detected(None, reason=_OTHER_VENDOR)
     query = dict(parse_qsl(parts.query))
     for name, address in PROTOCOLS.addresses.items():
         target = detected_target(address, path, query)

@@ -31,6 +31,7 @@ _GROUPS = {
     "ollama": "ollama",
     "compl": "completions",
     "cohere": "cohere",
+    "bedrock": "bedrock",
 }
 """By the first word of a quirk's name: the module with `QUIRKS` of its group."""
 

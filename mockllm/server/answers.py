@@ -21,7 +21,7 @@ from mockllm.matching.routes import RouteRequest
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Operation, WireProtocol
 from mockllm.replay.call import Answered, ApiCall, refused
-from mockllm.replay.compilation.http_answer import HttpAnswer, in_list
+from mockllm.replay.compilation.http_answer import HttpAnswer, error_at
 from mockllm.replay.player import Player
 from mockllm.replay.sessions.exchange import Played
 from mockllm.replay.sessions.session import Session
@@ -267,8 +267,8 @@ class Answers:
         if is_refused and proxy is not None and proxy.serves(protocol, origin):
             return Chosen(Forward(proxy, protocol, origin), played, target)
         made = answer.status >= 400 and played.recorded != "exact"
-        if made and protocol.lists_errors and protocol.lists_errors(place):
-            answer = in_list(answer)
+        if made:
+            answer = error_at(answer, protocol, place)
         return Chosen(answer, played, target)
 
     async def _answer_plain(

@@ -122,7 +122,7 @@ def add_options(parser: pytest.Parser) -> None:
     )
     parser.addini("mockllm_scenarios", text, type="paths", default=[])
     text = "The real service to record from, [API=]URL, for one API (chat, responses, openai for "
-    text += "both, anthropic, gemini, agui, ollama) or for all."
+    text += "all of OpenAI's, anthropic, gemini, ...) or for all."
     group.addoption(
         "--mockllm-upstream",
         action="append",

@@ -120,6 +120,11 @@ class MockSession:
         return self.base_urls["ollama"]
 
     @property
+    def bedrock_url(self) -> str:
+        """The endpoint for clients of Amazon Bedrock."""
+        return self.base_urls["bedrock"]
+
+    @property
     def environment(self) -> dict[str, str]:
         """The variables that the fixture sets: base URLs and keys for the SDKs, `MOCKLLM_URL`, and
         `NO_PROXY`. A subprocess inherits them.

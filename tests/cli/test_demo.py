@@ -21,6 +21,7 @@ def test_the_demo_plays_every_api(mockllm):
         "AG-UI  POST /agui",
         "Ollama  POST /api/chat",
         "Cohere Chat  POST /v2/chat",
+        "Amazon Bedrock Converse  POST /model/",
     ):
         assert title in result.stdout
     for grown in ('{"na\n', '{"name":"al\n', '{"name":"alice"} ✓\n', '{"name":"bob"} ✓\n'):

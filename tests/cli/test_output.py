@@ -82,6 +82,7 @@ URLS = {
     "anthropic": "http://h:1",
     "gemini": "http://h:1",
     "agui": "http://h:1/agui",
+    "bedrock": "http://h:1",
 }
 
 
@@ -91,11 +92,17 @@ def test_variables_of_the_sdks():
         "OPENAI_BASE_URL": "http://h:1/v1",
         "AZURE_OPENAI_ENDPOINT": "http://h:1",
         "ANTHROPIC_BASE_URL": "http://h:1",
+        "ANTHROPIC_BEDROCK_BASE_URL": "http://h:1",
+        "AWS_ENDPOINT_URL_BEDROCK_RUNTIME": "http://h:1",
         "GOOGLE_GEMINI_BASE_URL": "http://h:1",
         "OPENAI_API_KEY": "mock-key",
         "ANTHROPIC_API_KEY": "mock-key",
         "GEMINI_API_KEY": "mock-key",
         "GOOGLE_API_KEY": "mock-key",
+        "AWS_ACCESS_KEY_ID": "mock-key",
+        "AWS_SECRET_ACCESS_KEY": "mock-key",
+        "AWS_DEFAULT_REGION": "us-east-1",
+        "AWS_REGION": "us-east-1",
     }
 
 

@@ -114,6 +114,18 @@ def _agui_results(results: Sequence[Result]) -> list[Json]:
     return [{"role": "tool", "toolCallId": each.id, "content": each.text} for each in results]
 
 
+def _bedrock_tool(tool: Json) -> Json:
+    schema = {"inputSchema": {"json": tool["parameters"]}}
+    return {"toolSpec": {"name": tool["name"], "description": tool["description"], **schema}}
+
+
+def _bedrock_results(results: Sequence[Result]) -> list[Json]:
+    blocks = [
+        {"toolResult": {"toolUseId": each.id, "content": [{"text": each.text}]}} for each in results
+    ]
+    return [{"role": "user", "content": blocks}]
+
+
 DIALECTS = {
     "chat": Dialect(
         "gpt-4o",
@@ -164,5 +176,13 @@ DIALECTS = {
         lambda tools: {"tools": [{"type": "function", "function": tool} for tool in tools]},
         _user_message,
         _ollama_results,
+    ),
+    "bedrock": Dialect(
+        "us.anthropic.claude-mock-v1:0",
+        "messages",
+        {},
+        lambda tools: {"toolConfig": {"tools": list(map(_bedrock_tool, tools))}},
+        lambda text: {"role": "user", "content": [{"text": text}]},
+        _bedrock_results,
     ),
 }

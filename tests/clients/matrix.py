@@ -15,6 +15,7 @@ import anthropic
 import httpx
 import ollama
 import openai
+from botocore.exceptions import ClientError
 from google import genai
 from google.genai import errors, types
 
@@ -24,6 +25,7 @@ from mockllm.server.thread import ServerThread
 from tests.clients import (
     ag_ui_client,
     anthropic_client,
+    bedrock_client,
     google_client,
     ollama_client,
     openai_client,
@@ -68,6 +70,10 @@ LISTED: dict[Cell, str] = {
     ("token-usage", "ollama", "*"): (
         "Ollama does not count the tokens of reasoning apart, and `ollama` none of the cache."
     ),
+    ("logprobs", "bedrock", "*"): "This API has no log probabilities.",
+    ("reasoning", "bedrock", "*"): "Amazon Bedrock counts no tokens of reasoning.",
+    ("refusal", "bedrock", "*"): "A refusal is text, and ends as a filtered answer.",
+    ("token-usage", "bedrock", "*"): "Amazon Bedrock counts no tokens of reasoning.",
 }
 """Why a cell is not equal; `*` stands for every client."""
 
@@ -86,7 +92,7 @@ Send = Callable[[str, Json], Answer]
 """A client: sends a request to the root URL of a session, and reads the answer."""
 
 ERRORS = (openai.APIError, anthropic.APIError, errors.APIError, ag_ui_client.RunError)
-ERRORS += (ollama.ResponseError,)
+ERRORS += (ollama.ResponseError, ClientError)
 
 
 @contextmanager
@@ -122,6 +128,8 @@ def python_clients() -> Iterator[dict[tuple[str, str], Send]]:
         found["agui", "ag-ui-protocol"] = partial(_ag_ui, http)
         for how, send in ollama_client.WAYS.items():
             found["ollama", f"ollama {how}"] = partial(_ollama, send)
+        for how, send in bedrock_client.WAYS.items():
+            found["bedrock", f"boto3 {how}"] = partial(_bedrock, send)
         yield found
 
 
@@ -146,6 +154,11 @@ def _ollama(send: Callable, root: str, request: Json) -> Answer:
 
 def _ag_ui(http: httpx.Client, root: str, request: Json) -> Answer:
     return ag_ui_client.send(http, f"{root}/agui", request)
+
+
+def _bedrock(send: Callable, root: str, request: Json) -> Answer:
+    with bedrock_client.bedrock(root) as client:
+        return send(client, request)
 
 
 # Cells

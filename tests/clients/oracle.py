@@ -79,6 +79,12 @@ FINISH: dict[str, dict[str, str]] = {
     "ollama": dict.fromkeys(("tool_calls", "content_filter", "refusal"), "stop"),
     "completions": {},
     "cohere": {"stop": "COMPLETE", "tool_calls": "TOOL_CALL", "length": "MAX_TOKENS"},
+    "bedrock": {
+        "stop": "end_turn",
+        "tool_calls": "tool_use",
+        "length": "max_tokens",
+        "content_filter": "content_filtered",
+    },
 }
 """The finish reason of an API, where it differs from the neutral one."""
 

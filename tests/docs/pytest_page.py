@@ -31,7 +31,7 @@ CLASSES: dict[type, tuple[str, ...]] = {
     MockSession: (
         "reply", "use", "add", "scenarios", "quirks", "fault", "journal", "verify",
         "format_exchanges", "openai_url", "anthropic_url", "gemini_url", "cohere_url", "agui_url",
-        "ollama_url", "base_urls", "url", "session", "environment",
+        "bedrock_url", "ollama_url", "base_urls", "url", "session", "environment",
     ),
     MockService: ("url", "base_urls"),
     MockCase: (

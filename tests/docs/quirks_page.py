@@ -29,6 +29,7 @@ _GROUPS = {
     "L": "Ollama",
     "O": "OpenAI Completions",
     "N": "Cohere",
+    "M": "Amazon Bedrock Converse",
 }
 
 _HEAD = """\

@@ -26,6 +26,7 @@ def test_quirks_are_described_in_full() -> None:
     its variants looks like in the bytes; nothing is described that does not exist."""
     assert set(prose()) == set(QUIRKS)
     groups = {"anthropic": "H", "responses": "I", "gemini": "J", "agui": "K", "ollama": "L"}
+    groups["bedrock"] = "M"
     for name, quirk in QUIRKS.items():
         about = quirk.prose
         assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)+", name)

@@ -19,6 +19,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from mockllm import ServerOptions, ServerThread, loads
+from mockllm.framing.eventstream import begins_stream
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.sessions.exchange import Exchange
 from tests.fuzz.hostile import Hostile, hostile_requests
@@ -183,7 +184,8 @@ def _judge(hostile: Hostile, answer: _Answer | str, figures: Figures) -> None:
     try:
         text = answer.body.decode()
     except UnicodeDecodeError:
-        figures.add("not UTF-8", what)
+        if not begins_stream(answer.body):
+            figures.add("not UTF-8", what)
         return
     if answer.type.startswith("application/json") and hostile.data[:4] != b"HEAD":
         try:

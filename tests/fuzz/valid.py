@@ -122,7 +122,9 @@ def requests(apis: Collection[str] = ()) -> list[Valid]:
                 sent = {**body, field: stream} if field else body
                 found.append(Valid("POST", target, sent, headers))
         for route in protocol.address.routes:
-            target = re.sub(r"\{\w+\}", "some", route.path)
+            target = re.sub(
+                r"\{\w+(?::[^}]*?([^|}]+))?\}", lambda one: one[1] or "some", route.path
+            )
             body = None if route.method != "POST" else bodies[0]
             found.append(Valid(route.method, target, body, headers))
     found += [Valid(*one) for one in _PLAIN]

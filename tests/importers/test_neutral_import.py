@@ -53,7 +53,8 @@ def difference_of_turn(scenario, index):
     request = request_of(one, detected(one))
     answer = Replayer().answer(Selection(bare, index, index), request, protocol)
     body = b"".join(answer.data)
-    sent = decoded(protocol, protocol.usual.decode(body))[0] if answer.streamed else None
+    carrier = protocol.carrier(protocol.options(request))
+    sent = decoded(protocol, carrier.decode(body))[0] if answer.streamed else None
     sent = sent or protocol.decode_body(json.loads(body))
     recorded = recorded_turn(one, protocol, streamed=tape.streamed).turn
     if recorded.finish is None:  # a body without a finish gets the usual one

@@ -10,6 +10,8 @@ from tests.cases import for_all
 V1BETA = "https://generativelanguage.googleapis.com/v1beta/models"
 VERTEX = "https://us-central1-aiplatform.googleapis.com/v1/projects/p/locations/l/publishers"
 
+BEDROCK = "https://bedrock-runtime.us-east-1.amazonaws.com/model"
+
 SPOKEN = {
     "https://api.openai.com/v1/chat/completions": ("chat", NO_TARGET),
     "https://api.groq.com/openai/v1/chat/completions": ("chat", NO_TARGET),
@@ -46,6 +48,26 @@ SPOKEN = {
         Target({"deployment": "d"}),
     ),
     "https://api.cohere.com/v2/chat": ("cohere", NO_TARGET),
+    f"{BEDROCK}/a.b-1%3A0/converse-stream": (
+        "bedrock",
+        Target({"model": "a.b-1:0", "action": "converse-stream"}),
+    ),
+    # A colon and a slash may be quoted, or not.
+    f"{BEDROCK}/arn:aws:bedrock:eu:1:inference-profile/eu.b/converse": (
+        "bedrock",
+        Target(
+            {"model": "arn:aws:bedrock:eu:1:inference-profile/eu.b", "action": "converse"},
+            "inference-profile/eu.b/converse",
+        ),
+    ),
+    f"{BEDROCK}/arn%3Aaws%3Abedrock%3Aeu%3A1%3Ainference-profile%2Feu.b/converse": (
+        "bedrock",
+        Target({"model": "arn:aws:bedrock:eu:1:inference-profile/eu.b", "action": "converse"}),
+    ),
+    f"{BEDROCK}/eu.anthropic.claude/invoke-with-response-stream": (
+        "anthropic",
+        Target({"model": "eu.anthropic.claude", "action": "invoke-with-response-stream"}),
+    ),
     "http://localhost:8000/agui/two": ("agui", Target({"scenario": "two"})),
 }
 
@@ -63,7 +85,8 @@ def test_detected_protocols(url):
 
 
 OTHERS = {
-    "https://bedrock-runtime.us-east-1.amazonaws.com/model/a.b-1%3A0/converse-stream": "Bedrock",
+    f"{BEDROCK}/amazon.titan-text-v1/invoke": "InvokeModel of Amazon Bedrock",
+    f"{BEDROCK}/a.b/count-tokens": "it counts tokens",
     "https://api.openai.com/v1/embeddings": "embeddings",
     f"{V1BETA}/m:batchEmbedContents": "embeddings",
     f"{V1BETA}/m:countTokens": "it counts tokens",

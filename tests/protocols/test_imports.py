@@ -41,5 +41,14 @@ def test_a_protocol_is_imported_alone():
 def test_a_quirk_is_imported_with_its_group(name, group):
     """Its group is known by the first word of its name."""
     modules = imported(f"from mockllm.quirks import find; find({name!r})")
-    groups = {"chat", "framing", "stream_errors", "anthropic", "responses", "gemini", "agui"}
+    groups = {
+        "chat",
+        "framing",
+        "stream_errors",
+        "anthropic",
+        "responses",
+        "gemini",
+        "agui",
+        "bedrock",
+    }
     assert {f"mockllm.quirks.{name}" for name in groups} & modules == {f"mockllm.quirks.{group}"}

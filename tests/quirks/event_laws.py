@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from mockllm.core.events import Frame
 from mockllm.core.http import TimedBytes
 from mockllm.core.turn import Opaque, Turn
-from mockllm.framing.sse import decode
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Reply
 from mockllm.protocols.decoding import decoded
@@ -58,6 +57,15 @@ _ODD_DATA = (
     '{"type":"REASONING_ENCRYPTED_VALUE","subtype":"tool-call","entityId":null}',
     '{"type":"RUN_FINISHED","outcome":5}',
     '{"type":"RUN_STARTED"}',
+    '{"messageStart":null}',
+    '{"contentBlockStart":{"contentBlockIndex":"x","start":{"toolUse":5}}}',
+    '{"contentBlockStart":{"contentBlockIndex":9,"start":{"image":{}}}}',
+    '{"contentBlockDelta":{"contentBlockIndex":9,"delta":{"image":{}}}}',
+    '{"contentBlockDelta":{"delta":{"toolUse":{"input":{}}}}}',
+    '{"contentBlockDelta":{"contentBlockIndex":[],"delta":{"text":7}}}',
+    '{"metadata":{"usage":[]}}',
+    '{"error":5}',
+    '{"a":1,"b":2}',
 )
 
 
@@ -98,7 +106,8 @@ def assert_plays(turn: Turn, api: str, quirk: Quirk, variant: Variant) -> None:
 
 def read(timed: list[TimedBytes], api: str) -> Turn:
     """The turn that our own decoder reads."""
-    return decoded(PROTOCOLS[api], decode(b"".join(part.data for part in timed)))[0]
+    protocol = PROTOCOLS[api]
+    return decoded(protocol, protocol.usual.decode(b"".join(part.data for part in timed)))[0]
 
 
 def summary(turn: Turn, *, ids: bool = True) -> dict[str, Any]:

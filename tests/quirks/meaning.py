@@ -33,6 +33,40 @@ def expected_turn(name: str, variant: Variant, turn: Turn) -> Turn:
     return variant.expected(turn) if variant.expected else turn
 
 
+# Bedrock
+
+
+def _too_many(type: str) -> StreamError:
+    return StreamError("Too many tokens, please wait before trying again.", type)
+
+
+_TOO_MANY = _too_many("throttlingException")
+
+
+def without_usage_at_end(turn: Turn) -> Turn:
+    """Without usage, which no error has."""
+    return turn if turn.finish is None else replace(turn, usage=None)
+
+
+def without_finish_alone(turn: Turn) -> Turn:
+    """Without a finish, but with usage."""
+    return replace(turn, finish=None, finish_raw=None)
+
+
+def without_blocks(turn: Turn) -> Turn:
+    """Without any content."""
+    return replace(turn, parts=(), order=(), gaps=())
+
+
+def stopped_for(finish: FinishReason, raw: str | None = None, *, called: bool) -> Meaning:
+    """Another finish of turns with calls, or of those without."""
+    return lambda turn: (
+        replace(turn, finish=finish, finish_raw=raw)
+        if turn.finish is not None and bool(turn.tool_calls) == called
+        else turn
+    )
+
+
 def sent_turn(name: str, variant: Variant, turn: Turn) -> Turn:
     """The same as far as the stream has it: without an error that a client has to report."""
     return MEANINGS[name.rstrip(":")](turn) if variant.as_sent else turn
@@ -470,6 +504,21 @@ MEANINGS: Mapping[str, Meaning] = {
     "cohere-error-finish:error": ended_in(StreamError("the model failed")),
     "cohere-error-finish:bare": ended_in(StreamError("the generation failed")),
     "cohere-error-finish:timeout": ended_in(StreamError("the generation took too long", "TIMEOUT")),
+    "bedrock-exception-frame:throttling": failed(_TOO_MANY, same),
+    "bedrock-exception-frame:model": failed(_too_many("modelStreamErrorException"), same),
+    "bedrock-throttle-first-frame": lambda _: Turn(error=_TOO_MANY),
+    "bedrock-exception-unknown:new": failed(_too_many("somethingNewException"), same),
+    "bedrock-exception-unknown:other-operation": failed(_too_many("modelTimeoutException"), same),
+    "bedrock-error-frame": failed(_too_many("internalError"), same),
+    "bedrock-truncated-frame": unfinished,
+    "bedrock-no-metadata": without_usage_at_end,
+    "bedrock-no-message-stop:both": unfinished,
+    "bedrock-no-message-stop:stop-alone": without_finish_alone,
+    "bedrock-empty-end-turn:no-blocks": without_blocks,
+    "bedrock-empty-end-turn:no-stop": lambda turn: unfinished(without_blocks(turn)),
+    "bedrock-tool-use-without-block": stopped_for("tool_calls", called=False),
+    "bedrock-end-turn-with-call": stopped_for("stop", called=True),
+    "bedrock-malformed-tool-use": stopped_for("stop", "malformed_tool_use", called=False),
     **{
         f"sse-unicode-line-separators:{name}": separated(characters)
         for name, characters in _SEPARATORS.items()

@@ -8,6 +8,7 @@ from typing import Any
 
 from mockllm.core.events import Frame
 from mockllm.core.turn import Turn
+from mockllm.framing.carrier import Carrier
 from mockllm.framing.carriers import carrier_of
 from mockllm.framing.sse import SSE
 from mockllm.matching.select import Selection
@@ -47,9 +48,9 @@ def _play(scenario: Scenario, api: str, wire: Wire | None) -> HttpAnswer:
     return Replayer().answer(Selection(scenario, 0, 0), request, protocol)
 
 
-def frames(answer: HttpAnswer) -> list[Frame]:
+def frames(answer: HttpAnswer, carrier: Carrier | None = None) -> list[Frame]:
     """The events and comments, as a decoder by the specification gives them."""
-    carrier = carrier_of(dict(answer.headers).get("content-type", "")) or SSE
+    carrier = carrier or carrier_of(dict(answer.headers).get("content-type", "")) or SSE
     return carrier.decode(b"".join(answer.data))
 
 

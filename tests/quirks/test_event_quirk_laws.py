@@ -1,4 +1,4 @@
-"""Laws of every quirk of OpenAI Responses and of AG-UI."""
+"""Laws of every quirk of OpenAI Responses, of AG-UI and of Bedrock."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from mockllm.core.turn import Text, ToolCall, Turn
 from mockllm.protocols import PROTOCOLS
 from mockllm.quirks.agui import QUIRKS as AGUI
 from mockllm.quirks.base import Quirk, Variant
+from mockllm.quirks.bedrock import QUIRKS as BEDROCK
 from mockllm.quirks.responses import QUIRKS as RESPONSES
 from mockllm.replay.compilation.resolve import resolve
 from tests.cases import for_all
@@ -25,7 +26,7 @@ Form = tuple[str, Quirk, Variant]
 
 FORMS: list[Form] = [
     (api, quirk, variant)
-    for api, quirks in (("responses", RESPONSES), ("agui", AGUI))
+    for api, quirks in (("responses", RESPONSES), ("agui", AGUI), ("bedrock", BEDROCK))
     for quirk in quirks
     for variant in quirk.variants
 ]
@@ -80,6 +81,22 @@ IDLE = {
     "agui-chunk-interleave": CALL,
     "agui-start-replayed": TEXT,
     "agui-zero-arg": CALL,
+    "bedrock-truncated-frame": FAILED,
+    "bedrock-wrong-checksum": FAILED,
+    "bedrock-empty-stop": CUT,
+    "bedrock-key-twice": FAILED,
+    "bedrock-metadata-twice": FAILED,
+    "bedrock-no-metadata": FAILED,
+    "bedrock-no-block-stop": CUT,
+    "bedrock-no-message-stop": FAILED,
+    "bedrock-empty-end-turn:no-blocks": CUT,
+    "bedrock-empty-end-turn:no-stop": CUT,
+    "bedrock-text-without-start": CALL,
+    "bedrock-zero-args": CALL,
+    "bedrock-tool-use-without-block": CALL,
+    "bedrock-end-turn-with-call": TEXT,
+    "bedrock-malformed-tool-use": CALL,
+    "bedrock-server-tool-type:client": TEXT,
 }
 """By quirk or variant, a turn in which there is nothing to change; the others change any."""
 

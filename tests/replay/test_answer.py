@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from mockllm.core.http import TimedBytes
+from mockllm.core.http import Target, TimedBytes
 from mockllm.core.seeded import derive
 from mockllm.errors import RequestError
 from mockllm.matching.select import Selection
@@ -16,8 +16,8 @@ from mockllm.replay.compilation.http_answer import (
     bytes_answer,
     chunk,
     error_answer,
+    error_at,
     http_error_answer,
-    in_list,
     json_answer,
 )
 from mockllm.replay.loading import loads
@@ -145,13 +145,15 @@ def test_an_error_answer() -> None:
     assert dict(other.headers)["x-request-id"] != expected["x-request-id"]
 
 
-def test_an_error_in_a_list() -> None:
-    """The same answer, its body in brackets."""
+def test_an_error_in_the_form_of_a_target() -> None:
+    """Gemini puts an error in place of an array into one; elsewhere it has its usual form."""
     answer = json_answer(429, {"error": 1}, {"x-a": "b"})
-    wrapped = in_list(answer)
+    array = Target(method="streamGenerateContent")
+    wrapped = error_at(answer, PROTOCOLS["gemini"], array)
     assert (wrapped.status, wrapped.headers) == (429, answer.headers)
     assert wrapped.chunks == (TimedBytes(0, b'[{"error":1}]'),)
     assert b"content-length: 13\r\n" in wrapped.encoded
+    assert error_at(answer, PROTOCOLS["chat"], array) is answer
 
 
 # The HTTP errors of scenarios

@@ -125,7 +125,9 @@ def test_half_an_emoji_is_echoed_as_json_has_it(server: Served, api: str, stream
     keys += [b"authorization: Bearer k", b"x-api-key: k", b"x-goog-api-key: k"]
     status, _, answer = server.send(post(path, body, *keys))
     assert status == 200, answer
-    assert "\\ud83c" in answer.decode()  # strictly UTF-8
+    assert b"\\ud83c" in answer
+    if not stream or protocol.usual.name != "eventstream":
+        answer.decode()  # strictly UTF-8
     assert server.log[-1].outcome == "played"
     assert server.control("journal")
     assert server.control("verify")["failed"] == []

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from mockllm.protocols import PROTOCOLS
@@ -19,7 +21,9 @@ def test_a_prefix_changes_nothing(protocol, prefix):
     again."""
     for route in protocol.address.routes:
         headers = [route.header] if route.header else []
-        path = route.path.replace("{", "").replace("}", "")
+        path = re.sub(
+            r"\{(\w+)(?::([^|}]+)[^}]*)?\}", lambda named: named[2] or named[1], route.path
+        )
         plain = ROUTES.find(route.method, path, headers)
         for _ in range(2):
             found = ROUTES.find(route.method, prefix + path, headers)

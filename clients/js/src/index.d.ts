@@ -216,8 +216,10 @@ export interface BaseUrls {
   readonly anthropic: string;
   readonly gemini: string;
   readonly agui: string;
+  readonly ollama: string;
   readonly completions: string;
   readonly cohere: string;
+  readonly bedrock: string;
   readonly [api: string]: string;
 }
 
@@ -336,7 +338,7 @@ export interface StreamCase {
 }
 
 export interface CheckOptions {
-  /** `chat`, `responses`, `anthropic`, `gemini`, `agui`, `completions` or `cohere`. */
+  /** The name of an API: `chat`, `responses`, `anthropic`, `gemini`, `agui`, `bedrock`, ... */
   api: string;
   /** Names of cases, with `*`; default: all cases. */
   only?: string | readonly string[];

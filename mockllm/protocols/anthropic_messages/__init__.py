@@ -4,7 +4,7 @@ https://docs.claude.com/en/api/messages and https://docs.claude.com/en/docs/buil
 
 `request` (with `messages`) parses requests; `encoder` writes answers and `decoder` (with
 `assembly`) reads them; `blocks` has what both sides share; `service` has errors, headers, the list
-of models and token counts; `protocol` is the whole.
+of models and token counts, `bedrock` what differs on Amazon Bedrock; `protocol` is the whole.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ API = "anthropic"
 
 VERSION_HEADER = "anthropic-version"
 
+_ACTIONS = "invoke|invoke-with-response-stream"
+"""Of Amazon Bedrock, where the models of Anthropic have the bodies of this API."""
+
 ADDRESS = Address(
     name=API,
     title="Anthropic Messages",
@@ -28,15 +31,27 @@ ADDRESS = Address(
         Route("POST", "/v1/messages/count_tokens", "count_tokens"),
         Route("POST", "/messages/count_tokens", "count_tokens"),
         *model_routes("/v1", "", header=VERSION_HEADER),
+        # The ARN of an inference profile has a slash, which some clients quote and others do not.
+        *(
+            Route("POST", f"/model/{model}/{{action:{_ACTIONS}}}", "generate")
+            for model in ("{model}", "{owner}/{model}")
+        ),
+        Route(
+            "POST", "/publishers/anthropic/models/{model:count-tokens}:rawPredict", "count_tokens"
+        ),
     ),
     paths=(
         # OpenAI's Assistants have /threads/ID/messages
         re.compile(r"^(?!.*/threads/).*/messages$"),
-        re.compile(r"/publishers/anthropic/models/(?P<model>[^/:]+):(?:streamR|r)awPredict$"),
+        re.compile(
+            r"/publishers/anthropic/models/(?!count-tokens:)(?P<model>[^/:]+)"
+            r":(?:streamR|r)awPredict$"
+        ),
+        re.compile(rf"/model/(?P<model>.+)/(?P<action>{_ACTIONS})$"),
     ),
     base_path="",  # the SDKs append /v1/messages to ANTHROPIC_BASE_URL
     env=Environment(
-        base_urls=(("ANTHROPIC_BASE_URL", ""),),
+        base_urls=(("ANTHROPIC_BASE_URL", ""), ("ANTHROPIC_BEDROCK_BASE_URL", "")),
         keys=("ANTHROPIC_API_KEY",),
         other_keys=("ANTHROPIC_AUTH_TOKEN",),
     ),

@@ -19,6 +19,7 @@ from mockllm.core.timeline import expand
 from mockllm.core.turn import Opaque, Reasoning, ServerTool, Text, ToolCall, Turn
 from mockllm.protocols.anthropic_messages import API, blocks
 from mockllm.protocols.anthropic_messages.assembly import DELTAS
+from mockllm.protocols.anthropic_messages.bedrock import BEDROCK, metrics
 from mockllm.protocols.anthropic_messages.server_tools import is_result, result_block
 from mockllm.protocols.base import Reply, dumps
 from mockllm.protocols.custom_calls import function
@@ -120,8 +121,9 @@ class Encoder:
         return [self._frame("content_block_stop", index=index)]
 
     def _ping(self) -> list[Frame]:
-        """The single ping of a short answer; the service sends it after the first block opens."""
-        if self._pinged:
+        """The single ping of a short answer; the service sends it after the first block opens, and
+        Bedrock none."""
+        if self._pinged or self._reply.options == BEDROCK:
             return []
         self._pinged = True
         return [_PING]
@@ -187,7 +189,10 @@ class Encoder:
             }
             usage = blocks.write_usage(self._turn)
             frames.append(self._frame("message_delta", delta=delta, usage=usage))
-        return [*frames, self._frame("message_stop")]
+        counted = {}
+        if self._reply.options == BEDROCK:
+            counted = metrics(blocks.message_usage(self._turn), self._reply)
+        return [*frames, self._frame("message_stop", **counted)]
 
     def _error(self, event: ev.StreamError) -> Frame:
         return self._frame(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from mockllm.framing.sse import SSE
 from mockllm.protocols import records
 from mockllm.protocols.anthropic_messages import ADDRESS, service
+from mockllm.protocols.anthropic_messages.bedrock import BEDROCK, CHUNKS, error_at
 from mockllm.protocols.anthropic_messages.blocks import message_id
 from mockllm.protocols.anthropic_messages.client import CLIENT
 from mockllm.protocols.anthropic_messages.decoder import Decoder, decode_body
@@ -74,5 +76,8 @@ PROTOCOL = WireProtocol(
         "count_tokens": service.count_tokens,
     },
     guard=service.guard,
+    carriers=(SSE, CHUNKS),
+    carrier=lambda options: CHUNKS if options == BEDROCK else SSE,
+    error_at=error_at,
     call_prefix="toolu_",
 )

@@ -15,6 +15,7 @@ from mockllm.core.http import Target
 from mockllm.core.request import Message, OfferedTool, Request
 from mockllm.errors import RequestError
 from mockllm.protocols.anthropic_messages import API
+from mockllm.protocols.anthropic_messages.bedrock import BEDROCK, STREAMED, is_bedrock
 from mockllm.protocols.anthropic_messages.blocks import UNTHREADED
 from mockllm.protocols.anthropic_messages.messages import (
     CHECKS,
@@ -40,8 +41,10 @@ def parse(body: Fields, target: Target, strict: bool) -> Request:
             param="thread",
             code=UNTHREADED,
         )
-    # On Vertex AI only the path has the model.
-    model = string(body.get("model")) or target.segments.get("model", "")
+    # On Vertex AI and on Bedrock only the path has the model.
+    segments = target.segments
+    named = "/".join(filter(None, (segments.get("owner"), segments.get("model"))))
+    model = string(body.get("model")) or named
     if strict:
         _check({**body, "model": model} if model else body)
     history = messages(body.get("messages"))
@@ -52,19 +55,20 @@ def parse(body: Fields, target: Target, strict: bool) -> Request:
         API,
         model,
         body,
-        body.get("stream") is True,
+        segments["action"] == STREAMED if is_bedrock(target) else body.get("stream") is True,
         tuple(history),
         "\n".join([message.text for message in history if message.role == "system"]),
         _offered(body.get("tools")),
         _tool_choice(mapping(body.get("tool_choice"))),
         output_schema=_output_schema(body),
         wants_reasoning=mapping(body.get("thinking")).get("type", "disabled") != "disabled",
+        traits=frozenset({BEDROCK} if is_bedrock(target) else ()),
     )
 
 
 def options(request: Request) -> Hashable:
-    """The options for the encoder: none, as the bytes depend on nothing but the model."""
-    return None
+    """The options for the encoder: the service, if it is not Anthropic's own."""
+    return BEDROCK if BEDROCK in request.traits else None
 
 
 # Tools that Anthropic defines have versioned types; the client runs these of them itself.

@@ -12,7 +12,7 @@ from mockllm.core.events import StreamError
 from mockllm.core.http import Target
 from mockllm.core.seeded import derive_int
 from mockllm.errors import RequestError
-from mockllm.protocols.anthropic_messages import VERSION_HEADER
+from mockllm.protocols.anthropic_messages import VERSION_HEADER, bedrock
 from mockllm.protocols.anthropic_messages.blocks import DEFAULT_ERROR, UNTHREADED, request_id
 from mockllm.protocols.anthropic_messages.request import parse
 from mockllm.protocols.base import (
@@ -59,12 +59,14 @@ _LIMITS = {
 
 def guard(headers: Mapping[str, str], target: Target) -> None:
     """Raises for a request without credentials or version; any value of them is accepted. On
-    Vertex AI the body has the version.
+    Vertex AI the body has the version; requests to Bedrock may be without either.
 
     Args:
         headers: with names in lower case.
     """
     # anthropic-python 2 sends its key as a bearer token, earlier versions as `x-api-key`.
+    if bedrock.is_bedrock(target):
+        return
     if not headers.get("x-api-key") and not headers.get("authorization"):
         raise RequestError(
             "x-api-key header is required (`authorization: Bearer …` will do; any value is "
@@ -118,6 +120,8 @@ def _error_id(error: RequestError) -> str:
 
 def answer_headers(reply: Reply, stream: bool) -> dict[str, str]:
     """The headers of a successful answer; all values are derived from `reply`."""
+    if reply.options == bedrock.BEDROCK:
+        return bedrock.headers(reply, stream)
     headers = content_headers(stream)
     used = {
         "requests": 1,

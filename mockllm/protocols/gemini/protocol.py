@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mockllm.core.events import Start
+from mockllm.core.http import Target
 from mockllm.core.seeded import tokens
 from mockllm.errors import RequestError
 from mockllm.framing.json_array import JSON_ARRAY
@@ -71,6 +72,11 @@ def _is_end(chunk: Fields) -> bool:
     return finished or bool(chunk.get("error") or chunk.get("promptFeedback"))
 
 
+def _is_array(target: Target) -> bool:
+    """Whether a stream is an array, so that an error in its place is, too."""
+    return target.method == "streamGenerateContent" and target.query.get("alt") != "sse"
+
+
 _CALL = ("candidates.content.parts.functionCall",)
 
 
@@ -124,8 +130,9 @@ PROTOCOL = WireProtocol(
     fallback_routes=FALLBACK_ROUTES,
     finish_values={reason: (value,) for reason, value in FINISHES.items()},
     role="model",
-    lists_errors=lambda target: (
-        target.method == "streamGenerateContent" and target.query.get("alt") != "sse"
+    error_at=lambda target, _status, body, headers: (
+        [body] if _is_array(target) else body,
+        headers,
     ),
     lookups={
         "models": lambda lookup: {"models": [_model_object(name) for name in lookup.models]},

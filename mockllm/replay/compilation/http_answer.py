@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from cachetools import LRUCache
 
-from mockllm.core.http import Ending, TimedBytes, reason_phrase
+from mockllm.core.http import Ending, Target, TimedBytes, reason_phrase
 from mockllm.core.jsontext import json_bytes
 from mockllm.core.record import record
 from mockllm.core.seeded import derive
@@ -22,6 +22,7 @@ from mockllm.faults.transmission import Transmission
 from mockllm.matching.select import Selection
 from mockllm.protocols.base import WireProtocol, dumps
 from mockllm.protocols.extra import merge
+from mockllm.protocols.values import json_object
 from mockllm.scenario.model import ErrorSpec, TurnSpec
 
 _Key = TypeVar("_Key", bound=Hashable)
@@ -224,12 +225,15 @@ def error_answer(
     return json_answer(error.status, body, {**own, **{k.lower(): v for k, v in headers}})
 
 
-def in_list(answer: HttpAnswer) -> HttpAnswer:
-    """The same answer with its JSON body in a list: Gemini sends errors so where a stream without
-    `alt=sse` was requested."""
-    (body,) = answer.chunks
-    wrapped = TimedBytes(body.at, b"[%b]" % body.data)
-    return bytes_answer(answer.status, answer.headers, [wrapped], streamed=False)
+def error_at(answer: HttpAnswer, protocol: WireProtocol, target: Target) -> HttpAnswer:
+    """The same error in the form that a target of the protocol has for it; one that is broken on
+    purpose stays."""
+    body = json_object(b"".join(answer.data))
+    if protocol.error_at is None or body is None or answer.fault is not None:
+        return answer
+    formed, headers = protocol.error_at(target, answer.status, body, dict(answer.headers))
+    data = TimedBytes(answer.times[0], json_bytes(dumps(formed)))
+    return bytes_answer(answer.status, headers.items(), [data], streamed=False)
 
 
 def without_body(answer: HttpAnswer) -> HttpAnswer:

@@ -191,6 +191,35 @@ def _ollama(items: Sequence[Item]) -> Json:
     return {"model": "qwen3:8b", "stream": True, "messages": messages}
 
 
+def _bedrock(items: Sequence[Item]) -> Json:
+    messages: list[Json] = []
+    for kind, group in groupby(items, type):
+        if kind is ToolResult:
+            results = [
+                {
+                    "toolResult": {
+                        "toolUseId": result.id,
+                        "content": [{"text": result.text}],
+                        "status": "error" if result.error else "success",
+                    }
+                }
+                for result in group
+            ]
+            messages.append({"role": "user", "content": results})
+            continue
+        for item in group:
+            if isinstance(item, str):
+                messages.append({"role": "user", "content": [{"text": item}]})
+                continue
+            text = [{"text": item.text}] if item.text else []
+            uses = [
+                {"toolUse": {"toolUseId": call.id, "name": call.name, "input": call.parsed()}}
+                for call in item.calls
+            ]
+            messages.append({"role": "assistant", "content": [*text, *uses]})
+    return {"messages": messages}
+
+
 def _tool_definitions(names: Sequence[str], field: str = "parameters") -> list[Json]:
     schema = {"type": "object", "properties": {}}
     return [{"name": name, "description": "A tool.", field: schema} for name in names]
@@ -204,6 +233,7 @@ _WRITE: dict[str, Callable[[Sequence[Item]], Json]] = {
     "agui": _agui,
     "ollama": _ollama,
     "cohere": _chat,
+    "bedrock": _bedrock,
 }
 
 
@@ -222,4 +252,12 @@ _OFFER: dict[str, Callable[[Sequence[str]], Json]] = {
     "agui": lambda names: {"tools": _tool_definitions(names)},
     "ollama": _functions,
     "cohere": _functions,
+    "bedrock": lambda names: {
+        "toolConfig": {
+            "tools": [
+                {"toolSpec": {"name": name, "inputSchema": {"json": {"type": "object"}}}}
+                for name in names
+            ]
+        }
+    },
 }

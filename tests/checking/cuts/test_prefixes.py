@@ -47,6 +47,7 @@ END_OF_CONTENT = {
     "ollama": '"done":true',
     "completions": '"finish_reason":"stop"',
     "cohere": '"type":"message-end"',
+    "bedrock": '"stopReason":"tool_use"',
 }
 """The event from which on a prefix may be taken for a whole answer; see docs/cuts.md."""
 
@@ -90,6 +91,8 @@ def test_places_inside_characters_and_line_ends(api):
         body = b"".join(case.chunks)
         for prefix in map(cut_of, prefixes(case)):
             before, after = body[: prefix.size], body[prefix.size :]
+            if PROTOCOLS[api].usual.name == "eventstream":
+                continue  # whose frames are found by their lengths
             inside = after[0] & 0xC0 == 0x80
             assert inside == (prefix.place == "inside-character")
             ends = (b"\n",) if api == "ollama" else (b"\n\n", b"\r\n\r\n")

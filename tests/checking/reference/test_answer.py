@@ -36,7 +36,7 @@ def play(turn: Turn, api: str, **policies: str) -> Run:
     return by_events(api, payloads(sent(turn, api), api), **policies)
 
 
-@pytest.mark.parametrize("api", ["chat", "responses", "anthropic", "agui"])
+@pytest.mark.parametrize("api", ["chat", "responses", "anthropic", "agui", "bedrock"])
 def test_malformed_arguments_fail_the_whole_answer(api: str) -> None:
     """With `malformed="fail"` the answer ends with one error: there is no finish, and no call
     surfaces after it. What there was before stays: the text and, over Chat Completions, the calls
@@ -57,7 +57,7 @@ def test_an_answer_without_malformed_arguments_does_not_fail(api: str) -> None:
     assert play(turn, api, malformed="fail").full == play(turn, api).full
 
 
-@pytest.mark.parametrize("api", ["chat", "responses", "anthropic", "agui"])
+@pytest.mark.parametrize("api", ["chat", "responses", "anthropic", "agui", "bedrock"])
 def test_fragments_of_arguments_are_passed_on_one_by_one(api: str) -> None:
     """Each delta has the fragments of its event alone, with the id and the name of their call."""
     other = ToolCall("save", "call_3", ('{"b":', "2}"))
@@ -70,7 +70,7 @@ def test_fragments_of_arguments_are_passed_on_one_by_one(api: str) -> None:
     ]
 
 
-@pytest.mark.parametrize("api", ["chat", "responses", "anthropic", "agui"])
+@pytest.mark.parametrize("api", ["chat", "responses", "anthropic", "agui", "bedrock"])
 def test_a_chunk_of_bytes_joins_the_fragments_of_its_events(api: str) -> None:
     """Whole streams of bytes pass on the same fragments."""
     turn = Turn((GOOD,), "tool_calls")
@@ -82,8 +82,8 @@ def test_fields_of_the_answer(api: str) -> None:
     """Role, model and id are those of the stream; an API without them has None."""
     outcome = play(Turn((Text(("Hello",)),), "stop"), api).full
     assert outcome.role == "assistant"
-    assert outcome.model == (None if api in ("agui", "cohere") else "m")
-    assert (outcome.response_id is None) == (api in ("agui", "ollama"))
+    assert outcome.model == (None if api in ("agui", "cohere", "bedrock") else "m")
+    assert (outcome.response_id is None) == (api in ("agui", "ollama", "bedrock"))
 
 
 @pytest.mark.parametrize("api", CALLING)
@@ -95,7 +95,7 @@ def test_raw_arguments_are_the_joined_fragments(api: str) -> None:
     assert got.raw_arguments == (NOT_KEPT if api in ("gemini", "ollama") else '{ "a":1}')
 
 
-@pytest.mark.parametrize("api", ["responses", "anthropic", "gemini", "agui"])
+@pytest.mark.parametrize("api", ["responses", "anthropic", "gemini", "agui", "bedrock"])
 def test_signatures_are_kept_once(api: str) -> None:
     """The signature of reasoning is an opaque value."""
     turn = Turn((Reasoning(("Hm",), "c2ln"), Text(("Hello",))), "stop")

@@ -30,6 +30,7 @@ from tests.quirks.playing import play
 
 PREFIXES = (
     *("chat", "usage", "sse", "err", "anth", "resp", "gem", "agui", "ollama", "compl", "cohere"),
+    "bedrock",
 )
 MISTAKES = {"anth-parse-each-fragment", "chat-dedupe-by-overlap", "sse-trim"}
 """Mistakes of clients, which no server can send."""

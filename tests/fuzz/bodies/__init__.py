@@ -5,6 +5,7 @@ from __future__ import annotations
 from tests.fuzz.bodies import (
     agui,
     anthropic,
+    bedrock,
     chat,
     cohere,
     completions,
@@ -22,6 +23,7 @@ RICH = {
     "anthropic": anthropic.bodies,
     "gemini": gemini.bodies,
     "agui": agui.bodies,
+    "bedrock": bedrock.bodies,
     "echo": echo.bodies,
     "completions": completions.bodies,
     "cohere": cohere.bodies,

@@ -7,6 +7,7 @@ invisible in it, so the laws compare it with these.
 from tests.protocols.projections import (
     ag_ui,
     anthropic_messages,
+    bedrock_converse,
     cohere,
     gemini,
     ollama,
@@ -24,4 +25,5 @@ PROJECTIONS = {
     "ollama": ollama.project,
     "completions": openai_completions.project,
     "cohere": cohere.project,
+    "bedrock": bedrock_converse.project,
 }

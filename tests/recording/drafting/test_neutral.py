@@ -170,7 +170,8 @@ def played(protocol, request, spec):
     answer = Replayer().answer(Selection(written(spec), 0, 0), request, protocol)
     body = b"".join(answer.data)
     if answer.streamed:
-        return content(decoded(protocol, protocol.usual.decode(body))[0])
+        carrier = protocol.carrier(protocol.options(request))
+        return content(decoded(protocol, carrier.decode(body))[0])
     return content(protocol.decode_body(json.loads(body)))
 
 

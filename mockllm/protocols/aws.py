@@ -1,0 +1,60 @@
+"""What the APIs on Amazon Bedrock share: ids of requests, and the names of errors.
+
+https://docs.aws.amazon.com/bedrock/latest/APIReference/CommonErrors.html
+
+An error over HTTP has its type in a header (`ThrottlingException`), one in a stream in the name of
+its frame (`throttlingException`). Pure.
+"""
+
+from __future__ import annotations
+
+from mockllm.core.seeded import derive
+
+OVERLOADED = "serviceUnavailableException"
+RATE_LIMIT = "throttlingException"
+SERVER_ERROR = "internalServerException"
+
+_PADDED = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+PADDINGS = tuple(_PADDED[:size] for size in range(2, len(_PADDED)))
+"""The values of `p`, a field of every event that hides how long the others are."""
+
+_TYPES = {
+    400: "ValidationException",
+    401: "UnrecognizedClientException",
+    403: "AccessDeniedException",
+    404: "ResourceNotFoundException",
+    408: "ModelTimeoutException",
+    424: "ModelErrorException",
+    429: "ThrottlingException",
+    503: "ServiceUnavailableException",
+    529: "ServiceUnavailableException",
+}
+_NAMESPACE = "http://internal.amazon.com/coral/com.amazon.bedrock/"
+"""What the header has after the type; clients remove it."""
+
+
+def is_exception(name: str | None) -> bool:
+    """Whether a type of an error is one of AWS."""
+    return name is not None and name.endswith("Exception")
+
+
+def exception_name(*types: str | None) -> str:
+    """The name of the frame of an error: the first of its types that is one of AWS."""
+    name = next(filter(is_exception, types), None) or SERVER_ERROR
+    return name[0].lower() + name[1:]
+
+
+def request_headers(seed: str, *what: object) -> dict[str, str]:
+    """The headers that name a request, by an id derived from the seed."""
+    digits = derive(seed, "request", *what, length=32, hex=True)
+    groups = (digits[:8], digits[8:12], f"4{digits[13:16]}", f"8{digits[17:20]}", digits[20:])
+    return {"x-amzn-requestid": "-".join(groups)}
+
+
+def error_headers(status: int, type: str | None) -> dict[str, str]:
+    """The headers that name an error: by its type if that is one of AWS, else by its status."""
+    name = type or ""
+    if not is_exception(name):
+        usual = "InternalServerException" if status >= 500 else "ValidationException"
+        name = _TYPES.get(status, usual)
+    return {"x-amzn-errortype": f"{name[0].upper()}{name[1:]}:{_NAMESPACE}"}

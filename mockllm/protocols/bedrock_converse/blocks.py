@@ -1,0 +1,141 @@
+"""What streams and bodies of Converse share: stop reasons, usage, citations, tools of the service.
+
+https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html
+
+The service sorts the keys of all objects.
+"""
+
+from __future__ import annotations
+
+from mockllm.core.events import Cite, Finish, FinishReason
+from mockllm.core.seeded import derive, derive_int
+from mockllm.core.turn import ServerTool, TokenUsage
+from mockllm.protocols.base import Reply
+from mockllm.protocols.records import Fields, Json
+from mockllm.protocols.values import array, count, json_object, mapping, sendable_value, string
+
+STOPS: dict[FinishReason, str] = {
+    "stop": "end_turn",
+    "tool_calls": "tool_use",
+    "length": "max_tokens",
+    "content_filter": "content_filtered",
+    "refusal": "content_filtered",
+}
+_FINISHES: dict[str, FinishReason] = {
+    "end_turn": "stop",
+    "tool_use": "tool_calls",
+    "max_tokens": "length",
+    "content_filtered": "content_filter",
+}
+_RARE: dict[str, FinishReason] = {
+    "guardrail_intervened": "content_filter",
+    "malformed_model_output": "stop",
+    "malformed_tool_use": "stop",
+    "model_context_window_exceeded": "length",
+    "stop_sequence": "stop",
+}
+
+
+def write_stop(finish: Finish) -> str:
+    """The `stopReason` of a finish."""
+    if finish.raw is not None and _RARE.get(finish.raw) == finish.reason:
+        return finish.raw
+    return STOPS[finish.reason]
+
+
+def read_stop(value: str) -> Finish:
+    """The finish of a `stopReason`; `raw` keeps a value that is not the usual one."""
+    usual = _FINISHES.get(value)
+    return Finish(usual) if usual else Finish(_RARE.get(value, "stop"), value)
+
+
+# Usage
+
+
+def write_usage(usage: TokenUsage) -> Json:
+    """The `usage` object. `inputTokens` does not include cached tokens, `totalTokens` does; in
+    `TokenUsage` both do."""
+    cached = min(usage.cached, usage.input)
+    cache = {"cacheReadInputTokens": cached, "cacheWriteInputTokens": 0} if cached else {}
+    return {
+        **cache,
+        "inputTokens": usage.input - cached,
+        "outputTokens": usage.output,
+        "serverToolUsage": {},
+        "totalTokens": usage.input + usage.output,
+    }
+
+
+def read_usage(value: Fields) -> TokenUsage:
+    """The usage in a `usage` object. The service names cached tokens twice (`...TokenCount`), which
+    counts once; tokens written into the cache count as input."""
+    cached, written = count(value.get("cacheReadInputTokens")), value.get("cacheWriteInputTokens")
+    input = count(value.get("inputTokens")) + cached + count(written)
+    return TokenUsage(input, count(value.get("outputTokens")), 0, cached)
+
+
+def metrics(reply: Reply) -> Json:
+    """The `metrics` object, derived from the reply."""
+    return {"latencyMs": 200 + derive_int(reply.seed, "latency", below=2000)}
+
+
+# Citations
+
+
+def citation(cite: Cite) -> Json:
+    """A citation: of a page of the web, or without a URL of a document in the request."""
+    span = {"documentIndex": 0, "end": len(cite.cited_text), "start": 0}
+    location = {"web": {"url": cite.url}} if cite.url else {"documentChar": span}
+    return {
+        "location": location,
+        **({"sourceContent": [{"text": cite.cited_text}]} if cite.cited_text else {}),
+        **({"title": cite.title} if cite.title else {}),
+    }
+
+
+def read_citation(part: int, value: Fields) -> Cite:
+    """The neutral form of a citation of any kind."""
+    location = mapping(value.get("location"))
+    url = string(mapping(location.get("web")).get("url")) or string(value.get("source"))
+    texts = [string(mapping(content).get("text")) for content in array(value.get("sourceContent"))]
+    return Cite(part, url, string(value.get("title")), "".join(texts))
+
+
+# Tools of the service
+
+SERVER_USE = "server_tool_use"
+"""The type of a call that the service answers."""
+
+_TOOLS = {"code_interpreter": "nova_code_interpreter", "web_search": "nova_grounding"}
+_TOOL_KINDS = {name: kind for kind, name in _TOOLS.items()}
+
+
+def server_tool_name(part: ServerTool) -> str | None:
+    """The name of a call of the service; None for a tool that this API does not have, and for an
+    input that is no JSON object."""
+    if part.input and json_object(part.input) is None:
+        return None
+    return part.name if part.name in _TOOL_KINDS else _TOOLS.get(part.kind)
+
+
+def read_server_tool(name: str) -> tuple[str, str]:
+    """The neutral kind and name of a tool."""
+    kind = _TOOL_KINDS.get(name, name)
+    return kind, "" if _TOOLS.get(kind, kind) == name else name
+
+
+def server_id(part: ServerTool) -> str:
+    """The id of a call, derived from the call where the part has none."""
+    return part.id or "tooluse_" + derive(part.kind, "server tool", part.input, length=22)
+
+
+def server_result(part: ServerTool) -> list[Json] | None:
+    """The content of a result; None without one, and for one in the form of another API."""
+    content = sendable_value(part.output or "")
+    if not isinstance(content, list) or not content or not all(map(_is_content, content)):
+        return None
+    return content
+
+
+def _is_content(value: object) -> bool:
+    return bool({"json", "text"} & mapping(value).keys())
