@@ -170,7 +170,8 @@ class AGUIAccumulator:
             self._open_spans.discard((f"{kind} message", id))
         elif stage in ("CONTENT", "CHUNK") and id not in self._other_messages:
             slot = self._messages.setdefault(id, self._count)
-            # A delta may be empty (`agui-empty-delta`) or null.
+            # A delta may be empty (`agui-empty-delta`) or null, and come after the end of its
+            # message (`agui-after-message-end`).
             self._answer.add(kind, string(value.get("delta")), (slot,))
 
     def _open_message(self, id: str, role: object) -> None:
@@ -196,9 +197,9 @@ class AGUIAccumulator:
                 pass  # TOOL_CALL_RESULT: the agent ran the tool itself
 
     def _start(self, id: str, value: Mapping[str, Any]) -> None:
-        # The parent message is ignored, since it need not exist (`agui-phantom-parent`). Several
-        # calls may be open at once (`agui-parallel-calls`). A call that begins again would run
-        # twice, or with half of its arguments (`agui-start-replayed`).
+        # The parent message is ignored, since it need not exist (`agui-phantom-parent`,
+        # `agui-parent-null`). Several calls may be open at once (`agui-parallel-calls`). A call
+        # that begins again would run twice, or with half of its arguments (`agui-start-replayed`).
         if id in self._called:
             self._answer.fail(f"TOOL_CALL_START of {id!r}, which has begun already")
             return

@@ -154,7 +154,8 @@ class AnthropicAccumulator:
     def _stop_reason(self, value: Mapping[str, Any]) -> None:
         stop_reason = string(value.get("stop_reason"))
         if stop_reason and not self._answer.failed:
-            # Null in a second `message_delta` does not erase it (`anth-two-message-delta`).
+            # Null in a second `message_delta` does not erase it (`anth-two-message-delta`). Calls
+            # run whatever it says (`anth-end-turn-with-tools`).
             self._answer.finish = stop_reason
             self._answer.complete = True
             self._end_open_blocks()
@@ -176,8 +177,9 @@ class AnthropicAccumulator:
     # Blocks
 
     def _start(self, index: int | None, block: Mapping[str, Any]) -> None:
-        # An index is a key, not a position in a list (`anth-index-gap`). A start begins a new
-        # block even if its index was used before (`anth-index-all-zero`).
+        # An index is a key, not a position in a list (`anth-index-gap`), and an id is none
+        # (`anth-id-shared`). A start begins a new block even if its index was used before
+        # (`anth-index-all-zero`).
         type = string(block.get("type"))
         slot = (index or 0, self._count)
         self._count += 1

@@ -50,7 +50,7 @@ class ChatAccumulator:
         """What one chunk adds: text, reasoning, and the calls that surface."""
         if self._answer.failed:
             return None
-        # The `object` is ignored (`chat-object-empty`).
+        # The `object` is ignored (`chat-object-empty`, `chat-object-missing`).
         chunk = mapping(payload)
         self._answer.identify(string(chunk.get("id")), string(chunk.get("model")))
         # An error is below the key `error` (`err-in-stream`), or the chunk itself is one
@@ -61,8 +61,8 @@ class ChatAccumulator:
         # an empty list or no key (`usage-empty-choices`, `usage-no-choices`), and events of other
         # kinds have neither (`chat-named-event`).
         for choice in map(mapping, sequence(chunk.get("choices"))):
-            # Only the first choice, since the request has `n=1` (`chat-n-choices`). Several
-            # choices need one accumulator each.
+            # Only the first choice, since the request has `n=1` (`chat-n-choices`); its index may
+            # be missing (`chat-choice-index`). Several choices need one accumulator each.
             if not choice.get("index"):
                 self._choice(choice, failing=error is not None)
         self._usage(chunk)
@@ -129,7 +129,7 @@ class ChatAccumulator:
 
     def _fragment(self, entry: Mapping[str, Any]) -> None:
         # The `type` is ignored (`chat-type-missing`). Null and "" mean absent, in every field
-        # (`chat-id-null-later`, `chat-id-empty-later`).
+        # (`chat-id-null-later`, `chat-id-empty-later`, `chat-function-null`).
         function = mapping(entry.get("function"))
         index = count(entry.get("index"))
         id, name = string(entry.get("id")), string(function.get("name"))
@@ -141,7 +141,8 @@ class ChatAccumulator:
         self._last = call
         if call.closed:
             return
-        # The first id stays (`chat-id-repeated`, `chat-id-new-every-chunk`).
+        # The first id stays (`chat-id-repeated`, `chat-id-new-every-chunk`), also where another
+        # call has it (`chat-id-shared`).
         call.id = call.id or id
         # The same name again is a repetition (`chat-name-repeated`); another one is the next
         # fragment of the name (`chat-name-split`). The first one may be empty

@@ -20,7 +20,7 @@ import httpx
 
 def reply_to(text):
     body = {"model": "m", "messages": [{"role": "user", "content": text}]}
-    url = os.environ["OPENAI_BASE_URL"] + "/chat/completions"
+    url = os.environ.get("OPENAI_BASE_URL", "https://api.openai.com/v1") + "/chat/completions"
     return httpx.post(url, json=body).json()["choices"][0]["message"]["content"]
 """
 

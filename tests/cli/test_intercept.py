@@ -16,7 +16,7 @@ answer = httpx.post(
     sys.argv[1] + "/v1/chat/completions",
     json={"model": "m", "messages": [{"role": "user", "content": "hello"}], "stream": True},
 )
-print(answer.status_code, answer.url)
+sys.stdout.write(f"{answer.status_code} {answer.url}\\n")
 """
 OPENAI = "https://api.openai.com"
 

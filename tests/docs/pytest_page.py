@@ -43,10 +43,12 @@ CLASSES: dict[type, tuple[str, ...]] = {
 
 INTERNAL: dict[type, frozenset[str]] = {
     MockSession: frozenset(
-        {"close", "late_verdict", "passed", "recording_failure", "recording_summary", "verdict"}
+        {"close", "intercepts", "late_verdict", "passed", "recording_failure", "recording_summary"}
+        | {"redirected", "verdict"}
     ),
     MockService: frozenset(
-        {"close", "end", "library", "played", "required", "session_name", "speed", "thread"}
+        {"close", "end", "library", "played", "proxied", "required", "session_name", "speed"}
+        | {"thread"}
     ),
     MockCase: frozenset({"case"}),
 }

@@ -252,11 +252,18 @@ def test_usage_is_not_added_up():
     assert by_events("anthropic", [BEGIN, *ends, STOP]).outcome.usage == Usage(None, 7)
 
 
-@pytest.mark.parametrize("value", [None, "x", [], {"type": 1}, stop(9), delta(9, "text_delta")])
+@pytest.mark.parametrize("value", [None, "x", [], {"type": 1}, stop(9)])
 def test_a_malformed_event_is_ignored(value):
     """No value raises, and the answer around it is read."""
     events = [value, BEGIN, start(0), text("Hi"), value, end("end_turn"), STOP, value, text("x")]
     assert by_events("anthropic", events).outcome == Outcome("Hi", finish="end_turn")
+
+
+def test_a_delta_of_a_block_that_never_began_is_reported():
+    """`anth-start-missing`: without it the answer would lack text, and look complete."""
+    events = [BEGIN, delta(9, "text_delta", text="Hi"), end("end_turn"), STOP]
+    (error,) = by_events("anthropic", events).outcome.errors
+    assert "block 9, which has not started" in error.message
 
 
 RESULT = {"type": "code_execution_tool_result", "tool_use_id": "srvtoolu_1", "content": {}}
