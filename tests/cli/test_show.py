@@ -48,7 +48,12 @@ def test_the_output_is_what_the_server_sends(mockllm, server, name, api):
     status, streamed = sent(server, PROTOCOLS[api], scenario)
     assert status == 200
     printed = mockllm("show", name, "--api", api).stdout_bytes
-    assert printed == b"".join(readable([streamed]))
+    lines = b"".join(readable([streamed]))
+    if PROTOCOLS[api].usual.name == "eventstream":  # a write that ends inside a frame says so
+        printed = b"".join(
+            line for line in printed.splitlines(keepends=True) if not line.startswith("…".encode())
+        )
+    assert printed == lines
     if api == "agui":
         return  # AG-UI always streams
     status, whole = sent(server, PROTOCOLS[api], scenario, stream=False)

@@ -195,6 +195,7 @@ def test_a_wrong_checksum(here):
     stream = here.converse_stream(**message("flipped"))["stream"]
     with pytest.raises(ChecksumMismatch):
         events.extend(stream)
+    stream.close()
     assert [*map(list, events)][-1] == ["contentBlockStop"]
 
 

@@ -13,10 +13,13 @@ NOT_SENT = {
     "gemini": ["raw-arguments-kept"],
     "agui": ["answer-id-kept"],
     "ollama": ["raw-arguments-kept", "opaque-kept"],
+    "bedrock": ["answer-id-kept"],
+    "cohere": ["opaque-kept"],
+    "completions": ["raw-arguments-kept", "opaque-kept", "role-kept"],
 }
 """The invariants of fields that a protocol does not have: Gemini and Ollama send arguments as
-objects, AG-UI has neither model nor id of an answer, Ollama has no signatures. Their tests are
-skipped."""
+objects, AG-UI and Bedrock have neither model nor id of an answer, Ollama, Cohere and Completions no
+signatures, and Completions no calls and no roles. Their tests are skipped."""
 
 WITH_QUIRKS = ("chat", "responses")
 

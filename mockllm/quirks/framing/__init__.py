@@ -50,6 +50,9 @@ def _separated(items: list[Item], context: Context, separators: str) -> list[Ite
     return items
 
 
+_WITH_EVENTS = tuple(api for api in PROTOCOLS if api != "ollama")
+
+
 def _separators(name: str, characters: str) -> Variant:
     return Variant(name, frames=_separated(characters), as_sent=True)
 
@@ -92,7 +95,8 @@ QUIRKS: tuple[Quirk, ...] = (
     quirk_of_streams(
         "sse-unicode-line-separators",
         TEXT,
-        _separators("all", "\u2028\u2029\u0085"),
+        # `ollama-line-separators` plays it over Ollama.
+        replace(_separators("all", "\u2028\u2029\u0085"), only=_WITH_EVENTS),
         _separators("line-separator", "\u2028"),
         _separators("paragraph-separator", "\u2029"),
         _separators("next-line", "\u0085"),

@@ -468,6 +468,7 @@ _SYSTEM = {
     "responses": {"instructions": "Be brief."},
     "anthropic": {"system": "Be brief."},
     "gemini": {"systemInstruction": {"parts": [{"text": "Be brief."}]}},
+    "bedrock": {"system": [{"text": "Be brief."}]},
 }
 
 
@@ -542,8 +543,8 @@ BAD = {
 
 EXCEPT = {
     empty_arguments: ("agui", "gemini"),
-    an_opaque_value_left_out: ("chat", "agui", "cohere"),
+    an_opaque_value_left_out: ("chat", "agui", "cohere", "ollama", "bedrock"),
 }
 """The APIs in which a client does not break the invariant: AG-UI streams an empty text for no
-arguments, and Gemini refuses it, so that the request is not valid; Chat Completions, AG-UI and
-Cohere require no opaque values."""
+arguments, and Gemini refuses it, so that the request is not valid; Chat Completions, AG-UI,
+Cohere and Ollama require no opaque values, and of Bedrock's models only some do."""

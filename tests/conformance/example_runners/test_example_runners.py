@@ -14,7 +14,6 @@ from mockllm.cli.init import LANGUAGES
 from mockllm.conformance.attachments.runner import pipe_runner
 from mockllm.conformance.attachments.self_test import self_test
 from mockllm.errors import ProbeError
-from mockllm.protocols import PROTOCOLS
 from tests.conformance.example_runners.building import TOOLS, built
 from tests.timeouts import GIVE_UP
 
@@ -28,7 +27,8 @@ def all_cases() -> tuple[Case, ...]:
     return tuple(cases("chat", variations=VARIATIONS))
 
 
-OTHER_APIS = [name for name in PROTOCOLS if name not in ("chat", "echo")]
+OTHER_APIS = ["responses", "anthropic", "gemini", "agui"]
+"""Besides Chat Completions, those that the example runners read."""
 
 NUMBERS = "gemini/kit-arguments-large-integers"
 """JavaScript's numbers lose the last digits of these, as its README says."""

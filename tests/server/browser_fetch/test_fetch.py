@@ -147,7 +147,8 @@ def test_a_page_reads_errors_of_each_api(serve, call, api):
     served = serve(SCENARIOS)
     path, init = request(api, "busy")
     busy = call(served.url + path, **init)
-    assert (busy["status"], "error" in busy["text"]) == (429, True)
+    assert busy["status"] == 429
+    assert "error" in busy["text"] or '"message"' in busy["text"]
     plain = httpx.post(
         served.url + path, content=init["body"], headers=init["headers"], timeout=GIVE_UP
     )

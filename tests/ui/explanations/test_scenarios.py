@@ -111,6 +111,7 @@ def run(command: str) -> subprocess.CompletedProcess[str]:
         ["bash", "-c", command + " -w '\\n%{http_code}'"],
         capture_output=True,
         text=True,
+        errors="replace",  # Bedrock streams frames
         timeout=GIVE_UP,
         check=False,
     )
