@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import re
+import warnings
 import zlib
 from collections.abc import Iterator
 
@@ -20,6 +22,16 @@ from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread
 from tests.clients.conversation import SCENARIOS
 from tests.timeouts import GIVE_UP
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _sockets_of_sdks() -> Iterator[None]:
+    """boto3 and others leave the sockets of streams that fail to the garbage collector, which would
+    report them in the middle of any later test."""
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 class Run:
