@@ -1,9 +1,10 @@
 """Amazon Bedrock with the official clients: Converse with boto3, and InvokeModel with bodies of
 Anthropic with `AnthropicBedrock` and boto3."""
 
-from __future__ import annotations
+from __future__ import gc
 
 import json
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -36,6 +37,19 @@ def boto(run: Run) -> Iterator[Any]:
     """boto3 in the test's session."""
     with bedrock(run.root) as client:
         yield client
+
+
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+"""boto3 leaves the sockets of streams that fail to the garbage collector."""
+
+
+@pytest.fixture(autouse=True)
+def _collected() -> Iterator[None]:
+    """Collects them here, and not in the middle of a later test."""
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 @pytest.fixture
