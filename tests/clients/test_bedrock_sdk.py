@@ -1,8 +1,9 @@
 """Amazon Bedrock with the official clients: Converse with boto3, and InvokeModel with bodies of
 Anthropic with `AnthropicBedrock` and boto3."""
 
-from __future__ import gc
+from __future__ import annotations
 
+import gc
 import json
 import warnings
 from collections.abc import Iterator
