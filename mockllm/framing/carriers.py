@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from mockllm.errors import StreamFormatError
 from mockllm.framing.carrier import Carrier
 from mockllm.framing.eventstream import EVENTSTREAM
@@ -23,7 +25,7 @@ def carrier_in(body: bytes, usual: Carrier) -> Carrier | None:
         return None
 
 
-def carrier_of(content_type: str) -> Carrier | None:
+def carrier_of(content_type: str, among: Iterable[Carrier] = CARRIERS) -> Carrier | None:
     """The carrier of a stream by its content type; None where other bodies have the same."""
-    named = (carrier for carrier in CARRIERS if carrier.content_type in content_type)
-    return next((carrier for carrier in named if carrier is not JSON_ARRAY), None)
+    named = (carrier for carrier in among if carrier.content_type in content_type)
+    return next((carrier for carrier in named if carrier.name != JSON_ARRAY.name), None)

@@ -298,11 +298,6 @@ class WireProtocol:
         """The carrier of most of its streams."""
         return self.carriers[0]
 
-    def carried(self, content_type: str) -> Carrier | None:
-        """The carrier of a stream by its content type; None where that is no stream's."""
-        named = (carrier for carrier in self.carriers if carrier.content_type in content_type)
-        return next((carrier for carrier in named if carrier.name != "json_array"), None)
-
 
 def no_body(title: str, needs: str, body: Fields) -> WireError:
     """The error for a value that is no body of an API, and what such a body has."""

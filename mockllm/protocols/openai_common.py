@@ -18,7 +18,7 @@ from mockllm.errors import RequestError
 from mockllm.protocols.base import Reply, content_headers, retry_headers
 from mockllm.protocols.checks import Check, Checks
 from mockllm.protocols.records import Fields, Json, ServiceError
-from mockllm.protocols.values import array, kind, mapping, string, whole
+from mockllm.protocols.values import array, kind, mapping, objects, string, whole
 
 SERVICE_ERRORS: Mapping[str, ServiceError] = {
     "overloaded": ServiceError(
@@ -192,6 +192,12 @@ _OTHER_FINISHES = frozenset(
         "tool_use",
     }
 )
+
+
+def is_end(chunk: Fields) -> bool:
+    """Whether a chunk of a stream of choices says how it ended."""
+    choices = objects(chunk.get("choices"))
+    return bool(chunk.get("error")) or any(choice.get("finish_reason") for choice in choices)
 
 
 def is_foreign_finish(value: str) -> bool:

@@ -18,7 +18,7 @@ from mockllm.core.timeline import fold
 from mockllm.core.turn import Opaque, Part, Reasoning, ServerTool, Text, TokenUsage, ToolCall, Turn
 from mockllm.errors import MockLLMError, StreamFormatError
 from mockllm.framing.carrier import Carrier
-from mockllm.framing.carriers import carrier_in
+from mockllm.framing.carriers import carrier_in, carrier_of
 from mockllm.protocols.base import WireProtocol, dumps
 from mockllm.protocols.extra import in_envelope
 from mockllm.protocols.values import encodable, json_object, json_value
@@ -68,7 +68,7 @@ def is_complete(exchange: Captured, protocol: WireProtocol) -> bool:
     """Whether a stream has its end marker, so that nothing of it is missing."""
     try:
         plain, wire = exchange.plain(), protocol.decoder()
-        carrier = protocol.carried(plain.header("content-type")) or protocol.usual
+        carrier = carrier_of(plain.header("content-type"), protocol.carriers) or protocol.usual
         for frame in carrier.decode(plain.body):
             wire.decode(frame)
     except (MockLLMError, ValueError):
@@ -82,7 +82,7 @@ def is_complete(exchange: Captured, protocol: WireProtocol) -> bool:
 def _carrier(plain: Captured, protocol: WireProtocol, *, streamed: bool) -> Carrier | None:
     """How the frames of an answer travel; None if it is a body: a service may answer a request for
     a stream with one."""
-    named = protocol.carried(plain.header("content-type"))
+    named = carrier_of(plain.header("content-type"), protocol.carriers)
     return carrier_in(plain.body, protocol.usual) if named is None and streamed else named
 
 

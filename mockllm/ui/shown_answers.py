@@ -286,7 +286,7 @@ class _Reading:
         self._frames: FrameDecoder | None = None
         self._decoder: Decoder | None = None
         if protocol is not None:
-            self._frames = (protocol.carried(content_type) or protocol.usual).decoder()
+            self._frames = (carrier_of(content_type, protocol.carriers) or protocol.usual).decoder()
             self._decoder = protocol.decoder()
         self.events: list[ev.Event] = []
         self.problems: list[str] = []

@@ -13,8 +13,8 @@ from mockllm.protocols.openai_chat.encoder import Encoder, encode_body, join
 from mockllm.protocols.openai_chat.fallback import FALLBACK_ROUTES
 from mockllm.protocols.openai_chat.fields import answer_id
 from mockllm.protocols.openai_chat.request import Options, options, parse
-from mockllm.protocols.records import Fields, Json
-from mockllm.protocols.values import mapped_text, objects
+from mockllm.protocols.records import Json
+from mockllm.protocols.values import mapped_text
 
 
 def _model_object(name: str) -> Json:
@@ -37,11 +37,6 @@ def _model(lookup: Lookup) -> Json:
 _TEXT = frozenset({"content", "refusal", "reasoning_content"})
 
 
-def _is_end(chunk: Fields) -> bool:
-    choices = objects(chunk.get("choices"))
-    return bool(chunk.get("error")) or any(choice.get("finish_reason") for choice in choices)
-
-
 PROTOCOL = WireProtocol(
     address=ADDRESS,
     parse=parse,
@@ -62,7 +57,7 @@ PROTOCOL = WireProtocol(
         likely_request=lambda body: "messages" in body,
     ),
     events=records.StreamEvents(
-        is_end=_is_end,
+        is_end=openai_common.is_end,
         map_text=mapped_text(lambda name, _: name in _TEXT, frozenset({"logprobs"})),
         id_path="id",
         model_path="model",

@@ -11,14 +11,7 @@ from mockllm.protocols.openai_completions.decoder import Decoder, decode_body
 from mockllm.protocols.openai_completions.encoder import Encoder, encode_body, join
 from mockllm.protocols.openai_completions.fields import answer_id
 from mockllm.protocols.openai_completions.request import Options, options, parse
-from mockllm.protocols.records import Fields
-from mockllm.protocols.values import mapped_text, objects
-
-
-def _is_end(chunk: Fields) -> bool:
-    choices = objects(chunk.get("choices"))
-    return bool(chunk.get("error")) or any(choice.get("finish_reason") for choice in choices)
-
+from mockllm.protocols.values import mapped_text
 
 PROTOCOL = WireProtocol(
     address=ADDRESS,
@@ -40,7 +33,7 @@ PROTOCOL = WireProtocol(
         likely_request=lambda body: "prompt" in body and "messages" not in body,
     ),
     events=records.StreamEvents(
-        is_end=_is_end,
+        is_end=openai_common.is_end,
         map_text=mapped_text(lambda name, _: name == "text", frozenset({"logprobs"})),
         id_path="id",
         model_path="model",
