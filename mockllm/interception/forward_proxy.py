@@ -16,7 +16,7 @@ from urllib.parse import unquote, urlsplit
 
 from mockllm.core.http import reason_phrase
 from mockllm.interception.authority import Authority
-from mockllm.interception.hosts import Hosts
+from mockllm.interception.hosts import PORTS, Hosts, netloc
 
 _MOST_HEAD = 64 * 1024
 _LINE = re.compile(rb"([A-Za-z]+) (\S+) HTTP/1\.[01]\r?\n")
@@ -25,7 +25,6 @@ _CREDENTIALS = re.compile(
     rb"^proxy-authorization:[ \t]*basic[ \t]+(\S+)[ \t]*\r?$", re.IGNORECASE | re.MULTILINE
 )
 _ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
-_PLAIN_PORT = 80
 _CONNECTING = 30.0
 
 
@@ -96,6 +95,7 @@ class _Connection(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
+        """Waits for the whole head, which says where the connection goes."""
         self._data += data
         end = _END.search(self._data)
         if end is None:
@@ -113,19 +113,19 @@ class _Connection(asyncio.Protocol):
             self._absolute(target, session)
 
     def _connect(self, target: str, session: str, rest: bytes) -> None:
-        host, port = _place(f"//{target}", 443)
+        host, port = _place(f"//{target}", PORTS["https"])
         if not host:
             self._refuse(400, "CONNECT needs a host and a port")
         elif not self._proxy.hosts.has(host, port):
             self._pass(host, port, _ESTABLISHED, rest)
-        elif port == _PLAIN_PORT:
+        elif port == PORTS["http"]:
             self._transport.write(_ESTABLISHED)
             self._hand_over(Led(_origin("http", host, port), session), rest)
         else:
             self._start(self._intercept(host, port, session))
 
     def _absolute(self, target: str, session: str) -> None:
-        host, port = _place(target, _PLAIN_PORT)
+        host, port = _place(target, PORTS["http"])
         if not target.lower().startswith("http://") or not host:
             self._refuse(400, "this is a proxy: it takes CONNECT, and targets such as http://HOST/")
         elif self._proxy.hosts.has(host, port):
@@ -214,9 +214,7 @@ def _place(target: str, default: int) -> tuple[str, int]:
 
 
 def _origin(scheme: str, host: str, port: int) -> str:
-    name = f"[{host}]" if ":" in host else host
-    usual = port == {"http": 80, "https": 443}[scheme]
-    return f"{scheme}://{name}" if usual else f"{scheme}://{name}:{port}"
+    return f"{scheme}://{netloc(scheme, host, port)}"
 
 
 def _session(head: bytes) -> str:

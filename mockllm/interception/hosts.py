@@ -15,6 +15,9 @@ _PATTERN = re.compile(
 )
 _LOOPBACK = re.compile(r"localhost|127(?:\.\d+){3}|\[?::1\]?")
 
+PORTS = {"http": 80, "https": 443}
+"""The usual port of each scheme."""
+
 
 @record
 class Hosts:
@@ -41,6 +44,12 @@ class Hosts:
     def names_this_machine(pattern: str) -> bool:
         """Whether a pattern names this machine, and not any."""
         return _LOOPBACK.fullmatch(pattern.rpartition(":")[0] or pattern) is not None
+
+
+def netloc(scheme: str, host: str, port: int | None) -> str:
+    """Host and port of an origin, as they stand in a URL: without the usual port."""
+    name = f"[{host}]" if ":" in host else host
+    return name if not port or port == PORTS[scheme] else f"{name}:{port}"
 
 
 def known_hosts() -> tuple[str, ...]:

@@ -22,9 +22,7 @@ from weakref import WeakKeyDictionary
 
 from mockllm.core.record import record
 from mockllm.interception.headers import ORIGIN_HEADER, SESSION_HEADER
-from mockllm.interception.hosts import Hosts
-
-_PORTS = {"http": 80, "https": 443}
+from mockllm.interception.hosts import PORTS, Hosts, netloc
 
 
 @record
@@ -44,13 +42,14 @@ class Redirect:
 
     def headers(self, scheme: str, host: str, port: int | None) -> dict[str, str] | None:
         """What a request to an origin has besides its own headers; None if it is not redirected."""
-        port = port or _PORTS[scheme]
-        if not self.hosts.has(host, port):
+        if not self.hosts.has(host, port or PORTS[scheme]):
             return None
-        name = f"[{host}]" if ":" in host else host
-        netloc = name if port == _PORTS[scheme] else f"{name}:{port}"
-        origin = {ORIGIN_HEADER: f"{scheme}://{netloc}", SESSION_HEADER: self.session}
-        return {"host": netloc, **origin}
+        place = netloc(scheme, host, port)
+        return {
+            "host": place,
+            ORIGIN_HEADER: f"{scheme}://{place}",
+            SESSION_HEADER: self.session,
+        }
 
 
 @contextmanager
@@ -153,25 +152,26 @@ def _redirect_urllib3(stack: ExitStack, urllib3: Any, to: Redirect) -> None:
 # httpx
 
 
+def _to_server(httpx: Any, to: Redirect, request: Any) -> Any:
+    """A request of httpx as it goes to the server; None if it is not redirected."""
+    url = request.url
+    own = to.headers(url.scheme, url.host, url.port)
+    if own is None:
+        return None
+    del own["host"]  # the client has written it
+    headers = [*request.headers.raw, *((k.encode(), v.encode()) for k, v in own.items())]
+    return httpx.Request(
+        request.method,
+        url.copy_with(scheme="http", host=to.host, port=to.port),
+        headers=headers,
+        stream=request.stream,
+        extensions=request.extensions,
+    )
+
+
 def _redirect_httpx(stack: ExitStack, httpx: Any, to: Redirect) -> None:
     # A transport may be one of a proxy; the direct one beside it is closed with it.
     direct: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
-
-    def led(request: Any) -> Any:
-        """The request as it goes to the server; None if it is not redirected."""
-        url = request.url
-        own = to.headers(url.scheme, url.host, url.port)
-        if own is None:
-            return None
-        del own["host"]  # the client has written it
-        headers = [*request.headers.raw, *((k.encode(), v.encode()) for k, v in own.items())]
-        return httpx.Request(
-            request.method,
-            url.copy_with(scheme="http", host=to.host, port=to.port),
-            headers=headers,
-            stream=request.stream,
-            extensions=request.extensions,
-        )
 
     def beside(transport: Any, kind: type) -> Any:
         if transport not in direct:
@@ -180,7 +180,7 @@ def _redirect_httpx(stack: ExitStack, httpx: Any, to: Redirect) -> None:
 
     def handle(original: Callable[..., Any]) -> Callable[..., Any]:
         def changed(self: Any, request: Any) -> Any:
-            other = led(request)
+            other = _to_server(httpx, to, request)
             if other is None:
                 return original(self, request)
             return original(beside(self, httpx.HTTPTransport), other)
@@ -189,7 +189,7 @@ def _redirect_httpx(stack: ExitStack, httpx: Any, to: Redirect) -> None:
 
     def handle_async(original: Callable[..., Any]) -> Callable[..., Any]:
         async def changed(self: Any, request: Any) -> Any:
-            other = led(request)
+            other = _to_server(httpx, to, request)
             if other is None:
                 return await original(self, request)
             return await original(beside(self, httpx.AsyncHTTPTransport), other)
