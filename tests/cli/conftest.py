@@ -92,7 +92,9 @@ def mockllm():
     """Runs a command in this process and returns click's `Result`."""
 
     def invoke(*arguments, stdin=None):
-        return CliRunner().invoke(main, [str(argument) for argument in arguments], input=stdin)
+        return CliRunner().invoke(
+            main, [str(argument) for argument in arguments], input=stdin, catch_exceptions=False
+        )
 
     return invoke
 
