@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -21,8 +19,7 @@ from mockllm.cli.options.parameters import (
     read_scenarios,
     scenarios_option,
 )
-from mockllm.cli.serving.child import leading, wait_for
-from mockllm.cli.serving.listening import cannot_listen
+from mockllm.cli.serving.child import run_beside
 from mockllm.core.text import counted
 from mockllm.errors import UsageError
 from mockllm.replay.sessions.exchange import Exchange
@@ -31,7 +28,6 @@ from mockllm.scenario.model import Scenario
 
 if TYPE_CHECKING:
     from mockllm.checking.conversations.judge import Verification
-    from mockllm.server.options import InterceptOptions
 
 
 _GRACE = 1.0
@@ -79,7 +75,7 @@ _GRACE = 1.0
     help="How many requests in a row a client may make for a model that never stops.",
 )
 @fault_options
-@intercept_options
+@intercept_options("intercept", "tunnel")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- CMD...")
 @click.pass_context
 def run(
@@ -91,7 +87,6 @@ def run(
     leave_out: tuple[str, ...],
     require: tuple[str, ...],
     command: tuple[str, ...],
-    intercept: InterceptOptions | None,
     **rules: Any,
 ) -> None:
     """Run CMD against a server of its own, then judge its requests.
@@ -125,16 +120,9 @@ def run(
         grace=_GRACE,
         log=exchanges.append,
         notice=partial(click.echo, err=True),
-        intercept=intercept,
     )
     thread = ServerThread(read_scenarios(paths), options)
-    with ExitStack() as stack:
-        try:
-            stack.enter_context(thread)
-        except OSError as error:
-            raise cannot_listen(error, options.host, port) from None
-        variables = stack.enter_context(leading(thread.server, os.environ))
-        code = wait_for(command, {**os.environ, **variables})
+    code = run_beside(thread, command)
     verdict = judge(
         exchanges,
         thread.server.sessions,

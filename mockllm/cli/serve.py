@@ -6,8 +6,6 @@ scenarios.
 
 from __future__ import annotations
 
-import os
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,16 +15,14 @@ import click
 from mockllm.cli.options.parameters import (
     answering_options,
     fault_options,
-    proxy_options,
+    intercept_options,
     quirk_option,
     read_scenarios,
-    tunnel_option,
+    server_options,
 )
 from mockllm.cli.options.recording import output_option, record_options, recording_options
-from mockllm.cli.serving.child import leading, wait_for
 from mockllm.cli.serving.listening import (
     Loop,
-    cannot_listen,
     listening_options,
     run_server,
     uncollected,
@@ -37,7 +33,7 @@ from mockllm.errors import UsageError
 from mockllm.scenario.model import Scenario
 
 if TYPE_CHECKING:
-    from mockllm.server.options import InterceptOptions, ServerOptions
+    from mockllm.server.options import RecordOptions, ServerOptions
 
 
 @click.command()
@@ -45,7 +41,7 @@ if TYPE_CHECKING:
 @recording_options
 @listening_options
 @fault_options
-@proxy_options
+@intercept_options("proxy", "proxy_port", "intercept")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="[-- CMD...]")
 @click.pass_context
 def record(
@@ -55,7 +51,6 @@ def record(
     server: dict[str, Any],
     log: LogOptions,
     loop: Loop,
-    intercept: InterceptOptions | None,
     command: tuple[str, ...],
     **recording: Any,
 ) -> None:
@@ -78,9 +73,8 @@ def record(
       mockllm record --upstream https://api.openai.com -o recorded --fault cut:after=3events
       mockllm record --intercept api.cohere.com -o recorded -- python agent.py
     """
-    options = record_options(output, "add", intercepts=intercept is not None, **recording)
-    if intercept is not None:
-        intercept = replace(intercept, tunnels=True)
+    intercepts = server["intercept"] is not None
+    options = record_options(output, "add", intercepts=intercepts, **recording)
     with ended_at_once(), uncollected():
         from mockllm.recording.store.folder import Folder
         from mockllm.server.app import MockServer
@@ -95,7 +89,6 @@ def record(
             log=report.requests,
             record=recorded,
             notice=report.notice,
-            intercept=intercept,
         )
     if command:
         context.exit(_record_command(served, report, command))
@@ -104,16 +97,11 @@ def record(
 
 def _record_command(options: ServerOptions, report: ServerLog, command: tuple[str, ...]) -> int:
     """Records while a command runs; its exit code, or 1 if something is not recorded."""
+    # Imported here: a server that runs alone listens sooner without them.
+    from mockllm.cli.serving.child import run_beside
     from mockllm.server.thread import ServerThread
 
-    thread = ServerThread((), options)
-    with ExitStack() as stack:
-        try:
-            stack.enter_context(thread)
-        except OSError as error:
-            raise cannot_listen(error, options.host, options.port) from None
-        variables = stack.enter_context(leading(thread.server, os.environ, keeps_keys=True))
-        code = wait_for(command, {**os.environ, **variables})
+    code = run_beside(ServerThread((), options), command, keeps_keys=True)
     return code or report.summary()
 
 
@@ -145,9 +133,12 @@ def _record_command(options: ServerOptions, report: ServerLog, command: tuple[st
 )
 @recording_options
 @fault_options
-@proxy_options
-@tunnel_option
-@click.option("--tls", is_flag=True, help="Speak TLS, with a certificate of this process.")
+@intercept_options("proxy", "proxy_port", "intercept", "tunnel")
+@server_options(
+    ("tls",),
+    dict,
+    click.option("--tls", is_flag=True, help="Speak TLS, with a certificate of this process."),
+)
 @click.option(
     "--workers",
     type=click.IntRange(1, 256),
@@ -173,9 +164,6 @@ def serve(
     loop: Loop,
     mode: Literal["none", "once", "new_episodes", "all"] | None,
     output: Path | None,
-    intercept: InterceptOptions | None,
-    tunnel: bool,
-    tls: bool,
     workers: int,
     state: str,
     **recording: Any,
@@ -205,23 +193,14 @@ def serve(
         )
     record = None
     if mode is not None:
-        intercepts = intercept is not None
+        intercepts = server["intercept"] is not None
         record = record_options(_target(paths, output), mode, intercepts=intercepts, **recording)
     elif output is not None or any(recording.values()):
         raise UsageError(
             "--output, --upstream and the other options of recordings need --record, such as "
             "--record new_episodes"
         )
-    if record is not None and (workers > 1 or state):
-        raise UsageError(
-            "--record needs one process with a state of its own; leave out --workers and --state"
-        )
-    if intercept is not None:
-        intercept = replace(intercept, tunnels=tunnel or record is not None)
-    if (intercept is not None and workers > 1) or (tunnel and intercept is None):
-        raise UsageError("--proxy needs one process, without --workers; and --tunnel needs --proxy")
-    if tls and workers > 1:
-        raise UsageError("--tls needs one process, without --workers: each has its own certificate")
+    _check_processes(workers, state, server, record)
     _check_there(paths, record.folder if record is not None else None)
     report = ServerLog(log)
     if record is not None:
@@ -238,8 +217,6 @@ def serve(
             record=record,
             state=state,
             notice=report.notice,
-            intercept=intercept,
-            tls=tls,
         )
         if workers > 1:
             options = replace(options, log=None, notice=None)
@@ -259,6 +236,20 @@ def _target(paths: tuple[Path, ...], output: Path | None) -> Path:
     if len(paths) == 1 and not paths[0].is_file():
         return paths[0]
     raise UsageError("--record needs to know where to: serve one folder, or name one with --output")
+
+
+def _check_processes(
+    workers: int, state: str, server: dict[str, Any], record: RecordOptions | None
+) -> None:
+    """Refuses what needs one process where there are several."""
+    if record is not None and (workers > 1 or state):
+        raise UsageError(
+            "--record needs one process with a state of its own; leave out --workers and --state"
+        )
+    if workers > 1 and server["intercept"] is not None:
+        raise UsageError("--proxy needs one process, without --workers")
+    if workers > 1 and server["tls"]:
+        raise UsageError("--tls needs one process, without --workers: each has its own certificate")
 
 
 def _check_there(paths: tuple[Path, ...], target: Path | None) -> None:

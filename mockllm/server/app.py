@@ -209,7 +209,11 @@ class MockServer:
             patience=self.options.patience,
             gave_up=lambda: self._parts.handler.gave_up(),
         )
-        self._listening = await self._listen(self._server)
+        try:
+            self._listening = await self._listen(self._server)
+        except OSError:
+            await self._close()
+            raise
         host, port = self._listening.sockets[0].getsockname()[:2]
         self.url = url_of(reachable(host), port, secured=self.options.tls)
         if self.options.intercept is not None and self.options.intercept.proxy_port is not None:
@@ -231,7 +235,8 @@ class MockServer:
             options.hosts,
             self.authority,
             self._intercepted,
-            tunnels=options.tunnels,
+            # What is recorded is real traffic: the rest of it is to go on.
+            tunnels=options.tunnels or self.options.record is not None,
             notice=self.options.notice or _say_nothing,
         )
         loop = asyncio.get_running_loop()
@@ -296,6 +301,10 @@ class MockServer:
         for task in tuple(self._parts.streaming):
             task.cancel()
         await self._server.shutdown(_CLEAN_UP)
+        await self._close()
+
+    async def _close(self) -> None:
+        """Closes the recorder and the state store, if there are any."""
         await self._parts.answers.close()
         if self._parts.state is not None:
             self.lost = await self._parts.state.close()

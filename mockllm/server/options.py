@@ -96,7 +96,8 @@ class InterceptOptions:
         hosts: whose requests are answered.
         proxy_port: where the forward proxy listens, 0 for a free port; None for no proxy: the
             clients are in this process, and are redirected there.
-        tunnels: whether the proxy reaches other hosts; otherwise it refuses them.
+        tunnels: whether the proxy reaches other hosts, as that of a recorder does; otherwise it
+            refuses them.
     """
 
     hosts: Hosts

@@ -82,6 +82,7 @@ class ServerThread:
         try:
             await self.server.start()
         except Exception as error:  # noqa: BLE001 - it is raised where the `with` block begins
+            await self.server.stop()  # it may listen, and its proxy not
             self._failure = error
             self._ready.set()
             return

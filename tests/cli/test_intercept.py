@@ -1,6 +1,7 @@
 """`--intercept` and `--proxy`: programs whose base URL nobody can set."""
 
 import json
+import socket
 import sys
 
 import pytest
@@ -96,9 +97,26 @@ def test_options_that_do_not_fit(mockllm, folder):
     for arguments, message in (
         (("run", "--tunnel", "--", "true"), "--tunnel needs --intercept"),
         (("run", "--intercept", "https://x", "--", "true"), "takes names of hosts"),
+        (("serve", folder, "--tunnel"), "--tunnel needs --proxy"),
+        (("serve", folder, "--tls", "--workers", "2"), "--tls needs one process"),
         (("serve", folder, "--proxy-port", "1"), "--proxy-port needs --proxy"),
         (("serve", folder, "--proxy", "--workers", "2"), "--proxy needs one process"),
     ):
         result = mockllm(*arguments)
         assert result.exit_code == 2
         assert message in result.output
+
+
+@pytest.mark.parametrize("command", [(), ("--", "true")], ids=["until a signal", "for a command"])
+def test_a_proxy_port_that_is_taken(program, folder, tmp_path, command):
+    """The error names the port of the proxy, not that of the server."""
+    served = ("record", "-o", tmp_path / "recorded") if command else ("serve", folder)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        proxy = ("--proxy", "--proxy-port", port)
+        code, _, errors = program(*served, "--port", 0, *proxy, *command).end()
+    assert code == 2
+    assert errors == (
+        f"mockllm: 127.0.0.1:{port} is in use; stop what listens there, or choose another port "
+        "(--proxy-port 0 picks a free one)\n"
+    )

@@ -6,9 +6,8 @@ import functools
 import math
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
@@ -18,7 +17,7 @@ from mockllm.scenario.durations import read_percent
 from mockllm.scenario.model import Scenario
 
 if TYPE_CHECKING:
-    from mockllm.server.options import InterceptOptions
+    from mockllm.interception.hosts import Hosts
 
 _Command = TypeVar("_Command", bound=Any)
 _Paths = tuple[tuple[str, str], ...]
@@ -268,77 +267,64 @@ fault_options = server_options(
 """Adds the options of faults."""
 
 
-def _intercepted(
-    _: click.Context, param: click.Parameter, values: tuple[str, ...]
-) -> InterceptOptions | None:
+def _hosts(_: click.Context, param: click.Parameter, values: tuple[str, ...]) -> Hosts | None:
     """The hosts that are intercepted; None where the option is absent."""
     if not values:
         return None
     from mockllm.interception.hosts import hosts_from
+
+    return hosts_from(values, param.opts[0])
+
+
+def _intercept(
+    intercept: Hosts | None,
+    *,
+    proxy: bool | None = None,
+    proxy_port: int = 0,
+    tunnel: bool = False,
+) -> dict[str, Any]:
+    """What is intercepted; `proxy` is None where the command has no such option."""
+    if intercept is None and not proxy:
+        if tunnel:
+            raise UsageError(f"--tunnel needs {'--intercept' if proxy is None else '--proxy'}")
+        if proxy_port:
+            raise UsageError("--proxy-port needs --proxy")
+        return {"intercept": None}
+    from mockllm.interception.hosts import Hosts
     from mockllm.server.options import InterceptOptions
 
-    return InterceptOptions(hosts_from(values, param.opts[0]), proxy_port=0)
+    return {"intercept": InterceptOptions(intercept or Hosts(), proxy_port, tunnel)}
 
 
-intercept_option = click.option(
-    "--intercept",
-    multiple=True,
-    callback=_intercepted,
-    metavar="HOST,...",
-    help="Answer what is sent to these hosts themselves, such as api.cohere.com, *.ibm.com or "
-    "localhost:11434, besides those of known services; `known` names no others; may be repeated.",
-)
-
-tunnel_option = click.option(
-    "--tunnel",
-    is_flag=True,
-    help="With --intercept: let what is sent to other hosts pass, untouched.",
-)
-
-
-def intercept_options(command: _Command) -> _Command:
-    """Adds the options for traffic that is intercepted, as one argument `intercept`."""
-
-    @functools.wraps(command)
-    def run(*args: Any, intercept: InterceptOptions | None, tunnel: bool, **rest: Any) -> Any:
-        if intercept is None and tunnel:
-            raise UsageError("--tunnel needs --intercept")
-        if intercept is not None:
-            intercept = replace(intercept, tunnels=tunnel)
-        return command(*args, intercept=intercept, **rest)
-
-    changed: Any = intercept_option(tunnel_option(run))
-    return cast("_Command", changed)
-
-
-def proxy_options(command: _Command) -> _Command:
-    """Adds the options of a server that is a forward proxy, too, as one argument `intercept`."""
-
-    @functools.wraps(command)
-    def run(
-        *args: Any, intercept: InterceptOptions | None, proxy: bool, proxy_port: int, **rest: Any
-    ) -> Any:
-        if intercept is None and proxy:
-            from mockllm.interception.hosts import Hosts
-            from mockllm.server.options import InterceptOptions
-
-            intercept = InterceptOptions(Hosts())
-        if intercept is None and proxy_port:
-            raise UsageError("--proxy-port needs --proxy")
-        if intercept is not None:
-            intercept = replace(intercept, proxy_port=proxy_port)
-        return command(*args, intercept=intercept, **rest)
-
-    proxied = click.option(
+_INTERCEPTING = {
+    "proxy": click.option(
         "--proxy",
         is_flag=True,
         help="Be a forward proxy, too: what clients send to known services themselves comes here.",
-    )
-    port = click.option(
+    ),
+    "proxy_port": click.option(
         "--proxy-port",
         type=click.IntRange(0, 65535),
         default=0,
         help="Of the forward proxy; 0 picks a free one.",
-    )
-    changed: Any = proxied(port(intercept_option(run)))
-    return cast("_Command", changed)
+    ),
+    "intercept": click.option(
+        "--intercept",
+        multiple=True,
+        callback=_hosts,
+        metavar="HOST,...",
+        help="Answer what is sent to these hosts themselves, such as api.cohere.com, *.ibm.com or "
+        "localhost:11434, besides those of known services; `known` names no others; may be "
+        "repeated.",
+    ),
+    "tunnel": click.option(
+        "--tunnel",
+        is_flag=True,
+        help="With --intercept: let what is sent to other hosts pass, untouched.",
+    ),
+}
+
+
+def intercept_options(*names: str) -> Callable[..., Any]:
+    """Adds options for traffic that is intercepted, by their names, in this order."""
+    return server_options(names, _intercept, *(_INTERCEPTING[name] for name in reversed(names)))

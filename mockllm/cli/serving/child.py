@@ -7,16 +7,18 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from mockllm.cli.serving.start_errors import not_started
 from mockllm.errors import UsageError
 
 if TYPE_CHECKING:
     from mockllm.server.app import MockServer
+    from mockllm.server.thread import ServerThread
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
@@ -51,6 +53,22 @@ def leading(
             return
         led = child_environment(server.proxy_url, folder, intercept.hosts, environment)
         yield {**client_keys(server.base_urls, own), **found, **led}
+
+
+def run_beside(thread: ServerThread, command: tuple[str, ...], *, keeps_keys: bool = False) -> int:
+    """Runs a command while a server runs, led there; its exit code, as a shell gives it.
+
+    Args:
+        thread: of the server; it is not running yet.
+        keeps_keys: as for `leading`.
+    """
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(thread)
+        except OSError as error:
+            raise not_started(error, thread.server) from None
+        led = stack.enter_context(leading(thread.server, os.environ, keeps_keys=keeps_keys))
+        return wait_for(command, {**os.environ, **led})
 
 
 def wait_for(command: tuple[str, ...], environment: Mapping[str, str]) -> int:

@@ -11,7 +11,7 @@ import gc
 import os
 import sys
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -26,10 +26,10 @@ from mockllm.cli.options.parameters import (
     size,
     together,
 )
-from mockllm.cli.serving.child import leading
 from mockllm.cli.serving.server_log import LogOptions, ServerLog
+from mockllm.cli.serving.start_errors import not_started
 from mockllm.cli.serving.stop_signals import StopSignals
-from mockllm.errors import MockLLMError, Problem, ScenarioError, UsageError
+from mockllm.errors import Problem, ScenarioError, UsageError
 from mockllm.ui import live_page
 
 if TYPE_CHECKING:
@@ -320,40 +320,22 @@ async def _serve(
     try:
         await server.start()
     except OSError as error:
-        # A recorder or a state store may be open already; they are closed in order.
-        await server.stop()
-        raise cannot_listen(error, server.options.host, server.options.port) from None
+        await server.stop()  # it may listen, and its proxy not
+        raise not_started(error, server) from None
     following = asyncio.create_task(follow(watched, server, report, stop)) if watched else None
-    led = ExitStack()
-    variables: dict[str, str] = {}
-    if server.authority is not None:
-        variables = led.enter_context(leading(server, os.environ, keeps_keys=True))
-    await asyncio.sleep(0)  # now it watches: what changes after the first line is not missed
-    report.listening(server.url)
-    started(stop.set)
-    # What only requests need is imported now, while the first client finds its way here.
-    with uncollected():
-        scenarios, record = server.player.served.scenarios, server.options.record
-        keys = record is not None and record.mode != "none"
-        further = [(api, server.url + path) for api, path in server.options.paths]
-        report.serving(
-            scenarios,
-            server.base_urls,
-            keys=keys,
-            further=further,
-            elsewhere=server.elsewhere,
-            page=f"{server.url}/_mockllm/ui" if server.options.page is not None else "",
-            led=variables,
-        )
-        if record is not None:
-            report.recording(record)
-    with led:
+    with _leading(server) as variables:
+        await asyncio.sleep(0)  # now it watches: what changes after the first line is not missed
+        report.listening(server.url)
+        started(stop.set)
+        # What only requests need is imported now, while the first client finds its way here.
+        with uncollected():
+            _say_what_is_served(server, report, variables)
         await stop.wait()
     report.stopping(server.options.grace)
     stopping = asyncio.create_task(server.stop())
     waiting = asyncio.create_task(cut.wait())
     # What was recorded is written to the end; what only waits for clients is not.
-    limit = server.options.grace + _SLACK if record is None else None
+    limit = server.options.grace + _SLACK if server.options.record is None else None
     await asyncio.wait(
         (stopping, waiting),
         timeout=limit,
@@ -368,6 +350,30 @@ async def _serve(
         raise click.exceptions.Exit(1)
 
 
+def _leading(server: MockServer) -> AbstractContextManager[dict[str, str]]:
+    """The variables that lead programs here which know no base URL; none without certificates."""
+    if server.authority is None:
+        return nullcontext({})
+    from mockllm.cli.serving.child import leading  # most servers listen sooner without it
+
+    return leading(server, os.environ, keeps_keys=True)
+
+
+def _say_what_is_served(server: MockServer, report: ServerLog, variables: dict[str, str]) -> None:
+    record = server.options.record
+    report.serving(
+        server.player.served.scenarios,
+        server.base_urls,
+        keys=record is not None and record.mode != "none",
+        further=[(api, server.url + path) for api, path in server.options.paths],
+        elsewhere=server.elsewhere,
+        page=f"{server.url}/_mockllm/ui" if server.options.page is not None else "",
+        led=variables,
+    )
+    if record is not None:
+        report.recording(record)
+
+
 async def ended(task: asyncio.Task[Any]) -> None:
     """Cancels a task until it has ended: aiohttp's shutdown goes on after one `CancelledError`."""
     while not task.done():
@@ -375,15 +381,3 @@ async def ended(task: asyncio.Task[Any]) -> None:
         await asyncio.wait((task,), timeout=_CANCEL_PERIOD)
     if not task.cancelled():
         task.result()
-
-
-def cannot_listen(error: OSError, host: str, port: int) -> MockLLMError:
-    """The error for an address that a server cannot listen on, with what to do."""
-    if error.errno == errno.EADDRINUSE:
-        return UsageError(
-            f"{host}:{port} is in use; stop what listens there, or choose another port "
-            "(--port 0 picks a free one)"
-        )
-    if error.errno == errno.EACCES:
-        return UsageError(f"not allowed to listen on {host}:{port}; choose a port from 1024 up")
-    return UsageError(f"cannot listen on {host}:{port}: {error.strerror or error}")

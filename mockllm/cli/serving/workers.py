@@ -20,8 +20,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mockllm.cli.options.parameters import read_scenarios
-from mockllm.cli.serving.listening import Loop, cannot_listen, run_server, uncollected
+from mockllm.cli.serving.listening import Loop, run_server, uncollected
 from mockllm.cli.serving.server_log import LineOutput, LogOptions, ServerLog
+from mockllm.cli.serving.start_errors import cannot_listen
 from mockllm.cli.serving.stop_signals import count_signals
 from mockllm.errors import MockLLMError
 
