@@ -1,6 +1,7 @@
 """Instant replay against bare aiohttp: the same bytes, in the same run.
 
-    python benchmarks/instant.py [--rounds 5] [--seconds 2] [--requests 100000]
+    python benchmarks/instant.py [--api chat bedrock] [--rounds 5] [--seconds 2]
+                                 [--requests 100000]
 
 The bare server is an `aiohttp.web.Application` with one handler that reads the request and
 writes the whole answer, already framed in HTTP chunks, in one write. The figures that count
@@ -20,6 +21,9 @@ from pathlib import Path
 
 import _load
 
+from mockllm.protocols import PROTOCOLS
+from mockllm.replay.client_requests import first_body
+
 WORDS = " ".join(f"word{n}" for n in range(200))
 SCENARIO = f"""\
 scenario: bench
@@ -28,54 +32,12 @@ turns:
   - reply: {{text: "{WORDS}", split: words}}
 """
 QUESTION = "This is a benchmark, please answer at length."
-BODIES: dict[str, tuple[str, dict[str, object]]] = {
-    "chat": (
-        "/v1/chat/completions",
-        {
-            "model": "gpt-4o",
-            "stream": True,
-            "messages": [
-                {"role": "system", "content": "You are a helpful assistant."},
-                {"role": "user", "content": QUESTION},
-            ],
-        },
-    ),
-    "responses": (
-        "/v1/responses",
-        {
-            "model": "gpt-4o",
-            "stream": True,
-            "instructions": "You are a helpful assistant.",
-            "input": QUESTION,
-        },
-    ),
-    "anthropic": (
-        "/v1/messages",
-        {
-            "model": "claude-sonnet-4-5",
-            "max_tokens": 1024,
-            "stream": True,
-            "system": "You are a helpful assistant.",
-            "messages": [{"role": "user", "content": QUESTION}],
-        },
-    ),
-    "gemini": (
-        "/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse",
-        {"contents": [{"role": "user", "parts": [{"text": QUESTION}]}]},
-    ),
-    "agui": (
-        "/agui",
-        {
-            "threadId": "thread_1",
-            "runId": "run_1",
-            "messages": [{"id": "u1", "role": "user", "content": QUESTION}],
-            "tools": [],
-            "context": [],
-            "state": {},
-            "forwardedProps": {},
-        },
-    ),
-}
+
+
+def request_of(api: str) -> bytes:
+    """A request for the scenario, as a client of the API sends it."""
+    body = first_body(PROTOCOLS[api], "m", QUESTION)
+    return _load.request_bytes(PROTOCOLS[api].client.path_of("m"), json.dumps(body).encode())
 
 
 def bare(path: str) -> None:
@@ -124,8 +86,7 @@ def compare(
     folder: Path, api: str, connections: int, rounds: int, seconds: float
 ) -> tuple[list[float], list[float]]:
     """Requests a second of ours and of the bare server, round by round."""
-    path, body = BODIES[api]
-    request = _load.request_bytes(path, json.dumps(body).encode())
+    request = request_of(api)
     ours = ["-m", "mockllm", "serve", str(folder), "--port", "0", "--quiet", "--loop", "asyncio"]
     mine: list[float] = []
     theirs: list[float] = []
@@ -154,8 +115,7 @@ def compare(
 
 def flat(folder: Path, count: int) -> None:
     """Memory before and after many requests."""
-    path, body = BODIES["chat"]
-    request = _load.request_bytes(path, json.dumps(body).encode())
+    request = request_of("chat")
     ours = ["-m", "mockllm", "serve", str(folder), "--port", "0", "--quiet", "--loop", "asyncio"]
     with _load.server(ours) as (port, pid):
         size = len(fetch(port, request))
@@ -185,6 +145,7 @@ def start_up(folder: Path, rounds: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--api", nargs="+", choices=PROTOCOLS, default=list(PROTOCOLS))
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=2.0)
     parser.add_argument("--requests", type=int, default=100_000)
@@ -197,7 +158,7 @@ def main() -> None:
         folder = Path(name)
         (folder / "bench.yaml").write_text(SCENARIO)
         rates: dict[str, float] = {}
-        for api in BODIES:
+        for api in options.api:
             for connections in (32, 1) if api in ("chat", "responses") else (32,):
                 mine, theirs = compare(folder, api, connections, options.rounds, options.seconds)
                 ratios = [a / b for a, b in zip(mine, theirs, strict=True)]
@@ -208,8 +169,10 @@ def main() -> None:
                 )
                 if connections == 32:
                     rates[api] = statistics.median(mine)
-        against = ", ".join(f"{api} {rate / rates['chat']:.2f}" for api, rate in rates.items())
-        print(f"rate of each protocol against chat's: {against}")
+        against = ", ".join(
+            f"{api} {rate / rates[options.api[0]]:.2f}" for api, rate in rates.items()
+        )
+        print(f"rate of each protocol against the first one's: {against}")
         flat(folder, options.requests)
         start_up(folder, options.rounds)
 

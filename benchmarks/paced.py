@@ -1,7 +1,8 @@
 """Timed streams: how late events arrive, beside a bare program that writes the same bytes.
 
     python benchmarks/paced.py [--streams 500 1000 2000 4000] [--rounds 3] [--events 200]
-                               [--interval 20] [--loop asyncio] [--workers 2] [--aimock]
+                               [--interval 20] [--api chat bedrock] [--loop asyncio] [--workers 2]
+                               [--aimock]
 
 The bare program is one asyncio loop with one scheduler, no parsing and no state: what Python can do
 at most. It sends the frames that mockllm sends. Each server has the first core, the client another;
@@ -35,9 +36,13 @@ from pathlib import Path
 
 import _load
 
+from mockllm.protocols import PROTOCOLS
+from mockllm.replay.client_requests import first_body
+
 CLIENT = Path(__file__).with_name("paced_client.c")
 AIMOCK = _load.ROOT / "tests/upstreams/aimock/node_modules/.bin/llmock"
-PATH = "/v1/chat/completions"
+MARKS = {"chat": "data: ", "bedrock": ":event-type"}
+"""What stands once in each event of an API: SSE, and frames of an AWS event stream."""
 PROMPT = "paced streams"
 TICKS = 1000  # a second
 
@@ -45,24 +50,19 @@ Figures = dict[str, float]
 
 
 def scenario(events: int, interval: float) -> str:
-    """A scenario whose Chat stream has so many events, nearly all alone in their interval."""
-    frames = "\n".join(
-        f"      - pause: {interval}ms\n"
-        f"      - {{frame: {{data: {json.dumps(f'{n:04} ' + 'x' * 260)}}}, api: chat}}"
-        for n in range(events - 4)
-    )
-    # Besides the frames: the role, a text, the finish reason and the end.
+    """A scenario whose stream has about so many events, nearly all alone in their interval."""
+    words = " ".join(f"{n:04}{'x' * 260}" for n in range(events - 4))
     return (
-        f"scenario: paced\nmatch: {{user: {PROMPT}}}\nturns:\n  - reply:\n"
-        f"      - {{text: begin}}\n{frames}\n"
+        f"scenario: paced\nmatch: {{user: {PROMPT}}}\nturns:\n"
+        f'  - reply: {{text: "{words}", split: words, every: {interval}ms}}\n'
     )
 
 
-def times_of(served: Path) -> list[int]:
+def times_of(served: Path, api: str) -> list[int]:
     """When each event of the scenario is due, in microseconds."""
     command = [sys.executable, "-m", "mockllm", "show", "paced", "--scenarios", str(served)]
     done = subprocess.run(
-        [*command, "--api", "chat", "--timing"], capture_output=True, text=True, check=True
+        [*command, "--api", api, "--timing"], capture_output=True, text=True, check=True
     )
     found = re.findall(r"^\+([0-9.]+)s", done.stdout, re.MULTILINE)
     return [round(float(at) * 1_000_000) for at in found]
@@ -73,8 +73,8 @@ def times_of(served: Path) -> list[int]:
 
 def bare(path: str) -> None:
     """Answers each request with the HTTP chunks of a file, each at its time."""
-    times, (head, *pieces) = json.loads(Path(path).read_text())
-    head, pieces = head.encode(), [piece.encode() for piece in pieces]
+    times, encoded = json.loads(Path(path).read_text())
+    head, *pieces = (piece.encode("latin-1") for piece in encoded)
     loop = asyncio.new_event_loop()
     due: defaultdict[int, list[_BareStream]] = defaultdict(list)
 
@@ -114,19 +114,34 @@ def bare(path: str) -> None:
     loop.run_forever()
 
 
-def pieces_of(port: int, request: bytes, events: int) -> list[str]:
-    """Head and HTTP chunks of mockllm's answer; an event each, the last one with the rest."""
+def answer_of(port: int, request: bytes) -> bytes:
+    """A whole answer with its HTTP head."""
     data = b""
     with socket.create_connection(("127.0.0.1", port)) as sock:
         sock.sendall(request)
         while not data.endswith(b"\r\n0\r\n\r\n"):
             data += sock.recv(1 << 20)
-    head, _, body = data.decode().partition("\r\n\r\n")
-    pieces = re.split(r"(?=(?:^|(?<=\r\n))[0-9a-f]+\r\ndata: )", body)
-    pieces = [piece for piece in pieces if piece]
-    if len(pieces) != events or body.count("data: ") != events:
-        raise SystemExit(f"the answer has {len(pieces)} events in place of {events}")
-    return [head + "\r\n\r\n", *pieces]
+    return data
+
+
+def pieces_of(answer: bytes, mark: str, times: list[int]) -> tuple[list[int], list[str]]:
+    """What the bare program sends: when each HTTP chunk is due, and the head and the chunks (the
+    last one with the end of the body), as Latin-1."""
+    head, _, body = answer.decode("latin-1").partition("\r\n\r\n")
+    chunks, due, seen = [], [], 0
+    while body:
+        size = int(body[: body.index("\r\n")], 16)
+        end = body.index("\r\n") + 2 + size + 2
+        if count := body[:end].count(mark):
+            chunks.append(body[:end])
+            due.append(times[seen])
+            seen += count
+        else:
+            chunks[-1] += body[:end]
+        body = body[end:]
+    if seen != len(times):
+        raise SystemExit(f"the answer has {seen} events in place of {len(times)}")
+    return due, [head + "\r\n\r\n", *chunks]
 
 
 # The client
@@ -143,7 +158,7 @@ def compiled(folder: Path) -> list[str]:
     return [str(program)]
 
 
-async def client(port: int, streams: int, file: str, due: str) -> Figures:
+async def client(port: int, streams: int, file: str, due: str, mark: bytes) -> Figures:
     """What `paced_client.c` does, in Python."""
     request, late = Path(file).read_bytes(), []
     times = [float(at) / 1_000_000 for at in Path(due).read_text().split()]
@@ -153,11 +168,11 @@ async def client(port: int, streams: int, file: str, due: str) -> Figures:
         writer.write(request)
         began, seen, tail = time.monotonic(), 0, b""
         while data := await reader.read(1 << 16):
-            count = (tail + data).count(b"data: ")
+            count = (tail + data).count(mark)
             passed = time.monotonic() - began
             late.extend(passed - at for at in times[seen : seen + count])
-            seen, tail = seen + count, (tail + data)[-5:]
-            if tail == b"0\r\n\r\n":
+            seen, tail = seen + count, (tail + data)[1 - len(mark) :]
+            if tail.endswith(b"0\r\n\r\n"):
                 break
         writer.close()
         return seen == len(times)
@@ -173,16 +188,20 @@ async def client(port: int, streams: int, file: str, due: str) -> Figures:
 
 
 def measure(
-    command: list[str], port: int, streams: int, request: Path, times: Path, beside: bool
+    command: list[str], port: int, streams: int, files: tuple[Path, Path, str], beside: bool
 ) -> Figures:
-    """One run of the client: on its core, or niced beside a server that has all cores."""
+    """One run of the client: on its core, or niced beside a server that has all cores.
+
+    Args:
+        files: with the request and the times, and the mark of an event.
+    """
 
     def place() -> None:
         os.sched_setaffinity(0, set(_load.CORES) if beside else {_load.CLIENT_CORE})
         if beside:
             os.nice(5)
 
-    words = [port, streams, request, times]
+    words = [port, streams, *files]
     done = subprocess.run(
         [*command, *map(str, words)], stdout=subprocess.PIPE, check=True, preexec_fn=place
     )
@@ -230,51 +249,45 @@ def row(streams: int, name: str, found: list[Figures], against: list[Figures]) -
     )
 
 
-def compare(folder: Path, options: argparse.Namespace) -> None:
-    """Runs all servers, and prints the table."""
+def compare(folder: Path, api: str, options: argparse.Namespace) -> None:
+    """Runs all servers over one API, and prints the table."""
     served, request, due = folder / "served", folder / "request", folder / "times"
     served.mkdir()
     (served / "paced.yaml").write_text(scenario(options.events, options.interval))
-    body = {"model": "m", "stream": True, "messages": [{"role": "user", "content": PROMPT}]}
-    request.write_bytes(_load.request_bytes(PATH, json.dumps(body).encode()))
-    times = times_of(served)
+    protocol, mark = PROTOCOLS[api], MARKS[api]
+    body = first_body(protocol, "m", PROMPT)
+    request.write_bytes(
+        _load.request_bytes(protocol.client.path_of("m"), json.dumps(body).encode())
+    )
+    times = times_of(served, api)
     due.write_text("\n".join(map(str, times)))
     command = compiled(folder)
     ours = ["-m", "mockllm", "serve", str(served), "--port", "0", "--quiet", "--loop", options.loop]
+    files = request, due, mark
     with ExitStack() as running:
         port, _ = running.enter_context(_load.server(ours))
-        answer = folder / "answer.json"
-        pieces = pieces_of(port, request.read_bytes(), len(times))
-        answer.write_text(json.dumps([times, pieces]))
-        bare_port, _ = running.enter_context(_load.server([__file__, "--bare", str(answer)]))
-        servers = {"bare": (bare_port, due, False), "mockllm": (port, due, False)}
+        bare_answer = folder / "answer.json"
+        answer = answer_of(port, request.read_bytes())
+        bare_answer.write_text(json.dumps(pieces_of(answer, mark, times)))
+        bare_port, _ = running.enter_context(_load.server([__file__, "--bare", str(bare_answer)]))
+        servers = {"bare": (bare_port, files, False), "mockllm": (port, files, False)}
         if options.workers:
             words = [*ours, "--workers", str(options.workers)]
             several, _ = running.enter_context(_load.server(words, pinned=False))
-            servers[f"{options.workers} workers"] = several, due, True
-        if options.aimock and AIMOCK.exists() and shutil.which("node"):
+            servers[f"{options.workers} workers"] = several, files, True
+        if options.aimock and api == "chat" and AIMOCK.exists() and shutil.which("node"):
             other = running.enter_context(aimock(folder, options.events, options.interval))
             own = folder / "times of aimock"
-            count = events_of(other, request.read_bytes())
+            count = answer_of(other, request.read_bytes()).count(mark.encode())
             own.write_text("\n".join(str(n * options.interval * 1000) for n in range(count)))
-            servers["aimock"] = other, own, False
+            servers["aimock"] = other, (request, own, mark), False
         for streams in options.streams:
             found: dict[str, list[Figures]] = {name: [] for name in servers}
             for _ in range(options.rounds):
-                for name, (at, at_times, beside) in servers.items():
-                    found[name].append(measure(command, at, streams, request, at_times, beside))
+                for name, (at, at_files, beside) in servers.items():
+                    found[name].append(measure(command, at, streams, at_files, beside))
             for name, figures in found.items():
-                print(row(streams, name, figures, found["bare"]), flush=True)
-
-
-def events_of(port: int, request: bytes) -> int:
-    """How many events the answer of a server has."""
-    data = b""
-    with socket.create_connection(("127.0.0.1", port)) as sock:
-        sock.sendall(request)
-        while not data.endswith(b"0\r\n\r\n"):
-            data += sock.recv(1 << 20)
-    return data.count(b"data: ")
+                print(f"{api:8}{row(streams, name, figures, found['bare'])}", flush=True)
 
 
 def main() -> None:
@@ -283,23 +296,25 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--events", type=int, default=200)
     parser.add_argument("--interval", type=float, default=20, help="in milliseconds")
+    parser.add_argument("--api", nargs="+", choices=MARKS, default=list(MARKS))
     parser.add_argument("--loop", default="auto")
     parser.add_argument("--workers", type=int, default=0, help="measure so many processes, too")
     parser.add_argument("--aimock", action="store_true", help="measure aimock, too")
     parser.add_argument("--bare", metavar="FILE", help="be the bare server")
-    parser.add_argument("--client", nargs=4, help="be the client")
+    parser.add_argument("--client", nargs=5, help="be the client")
     options = parser.parse_args()
     if options.bare:
         bare(options.bare)
     elif options.client:
-        port, streams, file, due = options.client
-        running = client(int(port), int(streams), file, due)
+        port, streams, file, due, mark = options.client
+        running = client(int(port), int(streams), file, due, mark.encode())
         print(json.dumps(asyncio.run(running)))
     else:
         _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-        with tempfile.TemporaryDirectory() as name:
-            compare(Path(name), options)
+        for api in options.api:
+            with tempfile.TemporaryDirectory() as name:
+                compare(Path(name), api, options)
 
 
 if __name__ == "__main__":

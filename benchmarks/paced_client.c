@@ -1,10 +1,11 @@
 // Opens many streams at once and measures how late each event of each stream arrives.
 //
 //     cc -O2 -o paced_client paced_client.c
-//     ./paced_client PORT STREAMS REQUEST_FILE TIMES_FILE
+//     ./paced_client PORT STREAMS REQUEST_FILE TIMES_FILE MARK
 //
 // The one file holds a whole HTTP request, the other the microseconds after it at which each event
-// is due, one in a line. An event begins with "data: ", an answer ends with the last HTTP chunk.
+// is due, one in a line. MARK stands once in each event (`data: ` in SSE); an answer ends with the
+// last HTTP chunk.
 // Prints one line of JSON, times in milliseconds.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -19,8 +20,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { KEPT = 7, BUFFER = 1 << 18, AT_ONCE = 64, PATIENCE = 180 };
-static const char MARK[] = "data: ", LAST[] = "0\r\n\r\n";
+enum { KEPT = 32, BUFFER = 1 << 18, AT_ONCE = 64, PATIENCE = 180 };
+static const char LAST[] = "0\r\n\r\n";
 
 struct stream {
     int fd, events, kept, sent, answered, over;
@@ -33,8 +34,8 @@ static float *late;
 static size_t measured;
 static int opened, over, whole, errors, refused, events_due, poll_fd;
 static double *times;
-static char request[1 << 20], buffer[BUFFER + KEPT];
-static long request_size;
+static char *event_mark, request[1 << 20], buffer[BUFFER + KEPT];
+static long request_size, mark_size;
 
 static double now(void) {
     struct timespec t;
@@ -82,14 +83,14 @@ static void receive(struct stream *s) {
         s->answered = 1;
         if (stop - begin < 12 || memcmp(begin, "HTTP/1.1 200", 12)) refused++;
     }
-    while ((mark = memmem(mark, stop - mark, MARK, sizeof MARK - 1))) {
+    while ((mark = memmem(mark, stop - mark, event_mark, mark_size))) {
         if (s->events < events_due) late[measured++] = at - s->began - times[s->events];
         s->events++;
-        mark += sizeof MARK - 1;
+        mark += mark_size;
     }
     if (stop - begin >= 5 && !memcmp(stop - 5, LAST, 5)) { end(s, s->events == events_due); return; }
     // Less than a mark is kept, so that no mark is counted twice.
-    s->kept = stop - begin < 5 ? stop - begin : 5;
+    s->kept = stop - begin < mark_size - 1 ? stop - begin : mark_size - 1;
     memcpy(s->tail, stop - s->kept, s->kept);
 }
 
@@ -103,7 +104,11 @@ static double quantile(double share) {
 }
 
 int main(int count, char **words) {
-    if (count != 5) return 2;
+    if (count != 6) return 2;
+    event_mark = words[5];
+    mark_size = strlen(event_mark);
+    // The end of the last HTTP chunk may be split as a mark may.
+    if (mark_size <= (long)sizeof LAST - 1 || mark_size > KEPT) return 2;
     int port = atoi(words[1]), number = atoi(words[2]);
     FILE *file = fopen(words[3], "r"), *due = fopen(words[4], "r");
     if (!file || !due) return 2;

@@ -10,7 +10,6 @@ request, and its ratio to that of the server without the page.
 from __future__ import annotations
 
 import argparse
-import json
 import socket
 import statistics
 import tempfile
@@ -20,7 +19,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import _load
-from instant import BODIES, SCENARIO, fetch
+from instant import SCENARIO, fetch, request_of
 
 HEAD = b"GET /_mockllm/ui/events HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 
@@ -65,8 +64,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=2.0)
     options = parser.parse_args()
-    path, body = BODIES["chat"]
-    sent = _load.request_bytes(path, json.dumps(body).encode())
+    sent = request_of("chat")
     found: dict[str, list[float]] = {}
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "bench.yaml").write_text(SCENARIO)

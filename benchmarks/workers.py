@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import os
 import statistics
 import tempfile
@@ -23,7 +22,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import _load
-from instant import BODIES, SCENARIO, fetch
+from instant import SCENARIO, fetch, request_of
 
 
 def tree(pid: int) -> Iterator[int]:
@@ -48,8 +47,7 @@ def main() -> None:
     options = parser.parse_args()
     if len(_load.CORES) < 2:
         raise SystemExit("needs two cores")
-    path, body = BODIES["chat"]
-    request = _load.request_bytes(path, json.dumps(body).encode())
+    request = request_of("chat")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "scenarios"
         folder.mkdir()
