@@ -170,14 +170,14 @@ def _laid_out(terminal: Terminal) -> list[Shown]:
     """What is shown, in the lines of the picture: the head, the APIs of `_SHOWN`, the result."""
     lines = terminal.text()
     titles = [PROTOCOLS.addresses[name].title for name in _SHOWN]
-    others = [address.title for name, address in PROTOCOLS.addresses.items() if name not in _SHOWN]
     head, *blocks = _blocks(lines)
     rows: dict[int, int] = {}
     free = count(1)
     for block in [head, *[one for one in blocks if lines[one[0]].startswith(tuple(titles))]]:
         rows |= {line: next(free) for line in block}
         next(free)
-    omitted = Run(0, f"[ then the same over {', '.join(others)} ]", "d")
+    others = sum(bool(protocol.client.tool_fields) for protocol in PROTOCOLS.values()) - len(_SHOWN)
+    omitted = Run(0, f"[ then the same over {others} other APIs ]", "d")
     own = [
         Shown(0, Run(0, "$", "g"), 0, None),
         Shown(0, Run(2, "mockllm demo", "B"), 0, None),

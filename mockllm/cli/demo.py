@@ -1,8 +1,8 @@
 """`mockllm demo`: a scenario over every API, against a server in this process.
 
 `Board` knows what has arrived of an answer: a lane for each part, growing with its fragments.
-`Screen` draws it again in place on a terminal, and prints the lanes that changed, a line each,
-everywhere else.
+`Screen` draws it again in place on a terminal, and prints each lane when it is complete everywhere
+else.
 """
 
 from __future__ import annotations
@@ -60,6 +60,10 @@ class Board:
         self.chunks += 1
         self.size += len(data.encode())
         self.latest = data
+        return self.events(events)
+
+    def events(self, events: list[ev.Event]) -> list[Lane]:
+        """Adds events; returns the lanes that they changed."""
         for lane in self.lanes.values():
             lane.fresh = 0
         changed = map(self._event, events)
@@ -107,7 +111,7 @@ class Screen:
 
     Args:
         redraws: whether lanes grow in place, which needs a terminal; by default where the output
-            is one. Otherwise each change is a line.
+            is one. Otherwise a lane is a line once it is complete.
     """
 
     def __init__(self, stream: TextIO, *, redraws: bool | None = None) -> None:
@@ -129,10 +133,11 @@ class Screen:
             self._draw([*self._block(board, at), click.style(frame, dim=True)])
             return
         for lane in changed:
-            label, name = _cells(board, lane)
-            cells = (f"{at:6.2f} s", label, *([name] if name.strip() else []), lane.text)
-            tick = (" ✓" if self._can_draw else " ok") * lane.done
-            self.line(("  " + "  ".join(cells)).rstrip() + tick)
+            if lane.done:
+                label, name = _cells(board, lane)
+                cells = [cell for cell in (label, name, lane.text) if cell.strip()]
+                tick = "✓" if self._can_draw else "ok"
+                self.line(f"  {at:6.2f} s  {'  '.join(cells)} {tick}")
 
     def end(self, board: Board, at: float) -> None:
         if not self._redraws:
@@ -228,17 +233,19 @@ def play(
     screen: Screen,
 ) -> None:
     """Draws the whole demonstration."""
+    from mockllm.replay.client_requests import user_text
+
     screen.line(f"Scenario {scenario.name}, served on {url}", bold=True)
     screen.line(f"  {scenario.description}")
-    played = [
-        protocol
-        for name, protocol in protocols.items()
-        if scenario.plays_over(name) and protocol.client.tool_fields
-    ]
-    answers = [_converse(post, protocol, scenario, screen) for protocol in played]
+    text = f"Tell me the {user_text(scenario)}, please."
+    screen.line(f"  user: {text}")
+    played = [protocol for name, protocol in protocols.items() if scenario.plays_over(name)]
+    calling = [protocol for protocol in played if protocol.client.tool_fields]
+    answers = [_converse(post, protocol, scenario, text, screen) for protocol in calling]
     if len({answer.text for answer in answers}) != 1:
         raise MockLLMError(f"the APIs gave different answers: {[a.text for a in answers]}")
-    _farewell(screen, len(answers))
+    others = [protocol.address.title for protocol in played if protocol not in calling]
+    _farewell(screen, len(answers), others)
 
 
 def demo_scenario() -> Scenario:
@@ -257,16 +264,16 @@ def _evenly(turn: TurnSpec) -> TurnSpec:
     return replace(turn, reply=reply)
 
 
-def _converse(post: Post, protocol: WireProtocol, scenario: Scenario, screen: Screen) -> Turn:
+def _converse(
+    post: Post, protocol: WireProtocol, scenario: Scenario, text: str, screen: Screen
+) -> Turn:
     """Leads the conversation until an answer calls no tool; returns that answer."""
-    from mockllm.replay.client_requests import first_body, user_text
+    from mockllm.replay.client_requests import first_body
 
     path = protocol.client.path_of(_MODEL)
-    text = f"Tell me the {user_text(scenario)}, please."
     body = first_body(protocol, _MODEL, text, scenario.tools)
     screen.line()
     screen.line(f"{protocol.address.title}  POST {path}", bold=True)
-    screen.line(f"  user: {text}")
     while True:
         turn, answer = _receive(post(protocol, path, body), protocol, screen)
         if not turn.tool_calls:
@@ -291,8 +298,10 @@ def _receive(
             events = decoder.decode(frame)
             received += [ev.Timed(int(at * 1_000_000), event) for event in events]
             screen.update(board, board.frame(frame.data or "", events), at)
+    last = decoder.close()
+    screen.update(board, board.events(last), at)
     screen.end(board, at)
-    received += [ev.Timed(0, event) for event in decoder.close()]
+    received += [ev.Timed(0, event) for event in last]
     answer = next((e.event.id for e in received if isinstance(e.event, ev.Start)), "")
     return fold(received).whole(), answer
 
@@ -316,11 +325,13 @@ def _post(url: str, protocol: WireProtocol, path: str, body: Json) -> Iterator[t
         connection.close()
 
 
-def _farewell(screen: Screen, count: int) -> None:
+def _farewell(screen: Screen, count: int, others: list[str]) -> None:
     from mockllm.cli.init import FIRST_MODEL, curl
 
     screen.line()
     screen.line(f"{count} APIs, {count} wire formats, the same calls and the same answer.")
+    for title in others:
+        screen.line(f"{title} has no tool calls: it plays the scenario's texts only.")
     screen.line()
     screen.line("Next:", bold=True)
     screen.line("  mockllm init scenarios     write a first scenario of your own")
