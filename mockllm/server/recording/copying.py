@@ -42,8 +42,11 @@ class Upload:
         self._kept: list[bytes] = []
         self._size = 0
 
-    async def begin(self) -> bytes | AsyncIterator[bytes]:
+    async def begin(self, *, whole: bool = False) -> bytes | AsyncIterator[bytes]:
         """The body as it is sent on: a small one whole, a large one as it arrives.
+
+        Args:
+            whole: a large one whole, too, as far as it is recorded.
 
         Raises:
             RequestError: nothing arrived for too long.
@@ -51,13 +54,13 @@ class Upload:
         request = self._request
         if request.headers.get("Expect", "").lower() == "100-continue" and request.transport:
             request.transport.write(b"HTTP/1.1 100 Continue\r\n\r\n")
-        begin = b""
-        while len(begin) <= _AT_ONCE:
+        begin = bytearray()
+        while len(begin) <= (self._limit if whole else _AT_ONCE):
             data = await self._read()
             if not data:
-                return begin
+                return bytes(begin)
             begin += data
-        return self._stream(begin)
+        return self._stream(bytes(begin))
 
     @property
     def body(self) -> bytes:

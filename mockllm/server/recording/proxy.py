@@ -32,6 +32,7 @@ from mockllm.server.http.sending import end_early, send
 from mockllm.server.recording.copying import AnswerCopy, Upload, cut_of
 from mockllm.server.recording.recorder import Recorder, Written
 from mockllm.server.recording.services import Services, shown_url
+from mockllm.server.recording.signing import signed_again, signed_scope
 from mockllm.server.recording.upstream import RawHeaders, Upstream, Upstreams, end_to_end
 
 if TYPE_CHECKING:
@@ -173,14 +174,24 @@ class Proxy:
         upload = None
         if not request.content.at_eof():
             upload = Upload(request, limit, self.patience)
+        scope = signed_scope(headers) if named else None
         try:
-            body = exchange.body or None if upload is None else await upload.begin()
+            body = (
+                exchange.body or None
+                if upload is None
+                else await upload.begin(whole=scope is not None)
+            )
         except RequestError as error:
             return await self._refuse(request, protocol, exchange, error.message, 408, error.code)
         if upload is not None and isinstance(body, bytes):
             exchange.forward(played, body)
         if recorder is not None:
             await recorder.room()
+        if scope is not None:
+            try:
+                headers = await signed_again(scope, request.method, url, headers, body)
+            except UpstreamError as error:
+                return await self._refuse(request, protocol, exchange, str(error), code="unsigned")
         try:
             upstream = await self._upstreams.send(request.method, url, headers, body)
         except UpstreamError as error:
