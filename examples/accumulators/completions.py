@@ -68,8 +68,8 @@ class CompletionsAccumulator:
         self._answer.fail(message, kind)
 
     def close(self) -> None:
-        """Ends the input. Without a finish reason the stream was cut; a missing `[DONE]` is
-        accepted (`compl-no-done`)."""
+        """Ends the input. Without a finish reason the stream was cut (`compl-finish-never`); a
+        missing `[DONE]` is accepted (`compl-no-done`)."""
         self._answer.close()
 
     def _choice(self, choice: Mapping[str, Any], *, failing: bool) -> None:

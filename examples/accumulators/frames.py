@@ -50,6 +50,8 @@ class Frames:
             frame, self.rest = self.rest[:size], self.rest[size:]
             if zlib.crc32(frame[:-4]) != struct.unpack_from(">I", frame, size - 4)[0]:
                 raise BrokenFrameError("a frame has a wrong checksum")
+            if headers > size - _PRELUDE - 4:
+                raise BrokenFrameError("the headers are longer than their frame")
             yield from _event(_headers(frame[_PRELUDE:][:headers]), frame[_PRELUDE + headers : -4])
 
 

@@ -88,7 +88,8 @@ class OllamaAccumulator:
             self._call(call)
             if self._answer.failed:
                 return
-        # A reason is an end, too (`ollama-done-missing`), and none is the usual one.
+        # A reason is an end, too (`ollama-done-missing`), and none is the usual one
+        # (`ollama-no-reason`).
         reason = string(value.get("done_reason"))
         if value.get("done") is True or (reason and value.get("done") is None):
             self._finish(value, reason or "stop")

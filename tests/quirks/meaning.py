@@ -489,6 +489,8 @@ MEANINGS: Mapping[str, Meaning] = {
     "gem-empty-candidate:no-parts": empty("length"),
     "gem-empty-candidate:no-content": empty("content_filter"),
     "gem-empty-candidate:no-candidates": empty("content_filter", BLOCKED + "PROHIBITED_CONTENT"),
+    "compl-finish-never:done": usage_without_finish,
+    "compl-finish-never:end": unfinished,
     "ollama-line-separators": separated("\u2028\u2029\u0085"),
     "ollama-think-tags": thinking_in_tags,
     "ollama-no-done:no-last": unfinished,

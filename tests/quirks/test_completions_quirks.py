@@ -59,8 +59,10 @@ def test_the_last_text() -> None:
 
 
 def test_finish_reasons() -> None:
-    """compl-finish-twice, compl-finish-empty, compl-no-done."""
+    """compl-finish-twice, compl-finish-never, compl-finish-empty, compl-no-done."""
     assert choices(played("compl-finish-twice")) == [HEL, LO, FINISH, FINISH, *END]
+    assert choices(played("compl-finish-never", "done")) == [HEL, LO, *END]
+    assert choices(played("compl-finish-never", "end")) == [HEL, LO]
     empty = [(0, "Hel", ""), (0, "lo", ""), FINISH, *END]
     assert choices(played("compl-finish-empty")) == empty
     assert choices(played("compl-no-done")) == [HEL, LO, FINISH, []]

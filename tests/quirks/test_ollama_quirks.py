@@ -91,6 +91,7 @@ def test_ends() -> None:
         '"done":true,"done_reason":"stop"', '"done":false'
     )
     assert body("ollama-done-missing") == hello + END.replace('"done":true,', "")
+    assert body("ollama-no-reason") == hello + END.replace('"done_reason":"stop",', "")
     reason = END.replace('"stop"', '"tool_calls"')
     assert body("ollama-done-reason") == calls(PARIS) + reason
     assert body("ollama-counts-missing:prompt") == hello + END.replace(

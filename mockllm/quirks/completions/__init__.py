@@ -84,6 +84,14 @@ def _finish_twice(items: list[Item], context: Context) -> list[Item]:
     return items
 
 
+@parametrised
+def _never(items: list[Item], context: Context, *, done: bool) -> list[Item]:
+    """Sends no finish reason, and perhaps nothing of what follows it."""
+    finishes = [item for item, _ in _finishes(items)]
+    first = next(at for at, item in enumerate(items) if item in finishes)
+    return [*items[:first], *(item for item in items[first:] if done and item not in finishes)]
+
+
 def _empty_finish(pair: Choice) -> None:
     if pair[1].get("finish_reason") is None:
         pair[1]["finish_reason"] = ""
@@ -158,6 +166,12 @@ QUIRKS: tuple[Quirk, ...] = (
     ),
     quirk("compl-finish-with-text", TEXT, _finish_with_text),
     quirk("compl-finish-twice", TEXT, _finish_twice),
+    quirk(
+        "compl-finish-never",
+        TEXT,
+        Variant("done", _never(done=True), as_sent=True),
+        Variant("end", _never(done=False), as_sent=True),
+    ),
     quirk("compl-finish-empty", TEXT, each(_choices, _empty_finish)),
     quirk("compl-no-done", TEXT, drop(lambda item: item.data == DONE)),
     quirk(

@@ -270,6 +270,7 @@ QUIRKS: tuple[Quirk, ...] = (
         Variant("false", _in_last(_done_false), as_sent=True),
     ),
     quirk("ollama-done-missing", TEXT, _in_last(_without_done)),
+    quirk("ollama-no-reason", TEXT, _in_last(_without("done_reason"))),
     quirk("ollama-done-reason", CALL, Variant(frames=_called, as_sent=True)),
     quirk(
         "ollama-counts-missing",

@@ -90,8 +90,7 @@ def test_every_invariant_and_protocol_has_mutants() -> None:
     # Bodies are read by another function of a client: see test_examine.
     assert broken == INVARIANTS.keys() - {"stream-equals-body"}
     declared = {(mutant.api, mutant.level) for mutant in MUTANTS}
-    apis = {"chat", "responses", "anthropic", "gemini", "agui"}
-    assert declared == {(api, level) for api in apis for level in ("payloads", "bytes")}
+    assert declared == {(api, level) for api in APIS for level in ("payloads", "bytes")}
 
 
 def test_every_mutant_has_a_description_and_its_own_name() -> None:

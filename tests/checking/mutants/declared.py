@@ -21,16 +21,21 @@ from tests.checking.mutants import (
     anthropic_calls,
     anthropic_ends,
     anthropic_texts,
+    bedrock_blocks,
     bytes_events,
+    bytes_frames,
     bytes_lines,
     chat_arguments,
     chat_calls,
     chat_ends,
     chat_surfacing,
     chat_texts,
+    cohere_events,
     common,
+    completions_chunks,
     gemini_calls,
     gemini_parts,
+    ollama_objects,
     reports,
     responses_ends,
     responses_items,
@@ -44,8 +49,12 @@ MODULES: dict[Api, tuple[ModuleType, ...]] = {
     "anthropic": (anthropic_calls, anthropic_texts, anthropic_ends, reports),
     "gemini": (gemini_calls, gemini_parts, reports),
     "agui": (agui_calls, agui_messages, reports),
+    "bedrock": (bedrock_blocks,),
+    "ollama": (ollama_objects,),
+    "cohere": (cohere_events,),
+    "completions": (completions_chunks,),
 }
-_BYTES = (bytes_lines, bytes_events)
+_BYTES = (bytes_lines, bytes_events, bytes_frames)
 
 
 def _table(name: str) -> Any:
@@ -120,7 +129,7 @@ def _mutant(api: Api, level: Level, family: str, name: str, row: dict[str, Any])
 
 def _tables(api: Api) -> Iterator[tuple[dict[str, Any], Level]]:
     """The families of an API's own table and of `reports`, each with its level."""
-    for table in (_table(api), _table("reports")[api]):
+    for table in (_table(api), _table("reports").get(api, {})):
         for level, families in table.items():
             yield families, level
 
