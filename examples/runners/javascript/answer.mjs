@@ -5,6 +5,7 @@ import { parse } from "./sse.mjs";
 /** The answer so far. `end` is what ends a stream of the API, for the error message. */
 export class Answer {
   hasDone = false; // whether the API ends its streams with [DONE]
+  jsonLines = false; // whether the API sends JSON lines instead of server-sent events
   rawArguments = true; // whether the API sends arguments as text
   texts = { text: new Map(), reasoning: new Map(), refusal: new Map() }; // by slot
   id = null;

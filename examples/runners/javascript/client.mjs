@@ -6,8 +6,13 @@
 
 import { AGUI } from "./agui.mjs";
 import { Anthropic } from "./anthropic.mjs";
+import { Bedrock } from "./bedrock.mjs";
 import { Chat } from "./chat.mjs";
+import { Cohere } from "./cohere.mjs";
+import { Completions } from "./completions.mjs";
+import { Frames } from "./frames.mjs";
 import { Gemini } from "./gemini.mjs";
+import { Ollama } from "./ollama.mjs";
 import { Responses } from "./responses.mjs";
 import { Events } from "./sse.mjs";
 
@@ -25,17 +30,21 @@ export const APIS = {
   anthropic: Anthropic,
   gemini: Gemini,
   agui: AGUI,
+  ollama: Ollama,
+  completions: Completions,
+  cohere: Cohere,
+  bedrock: Bedrock,
 };
 
 /** A new client for one answer. */
 export function create(api) {
-  return new Client(new APIS[api]());
+  return new Client(new APIS[api](), api === "bedrock" ? Frames : Events);
 }
 
 class Client {
-  constructor(answer) {
+  constructor(answer, Reader) {
     this.answer = answer;
-    this.events = new Events(answer);
+    this.events = new Reader(answer);
   }
 
   feedBytes(data) {

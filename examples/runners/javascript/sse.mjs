@@ -1,4 +1,5 @@
-// Turns the bytes of a stream into events: JSON in server-sent events, or plain JSON.
+// Turns the bytes of a stream into events: JSON in server-sent events, JSON lines, or plain
+// JSON.
 // https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation
 
 /** Passes events on to `answer.feed(payload, event)`, and errors to `answer.fail(message)`. */
@@ -31,6 +32,10 @@ export class Events {
 
   #line(line) {
     if (this.#ended) return;
+    if (this.answer.jsonLines) {
+      this.#data = [line.trim()]; // nothing in a blank one [ollama-blank-lines]
+      return this.#dispatch();
+    }
     if (!line) return this.#dispatch();
     const colon = line.indexOf(":");
     const name = colon < 0 ? line : line.slice(0, colon);

@@ -19,6 +19,7 @@ class Answer:
     """The answer so far. `end` is what ends a stream of the API, for the error message."""
 
     has_done = False  # whether the API ends its streams with [DONE]
+    json_lines = False  # whether the API sends JSON lines instead of server-sent events
     raw_arguments = True  # whether the API sends arguments as text
 
     def __init__(self, end):

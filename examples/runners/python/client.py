@@ -7,8 +7,13 @@ client made of the answer, with the keys of the protocol of runners.
 
 from agui import AGUI
 from anthropic_messages import Anthropic
+from bedrock import Bedrock
 from chat import Chat
+from cohere import Cohere
+from completions import Completions
+from frames import Frames
 from gemini import Gemini
+from ollama import Ollama
 from responses import Responses
 from sse import Events
 
@@ -26,18 +31,22 @@ APIS = {
     "anthropic": Anthropic,
     "gemini": Gemini,
     "agui": AGUI,
+    "ollama": Ollama,
+    "completions": Completions,
+    "cohere": Cohere,
+    "bedrock": Bedrock,
 }
 
 
 def create(api):
     """A new client for one answer."""
-    return Client(APIS[api]())
+    return Client(APIS[api](), Frames if api == "bedrock" else Events)
 
 
 class Client:
-    def __init__(self, answer):
+    def __init__(self, answer, reader):
         self.answer = answer
-        self.events = Events(answer)
+        self.events = reader(answer)
 
     def feed_bytes(self, data):
         self.events.feed(data)

@@ -1,4 +1,4 @@
-"""Turns the bytes of a stream into events: JSON in server-sent events, or plain JSON.
+"""Turns the bytes of a stream into events: JSON in server-sent events, JSON lines, or plain JSON.
 
 https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation
 """
@@ -44,6 +44,8 @@ class Events:
     def line(self, line):
         if self.ended:
             return
+        if self.answer.json_lines:
+            self.data, line = [line.strip()], ""  # nothing in a blank one [ollama-blank-lines]
         if not line:
             self.dispatch()
             return
