@@ -20,7 +20,7 @@ class Policy:
         unknown_tool: a call of a tool that was not offered is kept (`keep`), left out (`skip`),
             or reported as an `error`.
         order: the calls are in the order of their `index`, or in `any` order.
-        ignore: the fields of `Outcome` that the client does not have.
+        ignore: the fields of `Outcome` that the client does not have; `call_id` for ids of calls.
         intermediate: also check the state after every chunk. The probe's `outcome()` must then
             work in the middle of a stream.
         usage_requested: whether the client requests usage, where the service sends it on request

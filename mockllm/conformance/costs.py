@@ -123,7 +123,7 @@ def _can_be_executed(call: Any) -> bool:
 
 
 _CONTENT = (*TEXTS, "tool_calls")
-_FIELDS = (*FIELDS, *LABELS, "raw_arguments")
+_FIELDS = (*FIELDS, *LABELS, "call_id", "raw_arguments")
 
 _OF_GROUP = {
     "signatures": ("opaque",),
@@ -154,7 +154,7 @@ def fields_about(case: Case) -> tuple[str, ...]:
     if names or case.reaction == "error":
         return names
     # Nothing of it is in this stream: whatever else there is shows that the client reads it.
-    return tuple(name for name in _FIELDS[:-1] if case.expects(name))
+    return tuple(name for name in (*FIELDS, *LABELS) if case.expects(name))
 
 
 def _candidates(case: Case) -> tuple[str, ...]:

@@ -149,7 +149,10 @@ class Case:
         )
 
     def expects(self, field: str) -> bool:
-        """Whether a correct client has a value of a field of the outcome, or of raw arguments."""
+        """Whether a correct client has a value of a field of the outcome, or of ids or raw arguments
+        of calls."""
+        if field == "call_id":
+            return any(call.id for call in self.expected.tool_calls)
         if field == "raw_arguments":
             return any(is_kept(call.raw_arguments) for call in self.expected.tool_calls)
         value = getattr(self.expected, field)

@@ -79,6 +79,8 @@ def judge(case: Case, got: Outcome, policy: Policy) -> Judgement:
         got: what the client returned; its values may be of any type.
     """
     got, wrong_types = received(got)
+    if "call_id" in policy.ignore:
+        case, policy = replace(case, ids=False), replace(policy, missing_id="none")
     if case.custom:
         calls = (call for call in calls_of(got) if not {call.name, call.id} & case.custom)
         got = replace(got, tool_calls=tuple(calls))
@@ -151,7 +153,7 @@ def _not_judged(case: Case, got: Outcome, policy: Policy) -> tuple[str, ...]:
     raw = [call for call in expected.tool_calls if is_kept(call.raw_arguments)]
     if raw and any(not is_kept(call.raw_arguments) for call in calls_of(got)):
         names.append("raw_arguments")
-    names += [name for name in FIELDS if name in policy.ignore and getattr(expected, name)]
+    names += [name for name in (*FIELDS, "call_id") if name in policy.ignore and case.expects(name)]
     return tuple(dict.fromkeys(names))
 
 

@@ -161,7 +161,7 @@ def read_policy(choices: Iterable[str]) -> Policy:
 
 
 _LITERALS = ("malformed", "missing_id", "unknown_tool", "order")
-_FIELDS = (*FIELDS, *LABELS)
+_FIELDS = (*FIELDS, *LABELS, "call_id")
 
 
 def _check_fields(names: Iterable[str]) -> None:

@@ -153,6 +153,16 @@ def test_raw_arguments_that_are_not_kept_are_not_judged() -> None:
     assert (judgement.differences, judgement.not_judged) == ((), ("raw_arguments",))
 
 
+def test_ids_of_calls_are_not_judged_where_the_client_has_no_place_for_them() -> None:
+    """Such a call is right, and its id is listed as not judged; another argument is still wrong."""
+    policy = Policy(ignore=frozenset({"call_id"}))
+    judgement = judge(CALL_CASE, _with_call(CALL_CASE, id=None), policy)
+    assert (judgement.verdict, judgement.not_judged) == ("right", ("call_id",))
+    other = _with_call(CALL_CASE, id=None, arguments={})
+    assert judge(CALL_CASE, other, policy).verdict == "wrong"
+    assert judge(CALL_CASE, _with_call(CALL_CASE, id=None), Policy()).verdict == "wrong"
+
+
 def test_opaque_values_may_come_in_any_order() -> None:
     """The order of signatures is that of their parts, which are judged by themselves."""
     expected = replace(SIGNED.expected, opaque=("one", "two"))
