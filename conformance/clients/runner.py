@@ -49,6 +49,10 @@ _CRASHES = (
 _OFF = {
     "AGNO_TELEMETRY": "false",
     "ANONYMIZED_TELEMETRY": "false",
+    # Neither a machine's credentials nor its settings of AWS count.
+    "AWS_CONFIG_FILE": os.devnull,
+    "AWS_EC2_METADATA_DISABLED": "true",
+    "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
     "DO_NOT_TRACK": "1",
     "HAYSTACK_TELEMETRY_ENABLED": "false",
     "HF_HUB_DISABLE_TELEMETRY": "1",
@@ -61,7 +65,10 @@ _OFF = {
 }
 """All traffic is loopback: telemetry and downloads are off."""
 
-_FOREIGN = ("anthropic_", "google_", "gemini_", "langchain_", "langsmith_", "litellm_", "openai_")
+_FOREIGN = (
+    *("anthropic_", "aws_", "co_api_", "cohere_", "gemini_", "google_", "langchain_", "langsmith_"),
+    *("litellm_", "ollama_", "openai_"),
+)
 
 
 def main(file: str, function: str) -> None:

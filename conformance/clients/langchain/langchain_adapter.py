@@ -1,6 +1,6 @@
 """LangChain's chat models: `stream()`, whose chunks are summed with `+`.
 
-Its integration of Gemini is in an environment of its own; each function imports what it needs.
+Several integrations are in environments of their own; each function imports what it needs.
 """
 
 from __future__ import annotations
@@ -11,7 +11,16 @@ from typing import Any
 
 from job import API_KEY, Job, as_text
 
-__all__ = ["chat", "contents", "messages", "responses"]
+__all__ = [
+    "chat",
+    "cohere",
+    "completions",
+    "contents",
+    "converse",
+    "messages",
+    "ollama",
+    "responses",
+]
 
 
 def chat(job: Job) -> dict[str, Any]:
@@ -65,13 +74,85 @@ def contents(job: Job) -> dict[str, Any]:
     )
 
 
+def converse(job: Job) -> dict[str, Any]:
+    """`ChatBedrockConverse`."""
+    from botocore.config import Config
+    from langchain_aws import ChatBedrockConverse
+
+    config = Config(
+        connect_timeout=job.deadline,
+        read_timeout=job.seconds,
+        retries={"total_max_attempts": job.tries, "mode": "standard"},
+    )
+    return _run(
+        lambda: ChatBedrockConverse(
+            model="anthropic.claude-sonnet-4-5-20250929-v1:0",
+            endpoint_url=job.base_url,
+            region_name="us-east-1",
+            aws_access_key_id=API_KEY,
+            aws_secret_access_key=API_KEY,
+            config=config,
+        ),
+        job,
+    )
+
+
+def ollama(job: Job) -> dict[str, Any]:
+    """`ChatOllama`, with reasoning apart from the text."""
+    import httpx
+    from langchain_ollama import ChatOllama
+
+    options = {"timeout": job.timeout(httpx.Timeout)}
+    return _run(
+        lambda: ChatOllama(
+            model="qwen3:8b", base_url=job.base_url, reasoning=True, client_kwargs=options
+        ),
+        job,
+    )
+
+
+def cohere(job: Job) -> dict[str, Any]:
+    """`ChatCohere`, which takes a tool as a schema with a title, not in the form of OpenAI."""
+    from langchain_cohere import ChatCohere
+
+    return _run(
+        lambda: ChatCohere(
+            model="command-a-03-2025",
+            base_url=job.base_url,
+            cohere_api_key=API_KEY,
+            timeout_seconds=job.seconds,
+        ),
+        job,
+        [
+            {
+                "title": function["name"],
+                "description": function["description"],
+                "properties": function["parameters"].get("properties", {}),
+            }
+            for function in job.functions
+        ],
+    )
+
+
+def completions(job: Job) -> dict[str, Any]:
+    """`OpenAI`, whose `stream()` has text alone."""
+    from langchain_openai import OpenAI
+
+    model = job.kept(
+        lambda: OpenAI(model="gpt-3.5-turbo-instruct", base_url=job.base_url, **_options(job))
+    )
+    return {"text": "".join(job.watched(model.stream(job.prompt), str))}
+
+
 def _options(job: Job) -> dict[str, Any]:
     return {"api_key": API_KEY, "max_retries": job.retries, "timeout": job.seconds}
 
 
-def _run(make: Callable[[], Any], job: Job) -> dict[str, Any]:
+def _run(
+    make: Callable[[], Any], job: Job, tools: list[dict[str, Any]] | None = None
+) -> dict[str, Any]:
     model = job.kept(make)
-    bound = model.bind_tools(job.chat_tools) if job.tools else model
+    bound = model.bind_tools(tools or job.chat_tools) if job.tools else model
     message = None
     for chunk in job.watched(bound.stream(job.prompt), lambda one: one.text):
         message = chunk if message is None else message + chunk
@@ -85,14 +166,14 @@ def _outcome(message: Any) -> dict[str, Any]:
     blocks = message.content_blocks
     answer = {
         "text": as_text(message.text),
-        "reasoning": _joined(blocks, "reasoning", "reasoning"),
+        "reasoning": _joined(blocks, "reasoning", "reasoning") or _summaries(message.content),
         "refusal": _refusal(message),
         "tool_calls": [
             {"id": call["id"], "name": call["name"], "arguments": call["args"]}
             for call in message.tool_calls
         ],
         "finish": _finish(message.response_metadata),
-        "usage": _usage(message.usage_metadata),
+        "usage": _usage(message.usage_metadata or message.response_metadata.get("token_count")),
         "errors": [
             f"invalid tool call {call['name']} ({call['id']}): {call['error'] or call['args']}"
             for call in message.invalid_tool_calls
@@ -113,6 +194,12 @@ def _joined(blocks: Iterable[Any], type: str, field: str) -> str:
     return "".join(block.get(field) or "" for block in blocks if block["type"] == type)
 
 
+def _summaries(content: Any) -> str:
+    """The reasoning of `ChatCohere`, which content blocks do not have."""
+    blocks = [block for block in _dicts(content) if block["type"] == "reasoning"]
+    return "".join(part["text"] for block in blocks for part in block.get("summary", ()))
+
+
 def _refusal(message: Any) -> str:
     typed = _dicts(message.content)
     return message.additional_kwargs.get("refusal") or _joined(typed, "refusal", "refusal")
@@ -123,6 +210,7 @@ def _opaque(blocks: Iterable[dict[str, Any]]) -> list[str]:
     keys = {"thinking": "signature", "redacted_thinking": "data", "reasoning": "encrypted_content"}
     values = [block.get(keys.get(block.get("type", ""), "")) for block in blocks]
     values += [block.get("extras", {}).get("signature") for block in blocks]
+    values += [block.get("reasoning_content", {}).get("signature") for block in blocks]
     return [
         base64.b64encode(value).decode() if isinstance(value, bytes) else value
         for value in values
@@ -137,6 +225,8 @@ def _finish(metadata: dict[str, Any]) -> str | None:
     return (
         metadata.get("finish_reason")
         or metadata.get("stop_reason")
+        or metadata.get("stopReason")
+        or metadata.get("done_reason")
         or why.get("reason")
         or metadata.get("status")
         or getattr(blocked, "value", blocked)

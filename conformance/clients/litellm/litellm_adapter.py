@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import httpx
 import litellm
-from job import API_KEY, Job, as_text, parsed
+from job import API_KEY, Job, as_text, joined, parsed
 
-__all__ = ["chat", "messages"]
+__all__ = ["chat", "cohere", "completions", "converse", "messages", "ollama"]
 
 litellm.telemetry = False
 litellm.suppress_debug_info = True
@@ -16,23 +17,72 @@ litellm.suppress_debug_info = True
 
 def chat(job: Job) -> dict[str, Any]:
     """litellm with a Chat Completions server."""
-    return _run("openai/gpt-4o", job)
+    return _run("openai/gpt-4o", job, api_key=API_KEY)
 
 
 def messages(job: Job) -> dict[str, Any]:
     """litellm with a server of the Messages API."""
-    answer = _run("anthropic/claude-sonnet-4-5", job)
-    # It writes `{}` where no arguments were sent.
+    return _with_values(_run("anthropic/claude-sonnet-4-5", job, api_key=API_KEY))
+
+
+def converse(job: Job) -> dict[str, Any]:
+    """litellm with Amazon Bedrock's Converse."""
+    answer = _run(
+        "bedrock/converse/anthropic.claude-sonnet-4-5-20250929-v1:0",
+        job,
+        aws_access_key_id=API_KEY,
+        aws_secret_access_key=API_KEY,
+        aws_region_name="us-east-1",
+    )
+    return _with_values(answer)
+
+
+def ollama(job: Job) -> dict[str, Any]:
+    """litellm with Ollama, whose arguments are no text."""
+    return _with_values(_run("ollama_chat/qwen3:8b", job))
+
+
+def cohere(job: Job) -> dict[str, Any]:
+    """litellm with Cohere's Chat API v2, whose whole address it takes."""
+    server = replace(job, base_url=f"{job.base_url}/v2/chat")
+    return _run("cohere_chat/command-a-03-2025", server, api_key=API_KEY)
+
+
+def completions(job: Job) -> dict[str, Any]:
+    """litellm's `text_completion()`, whose chunks the user joins."""
+    chunks = litellm.text_completion(
+        model="text-completion-openai/gpt-3.5-turbo-instruct",
+        api_base=job.base_url,
+        api_key=API_KEY,
+        prompt=job.prompt,
+        stream=True,
+        stream_options={"include_usage": True},
+        max_retries=0,
+        num_retries=job.retries,
+        timeout=job.timeout(httpx.Timeout),
+    )
+    received = list(job.watched(chunks, lambda chunk: joined(c.text for c in chunk.choices[:1])))
+    choices = [choice for chunk in received for choice in chunk.choices[:1]]
+    usages = [chunk.usage for chunk in received if getattr(chunk, "usage", None)]
+    reasons = [choice.finish_reason for choice in choices if choice.finish_reason]
+    return {
+        "text": joined(choice.text for choice in choices),
+        "finish": reasons[-1] if reasons else None,
+        "usage": _usage(usages[-1]) if usages else None,
+    }
+
+
+def _with_values(answer: dict[str, Any]) -> dict[str, Any]:
+    """The outcome, with arguments as values: litellm writes `{}` where none were sent."""
     calls = [{**call, "arguments": parsed(call["arguments"])} for call in answer["tool_calls"]]
     return {**answer, "tool_calls": calls}
 
 
-def _run(model: str, job: Job) -> dict[str, Any]:
+def _run(model: str, job: Job, **credentials: str) -> dict[str, Any]:
     messages = [{"role": "user", "content": job.prompt}]
     chunks = litellm.completion(
         model=model,
         api_base=job.base_url,
-        api_key=API_KEY,
         messages=messages,
         tools=job.chat_tools or None,
         stream=True,
@@ -40,6 +90,7 @@ def _run(model: str, job: Job) -> dict[str, Any]:
         max_retries=0,
         num_retries=job.retries,
         timeout=job.timeout(httpx.Timeout),
+        **credentials,
     )
     received = list(job.watched(chunks, _text))
     response = litellm.stream_chunk_builder(received, messages=messages)

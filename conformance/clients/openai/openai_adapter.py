@@ -1,4 +1,5 @@
-"""openai-python with its own helpers for streams, read to their ends."""
+"""openai-python with its own helpers for streams, read to their ends; of the legacy Completions, which
+have none, the user joins the chunks."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from typing import Any
 import openai
 from job import API_KEY, Job, as_text, joined
 
-__all__ = ["chat", "responses"]
+__all__ = ["chat", "completions", "responses"]
 
 
 def chat(job: Job) -> dict[str, Any]:
@@ -78,6 +79,36 @@ def responses(job: Job) -> dict[str, Any]:
         "model": response.model,
         "response_id": response.id,
     }
+
+
+def completions(job: Job) -> dict[str, Any]:
+    """`completions.create(stream=True)`: the text of the first choice."""
+
+    def text(chunk: Any) -> str:
+        return joined(choice.text for choice in _first_choice(chunk))
+
+    with job.using(lambda: _client(job)) as client:
+        stream = client.completions.create(
+            model=job.model,
+            prompt=job.prompt,
+            stream=True,
+            stream_options={"include_usage": True},
+        )
+        chunks = list(job.watched(stream, text, stream.close))
+    choices = [choice for chunk in chunks for choice in _first_choice(chunk)]
+    usages = [chunk.usage for chunk in chunks if chunk.usage]
+    reasons = [choice.finish_reason for choice in choices if choice.finish_reason]
+    return {
+        "text": joined(choice.text for choice in choices),
+        "finish": reasons[-1] if reasons else None,
+        "usage": _usage(usages[-1], "prompt", "completion") if usages else None,
+        "model": chunks[0].model if chunks else None,
+        "response_id": chunks[0].id if chunks else None,
+    }
+
+
+def _first_choice(chunk: Any) -> list[Any]:
+    return [choice for choice in chunk.choices or () if choice.index == 0]
 
 
 def _delta(kind: str) -> Callable[[Any], Any]:

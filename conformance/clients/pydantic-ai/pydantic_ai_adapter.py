@@ -5,17 +5,21 @@ from __future__ import annotations
 from typing import Any
 
 import anthropic
+import boto3
 import openai
+from botocore.config import Config
 from job import API_KEY, Job, as_text, joined
 from pydantic_ai import ModelRequest, TextPart, ThinkingPart, ToolCallPart, ToolDefinition
 from pydantic_ai.direct import model_request_stream
 from pydantic_ai.models import ModelRequestParameters
 from pydantic_ai.models.anthropic import AnthropicModel
+from pydantic_ai.models.bedrock import BedrockConverseModel
 from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
 from pydantic_ai.providers.anthropic import AnthropicProvider
+from pydantic_ai.providers.bedrock import BedrockProvider
 from pydantic_ai.providers.openai import OpenAIProvider
 
-__all__ = ["chat", "messages", "responses"]
+__all__ = ["chat", "converse", "messages", "responses"]
 
 
 def chat(job: Job) -> dict[str, Any]:
@@ -48,6 +52,34 @@ def messages(job: Job) -> dict[str, Any]:
     )
 
 
+def converse(job: Job) -> dict[str, Any]:
+    """`BedrockConverseModel`, whose client is boto3's."""
+
+    def model(client: Any) -> Any:
+        name = "anthropic.claude-sonnet-4-5-20250929-v1:0"
+        return BedrockConverseModel(name, provider=BedrockProvider(bedrock_client=client))
+
+    async def run() -> dict[str, Any]:
+        with job.using(make) as client:
+            return await _ask(model(client), job)
+
+    def make() -> Any:
+        return boto3.client(
+            "bedrock-runtime",
+            endpoint_url=job.base_url,
+            region_name="us-east-1",
+            aws_access_key_id=API_KEY,
+            aws_secret_access_key=API_KEY,
+            config=Config(
+                connect_timeout=job.deadline,
+                read_timeout=job.seconds,
+                retries={"total_max_attempts": job.tries, "mode": "standard"},
+            ),
+        )
+
+    return job.wait(run())
+
+
 def _options(job: Job, kind: Any) -> dict[str, Any]:
     return {
         "base_url": job.base_url,
@@ -58,6 +90,11 @@ def _options(job: Job, kind: Any) -> dict[str, Any]:
 
 
 async def _run(of_client: Any, make: Any, job: Job) -> dict[str, Any]:
+    async with job.ausing(make) as client:
+        return await _ask(of_client(client), job)
+
+
+async def _ask(model: Any, job: Job) -> dict[str, Any]:
     tools = [
         ToolDefinition(
             name=function["name"],
@@ -66,16 +103,13 @@ async def _run(of_client: Any, make: Any, job: Job) -> dict[str, Any]:
         )
         for function in job.functions
     ]
-    async with (
-        job.ausing(make) as client,
-        job.aentered(
-            model_request_stream(
-                of_client(client),
-                [ModelRequest.user_text_prompt(job.prompt)],
-                model_request_parameters=ModelRequestParameters(function_tools=tools),
-            )
-        ) as stream,
-    ):
+    async with job.aentered(
+        model_request_stream(
+            model,
+            [ModelRequest.user_text_prompt(job.prompt)],
+            model_request_parameters=ModelRequestParameters(function_tools=tools),
+        )
+    ) as stream:
         async for _ in job.awatched(stream, _text, stream.cancel):
             pass
         return _outcome(stream.get())

@@ -11,7 +11,7 @@ from strands.hooks import AfterModelCallEvent, MessageAddedEvent
 from strands.tools import PythonAgentTool
 from strands.types.exceptions import MaxTokensReachedException
 
-__all__ = ["chat", "messages", "responses"]
+__all__ = ["chat", "converse", "messages", "ollama", "responses"]
 
 
 def chat(job: Job) -> dict[str, Any]:
@@ -34,6 +34,33 @@ def messages(job: Job) -> dict[str, Any]:
     from strands.models.anthropic import AnthropicModel
 
     model = AnthropicModel(client_args=_options(job), model_id="claude-sonnet-4-5", max_tokens=1024)
+    return asyncio.run(_run(model, job))
+
+
+def converse(job: Job) -> dict[str, Any]:
+    """`BedrockModel`."""
+    import boto3
+    from botocore.config import Config
+    from strands.models.bedrock import BedrockModel
+
+    session = boto3.Session(
+        aws_access_key_id=API_KEY, aws_secret_access_key=API_KEY, region_name="us-east-1"
+    )
+    model = BedrockModel(
+        boto_session=session,
+        boto_client_config=Config(read_timeout=job.deadline, retries={"total_max_attempts": 1}),
+        endpoint_url=job.base_url,
+        model_id="anthropic.claude-sonnet-4-5-20250929-v1:0",
+    )
+    return asyncio.run(_run(model, job))
+
+
+def ollama(job: Job) -> dict[str, Any]:
+    """`OllamaModel`."""
+    from strands.models.ollama import OllamaModel
+
+    options = {"timeout": job.deadline}
+    model = OllamaModel(job.base_url, ollama_client_args=options, model_id="qwen3:8b")
     return asyncio.run(_run(model, job))
 
 
