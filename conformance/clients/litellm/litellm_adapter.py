@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import httpx
 import litellm
 from job import API_KEY, Job, as_text, joined, parsed
 
-__all__ = ["chat", "cohere", "completions", "converse", "messages", "ollama"]
+__all__ = ["chat", "completions", "converse", "messages", "ollama"]
 
 litellm.telemetry = False
 litellm.suppress_debug_info = True
@@ -34,18 +33,12 @@ def converse(job: Job) -> dict[str, Any]:
         aws_secret_access_key=API_KEY,
         aws_region_name="us-east-1",
     )
-    return _with_values(answer)
+    return _with_values(_with_sent_counts(answer))
 
 
 def ollama(job: Job) -> dict[str, Any]:
     """litellm with Ollama, whose arguments are no text."""
-    return _with_values(_run("ollama_chat/qwen3:8b", job))
-
-
-def cohere(job: Job) -> dict[str, Any]:
-    """litellm with Cohere's Chat API v2, whose whole address it takes."""
-    server = replace(job, base_url=f"{job.base_url}/v2/chat")
-    return _run("cohere_chat/command-a-03-2025", server, api_key=API_KEY)
+    return _with_values(_with_sent_counts(_run("ollama_chat/qwen3:8b", job)))
 
 
 def completions(job: Job) -> dict[str, Any]:
@@ -61,8 +54,8 @@ def completions(job: Job) -> dict[str, Any]:
         num_retries=job.retries,
         timeout=job.timeout(httpx.Timeout),
     )
-    received = list(job.watched(chunks, lambda chunk: joined(c.text for c in chunk.choices[:1])))
-    choices = [choice for chunk in received for choice in chunk.choices[:1]]
+    received = list(job.watched(chunks, lambda chunk: joined(c.text for c in _first(chunk))))
+    choices = [choice for chunk in received for choice in _first(chunk)]
     usages = [chunk.usage for chunk in received if getattr(chunk, "usage", None)]
     reasons = [choice.finish_reason for choice in choices if choice.finish_reason]
     return {
@@ -70,6 +63,16 @@ def completions(job: Job) -> dict[str, Any]:
         "finish": reasons[-1] if reasons else None,
         "usage": _usage(usages[-1]) if usages else None,
     }
+
+
+def _first(chunk: Any) -> list[Any]:
+    return [choice for choice in chunk.choices if choice.index == 0]
+
+
+def _with_sent_counts(answer: dict[str, Any]) -> dict[str, Any]:
+    """The outcome without tokens of reasoning, which these services do not count: litellm does."""
+    usage = answer["usage"]
+    return {**answer, "usage": usage and {**usage, "reasoning": None}}
 
 
 def _with_values(answer: dict[str, Any]) -> dict[str, Any]:

@@ -144,9 +144,10 @@ def _outcome(response: Any) -> dict[str, Any]:
 
 
 def _finish(response: Any) -> str | None:
-    """Its own reason, or that of the service where it has none for it."""
-    own = response.finish_reason
-    own = "tool_calls" if own == "tool_call" else own
+    """Its own reason, or that of the service where it has none for it, or `error` alone."""
+    own = {"tool_call": "tool_calls", "error": None}.get(
+        response.finish_reason, response.finish_reason
+    )
     return own or (response.provider_details or {}).get("finish_reason")
 
 

@@ -75,7 +75,10 @@ def _options(job: Job) -> dict[str, Any]:
 
 async def _run(model: Any, job: Job) -> dict[str, Any]:
     agent = Agent(
-        model=model, tools=list(map(_tool, job.functions or [_NONE])), callback_handler=None
+        model=model,
+        tools=list(map(_tool, job.functions or [_NONE])),
+        callback_handler=None,
+        retry_strategy=None,
     )
     answers: list[Any] = []
 
@@ -153,7 +156,11 @@ def _usage(usage: Any) -> dict[str, Any] | None:
     """The usage; it has zeros if none was sent."""
     if not usage["totalTokens"]:
         return None
-    return {"input": usage["inputTokens"], "output": usage["outputTokens"]}
+    cached = usage.get("cacheReadInputTokens", 0) + usage.get("cacheWriteInputTokens", 0)
+    # Those of Bedrock, and of Anthropic, are not in `inputTokens`.
+    apart = usage["totalTokens"] > usage["inputTokens"] + usage["outputTokens"]
+    read = usage["inputTokens"] + (cached if apart else 0)
+    return {"input": read, "output": usage["outputTokens"]}
 
 
 _FINISH = {
