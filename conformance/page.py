@@ -84,6 +84,10 @@ The raw streams of the SDKs of OpenAI and Anthropic (`create(stream=True)` in Py
 `create({{stream: true}})` in Node) have no column. They hand over events, and the loop that joins
 them is the user's own. The helpers that do have a column read the same raw streams, so what an SDK
 does with bytes, errors of the service and a missing end is in their columns.
+
+Clients without such a helper do have a column: those of Amazon Bedrock, Ollama and Cohere, and of
+OpenAI for its legacy Completions. Their loop is that of the adapter, and joins as the service's
+documentation says. Their notes say so.
 """
 
 

@@ -32,6 +32,15 @@ HOLD = 6.0
 """Seconds for which nothing else is done after a cancellation; a connection has 5 to be closed."""
 
 
+_COLLECTING = threading.Lock()
+
+
+def _collect() -> None:
+    """Frees what nothing refers to; while one thread does, `gc.collect` of another does nothing."""
+    with _COLLECTING:
+        gc.collect()
+
+
 class CancelledByUser(Exception):  # noqa: N818 - no error, and no client may handle it as one
     """The user wants no more of the stream."""
 
@@ -75,7 +84,7 @@ class FaultCase:
             self.wait(_closed(close))
         can_close = close is not None
         del client, close
-        gc.collect()
+        _collect()
         left = {"connections": sum(socket.fileno() >= 0 for socket in self.sockets)}
         if self._loop is not None:
             left["tasks"] = self.wait(_tasks())
@@ -125,7 +134,7 @@ class FaultRun:
         self.held = True
         for _ in range(2):
             if self.way == "drop":
-                gc.collect()
+                _collect()
             time.sleep(HOLD / 2)
 
 
@@ -216,6 +225,7 @@ _WORDS = {
     "ratelimit": "rate_limit",
     "rate_limit": "rate_limit",
     "resource_exhausted": "rate_limit",
+    "throttling": "rate_limit",
     "overloaded": "overloaded",
     "unavailable": "overloaded",
     "connection": "network",
@@ -247,6 +257,10 @@ def kind_of(error: BaseException) -> str | None:
     if named is not None:
         return named
     values = [getattr(error, name, None) for name in ("status_code", "code", "type", "status")]
+    response = getattr(error, "response", None)
+    if isinstance(response, dict):  # that of botocore's errors
+        values.append(response.get("Error", {}).get("Code"))
+        values.append(response.get("ResponseMetadata", {}).get("HTTPStatusCode"))
     found = [_kind_of_value(one) for one in values]
     return next((one for one in found if one is not None), None)
 

@@ -1,4 +1,4 @@
-"""boto3 and aioboto3: `converse_stream()`, whose events the user joins by the index of their block."""
+"""boto3 and aioboto3: `converse_stream()`, whose events the user joins by their block's index."""
 
 from __future__ import annotations
 
@@ -15,7 +15,11 @@ def converse(job: Job) -> dict[str, Any]:
     import boto3
     from botocore.config import Config
 
-    with job.using(lambda: boto3.client("bedrock-runtime", **_options(job, Config))) as client:
+    def make() -> Any:
+        # The default session is not for several threads.
+        return boto3.Session().client("bedrock-runtime", **_options(job, Config))
+
+    with job.using(make) as client:
         stream = client.converse_stream(**_request(job))["stream"]
         return _outcome(list(job.watched(stream, _text, stream.close)))
 
@@ -95,9 +99,7 @@ def _outcome(events: Iterable[dict[str, Any]]) -> dict[str, Any]:
         "text": joined(delta["text"] for delta in deltas if "text" in delta),
         "reasoning": joined(thought["text"] for thought in thoughts if "text" in thought),
         "opaque": [thought["signature"] for thought in thoughts if "signature" in thought],
-        "tool_calls": [
-            _call(calls[index], blocks.get(index, ())) for index in sorted(calls)
-        ],
+        "tool_calls": [_call(calls[index], blocks.get(index, ())) for index in sorted(calls)],
     }
 
 

@@ -1,5 +1,5 @@
-"""openai-python with its own helpers for streams, read to their ends; of the legacy Completions, which
-have none, the user joins the chunks."""
+"""openai-python with its own helpers for streams, read to their ends; the legacy Completions have
+none, so the user joins the chunks."""
 
 from __future__ import annotations
 

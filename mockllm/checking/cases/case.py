@@ -149,8 +149,8 @@ class Case:
         )
 
     def expects(self, field: str) -> bool:
-        """Whether a correct client has a value of a field of the outcome, or of ids or raw arguments
-        of calls."""
+        """Whether a correct client has a value of a field of the outcome, or of calls: `call_id` or
+        `raw_arguments`."""
         if field == "call_id":
             return any(call.id for call in self.expected.tool_calls)
         if field == "raw_arguments":
