@@ -10,7 +10,8 @@ import { addTrouble, NOTHING, trouble } from "./troubles.mjs";
 const MOMENT = 10; // milliseconds in which a rejection that a client left behind is reported
 
 /** All traffic is loopback: no proxies, telemetry or settings of SDKs from outside. */
-const FOREIGN = /_proxy$|^(ai_sdk|anthropic|google|gemini|langchain|langsmith|mistral|openai)_/i;
+const FOREIGN =
+  /_proxy$|^(ai_sdk|anthropic|aws|bedrock|co|cohere|gemini|google|langchain|langsmith|mistral|ollama|openai)_/i;
 for (const key of Object.keys(process.env)) if (FOREIGN.test(key)) delete process.env[key];
 process.env.OPENAI_AGENTS_DISABLE_TRACING = "1";
 

@@ -32,6 +32,23 @@ export async function contents(job) {
   return run(() => new ChatGoogleGenerativeAI({ ...optionsOf(job), ...more }), job);
 }
 
+export async function converse(job) {
+  const { ChatBedrockConverse } = await import("@langchain/aws");
+  const { bedrockOf, REGION: region, CREDENTIALS: credentials } = await import("../bedrock.mjs");
+  // Its own `endpointHost` is always https.
+  const more = { model: job.model, region, credentials };
+  return run(
+    () => new ChatBedrockConverse({ ...more, client: bedrockOf(job), maxRetries: 0 }),
+    job,
+  );
+}
+
+export async function ollama(job) {
+  const { ChatOllama } = await import("@langchain/ollama");
+  const more = { model: job.model, baseUrl: job.base_url, maxRetries: retriesOf(job) };
+  return run(() => new ChatOllama(more), job);
+}
+
 async function run(make, job) {
   const model = clientOf(job, make);
   const tools = chatToolsOf(job);
@@ -87,6 +104,8 @@ function finishOf({ response_metadata: metadata, additional_kwargs: kept }) {
     metadata.finish_reason ??
     metadata.finishReason ??
     metadata.stop_reason ??
+    metadata.messageStop?.stopReason ??
+    metadata.done_reason ??
     kept.stop_reason ??
     kept.finishReason ??
     metadata.incomplete_details?.reason ??

@@ -9,7 +9,7 @@ import {
   joined,
   withTools,
 } from "../job.mjs";
-import { clientOf, limitOf, retriesOf, shown } from "../faults.mjs";
+import { clientOf, limitOf, retriesOf, shown, watched } from "../faults.mjs";
 import { NOTHING } from "../troubles.mjs";
 
 const openaiOf = (job) =>
@@ -52,6 +52,31 @@ export async function chat(job) {
     })),
     finish: choice.finish_reason,
   };
+}
+
+/** `completions.create({stream: true})`, whose chunks users join themselves. */
+export async function completions(job) {
+  const user = new AbortController();
+  const stream = await openaiOf(job).completions.create(
+    {
+      model: job.model,
+      prompt: job.prompt,
+      stream: true,
+      stream_options: { include_usage: true },
+    },
+    { signal: user.signal },
+  );
+  const first = ({ choices }) => choices?.find(({ index }) => index === 0);
+  let text = "";
+  let answer = {};
+  for await (const chunk of watched(job, stream, (one) => first(one)?.text, () => user.abort())) {
+    const choice = first(chunk);
+    text += asText(choice?.text);
+    const { id: response_id, model } = chunk;
+    const finish = choice?.finish_reason ?? answer.finish;
+    answer = { response_id, model, finish, usage: chunk.usage ?? answer.usage };
+  }
+  return { ...answer, text, usage: usageOf(answer.usage, "prompt", "completion") };
 }
 
 /** `responses.stream()`, then `finalResponse()`. */

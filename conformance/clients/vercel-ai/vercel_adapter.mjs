@@ -1,10 +1,14 @@
 // Vercel's AI SDK: `streamText` with its providers, whose `fullStream` is read to its end.
+import { createAmazonBedrock } from "@ai-sdk/amazon-bedrock";
 import { createAnthropic } from "@ai-sdk/anthropic";
+import { createCohere } from "@ai-sdk/cohere";
 import { createGoogleGenerativeAI } from "@ai-sdk/google";
 import { createOpenAI } from "@ai-sdk/openai";
 import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { jsonSchema, streamText, tool } from "ai";
+import { createOllama } from "ollama-ai-provider-v2";
 
+import { CREDENTIALS, REGION } from "../bedrock.mjs";
 import { limitOf, retriesOf, watched } from "../faults.mjs";
 import { API_KEY, functionsOf, timeoutOf, withTools } from "../job.mjs";
 import { addTrouble, NOTHING } from "../troubles.mjs";
@@ -29,6 +33,17 @@ export const messages = (job) =>
 
 export const contents = (job) =>
   run(createGoogleGenerativeAI(settings(`${job.base_url}/v1beta`))(job.model), job);
+
+export const converse = (job) =>
+  run(createAmazonBedrock({ baseURL: job.base_url, region: REGION, ...CREDENTIALS })(job.model), job);
+
+export const cohere = (job) => run(createCohere(settings(`${job.base_url}/v2`))(job.model), job);
+
+export const ollama = (job) =>
+  run(createOllama({ baseURL: `${job.base_url}/api` })(job.model), job);
+
+export const completions = (job) =>
+  run(createOpenAI(settings(job.base_url)).completion(job.model), job);
 
 /** Tools that are executed: the calls of the outcome are those that the SDK executes. */
 const toolsOf = (job) =>
