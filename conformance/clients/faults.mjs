@@ -115,7 +115,7 @@ export async function withFaults(client, job, isOver) {
 
 const WORDS = [
   ["timeout", /timeout/],
-  ["rate_limit", /rate_?limit|resource_exhausted|insufficient_quota/],
+  ["rate_limit", /rate_?limit|resource_exhausted|insufficient_quota|throttling/],
   ["overloaded", /overloaded|unavailable/],
   ["network", /connection|network/],
   ["request", /badrequest|authentication|permissiondenied|notfound|unprocessable|invalid_request/],
@@ -132,7 +132,8 @@ export function named(error) {
   const type = own ?? "";
   const values = [FOREIGN.has(type) ? "" : type];
   if (!FOREIGN.has(type)) {
-    values.push(last?.constructor?.name, last?.status, last?.statusCode, last?.code, last?.type);
+    values.push(last?.constructor?.name, last?.status, last?.statusCode);
+    values.push(last?.$metadata?.httpStatusCode, last?.code, last?.type); // the AWS SDK's status
   }
   const kind = values.map(kindOf).find((value) => value !== null) ?? null;
   return { type, kind };
