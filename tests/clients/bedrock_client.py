@@ -45,12 +45,17 @@ def arguments(request: Json) -> Json:
 def _body(client: Any, request: Json) -> Answer:
     response = client.converse(**arguments(request))
     assert response["ResponseMetadata"]["RequestId"]
-    message = response["output"]["message"]
-    return _answer(message["content"], response["stopReason"], response["usage"])
+    return of_response(response)
 
 
 def _stream(client: Any, request: Json) -> Answer:
     return of_events(client.converse_stream(**arguments(request))["stream"])
+
+
+def of_response(response: Json) -> Answer:
+    """The answer of an operation that does not stream."""
+    message = response["output"]["message"]
+    return _answer(message["content"], response["stopReason"], response["usage"])
 
 
 def of_events(events: Iterable[Json]) -> Answer:

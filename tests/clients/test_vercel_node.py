@@ -121,7 +121,9 @@ def journal(scenario: Scenario, api: str) -> list[tuple[str, int | None, str]]:
             if failed
             else [(scenario.name, index, "played")]
         )
-    return entries
+    loss = LOSSES.get((scenario.name, api))
+    ends = loss is not None and loss.instead.get("error")
+    return entries[: len(story(scenario, api))] if ends else entries
 
 
 @every_combination

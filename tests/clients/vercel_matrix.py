@@ -31,18 +31,28 @@ from tests.clients.conversation import (
 CLIENT = Path(__file__).parent / "vercel"
 NODE = shutil.which("node")
 
-BASE_PATHS = {"chat": "/v1", "responses": "/v1", "anthropic": "/v1", "gemini": "/v1beta"}
+BASE_PATHS = {
+    "chat": "/v1",
+    "responses": "/v1",
+    "anthropic": "/v1",
+    "gemini": "/v1beta",
+    "bedrock": "",
+    "cohere": "/v2",
+}
 """The path of the providers' base URLs; Google's own SDKs add the version themselves."""
 MODELS = {
     "chat": "gpt-4o",
     "responses": "gpt-4o",
     "anthropic": "claude-sonnet-4-5",
     "gemini": "gemini-2.5-flash",
+    "bedrock": "us.anthropic.claude-mock-v1:0",
+    "cohere": "command-a",
 }
 """The APIs whose providers are installed, and a model name that each accepts."""
 
 
 Json = dict[str, Any]
+NO_USAGE = (0, 0, 0, 0)
 
 
 @dataclass(frozen=True)
@@ -58,18 +68,23 @@ class Step:
     reasoning: str = ""
     calls: tuple[tuple[str, str, Any, bool], ...] = ()
     finish: str = "error"
-    usage: tuple[int, int, int, int] = (0, 0, 0, 0)
+    usage: tuple[int, int, int, int] = NO_USAGE
     sources: tuple[tuple[str, str], ...] = ()
     error: str = ""
     warnings: tuple[str, ...] = ()
 
 
 class Loss(NamedTuple):
-    """Why the first answer is not read as written, and what is read instead."""
+    """Why an answer is not read as written, and what is read instead. An error ends the
+    conversation."""
 
     reason: str
     instead: dict[str, Any]
+    position: int = 0
 
+
+_NO_SOURCES = "The provider has no place for the citations of this API."
+_NO_PLAN = "The provider for Cohere ignores the text before calls, which is a `tool_plan`."
 
 LOSSES: dict[tuple[str, str], Loss] = {
     ("reasoning", "chat"): Loss(
@@ -80,6 +95,39 @@ LOSSES: dict[tuple[str, str], Loss] = {
         {"calls": (("", "get_weather", {"city": "Rome"}, False),), "finish": "error"},
     ),
     ("refusal", "gemini"): Loss("Gemini does not mark a refusal.", {"finish": "stop"}),
+    ("citations", "bedrock"): Loss(_NO_SOURCES, {"sources": ()}),
+    ("citations", "cohere"): Loss(_NO_SOURCES, {"sources": ()}),
+    ("reasoning", "bedrock"): Loss(
+        "Amazon Bedrock counts no tokens of reasoning.", {"usage": (4, 20, 0, 0)}
+    ),
+    ("reasoning", "cohere"): Loss(
+        "Cohere counts no tokens of reasoning.", {"usage": (4, 20, 0, 0)}
+    ),
+    ("token-usage", "bedrock"): Loss(
+        "Amazon Bedrock counts no tokens of reasoning.", {"usage": (2048, 64, 0, 1920)}
+    ),
+    ("token-usage", "cohere"): Loss(
+        "Cohere counts no tokens of reasoning, and the provider none of the cache.",
+        {"usage": (2048, 64, 0, 0)},
+    ),
+    ("content-filtered", "cohere"): Loss(
+        "Cohere has no finish reason for a filtered answer.", {"finish": "stop"}
+    ),
+    ("refusal", "cohere"): Loss("Cohere does not mark a refusal.", {"finish": "stop"}),
+    ("text-and-tools", "cohere"): Loss(_NO_PLAN, {"text": ""}),
+    ("failing-tool", "cohere"): Loss(_NO_PLAN, {"text": ""}, position=1),
+    ("parallel-tools", "cohere"): Loss(
+        "The provider for Cohere joins the arguments of calls that interleave.",
+        {"calls": (), "error": 'JSON parsing failed: Text: {"ci{{ty":""city":"Oslo"}.'},
+    ),
+    ("malformed-arguments", "cohere"): Loss(
+        "The provider for Cohere fails at arguments that are not JSON.",
+        {"calls": (), "error": 'JSON parsing failed: Text: {"city": "Par.'},
+    ),
+    ("stream-error", "cohere"): Loss(
+        "The provider for Cohere drops the message of an error in the stream.",
+        {"error": "", "usage": (5, 8, 0, 0)},
+    ),
 }
 """By scenario and API; everything else is read as written."""
 
@@ -180,7 +228,8 @@ def _seen(step: Json) -> Step:
         reasoning=step["reasoning"],
         calls=tuple((c["id"], c["name"], c["input"], c["invalid"]) for c in step["calls"]),
         sources=tuple((source["url"], source["title"]) for source in step["sources"]),
-        error="\n".join(step["errors"]),
+        # What follows of an error of JSON are words of Node, which each version has others for.
+        error="\n".join(step["errors"]).partition("\nError message:")[0],
         warnings=tuple(map(dumps, step["warnings"])),
     )
     if step["errors"]:
@@ -195,8 +244,16 @@ def _seen(step: Json) -> Step:
 def story(scenario: Scenario, api: str) -> list[Step]:
     """The expected steps of a scenario's conversation, with its `LOSSES`."""
     steps = [_expected_step(scenario, position, api) for position in played(scenario, api)]
-    loss = LOSSES.get((scenario.name, api))
-    return [replace(steps[0], **loss.instead), *steps[1:]] if loss else steps
+    if (loss := LOSSES.get((scenario.name, api))) is None:
+        return steps
+    step = steps[loss.position]
+    if loss.instead.get("error"):
+        return [
+            *steps[: loss.position],
+            replace(step, finish="error", usage=NO_USAGE, **loss.instead),
+        ]
+    steps[loss.position] = replace(step, **loss.instead)
+    return steps
 
 
 def _expected_step(scenario: Scenario, position: int, api: str) -> Step:

@@ -2,8 +2,8 @@
 
 https://docs.cohere.com/reference/chat-stream
 
-An answer with calls has no content before them: the texts until the first call are the tool plan,
-as the SDKs of Vercel and LangChain read it, too. (Reasoning has blocks of its own.)
+An answer with calls has no content before them: the texts until the first call are the tool plan.
+(Reasoning has blocks of its own.)
 """
 
 from __future__ import annotations

@@ -2,8 +2,7 @@
 //
 //   node run.mjs < jobs.json
 //
-// Jobs come as a list. One is {id, api: "chat" | "responses" | "anthropic" | "gemini", url, model,
-// headers, providerOptions, userMessages: [text of each user message], tools: [{name, description,
+// Jobs come as a list. One is {id, api: a key of MODELS, url, model, headers, providerOptions, userMessages: [text of each user message], tools: [{name, description,
 // parameters}], results: {"name input": text}, automatic, maxSteps}. The tools run here: the result
 // of a call is in the table under its name and its input as JSON, or it is "ok". With `automatic`
 // the SDK runs the tools, and one whose result begins with "Error" throws; otherwise they run
@@ -12,7 +11,9 @@
 //
 // Prints one line of JSON for each job, in the order in which they end: {id, steps: [{text,
 // reasoning, calls: [{id, name, input, invalid}], finish, usage, sources, warnings, errors}]}.
+import { createAmazonBedrock } from "@ai-sdk/amazon-bedrock";
 import { createAnthropic } from "@ai-sdk/anthropic";
+import { createCohere } from "@ai-sdk/cohere";
 import { createGoogleGenerativeAI } from "@ai-sdk/google";
 import { createOpenAI } from "@ai-sdk/openai";
 import { jsonSchema, stepCountIs, streamText, tool } from "ai";
@@ -21,11 +22,16 @@ globalThis.AI_SDK_LOG_WARNINGS = false; // they are reported with their step ins
 
 const AT_ONCE = 8;
 
+const AWS = { region: "us-east-1", accessKeyId: "mock-key", secretAccessKey: "mock-key" };
+
 const MODELS = {
   chat: (settings, model) => createOpenAI(settings).chat(model),
   responses: (settings, model) => createOpenAI(settings).responses(model),
   anthropic: (settings, model) => createAnthropic(settings)(model),
   gemini: (settings, model) => createGoogleGenerativeAI(settings)(model),
+  bedrock: ({ baseURL, headers }, model) =>
+    createAmazonBedrock({ baseURL, headers, ...AWS })(model),
+  cohere: (settings, model) => createCohere(settings)(model),
 };
 
 const resultOf = (job, name, input) => job.results[`${name} ${JSON.stringify(input)}`] ?? "ok";
@@ -86,11 +92,16 @@ async function send(job, messages, tools) {
     onError: () => {}, // it would be printed; the stream has it too
   });
   const steps = [];
-  for await (const part of answer.fullStream) {
+  const add = (part) => {
     // A request that fails has no "start-step"; its error is a step of its own.
     const opens = part.type === "start-step" || (part.type === "error" && isOver(steps.at(-1)));
     if (opens) steps.push(emptyStep());
     ADD[part.type]?.(steps.at(-1), part);
+  };
+  try {
+    for await (const part of answer.fullStream) add(part);
+  } catch (error) {
+    add({ type: "error", error }); // a provider may also throw
   }
   const failed = steps.some((step) => step.errors.length > 0);
   return { steps, failed, newMessages: failed ? [] : (await answer.response).messages };

@@ -1,0 +1,49 @@
+// Sends requests to mockllm with official SDKs, one after the other.
+//
+//   node run.mjs
+//
+// A line of its input is one request: {sdk, url, operation, request, attempts, http2}. `bedrock` has
+// the operations of the AWS SDK, such as "ConverseStream"; `ollama` has "chat". Each line of its
+// output is the answer: {events, error}. An answer that does not stream is one event; bytes are
+// text; `error`, of an SDK that raised one after these events, is {name, message, status}.
+import * as aws from "@aws-sdk/client-bedrock-runtime";
+import { NodeHttpHandler } from "@smithy/node-http-handler";
+import { Ollama } from "ollama";
+import { createInterface } from "node:readline";
+
+const CREDENTIALS = { accessKeyId: "mock-key", secretAccessKey: "mock-key" };
+
+const SDKS = {
+  async bedrock({ url, operation, request, attempts = 3, http2 = false }) {
+    const client = new aws.BedrockRuntimeClient({
+      endpoint: url,
+      region: "us-east-1",
+      credentials: CREDENTIALS,
+      maxAttempts: attempts,
+      ...(!http2 && { requestHandler: new NodeHttpHandler() }),
+    });
+    const answer = await client.send(new aws[`${operation}Command`](request));
+    return answer.stream ?? (operation.endsWith("Stream") ? answer.body : [answer]);
+  },
+  async ollama({ url, operation, request }) {
+    const answer = await new Ollama({ host: url })[operation](request);
+    return request.stream ? answer : [answer];
+  },
+};
+
+const written = (_key, value) =>
+  value instanceof Uint8Array ? new TextDecoder().decode(value) : value;
+
+async function answerTo(job) {
+  const events = [];
+  try {
+    for await (const event of await SDKS[job.sdk](job)) events.push(event);
+    return { events, error: null };
+  } catch ({ name, message, status_code, $metadata }) {
+    return { events, error: { name, message, status: status_code ?? $metadata?.httpStatusCode } };
+  }
+}
+
+for await (const line of createInterface({ input: process.stdin, crlfDelay: Infinity })) {
+  process.stdout.write(`${JSON.stringify(await answerTo(JSON.parse(line)), written)}\n`);
+}
