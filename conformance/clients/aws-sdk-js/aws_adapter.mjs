@@ -58,11 +58,10 @@ function add(blocks, { contentBlockIndex: index, delta }) {
 /** Whether a block is a call of the client: the service runs others by itself. */
 const isCall = ({ toolUse }) => toolUse && toolUse.type !== "server_tool_use";
 
-/** A call whose input has no delta is one without arguments. */
 const callOf = ({ toolUse: { toolUseId: id, name }, input }) => ({
   id,
   name,
-  arguments: input || "{}",
+  arguments: input,
   raw_arguments: input,
 });
 

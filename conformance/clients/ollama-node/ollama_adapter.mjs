@@ -20,7 +20,7 @@ export async function chat(job) {
     reasoning: joined(messages.map(({ thinking }) => thinking)),
     tool_calls: messages
       .flatMap(({ tool_calls: calls }) => calls ?? [])
-      .map(({ id, function: { name, arguments: given } }) => ({ id, name, arguments: given })),
+      .map(({ function: { name, arguments: given } }) => ({ name, arguments: given })),
     role: messages[0]?.role,
     finish,
     usage: usageOf(counts),

@@ -12,7 +12,6 @@ from mockllm.checking import Policy
 from mockllm.checking.cases.build import case
 from mockllm.conformance.attachments.http_clients import http_runner
 from mockllm.quirks.samples import CALL_AT_LIMIT, SAMPLES
-from mockllm.replay.compilation.resolve import resolve
 from tests.cases import for_all
 
 pytestmark = pytest.mark.slow
@@ -24,7 +23,6 @@ WHOLE = [sample for sample in SAMPLES.values() if sample is not CALL_AT_LIMIT]
 
 REASONING = frozenset({"sample-reasoning", "sample-reasoning-and-call"})
 SUMMARY = frozenset({"sample-summary"})
-CALLS = frozenset(s.name for s in WHOLE if resolve(s, 0, "ollama").tool_calls)
 
 KNOWN_DIFFERENCES = {
     "AI SDK @ai-sdk/openai responses()": (REASONING, "Of reasoning it reports only summaries."),
@@ -44,7 +42,6 @@ KNOWN_DIFFERENCES = {
         REASONING | SUMMARY,
         "It reads `reasoning`, as OpenRouter sends it, and not `reasoning_content`.",
     ),
-    "LangChain.js ChatOllama": (CALLS, "It gives calls ids of its own in place of those sent."),
     "AI SDK @ai-sdk/cohere": (
         frozenset({"sample-text-and-call", "sample-text-and-two-calls", "sample-interleaved"}),
         "It ignores the tool plan, and joins the arguments of calls that interleave.",
