@@ -3,11 +3,12 @@ and the logs show of them: `***` in place of each secret value.
 
 A header is secret by its name, or because its value looks like a credential. A parameter is secret
 unless it is known to be harmless, because the names of parameters are not standardised: services
-call a key `key`, `sig`, `code`, `t` or whatever they like.
+call a key `key`, `sig`, `code`, `t` or whatever they like. But only a value that the name calls a
+credential, or that looks like one, is looked for in bodies: others are words that stand there too.
 
 The journal shows more than a recording keeps: it stays in one process, and who debugs a client
 wants to see the headers that it sends. A recording is committed and published, so that its list of
-headers is short.
+request headers is short. Of the answer's headers, which clients read, only the secret ones go.
 """
 
 from __future__ import annotations
@@ -20,23 +21,25 @@ from urllib.parse import unquote, urlsplit
 from mockllm.redaction.find.patterns import credentials_in, emails, part_at_end
 from mockllm.redaction.find.secret_names import (
     NAMES,
+    field_strength,
     has_letters_and_digits,
+    made_of_words,
     name_is_secret,
     names_customer,
 )
 from mockllm.redaction.find.spans import KnownSecrets
 from mockllm.tapes.captured import Captured
 
-# `x-mockllm-session` is the name of a test.
 _HARMLESS_HEADERS = frozenset(NAMES["harmless headers"])
-_OURS = "x-mockllm-"
+# `x-mockllm-session` is the name of a test.
+_HARMLESS_PREFIXES = tuple(NAMES["harmless header prefixes"])
 
 
 @lru_cache(maxsize=1024)
 def header_is_secret_by_name(name: str) -> bool:
     """Whether a header must not be shown or kept whatever its value is."""
     name = name.lower()
-    if name in _HARMLESS_HEADERS or name.startswith(_OURS):
+    if name in _HARMLESS_HEADERS or name.startswith(_HARMLESS_PREFIXES):
         return False
     return name_is_secret(name)
 
@@ -106,8 +109,32 @@ def secret_words(value: str, *, first: bool = False) -> Iterator[str]:
     """
     value = value.partition(";")[0] if first else value
     for word in dict.fromkeys((value, *_BETWEEN_WORDS.split(value))):
-        if len(word) >= 8 and " " not in word and (has_letters_and_digits(word) or len(word) >= 20):
+        is_long = len(word) >= 20 or (len(word) >= 8 and has_letters_and_digits(word))
+        if is_long and not _NO_WORD.search(word):
             yield word
+
+
+_NO_WORD = re.compile(r" |//")
+"""A blank, or the beginning of a host: what is secret in an address is found by its own rules."""
+
+
+def _secret_parts(name: str, value: str) -> Iterator[str]:
+    """What of the value of a header or parameter must not be in the bodies either: the words of a
+    credential, and what looks like one."""
+    if header_is_secret_by_name(name):
+        # `x-model-key: gpt-5.2-chat` is a secret by its name only, and a word of the answer.
+        vague = not (_IS_CREDENTIAL.search(name) or field_strength(name) == "strong")
+        words = secret_words(value, first=name.lower() == "set-cookie")
+        yield from (word for word in words if not (vague and made_of_words(word)))
+    elif not names_customer(name):
+        spans = [span for _, span in credentials_in(value)]
+        part = part_at_end(value)
+        spans += [] if part is None else [part]
+        found = (word for span in spans for word in secret_words(value[slice(*span)]))
+        yield from dict.fromkeys(found)
+
+
+_IS_CREDENTIAL = re.compile("authorization|cookie", re.IGNORECASE)
 
 
 OMITTED = "REDACTED"
@@ -116,9 +143,7 @@ OMITTED = "REDACTED"
 _Pairs = tuple[tuple[str, str], ...]
 _Replace = Callable[[str], str]
 
-_REQUEST = frozenset((*NAMES["kept"]["both"], *NAMES["kept"]["request"]))
-_RESPONSE = frozenset((*NAMES["kept"]["both"], *NAMES["kept"]["response"]))
-_RESPONSE_PREFIXES = tuple(NAMES["kept"]["response prefixes"])
+_KEPT = frozenset(NAMES["kept request headers"])
 
 
 class HeaderAllowlist:
@@ -129,8 +154,7 @@ class HeaderAllowlist:
     """
 
     def __init__(self, more: Iterable[str] = ()) -> None:
-        self._request = _REQUEST.union(more)
-        self._response = _RESPONSE.union(more)
+        self._more = frozenset(more)
 
     def of_request(self, pairs: Iterable[tuple[str, str]], redact: _Replace) -> _Pairs:
         """The request headers that are kept; the others are left out.
@@ -138,48 +162,57 @@ class HeaderAllowlist:
         Args:
             redact: takes the secrets out of any text.
         """
-        return tuple(
-            (name, redact(value)) for name, value in pairs if name.lower() in self._request
-        )
+        kept = self._more | _KEPT
+        return tuple((name, redact(value)) for name, value in pairs if name.lower() in kept)
 
-    def of_response(self, pairs: Iterable[tuple[str, str]], redact: _Replace) -> _Pairs:
-        """The response headers; those that are not kept have the value `REDACTED`, to show that
-        they were there."""
-        return tuple(
-            (name, redact(value) if self._keeps_of_response(name) else OMITTED)
-            for name, value in pairs
-        )
+    def of_response(
+        self, pairs: Iterable[tuple[str, str]], name: _Replace, redact: _Replace
+    ) -> _Pairs:
+        """The headers, or the trailer fields, of a response. Those whose names say that they are
+        secret, or the id of who pays, have the value `REDACTED`, to show that they were there.
 
-    def of_trailers(self, pairs: Iterable[tuple[str, str]], redact: _Replace) -> _Pairs:
-        """The trailer fields of a response. Fields for authentication cannot be trailers (RFC 9110,
-        section 6.5.1), so that all are kept but those whose names say that they are secret."""
-        return tuple(
-            (name, OMITTED if _must_go(name, value) else redact(value)) for name, value in pairs
-        )
+        Args:
+            name: gives a value its placeholder.
+            redact: takes the secrets out of any text.
+        """
+        return tuple((key, self._of_response(key, value, name, redact)) for key, value in pairs)
 
-    def _keeps_of_response(self, name: str) -> bool:
-        name = name.lower()
-        return name in self._response or name.startswith(_RESPONSE_PREFIXES)
+    def _of_response(self, key: str, value: str, name: _Replace, redact: _Replace) -> str:
+        if key.lower() not in self._more and _is_private_by_name(key):
+            return OMITTED
+        return clean_url(value, name, redact) if _ADDRESS.fullmatch(value) else redact(value)
+
+
+_ADDRESS = re.compile(r"(?:https?:/)?/[^\s\"<>,]*", re.IGNORECASE)
+"""A header that is a URL, as `location` is. It may be signed."""
 
 
 def credentials_of(captured: Captured) -> Iterator[str]:
     """What headers and URL hold that must not be in the bodies either."""
-    for name, value in captured.request_headers:
-        if name.lower() not in _REQUEST and _must_go(name, value):
-            yield from secret_words(value)
-    for name, value in captured.headers:
-        if name.lower() not in _RESPONSE and _must_go(name, value):
-            yield from secret_words(value, first=name.lower() == "set-cookie")
+    for name, value in (*captured.request_headers, *captured.headers):
+        if name.lower() not in _KEPT:
+            yield from _secret_parts(name, value)
     parts = urlsplit(captured.url)
     user, colon, password = parts.netloc.rpartition("@")[0].partition(":")
     yield from secret_words(unquote(password if colon else user))
     for name, value in parameters(parts.query):
         if parameter_is_secret(name, value):
-            yield from secret_words(value)
+            yield from _secret_parts(name, value)
 
 
-def _must_go(name: str, value: str) -> bool:
-    return header_is_secret(name, value) or names_customer(name)
+def account_names(captured: Captured) -> frozenset[str]:
+    """The ids and names of who pays, which headers give; they must not be in the bodies either."""
+    headers = (*captured.request_headers, *captured.headers)
+    return frozenset(
+        word
+        for name, value in headers
+        if names_customer(name) and not header_is_secret_by_name(name)
+        for word in secret_words(value)
+    )
+
+
+def _is_private_by_name(name: str) -> bool:
+    return header_is_secret_by_name(name) or names_customer(name)
 
 
 _OWNER = re.compile(

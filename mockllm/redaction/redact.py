@@ -25,7 +25,12 @@ from mockllm.matching.routes import normal_path
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.records import StoredAnswers
 from mockllm.protocols.values import json_object, json_value
-from mockllm.redaction.credentials import HeaderAllowlist, clean_url, credentials_of
+from mockllm.redaction.credentials import (
+    HeaderAllowlist,
+    account_names,
+    clean_url,
+    credentials_of,
+)
 from mockllm.redaction.find.bodies import Moved, body_of, edited, encoded
 from mockllm.redaction.find.finder import Finder
 from mockllm.redaction.placeholders import (
@@ -109,7 +114,8 @@ class Redactor:
         bodies = body_of(plain.request_body), body_of(plain.body)
         request, response = (body.text for body in bodies)
         known = (*placeholders.known, *credentials_of(captured))
-        finder = self._finder((captured.url, request, response), known)
+        texts = captured.url, request, response
+        finder = self._finder(texts, known, account_names(captured))
         redactor = TextRedactor(finder, placeholders)
         # Placeholders are numbered in this order: URL, request, response, headers.
         url = clean_url(captured.url, redactor.placeholder, redactor.text)
@@ -125,8 +131,10 @@ class Redactor:
             clean,
             url=url,
             request_headers=self._allowlist.of_request(clean.request_headers, redactor.text),
-            headers=self._allowlist.of_response(clean.headers, redactor.text),
-            trailers=self._allowlist.of_trailers(clean.trailers, redactor.text),
+            headers=self._allowlist.of_response(clean.headers, redactor.placeholder, redactor.text),
+            trailers=self._allowlist.of_response(
+                clean.trailers, redactor.placeholder, redactor.text
+            ),
             reason=None if clean.reason is None else redactor.text(clean.reason),
         )
 
@@ -152,15 +160,20 @@ class Redactor:
         """What takes the secrets out of a text that belongs together with others."""
         return TextRedactor(self._finder((text,), placeholders.known), placeholders)
 
-    def _finder(self, texts: Iterable[str], known: Iterable[str]) -> Finder:
+    def _finder(
+        self, texts: Iterable[str], known: Iterable[str], names: frozenset[str] = frozenset()
+    ) -> Finder:
         """What finds in each of some texts also the secrets that only another one shows."""
         # In an order, not in a set: where two secrets have a part in common, the first one gets it.
-        every = dict.fromkeys(known)
+        every = dict.fromkeys(secret for secret in known if secret not in names)
         before = len(every)
-        finder = self._by_rules.for_texts(every)
+        finder = self._by_rules.for_texts(every, names)
         found = (secret for text in texts for secret in finder.find(text))
         every |= dict.fromkeys(
-            secret for found_secret in found for secret in found_secret.secrets()
+            secret
+            for found_secret in found
+            for secret in found_secret.secrets()
+            if secret not in names
         )
         return finder if len(every) == before else finder.knowing(every)
 

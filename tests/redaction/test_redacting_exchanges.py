@@ -144,9 +144,9 @@ def test_headers_by_themselves() -> None:
         ("x-mine", f"b {hidden}"),
     )
     assert kept_headers(redactor, iter(pairs), reply=True) == (
-        ("user-agent", "REDACTED"),
+        ("user-agent", f"a {hidden}"),
         ("x-mine", f"b {hidden}"),
-        ("x-other", "REDACTED"),
+        ("x-other", "c"),
     )
 
 
@@ -182,14 +182,14 @@ def test_secrets_are_numbered_by_their_place() -> None:
 
 
 def test_an_exchange_without_secrets_stays_as_it_is() -> None:
-    """Its bodies are the same bytes, compressed if they were; headers are chosen all the same."""
+    """Its bodies are the same bytes, compressed if they were, and its headers stay."""
     packed = gzip.compress(b'{"a": "plain"}')
     coding = (("content-encoding", "gzip"), ("content-length", "5"))
     one = exchange(packed, packed, sent=coding, headers=(*coding, ("x-other", "y")))
     clean = Redactor().captured(one)
     assert (clean.request_body, clean.chunks) == (one.request_body, one.chunks)
     assert clean.request_headers == coding
-    assert clean.headers == (*coding, ("x-other", "REDACTED"))
+    assert clean.headers == (*coding, ("x-other", "y"))
 
 
 def test_a_compressed_request_with_a_secret() -> None:

@@ -197,7 +197,7 @@ def test_a_tape_without_secrets() -> None:
         ({"url": f"{URL}&sig=abc"}, (1, 1, "URL of the request")),
         ({"headers": (("user-agent", "eve@corp.io"),)}, (1, 1, "headers of the request")),
         ({"body": b'{"a": "eve@corp.io"}'}, (1, 1, "body of the request")),
-        ({"answer": (*EVENTS, ("x-own", "v"))}, (1, 1, "headers of the answer")),
+        ({"answer": (*EVENTS, ("x-own-key", "v"))}, (1, 1, "headers of the answer")),
     ],
 )
 def test_secrets_in_the_first_line_of_a_tape(
@@ -219,7 +219,7 @@ def test_a_tape_with_several_secrets() -> None:
         url=f"{URL}&sig=abc",
         headers=(("user-agent", "eve@corp.io"), ("authorization", "x")),
         body=b'{"a": "bob@corp.io"}',
-        answer=(*EVENTS, ("x-own", "v")),
+        answer=(*EVENTS, ("x-own-key", "v")),
     )
     found = of_tape(full)
     assert found is not None
@@ -233,7 +233,7 @@ def test_a_tape_with_several_secrets() -> None:
         b'{"a": "hidden-1@mail.example"}',
     )
     assert found[1].exchange.headers[0] == EVENTS[0]
-    assert found[1].exchange.headers[2] == ("x-own", "REDACTED")
+    assert found[1].exchange.headers[2] == ("x-own-key", "REDACTED")
     assert found[1].exchange.chunks == frames(
         "plain", " a hidden-2@mail.example ", "hidden-1@mail.example"
     )

@@ -8,9 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from mockllm.core.patterns import TimedPattern
-from mockllm.redaction.find.kept_places import KeptPlaces
+from mockllm.redaction.find.kept_places import KNOWN, KeptPlaces
 from mockllm.redaction.find.patterns import is_address
-from mockllm.redaction.find.secret_names import field_is_secret, field_strength
+from mockllm.redaction.find.secret_names import (
+    field_is_secret,
+    field_strength,
+    looks_generated,
+)
 from mockllm.redaction.find.spans import (
     MIN_MATCH,
     Base64Run,
@@ -42,7 +46,7 @@ from mockllm.redaction.walk.documents import (
     may_be_document,
     union,
 )
-from mockllm.redaction.walk.json_strings import StringValue
+from mockllm.redaction.walk.json_strings import Field, StringValue
 
 
 class Finder:
@@ -55,6 +59,7 @@ class Finder:
             does not change from run to run.
         detector: finds secrets by what they look like; None for the kinds that are on by default.
         keep: what stays although it is found; None for nothing.
+        names: of accounts, which are found as whole words.
     """
 
     def __init__(
@@ -64,14 +69,15 @@ class Finder:
         known: Iterable[str] = (),
         detector: Detector | None = None,
         keep: Keep | None = None,
+        names: Iterable[str] = (),
     ) -> None:
         self._detector = detector or Detector()
         self._keep = keep or Keep()
         self._patterns = patterns
         self._paths = paths
         self._places = KeptPlaces(self._keep, self._inner) if self._keep.places else None
-        self._given = tuple(known)
-        self._known = KnownSecrets(secret for secret in self._given if self._is_known(secret))
+        self._names = frozenset(filter(self._is_known, names))
+        self._known = KnownSecrets(filter(self._is_known, known), self._names)
         self._memo: dict[str, tuple[Found, ...]] = {}
         self._documents: dict[str, Document | None] = {}
         self._short: dict[str, _Searched] = {}
@@ -81,19 +87,20 @@ class Finder:
 
     def knowing(self, known: Iterable[str]) -> Finder:
         """The same for the same texts, with other secrets known."""
-        return self._with(known, self._documents, self._long)
+        return self._with(known, self._names, self._documents, self._long)
 
-    def for_texts(self, known: Iterable[str]) -> Finder:
-        """The same for other texts, with other secrets known."""
-        return self._with(known, {}, {})
+    def for_texts(self, known: Iterable[str], names: Iterable[str] = ()) -> Finder:
+        """The same for other texts, with other secrets and names of accounts known."""
+        return self._with(known, names, {}, {})
 
     def _with(
         self,
         known: Iterable[str],
+        names: Iterable[str],
         documents: dict[str, Document | None],
         long: dict[str, _Searched],
     ) -> Finder:
-        finder = Finder(self._patterns, self._paths, known, self._detector, self._keep)
+        finder = Finder(self._patterns, self._paths, known, self._detector, self._keep, names)
         finder._short, finder._long, finder._documents = self._short, long, documents
         return finder
 
@@ -162,7 +169,7 @@ class Finder:
         for channel in channels:  # the exact ones first
             text = "".join([value.text for value in channel.values])
             several = channel.whole or len(channel.values) > 1
-            inside = self.find(text, depth + 1) if several else ()
+            inside = self._inside(channel.values[0].field, text, depth) if several else []
             found: Iterable[Found] = union(channel.values, inside)
             if depth == 0 and self._places is not None:
                 found, kept = split(found, self._places.kept(channel.values, inside))
@@ -207,8 +214,15 @@ class Finder:
         if field.kind == "string" and self._is_secret_field(field.name, text):
             span = value.span(0, len(text))
             yield from _unless_placeholder(f"field {field.name!r}", text, span)
-        for secret in self.find(text, depth + 1):
+        for secret in self._inside(field, text, depth):
             yield secret.placed(value.span)
+
+    def _inside(self, field: Field, text: str, depth: int) -> list[Found]:
+        return [
+            secret
+            for secret in self.find(text, depth + 1)
+            if secret.kind != KNOWN or not _is_word_of_api(field, secret.secret)
+        ]
 
     def _is_secret_field(self, name: str, text: str) -> bool:
         if not field_is_secret(name, text) or self._keep.matches(text):
@@ -244,7 +258,7 @@ class Finder:
 
     def _direct(self, text: str, found: Iterable[Found]) -> list[Found]:
         """What a text shows by itself and the known secrets in it, without its placeholders."""
-        known = [Found("known secret", secret, (span,)) for secret, span in self._known.find(text)]
+        known = [Found(KNOWN, secret, (span,)) for secret, span in self._known.find(text)]
         direct = [*found, *known]
         spans = placeholder_spans(text) if direct else []
         return [secret for secret in direct if _outside(secret, spans)] if spans else direct
@@ -316,6 +330,15 @@ class _Searched:
         return [view for view in (self.escapes, self.percent) if view is not None]
 
 
+def _is_word_of_api(field: Field, secret: str) -> bool:
+    """Whether a secret that is known from elsewhere is none here: a model's name never is, and the
+    name of a field only if it looks like a key itself."""
+    if field.kind == "name":
+        return not looks_generated(secret)
+    return field.name in _MODELS
+
+
+_MODELS = frozenset(("model", "modelId", "modelVersion", "model_id", "model_version"))
 _SHORTEST = 6
 _LONGEST_REPEATED, _MOST_REPEATED = 4096, 20_000
 """Texts of up to this length, and so many, are kept with what they hold: the same ids, models,

@@ -14,7 +14,8 @@ _ARGUMENTS = "arguments"
 _INPUT = "input"
 _DELTA = "delta"
 _DEEPEST = 3
-_KNOWN = "known secret"
+KNOWN = "known secret"
+"""The kind of what is secret because of another place."""
 
 
 class KeptPlaces:
@@ -35,7 +36,7 @@ class KeptPlaces:
         spans = Spans(secret for secret, is_kept in zip(found, kept, strict=True) if is_kept)
         # A secret is known from where it is not kept too.
         return [
-            is_kept or (secret.kind == _KNOWN and spans.overlap(secret))
+            is_kept or (secret.kind == KNOWN and spans.overlap(secret))
             for secret, is_kept in zip(found, kept, strict=True)
         ]
 

@@ -37,6 +37,26 @@ def looks_generated(value: str) -> bool:
     return digits >= 3 and letters >= 3 and _UUID.fullmatch(value) is None
 
 
+_PIECES = re.compile(r"[-_.:/ ]+")
+_LONGEST_WORD, _LONGEST_NUMBER, _LONGEST_MARK = 15, 8, 3
+
+
+def made_of_words(value: str) -> bool:
+    """Whether a value reads like a name, as `gpt-5.2-chat` does: words, also in camel case, numbers
+    and marks such as `4o` between separators. Of a random one a piece has letters and digits."""
+    return all(map(_is_word, _PIECES.split(value)))
+
+
+def _is_word(piece: str) -> bool:
+    if len(piece) <= _LONGEST_MARK or piece.isdecimal():
+        return len(piece) <= _LONGEST_NUMBER
+    words = re.findall("[A-Z]?[a-z]+|[A-Z]+", piece)
+    return (
+        sum(map(len, words)) == len(piece) >= 3 * len(words)
+        and max(map(len, words)) <= _LONGEST_WORD
+    )
+
+
 def entropy(value: str) -> float:
     """How random the characters of a value are, in bits for each (Shannon's formula)."""
     counts = Counter(value).values()
@@ -61,6 +81,7 @@ _WEAK = re.compile(
 _HARMLESS = re.compile(
     r"(?:page|paging|pagination|continuation|continue|cursor|sync|next|previous|prev|start|end|first"
     r"|last|pad|padding|eos|bos|stop|special|mask|unk|sep|cls|delimiter|prompt|completion|max)token\Z"
+    r"|tokencount\Z|(?:error|status|response|result|reason|exit|country|language|region)code\Z"
     r"|(?:sort|primary|foreign|partition|row|hash|range|index|group|idempotency|public|publishable"
     r"|cache|object|s3|dedup|deduplication|lookup|routing|shard|unique|composite|natural|surrogate"
     r"|translation|i18n|message|sorting|order|parent|child|dict|map|json|config|setting"
@@ -122,7 +143,10 @@ _ENDS = (
     r"|(?<![a-z])(?:pass|pin|sid|sas)(?![a-z])"
 )
 _SECRET = re.compile(f"{_PARTS}|{_ENDS}")
-_CUSTOMER = re.compile(r"org|project|account|tenant|workspace|customer|email|\buser\b")
+_CUSTOMER = re.compile(
+    r"org|project|account|tenant|workspace|customer|email|\buser\b(?!-agent)"
+    r"|\A(?:x-)?forwarded(?:-for)?\Z|(?:client|real|remote|connecting)-ip"
+)
 
 
 @lru_cache(maxsize=1024)
@@ -134,7 +158,8 @@ def name_is_secret(name: str) -> bool:
 
 @lru_cache(maxsize=1024)
 def names_customer(name: str) -> bool:
-    """Whether a header is, by its name, the id of who pays: no credential, but private."""
+    """Whether a header is, by its name, the id or the address of who pays or asks: no credential,
+    but private."""
     return _CUSTOMER.search(name.lower()) is not None
 
 

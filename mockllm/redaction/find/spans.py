@@ -263,78 +263,107 @@ MIN_MATCH = 12
 
 _WINDOW = MIN_MATCH // 2
 _SHORTEST_WORD = 8
+_FEW = 64
 
 
 class KnownSecrets:
-    """Finds secrets of at least 12 characters by any 12 of them, shorter ones as whole words.
+    """Finds secrets of at least 12 characters by any 12 of them, three of which differ; shorter
+    ones, and names, as whole words.
 
     Args:
         secrets: in an order that does not change from run to run: what several of them have in
-            common counts as a part of the first. Those that could be words are passed over.
+            common counts as a part of the first. Short ones that could be words are passed over.
+        names: of accounts: parts of them are words of other names too.
     """
 
-    def __init__(self, secrets: Iterable[str]) -> None:
-        self._windows: dict[str, list[tuple[str, str, int]]] = {}
-        self._pieces: list[str] = []
-        short = []
+    def __init__(self, secrets: Iterable[str], names: Iterable[str] = ()) -> None:
+        self._parts: dict[str, tuple[str, str, int]] = {}
+        self._shared: set[str] = set()
+        self._words = {name for name in names if len(name) >= _SHORTEST_WORD}
         for secret in secrets:
             source = _searched(secret)
             if len(source) >= MIN_MATCH:
-                ends = range(0, len(source) - _WINDOW + 1, _WINDOW)
-                self._pieces += [source[at : at + _WINDOW] for at in ends]
-                for at in range(len(source) - _WINDOW + 1):
-                    window = source[at : at + _WINDOW]
-                    self._windows.setdefault(window, []).append((secret, source, at))
+                self._add_parts(secret, source)
             elif len(source) >= _SHORTEST_WORD and re.search(r"[0-9@ ]", source):
-                short.append(source)
-        words = "|".join(map(re.escape, sorted(short, key=len, reverse=True)))
-        self._short = re.compile(rf"(?<!\w)(?:{words})(?!\w)") if short else None
+                self._words.add(source)
+        # Any 12 characters have 6 that begin at a multiple of 6 of the text.
+        self._windows = frozenset(
+            part[at : at + _WINDOW] for part in self._parts for at in range(_WINDOW + 1)
+        )
+        self._lengths: dict[str, set[int]] = {}
+        for word in self._words:
+            self._lengths.setdefault(word[:_SHORTEST_WORD], set()).add(len(word))
+
+    def _add_parts(self, secret: str, source: str) -> None:
+        for at in range(len(source) - MIN_MATCH + 1):
+            part = source[at : at + MIN_MATCH]
+            # Zeros and padding are in other texts too.
+            if (
+                len(set(part)) > 2
+                and self._parts.setdefault(part, (secret, source, at))[0] != secret
+            ):
+                self._shared.add(part)
 
     @property
     def short(self) -> bool:
         """Whether some of them have less than 12 characters."""
-        return self._short is not None
+        return any(len(word) < MIN_MATCH for word in self._words)
 
     def find(self, text: str) -> Iterator[tuple[str, tuple[int, int]]]:
         """The secrets that are in the text, whole or in part, and where."""
-        if self._windows:
-            yield from self._long(text)
-        for found in self._short.finditer(text) if self._short else ():
-            yield found[0], found.span()
+        if self._parts:
+            yield from self._in_parts(text)
+        if self._words:
+            yield from self._whole_words(text)
 
-    def _long(self, text: str) -> Iterator[tuple[str, tuple[int, int]]]:
-        # Any 12 characters hold a window of 6 that begins at a multiple of 6: of the secret, and of
-        # the text.
-        if len(self._pieces) * _WINDOW < len(text) and not any(
-            map(text.__contains__, self._pieces)
-        ):
-            return
+    def _in_parts(self, text: str) -> Iterator[tuple[str, tuple[int, int]]]:
         past = 0
-        for at in range(0, len(text) - _WINDOW + 1, _WINDOW):
-            near = self._windows.get(text[at : at + _WINDOW])
-            if near is None or at < past:
-                continue
-            secret, (start, end) = max(
-                ((secret, _extended(text, at, source, offset)) for secret, source, offset in near),
-                key=lambda match: match[1][1] - match[1][0],
-            )
-            if end - start >= MIN_MATCH:
-                yield secret, (start, end)
-                past = end
+        for window in range(0, len(text) - _WINDOW + 1, _WINDOW):
+            if text[window : window + _WINDOW] in self._windows:
+                for at in range(max(past, window - _WINDOW), window + 1):
+                    if text[at : at + MIN_MATCH] in self._parts:
+                        secret, (start, past) = self._longest(text, at, past)
+                        yield secret, (start, past)
+                        break
+
+    def _longest(self, text: str, at: int, past: int) -> tuple[str, tuple[int, int]]:
+        """The secret whose part begins at `at`, and where it is as far as its parts follow each
+        other. Keys share their beginnings: a part of one secret alone decides which it is."""
+        secret, source, left = self._parts[text[at : at + MIN_MATCH]]
+        start, end, sure = at, at, False
+        while found := self._parts.get(text[end : end + MIN_MATCH]):
+            if not sure and text[end : end + MIN_MATCH] not in self._shared:
+                secret, sure = found[0], True
+            last, right = found[1], found[2] + MIN_MATCH
+            end += 1
+        end += MIN_MATCH - 1
+        # A repeated character before or after them is no part, but belongs to the secret.
+        while start > past and left and text[start - 1] == source[left - 1]:
+            start, left = start - 1, left - 1
+        while end < len(text) and right < len(last) and text[end] == last[right]:
+            end, right = end + 1, right + 1
+        return secret, (start, end)
+
+    def _whole_words(self, text: str) -> Iterator[tuple[str, tuple[int, int]]]:
+        past = 0
+        if len(self._lengths) <= _FEW and not any(map(text.__contains__, self._lengths)):
+            return
+        for begin in _BEGIN.finditer(text):
+            at = begin.start()
+            lengths = self._lengths.get(text[at : at + _SHORTEST_WORD]) if at >= past else None
+            for length in sorted(lengths or (), reverse=True):
+                word = text[at : at + length]
+                if word in self._words and not _INSIDE.match(text, at + length):
+                    past = at + length
+                    yield word, (at, past)
+                    break
+
+
+_BEGIN = re.compile(r"(?<!\w)\S")
+_INSIDE = re.compile(r"\w")
 
 
 def _searched(secret: str) -> str:
     """What is looked for: of an e-mail address not the domain, which many share."""
     local, at, domain = secret.rpartition("@")
     return f"{local}@" if at and "@" not in local and "." in domain else secret
-
-
-def _extended(text: str, at: int, source: str, offset: int) -> tuple[int, int]:
-    """The longest part of `source` in the text around a window that is in both."""
-    start, end = at, at + _WINDOW
-    left, right = offset, offset + _WINDOW
-    while start and left and text[start - 1] == source[left - 1]:
-        start, left = start - 1, left - 1
-    while end < len(text) and right < len(source) and text[end] == source[right]:
-        end, right = end + 1, right + 1
-    return start, end

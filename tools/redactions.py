@@ -1,0 +1,101 @@
+"""Lists what redaction changes in recorded exchanges: `python -m tools.redactions PATH ...`.
+
+Each line is a kind of change with the number of exchanges that have it and a few examples, which
+are secret: read the list, and do not publish it. `--counts` leaves the examples out.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+from mockllm.errors import MockLLMError
+from mockllm.importers.file_formats import READERS, detect, files
+from mockllm.redaction.find.bodies import body_of
+from mockllm.redaction.placeholders import Placeholders
+from mockllm.redaction.redact import Redactor
+from mockllm.tapes.captured import Captured
+
+
+class Change(NamedTuple):
+    """What was replaced in an exchange.
+
+    Args:
+        place: `url`, `request`, `response`, or a header, such as `response set-cookie`.
+        kind: of the secret; `header` for a whole value.
+        value: what was there.
+    """
+
+    place: str
+    kind: str
+    value: str
+
+
+_FOLLOW = frozenset(("content-encoding", "content-length"))
+"""Headers that follow the body."""
+
+
+def exchanges(paths: Iterable[Path]) -> Iterator[Captured]:
+    """The exchanges in files and folders of recordings of other tools."""
+    for path in files(paths):
+        kind = detect(path)
+        if kind in READERS:
+            yield from (entry for entry in READERS[kind](path) if isinstance(entry, Captured))
+
+
+def changes(redactor: Redactor, captured: Captured) -> Iterator[Change]:
+    """What redaction replaces in an exchange.
+
+    Raises:
+        WireError: a body cannot be decompressed.
+    """
+    placeholders = Placeholders()
+    clean = redactor.captured(captured, placeholders)
+    if clean.url != captured.url:
+        known = (secret for secret in placeholders.known if secret in captured.url)
+        yield from (Change("url", "url", value) for value in known)
+        if captured.url.count("/") != clean.url.count("/") or not placeholders.known:
+            yield Change("url", "url", captured.url)
+    plain = captured.plain()
+    for place, data in (("request", plain.request_body), ("response", plain.body)):
+        text = body_of(data).text
+        for secret in redactor.for_text(text, placeholders).finder.find(text):
+            yield from (Change(place, secret.kind, value) for value in secret.secrets())
+    headers = [pair for pair in captured.headers if pair[0] not in _FOLLOW]
+    kept = [pair for pair in clean.headers if pair[0] not in _FOLLOW]
+    for (name, value), after in zip(headers, kept, strict=True):
+        if after[1] != value:
+            yield Change(f"response {name}", "header", value)
+
+
+def main() -> None:
+    """Prints the changes, the most frequent first."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("paths", nargs="+", type=Path)
+    parser.add_argument("--counts", action="store_true")
+    options = parser.parse_args()
+    redactor = Redactor()
+    found: dict[tuple[str, str], list[str]] = defaultdict(list)
+    count = 0
+    for captured in exchanges(options.paths):
+        count += 1
+        try:
+            for change in changes(redactor, captured):
+                found[change.place, change.kind].append(change.value)
+        except MockLLMError as error:
+            print(f"{captured.source}: {error}")
+    print(f"{count} exchanges")
+    for (place, kind), values in sorted(found.items(), key=lambda item: -len(item[1])):
+        examples = () if options.counts else sorted(set(values))[:12]
+        print(
+            f"{len(values):6} {place}: {kind}",
+            *(f"       {text[:120]!r}" for text in examples),
+            sep="\n",
+        )
+
+
+if __name__ == "__main__":
+    main()
