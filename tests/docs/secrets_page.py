@@ -5,27 +5,28 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from mockllm.redaction.find.patterns import PATTERNS, gitleaks_rules
+from mockllm.redaction.find.patterns import NAMED_KEYS, PATTERNS, gitleaks_rules
 from mockllm.redaction.rules import kind_name, kinds
 
 PAGE = Path(__file__).parents[2] / "docs" / "recording.md"
 BEGIN, END = "<!-- secrets: begin -->", "<!-- secrets: end -->"
 
 _BY_PLACE = {
-    "private-key": "between the lines `BEGIN ... PRIVATE KEY` and `END` of PEM",
+    "private-key": "between the lines `BEGIN ... PRIVATE KEY` and `END` of PEM; the private fields "
+    "of a JSON Web Key",
     "aws-secret-key": "40 characters near an AWS access key",
     "cookie": "the pairs after `Cookie:` in a text",
     "part-of-a-key": "the beginning of such a key at the end of an answer that breaks off",
     "email": "an address, with letters of any language",
     "password": "the value of a field, variable or connection string whose name is that of a "
-    "secret; in a URL; after `Basic`",
+    "secret; in a URL; after `Basic`; in `<password>`, `.netrc` and the `auth` of Docker",
     "token": "a JSON Web Token; what follows `Bearer`, or `Authorization:` and a scheme",
     "query-parameter": "`key`, `token`, `sig` and the like in a URL in a text",
     "phone": "with `+` and the country, or as in North America",
     "iban": "a bank account, with the right check sum",
     "card": "the number of a card, with the right check sum (Luhn)",
     "ssn": "a social security number of the USA",
-    "stripe-key": "`sk_live_`, `sk_test_`, `rk_`, `pk_` and the same, `whsec_`",
+    "stripe-key": "`sk_live_`, `sk_test_`, `sk_prod_`, `rk_`, `pk_` and the same, `whsec_`",
     "slack-webhook": "the path of the URL",
     "discord-webhook": "the last step of the URL",
     "discord-token": "three parts with points, of which the first begins with `M`, `N` or `O`",
@@ -37,11 +38,14 @@ _BY_PLACE = {
 def page() -> str:
     """The table of kinds, and the list of those from gitleaks."""
     rules = {rule.kind for rule in gitleaks_rules()}
-    own = {name: on for name, on in kinds().items() if name not in rules}
+    named = {pattern.kind for pattern in NAMED_KEYS}
+    own = {name: on for name, on in kinds().items() if name not in rules | named}
     rows = [
         f"| `{name}` | {_found_by(name)} | {'yes' if on else 'no'} |" for name, on in own.items()
     ]
-    names = ", ".join(f"`{name}`" for name in sorted(rules))
+    names, after_names = (
+        ", ".join(f"`{name}`" for name in sorted(kinds)) for kinds in (rules, named)
+    )
     return "\n".join(
         [
             "| kind | what it is, or what it begins with | on |",
@@ -49,6 +53,8 @@ def page() -> str:
             *rows,
             "",
             f"From the rules of [gitleaks](https://github.com/gitleaks/gitleaks): {names}.",
+            "",
+            f"In the forms that gitleaks knows, after the name of the service: {after_names}.",
         ]
     )
 

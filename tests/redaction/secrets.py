@@ -56,6 +56,11 @@ PREFIXED = {
     "hf_": (ALNUM, 34),
     "gsk_": (ALNUM, 52),
     "xai-": (ALNUM, 80),
+    "NRAK-": (string.ascii_uppercase + string.digits, 27),
+    "figd_": (URL_SAFE, 40),
+    "tgp_v1_": (URL_SAFE, 43),
+    "jina_": (ALNUM, 60),
+    "sq0csp-": (URL_SAFE, 43),
 }
 
 

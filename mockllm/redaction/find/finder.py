@@ -9,10 +9,9 @@ from dataclasses import dataclass
 
 from mockllm.core.patterns import TimedPattern
 from mockllm.redaction.find.kept_places import KNOWN, KeptPlaces
-from mockllm.redaction.find.patterns import is_address
+from mockllm.redaction.find.patterns import is_address, is_named_key, may_name_secret
 from mockllm.redaction.find.secret_names import (
     field_is_secret,
-    field_strength,
     looks_generated,
 )
 from mockllm.redaction.find.spans import (
@@ -42,7 +41,7 @@ from mockllm.redaction.walk.documents import (
     Channel,
     Document,
     document,
-    joins,
+    longer_than,
     may_be_document,
     union,
 )
@@ -147,10 +146,18 @@ class Finder:
         yield from in_channels
         whole = (channel.values for channel in read.channels if channel.whole)
         covered = {id(value) for values in whole for value in values}
+        private = {
+            value.field.path[:-1]
+            for value in (read.values if "kty" in read.names else ())
+            if value.field.name == "kty" and value.field.kind == "string"
+        }
         for value in read.values:
+            if value.field.path[:-1] in private and value.field.name in _OF_PRIVATE_KEY:
+                span = value.span(0, len(value.text))
+                yield from _unless_placeholder("private key", value.text, span)
             if self._paths is not None:
                 yield from self._at_path(value, self._paths)
-            elif not self._memo.get(value.text, True) and not field_strength(value.field.name):
+            elif not self._memo.get(value.text, True) and not may_name_secret(value.field.name):
                 continue
             if id(value) not in covered:
                 # A part of a placeholder may look like something that it is not.
@@ -180,8 +187,9 @@ class Finder:
                 named = union(channel.values, spans)
                 certain += [*found, *named]
                 cut += [secret for secret in named if len(secret.parts) > 1]
-            else:
-                longer = [secret for secret in found if joins(secret, certain, channel)]
+            elif inside:
+                found = list(found)
+                longer = longer_than(certain, found, channel)
                 all_found = [*adjacent(all_found, longer), *longer]
                 found = adjacent(found, [*certain, *longer])
             all_found += found
@@ -225,7 +233,9 @@ class Finder:
         ]
 
     def _is_secret_field(self, name: str, text: str) -> bool:
-        if not field_is_secret(name, text) or self._keep.matches(text):
+        if not (field_is_secret(name, text) or is_named_key(name, text)):
+            return False
+        if self._keep.matches(text):
             return False
         return not self._detector.is_off(PASSWORD)
 
@@ -252,6 +262,8 @@ class Finder:
             direct += self._in_base64(searched.runs, depth)
             if searched.escapes is not None:
                 direct = whole_escapes(direct, searched.escapes)
+        # An encoded `&` does not end a value.
+        deep = [secret for secret in deep if not text.startswith("%26", secret.parts[-1][1])]
         # A match that begins with the letter of an escape is longer than the secret.
         found = [*deep, *adjacent(direct, deep)]
         return sorted(found, key=lambda secret: (secret.parts[0][0], -secret.parts[-1][1]))
@@ -339,6 +351,9 @@ def _is_word_of_api(field: Field, secret: str) -> bool:
 
 
 _MODELS = frozenset(("model", "modelId", "modelVersion", "model_id", "model_version"))
+_OF_PRIVATE_KEY = frozenset(("d", "p", "q", "dp", "dq", "qi", "k"))
+"""Fields of a JSON Web Key that are secret (RFC 7518, section 6)."""
+
 _SHORTEST = 6
 _LONGEST_REPEATED, _MOST_REPEATED = 4096, 20_000
 """Texts of up to this length, and so many, are kept with what they hold: the same ids, models,

@@ -12,7 +12,7 @@ import json
 import re
 import string
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
@@ -21,8 +21,12 @@ from mockllm.redaction.find.secret_names import (
     NAMES,
     assigned,
     entropy,
+    field_strength,
     has_letters_and_digits,
+    is_user_and_password,
+    is_written_password,
     looks_random,
+    made_of_words,
 )
 from mockllm.redaction.find.spans import has_run, is_inside_base64, run_shape
 
@@ -161,6 +165,8 @@ _ACCEPTS: Mapping[str, Callable[[str], bool] | None] = {
     "": None,
     "random": looks_random,
     "letters and digits": has_letters_and_digits,
+    "password": is_written_password,
+    "user and password": is_user_and_password,
 }
 
 
@@ -199,12 +205,55 @@ def _gitleaks(kind: str, triggers: str, least: float, regex: str) -> Pattern:
     )
 
 
+_SIGN = r"[ \t\w.-]{0,20}[\s\"'\\]{0,5}(?:=>?|>|:{1,3}=?|\|\||\?=|,)[\s\"'`=\\]{0,5}"
+"""What stands between the name of a service and a key, as gitleaks has it."""
+
+
+def _named(entry: Mapping[str, str]) -> Pattern:
+    """The keys that show what they are only after the name of their service."""
+    service = entry["service"]
+    name, form = entry.get("name", service), entry["form"]
+    return Pattern(
+        f"{service}-key",
+        tuple(entry.get("triggers", f"{service}_").split()),
+        rf"(?i:(?:{name}){_SIGN}({form})(?![a-z0-9_/+=-]))",
+        lambda value: has_letters_and_digits(value) and not made_of_words(value),
+        run=True,
+    )
+
+
 _SERVICE_KEYS = _table("service_keys.json")
+NAMED_KEYS: tuple[Pattern, ...] = tuple(map(_named, _SERVICE_KEYS["named"]))
 PATTERNS: tuple[Pattern, ...] = (
     *_patterns(_SERVICE_KEYS["keys"]),
     *(_gitleaks(*rule) for rule in gitleaks_rules()),
+    *NAMED_KEYS,
     *_patterns(_SERVICE_KEYS["schemes"]),
 )
+
+
+@lru_cache(maxsize=1024)
+def _named_keys(name: str) -> tuple[Pattern, ...]:
+    """The keys that the name of a field may announce."""
+    words = set(name.encode("ascii", "replace").translate(_WORDS).decode("ascii").split())
+    return tuple(
+        pattern
+        for pattern in NAMED_KEYS
+        if any(trigger.rstrip("_") in words for trigger in pattern.triggers)
+    )
+
+
+def is_named_key(name: str, value: str) -> bool:
+    """Whether a value is a key of the service that its field names."""
+    text = f"{name}={value}"
+    spans = (span for pattern in _named_keys(name) for span in pattern.find(text))
+    return (len(name) + 1, len(text)) in spans
+
+
+def may_name_secret(name: str) -> bool:
+    """Whether a value could be secret because of the name of its field."""
+    return bool(field_strength(name) or _named_keys(name))
+
 
 _TRIGGERS = Triggers(
     ((index, one.triggers) for index, one in enumerate(PATTERNS) if one.run),

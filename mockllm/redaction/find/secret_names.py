@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import re
+from base64 import b64decode
 from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
@@ -21,9 +22,12 @@ NAMES: dict[str, Any] = json.loads(
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
 
 
+_FIRST_WORD = re.compile(r"\A[A-Za-z]+[-_.]")
+
+
 def looks_random(value: str) -> bool:
-    """Whether a key looks random after its first hyphen: words in lower case do not."""
-    return bool(re.search(r"[0-9A-Z]|[a-z]{20}", value.partition("-")[2] or value))
+    """Whether a key looks random after the word that it begins with: words in lower case do not."""
+    return bool(re.search(r"[0-9A-Z]|[a-z]{20}", _FIRST_WORD.sub("", value) or value))
 
 
 def has_letters_and_digits(value: str) -> bool:
@@ -55,6 +59,14 @@ def _is_word(piece: str) -> bool:
         sum(map(len, words)) == len(piece) >= 3 * len(words)
         and max(map(len, words)) <= _LONGEST_WORD
     )
+
+
+def is_user_and_password(value: str) -> bool:
+    """Whether a value is user and password in base64, as Docker keeps them."""
+    try:
+        return re.fullmatch(rb"[!-9;-~]+:[!-~]+", b64decode(value, validate=True)) is not None
+    except ValueError:
+        return False
 
 
 def entropy(value: str) -> float:
@@ -119,14 +131,16 @@ def field_is_secret(name: str, value: str) -> bool:
     """Whether a value is a secret because of the name of its field.
 
     A weak name (`token`, `key`) is not enough: log probabilities have a field `token` with a word
-    in it. There the value must have 16 characters and look generated.
+    in it. There the value must have 16 characters and look generated, not like a name.
     """
+    if name == "auth" and is_user_and_password(value):
+        return True
     strength = field_strength(name)
     if not strength or len(value) < _SHORTEST_STRONG or any(map(str.isspace, value)):
         return False
     if strength == "strong":
         return could_be_password(value)
-    return len(value) >= _SHORTEST_WEAK and looks_generated(value)
+    return len(value) >= _SHORTEST_WEAK and looks_generated(value) and not made_of_words(value)
 
 
 # Parts that decide wherever they are in a name. `tokens` and `tokenizer` count text, and an
@@ -200,7 +214,11 @@ _MOST_SPACE = 4
 # Only the beginning of a long value is judged, because each value may begin inside another.
 _QUOTED = re.compile(r"[\"']([^\"'\s]{6,})[\"']")
 _BARE = re.compile(r"[A-Za-z0-9+/_=.~!@#%^&*-]{7,256}(?<=[A-Za-z0-9+/_=~!-])")
-_REST_OF_BARE = re.compile(r"(?:[A-Za-z0-9+/_=.~!@#%^&*-]*[A-Za-z0-9+/_=~!-])?")
+_REST_OF_BARE = re.compile(
+    r"(?:(?:(?!&[\w.%\[\]-]{1,36}=)[A-Za-z0-9+/_=.~!@#%^&*-])*(?<=[A-Za-z0-9+/_=~!-]))?"
+)
+# In the body of a form `&` ends a value.
+_NEXT_FIELD = re.compile(r"&[\w.%\[\]-]{1,36}=")
 _IN_CONNECTION = re.compile(r"\"([^\"\r\n]{1,200})\"|'([^'\r\n]{1,200})'|([^\s;\"'<>{}$]{1,200})")
 
 
@@ -237,8 +255,12 @@ def _value(text: str, name: re.Match[str], sign: re.Match[str]) -> tuple[int, in
     if quoted is not None:
         return quoted.span(1) if field_is_secret(name[0], quoted[1]) else None
     bare = _BARE.match(text, sign.end())
-    if bare is not None and field_is_secret(name[0], bare[0]) and has_letters_and_digits(bare[0]):
-        return bare.start(), _end(_REST_OF_BARE, text, bare.end())
+    if bare is not None:
+        next_field = _NEXT_FIELD.search(text, bare.start(), bare.end() + _LONGEST_NAME)
+        end = bare.end() if next_field is None else next_field.start()
+        value = text[bare.start() : end]
+        if field_is_secret(name[0], value) and has_letters_and_digits(value):
+            return bare.start(), end if next_field else _end(_REST_OF_BARE, text, end)
     return _password(text, sign) if own else None
 
 
@@ -254,14 +276,14 @@ def _of_connection(text: str, start: int, end: int) -> tuple[int, int] | None:
     if value is None or ";" not in (before, text[value.end() : value.end() + 1]):
         return None
     group = next(index for index in (1, 2, 3) if value[index] is not None)
-    return value.span(group) if _is_written(value[group]) else None
+    return value.span(group) if is_written_password(value[group]) else None
 
 
 _CALL = re.compile(r"[\w.]*\(")
 
 
-def _is_written(value: str) -> bool:
-    """Whether a value is written out, not computed or hidden."""
+def is_written_password(value: str) -> bool:
+    """Whether a password is written out, not computed or hidden."""
     hidden = value.startswith(("$", "{", "<", "%", "*")) or value.lower() in _NO_PASSWORD
     return not hidden and _CALL.match(value) is None
 

@@ -209,21 +209,33 @@ def _over(
             start, index = stop, index + 1
 
 
-def joins(found: Found, certain: Iterable[Found], channel: Channel) -> bool:
-    """Whether a secret goes on where the channel of its first fragment, which alone names the
-    item, ends: then it is more than what that channel shows of it."""
+def longer_than(certain: Iterable[Found], found: Iterable[Found], channel: Channel) -> list[Found]:
+    """Those found that go on where the channel of their first fragment, which alone names the item,
+    ends: they are more than what that channel shows of them."""
     nameless = [value for value in channel.values if len(value.ids) == 1]
-    return any(
-        found.parts[: len(secret.parts)] == secret.parts
-        and len(found.parts) > len(secret.parts)
-        and found.secret.startswith(secret.secret)
-        and all(
-            any(value.start <= start and end <= value.end for value in nameless)
-            for start, end in found.parts[len(secret.parts) :]
+    if not nameless:
+        return []
+    starts = [value.start for value in nameless]
+    begun: dict[tuple[int, int], list[Found]] = {}
+    for secret in certain:
+        if secret.kind:
+            begun.setdefault(secret.parts[0], []).append(secret)
+
+    def is_nameless(part: tuple[int, int]) -> bool:
+        value = nameless[bisect_right(starts, part[0]) - 1]
+        return value.start <= part[0] and part[1] <= value.end
+
+    return [
+        secret
+        for secret in found
+        if any(
+            secret.parts[: len(begin.parts)] == begin.parts
+            and len(secret.parts) > len(begin.parts)
+            and secret.secret.startswith(begin.secret)
+            and all(map(is_nameless, secret.parts[len(begin.parts) :]))
+            for begin in begun.get(secret.parts[0], ())
         )
-        for secret in certain
-        if secret.kind and nameless
-    )
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -161,10 +161,12 @@ def test_addresses(text: str, found: list[str]) -> None:
         ("abc", False),
         ("ABC", True),
         ("ABC-", True),
+        ("figd_Abc-def", True),
+        ("SG.abc-def.ghi", False),
     ],
 )
 def test_what_looks_random(value: str, random: bool) -> None:
-    """Words in lower case after the first hyphen do not."""
+    """Words in lower case after the first word do not."""
     assert looks_random(value) == random
 
 

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
 import string
 import time
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from mockllm.redaction.find.finder import Finder
 from mockllm.redaction.find.patterns import (
     PATTERNS,
     candidates,
@@ -53,6 +56,117 @@ KEYS = {
     "doppler-api-token": f"dp.pt.{drawn(43, HEX)}",
     "postman-api-token": f"PMAK-{drawn(24, HEX)}-{drawn(34, HEX)}",
 }
+
+UUID = "0f8fad5b-d9cb-469f-a165-70867728950e"
+URL_SAFE = f"{ALNUM}-_"
+CAPITALS = string.ascii_uppercase + string.digits
+PREFIXES = {
+    "NRAK-": (CAPITALS, 27),
+    "nfp_": (ALNUM, 36),
+    "tskey-auth-": (ALNUM, 44),
+    "sk_prod_": (ALNUM, 24),
+    "CFPAT-": (URL_SAFE, 43),
+    "tfp_": (f"{ALNUM}-_.=", 59),
+    "oy2": (string.ascii_lowercase + string.digits, 43),
+    "sl.": (f"{URL_SAFE}=", 135),
+    "xoxc-": (f"{ALNUM}-", 60),
+    "xoxd-": (f"{ALNUM}%+/=-", 60),
+    "ABIA": (CAPITALS, 16),
+    "EAAB": (ALNUM, 150),
+    "sq0csp-": (URL_SAFE, 43),
+    "rzp_live_": (ALNUM, 14),
+    "tgp_v1_": (URL_SAFE, 43),
+    "e2b_": (HEX, 40),
+    "fc-": (HEX, 32),
+    "jina_": (ALNUM, 60),
+    "phx_": (ALNUM, 43),
+    "napi_": (string.ascii_lowercase + string.digits, 64),
+    "apify_api_": (ALNUM, 36),
+    "wandb_v1_": (f"{ALNUM}_", 60),
+    "figd_": (URL_SAFE, 40),
+    "sb_secret_": (URL_SAFE, 31),
+    "glpat-": (URL_SAFE, 20),
+    "pypi-": (URL_SAFE, 100),
+    "sk-proj-": (URL_SAFE, 80),
+}
+"""The beginnings of keys, the characters that follow, and how many."""
+
+
+@for_all("prefix", PREFIXES)
+def test_random_keys_of_a_service(prefix: str) -> None:
+    """Each of many is found whole, wherever its hyphens are."""
+    for seed in range(200):
+        alphabet, count = PREFIXES[prefix]
+        random_part = drawn(count, alphabet, seed)
+        key = prefix + (random_part.upper() if alphabet == CAPITALS else random_part)
+        text = f"the key is {key}, keep it"
+        assert key in [text[slice(*span)] for _, span in credentials_in(text)]
+
+
+@for_all(
+    ("text", "secret"),
+    [
+        (f"SG.{'Abc-' * 5}x1.{'d-Ef' * 10}a1", f"SG.{'Abc-' * 5}x1.{'d-Ef' * 10}a1"),
+        (f"pat-na1-{UUID}", f"pat-na1-{UUID}"),
+        (f"amzn.mws.{UUID}", f"amzn.mws.{UUID}"),
+        (f"sk.eyJ{'1a' * 20}.{'b2' * 11}", f"sk.eyJ{'1a' * 20}.{'b2' * 11}"),
+        ('{"auth": "dXNlcjpwYXNzd29yZA=="}, see', "dXNlcjpwYXNzd29yZA=="),
+        (r"{\"auth\":\"dXNlcjpwYXNzd29yZA==\"}", "dXNlcjpwYXNzd29yZA=="),
+        (f'a key: {{"kty":"OKP","x":"a","d":"{drawn(43)}"}}', drawn(43)),
+        ("<user>a</user><password>hunter2</password>", "hunter2"),
+        ("machine a.example login joe password hunter", "hunter"),
+        ("machine a.example\n login joe\n password hunter2\n", "hunter2"),
+        ("password=abcdefg1&user=joe", "abcdefg1"),
+        ("client_secret=a1&b2c3d4e&grant[type]=x", "a1&b2c3d4e"),
+        ("password=p%40ss%26word1&x=1", "p%40ss%26word1"),
+        ("DATADOG_API: 0123456789abcdef0123456789abcdef01234567",
+         "0123456789abcdef0123456789abcdef01234567"),
+        ("okta token => '00Ab3dEf6hIjKlMnOpQrStUvWxYz0123456789AbCd'",
+         "00Ab3dEf6hIjKlMnOpQrStUvWxYz0123456789AbCd"),
+    ],
+)  # fmt: skip
+def test_a_secret_by_its_place(text: str, secret: str) -> None:
+    """Where a format or the name of a service says that it is one; a form's `&` ends a value."""
+    assert secret in [text[slice(*span)] for _, span in credentials_in(text)]
+
+
+@for_all(
+    "text",
+    [
+        '{"auth": "YWJjZGVmZ2hpamtsbW5vcA=="}, see',
+        "<password>string</password> <password>${env.PASSWORD}</password>",
+        "the machine has login and password fields",
+        "twitter, abcdefghijklmnopqrstuvwxy; discord: gpt-4o-mini-2024-07-18-and-so-on",
+        '{"d": "M10 10 L 20 20 and 0123456789abcdef0123456789abcdef"}, a path',
+    ],
+)
+def test_the_same_places_without_a_secret(text: str) -> None:
+    """What is no key, and words in such places."""
+    assert list(credentials_in(text)) == []
+
+
+@for_all(
+    ("value", "secrets"),
+    [
+        ({"kty": "EC", "x": "a" * 43, "d": drawn(43)}, {drawn(43)}),
+        ({"keys": [{"kty": "oct", "k": drawn(22)}], "d": drawn(30)}, {drawn(22)}),
+        ({"auths": {"a.example": {"auth": "dXNlcjpwYXNzd29yZA=="}}}, {"dXNlcjpwYXNzd29yZA=="}),
+        ({"datadog": drawn(40, HEX)}, {drawn(40, HEX)}),
+        (
+            {
+                "d": drawn(43),
+                "auth": "none",
+                "key": "claude-sonnet-4-5-20250929",
+                "dog": drawn(40, HEX),
+            },
+            set(),
+        ),
+    ],
+)
+def test_fields_of_documents(value: dict[str, Any], secrets: set[str]) -> None:
+    """The private fields of a JSON Web Key, Docker's `auth`, and the names of services."""
+    found = Finder().find(json.dumps(value))
+    assert {secret for one in found for secret in one.secrets()} == secrets
 
 
 @for_all("kind", KEYS)
