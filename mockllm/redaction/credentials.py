@@ -23,6 +23,7 @@ from mockllm.redaction.find.secret_names import (
     NAMES,
     field_strength,
     has_letters_and_digits,
+    is_random,
     made_of_words,
     name_is_secret,
     names_customer,
@@ -134,6 +135,9 @@ def _secret_parts(name: str, value: str) -> Iterator[str]:
         yield from dict.fromkeys(found)
 
 
+_IS_ID = re.compile(r"(?:\A|[_-])ids?\Z|Ids?\Z")
+"""Names of identifiers, which are in the bodies as such."""
+
 _IS_CREDENTIAL = re.compile("authorization|cookie", re.IGNORECASE)
 
 
@@ -198,6 +202,8 @@ def credentials_of(captured: Captured) -> Iterator[str]:
     for name, value in parameters(parts.query):
         if parameter_is_secret(name, value):
             yield from _secret_parts(name, value)
+            if is_random(value) and not _IS_ID.search(name):
+                yield value
 
 
 def account_names(captured: Captured) -> frozenset[str]:

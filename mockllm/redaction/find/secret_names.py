@@ -41,7 +41,7 @@ def looks_generated(value: str) -> bool:
     return digits >= 3 and letters >= 3 and _UUID.fullmatch(value) is None
 
 
-_PIECES = re.compile(r"[-_.:/ ]+")
+_PIECES = re.compile(r"[^A-Za-z0-9]+")
 _LONGEST_WORD, _LONGEST_NUMBER, _LONGEST_MARK = 15, 8, 3
 
 
@@ -49,6 +49,13 @@ def made_of_words(value: str) -> bool:
     """Whether a value reads like a name, as `gpt-5.2-chat` does: words, also in camel case, numbers
     and marks such as `4o` between separators. Of a random one a piece has letters and digits."""
     return all(map(_is_word, _PIECES.split(value)))
+
+
+def is_random(value: str) -> bool:
+    """Whether a value whose name says nothing is drawn by chance, as keys are; a UUID is an
+    identifier."""
+    long = len(value) >= 20 or (len(value) >= 16 and has_letters_and_digits(value))
+    return long and not made_of_words(value) and _UUID.fullmatch(value) is None
 
 
 def _is_word(piece: str) -> bool:
