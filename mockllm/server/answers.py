@@ -261,7 +261,7 @@ class Answers:
         else:
             look_up = partial(player.look_up, call, endpoint.operation)
             return _chosen(await self._deferred.play(player, session, look_up))
-        answer, played = answered.answer, answered.played
+        answer, played = self._here(arrival, answered.answer), answered.played
         is_refused = played.outcome in ("unmatched", "invalid")
         origin = self._origin(arrival)
         if is_refused and proxy is not None and proxy.serves(protocol, origin):
@@ -295,6 +295,7 @@ class Answers:
         except ScenarioError as error:
             raise RequestError(f"The answer cannot be read: {error}", status=500) from None
         if answered is not None:
+            answered = replace(answered, answer=self._here(arrival, answered.answer))
             return _chosen(self.plain.without_faults(answered, arrival.headers))
         forward = None
         if proxy is not None:
@@ -325,6 +326,13 @@ class Answers:
             return Chosen(Forward(proxy, self.routes.nearest(arrival.path), origin), Played())
         service = proxy.service_for(arrival.path, arrival.headers)
         return None if service is None else Chosen(Forward(proxy, service), Played())
+
+    def _here(self, arrival: Arrival, answer: HttpAnswer) -> HttpAnswer:
+        """An answer whose headers have URLs of this server, not of the recorded service. A client that
+        believes to speak to the service reaches this server by those, too."""
+        if not answer.service or self._origin(arrival):
+            return answer
+        return answer.moved(arrival.base)
 
     def _origin(self, arrival: Arrival) -> str:
         """The origin of the service that a client believes to speak to; "" where it does not."""

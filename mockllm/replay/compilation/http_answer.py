@@ -68,6 +68,7 @@ class HttpAnswer:
             with a fault is `segmented`.
         ends: where each part ends in `encoded`, the last one with the last HTTP chunk; of a timed
             answer only.
+        service: the origin of the recorded service, if a header is a URL of it.
     """
 
     status: int
@@ -87,6 +88,7 @@ class HttpAnswer:
     length: int | None = None
     fault: Transmission | None = None
     ends: tuple[int, ...] = ()
+    service: str = ""
 
     @property
     def chunks(self) -> tuple[TimedBytes, ...]:
@@ -102,6 +104,22 @@ class HttpAnswer:
     def closes_connection(self) -> bool:
         """Whether the connection is closed after it."""
         return self.ending != "complete"
+
+    def moved(self, base: str) -> HttpAnswer:
+        """The same answer, with the URLs of the recorded service at another base URL."""
+        headers = tuple(
+            (
+                name,
+                base + value.removeprefix(self.service)
+                if points_to(value, self.service)
+                else value,
+            )
+            for name, value in self.headers
+        )
+        moved, before = replace(self, headers=headers), len(self.head())
+        head = moved.head()
+        ends = tuple(end + len(head) - before for end in self.ends)
+        return replace(moved, encoded=head + self.encoded[before:], ends=ends)
 
     def head(
         self, *, http_1_0: bool = False, close: bool = False, more: Iterable[str] = ()
@@ -136,6 +154,11 @@ class HttpAnswer:
         return b"0\r\n%b\r\n" % lines.encode("latin-1")
 
 
+def points_to(url: str, origin: str) -> bool:
+    """Whether a URL is one of an origin."""
+    return url.startswith(origin) and url[len(origin) : len(origin) + 1] in ("", "/", "?")
+
+
 def chunk(data: bytes) -> bytes:
     """Bytes in the framing of one HTTP chunk (RFC 9112, section 7.1)."""
     return b"%x\r\n%b\r\n" % (len(data), data)
@@ -162,6 +185,7 @@ def bytes_answer(
     trailers: tuple[tuple[str, str], ...] = (),
     bodiless: bool = False,
     length: int | None = None,
+    service: str = "",
 ) -> HttpAnswer:
     """An answer with these bytes.
 
@@ -187,6 +211,7 @@ def bytes_answer(
         trailers=trailers,
         bodiless=bodiless,
         length=length,
+        service=service,
     )
     frames = [*map(chunk, data)] if streamed else data
     head, last = answer.head(), answer.last_chunk if streamed else b""

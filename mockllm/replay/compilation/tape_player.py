@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Literal
+from urllib.parse import urlsplit
 
 from cachetools import LRUCache
 
@@ -27,7 +28,13 @@ from mockllm.errors import MockLLMError, Problem, RequestError, ScenarioError
 from mockllm.matching.conversation import tool_parts
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
-from mockllm.replay.compilation.http_answer import CORS, HttpAnswer, byte_bounded, bytes_answer
+from mockllm.replay.compilation.http_answer import (
+    CORS,
+    HttpAnswer,
+    byte_bounded,
+    bytes_answer,
+    points_to,
+)
 from mockllm.replay.compilation.resolve import resolve
 from mockllm.scenario.model import (
     Http,
@@ -259,7 +266,15 @@ def answer(recorded: Captured, id: str | None = None) -> HttpAnswer:
         id=id,
         reason=recorded.reason,
         trailers=recorded.trailers,
+        service=_service(recorded),
     )
+
+
+def _service(recorded: Captured) -> str:
+    """The origin of the service, if a header points there, as that of a redirect or an upload."""
+    origin = urlsplit(recorded.url)._replace(path="", query="", fragment="").geturl()
+    points = any(points_to(value, origin) for _, value in recorded.headers)
+    return origin if recorded.url and points else ""
 
 
 def _length(recorded: Captured) -> int | None:

@@ -234,6 +234,13 @@ class Arrival:
         self.path, self.query = split_target(self.target)
         self.body = b""
 
+    @property
+    def base(self) -> str:
+        """The base URL that the client has of the server, with the prefix of its session."""
+        target, _ = origin_form(self.request.raw_path, {})
+        prefix = target[: len(target) - len(self.target)]
+        return f"{self.request.scheme}://{self.headers.get('host', '')}{prefix}"
+
     def whole(self, most: int) -> bytes:
         """Its whole body where that came with the head, as most do; else b"". Waits for nothing."""
         self.body = self.body or arrived(self.request, most) or b""

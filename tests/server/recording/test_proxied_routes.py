@@ -50,6 +50,41 @@ def test_every_method_is_recorded_and_replayed(recorder, method):
     assert len(recorder.upstream.requests) == 1
 
 
+@pytest.mark.parametrize("prefix", ["", "/s/mine"])
+def test_headers_that_point_to_the_service(recorder, prefix):
+    """`location`, or where an upload goes on, is at the replaying host; a URL of another host, and
+    a relative one, stay. The client gets on with them, though what signs the URL is gone."""
+    start = {"x-goog-api-key": "AIzaSyA1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q"}
+
+    async def play(request, wire):
+        url = f"{recorder.upstream.url}/upload/v1beta/files?upload_id=Zq8x0Vb2Nm4Kl6Jh"
+        further = (f"X-Goog-Upload-URL: {url}", f"Location: {recorder.upstream.url}/v1/jobs/7")
+        others = "Content-Location: /v1/jobs/7", "X-Docs: https://docs.example/v1"
+        await wire.body(
+            "{}" if b"start" in request.body else '{"done": true}', JSON, *further, *others
+        )
+
+    recorder.upstream.script = play
+    with recorder.recording():
+        first = recorder.http.post("/upload/v1beta/files", content=b'"start"', headers=start)
+        own = first.headers["x-goog-upload-url"].removeprefix(recorder.upstream.url)
+        recorder.http.post(own, content=b"bytes")
+    text = "".join(file.read_text() for file in recorder.folder.iterdir())
+    assert "Zq8x0Vb2Nm4Kl6Jh" not in text
+    assert start["x-goog-api-key"] not in text
+    with recorder.replaying() as client:
+        again = client.post(f"{prefix}/upload/v1beta/files", content=b'"start"')
+        base = str(client.base_url).rstrip("/") + prefix
+        assert again.headers["location"] == f"{base}/v1/jobs/7"
+        assert again.headers["content-location"] == "/v1/jobs/7"
+        assert again.headers["x-docs"] == "https://docs.example/v1"
+        assert again.headers["x-goog-upload-url"].startswith(
+            f"{base}/upload/v1beta/files?upload_id="
+        )
+        done = client.post(again.headers["x-goog-upload-url"], content=b"bytes")
+    assert (done.status_code, done.json()) == (200, {"done": True})
+
+
 def test_head_is_recorded_and_replayed(recorder):
     """The length of the body that HEAD does not send is replayed, and no body."""
 
