@@ -328,8 +328,8 @@ class Answers:
         return None if service is None else Chosen(Forward(proxy, service), Played())
 
     def _here(self, arrival: Arrival, answer: HttpAnswer) -> HttpAnswer:
-        """An answer whose headers have URLs of this server, not of the recorded service. A client that
-        believes to speak to the service reaches this server by those, too."""
+        """An answer whose headers have URLs of this server, not of the recorded service. A client
+        that believes to speak to the service reaches this server by those, too."""
         if not answer.service or self._origin(arrival):
             return answer
         return answer.moved(arrival.base)
