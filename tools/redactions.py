@@ -11,10 +11,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 from mockllm.errors import MockLLMError
 from mockllm.importers.file_formats import READERS, detect, files
+from mockllm.redaction.credentials import parameters
 from mockllm.redaction.find.bodies import body_of
+from mockllm.redaction.find.kept_places import KNOWN
 from mockllm.redaction.placeholders import Placeholders
 from mockllm.redaction.redact import Redactor
 from mockllm.tapes.captured import Captured
@@ -25,7 +28,7 @@ class Change(NamedTuple):
 
     Args:
         place: `url`, `request`, `response`, or a header, such as `response set-cookie`.
-        kind: of the secret; `header` for a whole value.
+        kind: of the secret; `path` or `?name` of a URL; `header` for a value.
         value: what was there.
     """
 
@@ -54,16 +57,21 @@ def changes(redactor: Redactor, captured: Captured) -> Iterator[Change]:
     """
     placeholders = Placeholders()
     clean = redactor.captured(captured, placeholders)
-    if clean.url != captured.url:
-        known = (secret for secret in placeholders.known if secret in captured.url)
-        yield from (Change("url", "url", value) for value in known)
-        if captured.url.count("/") != clean.url.count("/") or not placeholders.known:
-            yield Change("url", "url", captured.url)
+    before, after = urlsplit(captured.url), urlsplit(clean.url)
+    if before.netloc != after.netloc or before.path != after.path:
+        yield Change("url", "path", before.path)
+    values = zip(parameters(before.query), parameters(after.query), strict=True)
+    yield from (
+        Change("url", f"?{name}", value) for (name, value), (_, new) in values if value != new
+    )
     plain = captured.plain()
     for place, data in (("request", plain.request_body), ("response", plain.body)):
         text = body_of(data).text
+        seen = set()
         for secret in redactor.for_text(text, placeholders).finder.find(text):
-            yield from (Change(place, secret.kind, value) for value in secret.secrets())
+            if secret.kind != KNOWN or secret.parts not in seen:
+                yield from (Change(place, secret.kind, value) for value in secret.secrets())
+            seen.add(secret.parts)
     headers = [pair for pair in captured.headers if pair[0] not in _FOLLOW]
     kept = [pair for pair in clean.headers if pair[0] not in _FOLLOW]
     for (name, value), after in zip(headers, kept, strict=True):

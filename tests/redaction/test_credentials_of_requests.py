@@ -79,9 +79,10 @@ def test_a_parameter(name: str, value: str, secret: bool) -> None:
 @for_all(
     "name",
     ["$.xgafv", "$alt", "after", "after_id", "alt", "api-version", "background", "before",
-     "before_id", "beta", "deployment", "force", "include", "include[]", "include_obfuscation",
-     "limit", "model", "order", "page", "page_size", "pagesize", "pretty", "prettyprint",
-     "purpose", "starting_after", "stream", "upload_protocol", "uploadtype", "version"],
+     "before_id", "beta", "deployment", "expand", "force", "include",
+     "include[]", "include_obfuscation", "limit", "model", "order", "page", "page_size", "pagesize", "pretty", "prettyprint",
+     "purpose", "starting_after", "stream", "upload_protocol", "uploadtype", "version",
+     "webrtcfilter"],
 )  # fmt: skip
 def test_the_parameters_that_are_harmless(name: str) -> None:
     """Options of the APIs; all other parameters are secret."""

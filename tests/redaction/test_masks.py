@@ -21,6 +21,7 @@ HARMLESS = frozenset(
         "before_id",
         "beta",
         "deployment",
+        "expand",
         "force",
         "include",
         "include[]",
@@ -39,6 +40,7 @@ HARMLESS = frozenset(
         "upload_protocol",
         "uploadtype",
         "version",
+        "webrtcfilter",
     )
 )
 
