@@ -80,7 +80,8 @@ def test_a_parameter(name: str, value: str, secret: bool) -> None:
     "name",
     ["$.xgafv", "$alt", "after", "after_id", "alt", "api-version", "background", "before",
      "before_id", "beta", "deployment", "expand", "force", "include",
-     "include[]", "include_obfuscation", "limit", "model", "order", "page", "page_size", "pagesize", "pretty", "prettyprint",
+     "include[]", "include_obfuscation", "limit", "model", "order", "page", "page_size",
+     "pagesize", "pretty", "prettyprint",
      "purpose", "starting_after", "stream", "upload_protocol", "uploadtype", "version",
      "webrtcfilter"],
 )  # fmt: skip
