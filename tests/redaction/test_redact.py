@@ -119,6 +119,37 @@ def test_secrets_known_by_their_name_only():
     assert password not in left
 
 
+def test_words_of_headers_and_parameters_stay_in_bodies():
+    """The name of a model, of a field and of an account in another name, and the URLs of prose."""
+    realm = "https://auth.docker.test/v2/token/of/a/service"
+    answer = {
+        "model": "gpt-5.2-chat",
+        "inferenceProviderMapping": {"live": "gpt-5.2-chat"},
+        "text": f"see {realm}/more and https://github.test/acme-corp/acme-corp-tools-for-all",
+    }
+    reply = json.dumps(answer).encode()
+    headers = [
+        ("x-ratelimit-key", "gpt-5.2-chat"),
+        ("www-authenticate", f'Bearer realm="{realm}",service="registry.docker.test"'),
+        ("openai-organization", "acme-corp-tools-for-1"),
+    ]
+    url = "https://h.test/v1?expand=inferenceProviderMapping&of=inferenceProviderMapping"
+    assert Redactor().captured(exchange(reply=reply, headers=headers, url=url)).body == reply
+
+
+def test_a_model_is_never_known_from_elsewhere():
+    """Nor is the name of a field, even where a key has the same value; in a text it is replaced."""
+    name = "house-model-of-the-team-7"
+    reply = json.dumps({"model": name, name: [name]}).encode()
+    headers = [("x-api-key", name)]
+    clean = json.loads(Redactor().captured(exchange(reply=reply, request_headers=headers)).body)
+    assert clean["model"] == name
+    assert name not in clean[name]
+    streamed = sse({"model": name}, {"model": name})
+    clean = Redactor().captured(exchange(reply=streamed, request_headers=headers))
+    assert clean.body == streamed
+
+
 @pytest.mark.parametrize(
     ("name", "value", "found"),
     [
