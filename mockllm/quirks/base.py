@@ -203,11 +203,12 @@ class Tolerance:
     Args:
         reason: why a correct client may reach it.
         turn: the turn that such a client gets, from the turn without the quirk and the protocol.
-            A turn without a finish is reported as cut, as it must be.
+            A turn without a finish is reported as cut, as it must be, unless it has its `end`.
     """
 
     reason: str
     turn: Callable[[Turn, Api], Turn]
+    end: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -235,7 +235,8 @@ def _tolerated(
         before = _received(turn, variants[:position])
         for tolerance in variant.tolerated:
             other = _received(tolerance.turn(before, api), variants[position + 1 :])
-            yield _reported_if_cut(outcome_of_turn(other, spec, api))
+            outcome = outcome_of_turn(other, spec, api)
+            yield outcome if tolerance.end else _reported_if_cut(outcome)
 
 
 def _reported_if_cut(outcome: Outcome) -> Outcome:

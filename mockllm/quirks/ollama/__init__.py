@@ -270,7 +270,20 @@ QUIRKS: tuple[Quirk, ...] = (
         Variant("false", _in_last(_done_false), as_sent=True),
     ),
     quirk("ollama-done-missing", TEXT, _in_last(_without_done)),
-    quirk("ollama-no-reason", TEXT, _in_last(_without("done_reason"))),
+    quirk(
+        "ollama-no-reason",
+        TEXT,
+        Variant(
+            frames=_in_last(_without("done_reason")),
+            tolerated=(
+                Tolerance(
+                    "a client may hand on that there is no reason",
+                    lambda turn, _: replace(turn, finish=None, finish_raw=None),
+                    end=True,
+                ),
+            ),
+        ),
+    ),
     quirk("ollama-done-reason", CALL, Variant(frames=_called, as_sent=True)),
     quirk(
         "ollama-counts-missing",

@@ -218,8 +218,19 @@ def check(recorded: Recorded) -> None:
             load_head(file.readline(), recorded.path)
 
 
+_ELSEWHERE = ("alt-svc",)
+"""It would lead a client that speaks HTTP/3 to a port where nothing listens."""
+
 _FRAMING = frozenset(
-    ["content-length", "transfer-encoding", "connection", "keep-alive", "trailer", "upgrade"]
+    (
+        "content-length",
+        "transfer-encoding",
+        "connection",
+        "keep-alive",
+        "trailer",
+        "upgrade",
+        *_ELSEWHERE,
+    )
 )
 """Headers of the recorded connection; the answer gets its own."""
 
