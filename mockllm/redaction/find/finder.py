@@ -347,10 +347,10 @@ def _is_word_of_api(field: Field, secret: str) -> bool:
     name of a field only if it looks like a key itself."""
     if field.kind == "name":
         return not looks_generated(secret)
-    return field.name in _MODELS
+    return field.name.lower().replace("_", "") in _MODELS
 
 
-_MODELS = frozenset(("model", "modelId", "modelVersion", "model_id", "model_version"))
+_MODELS = frozenset(("model", "modelid", "modelversion"))
 _OF_PRIVATE_KEY = frozenset(("d", "p", "q", "dp", "dq", "qi", "k"))
 """Fields of a JSON Web Key that are secret (RFC 7518, section 6)."""
 

@@ -218,20 +218,9 @@ def check(recorded: Recorded) -> None:
             load_head(file.readline(), recorded.path)
 
 
-_ELSEWHERE = ("alt-svc",)
-"""It would lead a client that speaks HTTP/3 to a port where nothing listens."""
-
-_FRAMING = frozenset(
-    (
-        "content-length",
-        "transfer-encoding",
-        "connection",
-        "keep-alive",
-        "trailer",
-        "upgrade",
-        *_ELSEWHERE,
-    )
-)
+_CONNECTION = ("connection", "keep-alive", "trailer", "transfer-encoding", "upgrade")
+# An alternative service would be a port where nothing listens.
+_FRAMING = frozenset((*_CONNECTION, "content-length", "alt-svc"))
 """Headers of the recorded connection; the answer gets its own."""
 
 _ENDINGS: Mapping[Cut, Ending] = {
