@@ -207,6 +207,12 @@ def test_http_2_with_prior_knowledge_is_answered_with_the_way_out(
         assert "`requestHandler: new NodeHttpHandler()` from `@smithy/node-http-handler`" in text
 
 
+def test_two_user_agents(server: Served) -> None:
+    """As google-genai sends them: they are one, with a comma."""
+    assert server.send(chat(b"User-Agent: sdk/1\r\nuser-agent:httpx/2"))[0] == 200
+    assert journal(server)[-1]["headers"]["user-agent"] == "sdk/1, httpx/2"
+
+
 def test_a_header_of_9_kb(server: Served) -> None:
     """Cookies of browsers are as long as that."""
     assert server.send(chat(b"cookie: " + b"a" * 9000))[0] == 200

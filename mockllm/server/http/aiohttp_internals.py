@@ -36,6 +36,8 @@ _TAIL = 16 * 1024
 _LONGEST = 64 * 1024
 """The longest line of a head, in bytes; by default aiohttp takes 8,190, less than some cookies."""
 
+_AGENT = b"user-agent:"
+
 _QUOTED = 512
 """So much of what arrived last is kept, to find out which path a malformed request was for."""
 
@@ -114,6 +116,19 @@ def _awaits_request(connection: web.RequestHandler) -> bool:
     return waiter is not None and not waiter.done()
 
 
+def _with_one_agent(data: bytes) -> bytes:
+    """What arrived, with one `User-Agent` for several: google-genai sends two, services take them,
+    and aiohttp refuses the request. A list is written with commas (RFC 9110, section 5.2)."""
+    head, end, rest = data.partition(b"\r\n\r\n")
+    lines = head.split(b"\r\n")
+    agents = [line for line in lines if line[: len(_AGENT)].lower() == _AGENT]
+    if len(agents) < 2:
+        return data
+    values = b", ".join(line[len(_AGENT) :].strip() for line in agents)
+    others = [line for line in lines if line not in agents]
+    return b"\r\n".join([*others, _AGENT + b" " + values]) + end + rest
+
+
 class _Connection(web.RequestHandler):
     """A connection that is closed where a part of a head arrives, and then nothing more.
 
@@ -173,7 +188,7 @@ class _Connection(web.RequestHandler):
             super().data_received(data)
             return
         self._last = data[:_QUOTED]
-        super().data_received(data)
+        super().data_received(_with_one_agent(data) if _awaits_request(self) else data)
         if self._give_up_at_end is not None or _awaits_request(self):
             self._expect_rest(data)
 
