@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
+from urllib.parse import urlsplit
 
 from mockllm.core.record import record
 from mockllm.errors import UsageError
@@ -39,6 +40,15 @@ class Hosts:
         return any(
             fnmatchcase(name, pattern) for pattern in patterns for name in (host, f"{host}:{port}")
         )
+
+    def has_url(self, url: str) -> bool:
+        """Whether requests to a URL are intercepted."""
+        try:
+            parts = urlsplit(url)
+            port = parts.port or PORTS[parts.scheme]
+        except (ValueError, KeyError):
+            return False
+        return self.has(parts.hostname or "", port)
 
     @staticmethod
     def names_this_machine(pattern: str) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -34,6 +35,20 @@ _REMARKS = "mockllm remarks"
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Adds the options."""
     options.add_options(parser)
+
+
+class _RecordingHooks:
+    """The hook of pytest-recording. A conftest of tests that were converted may have it still."""
+
+    @staticmethod
+    @pytest.hookspec
+    def pytest_recording_configure(config: Any, vcr: Any) -> None: ...
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Lets pytest know that hook where pytest-recording does not: it ends otherwise."""
+    if pluginmanager.is_blocked("recording") or find_spec("pytest_recording") is None:
+        pluginmanager.add_hookspecs(_RecordingHooks)
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -129,8 +129,8 @@ class MockSession:
         """The variables that the fixture sets: base URLs and keys for the SDKs, `MOCKLLM_URL`, and
         `NO_PROXY`. A subprocess inherits them.
 
-        Where requests to the services themselves are intercepted, those base URLs are left as they
-        are which the environment does not have; subprocesses get a proxy instead.
+        Where requests to the services themselves are intercepted, base URLs stay as they are, but
+        those of the environment that lead elsewhere; subprocesses get a proxy instead.
         """
         if self.intercepts:
             return self._intercepting_environment()
@@ -140,12 +140,18 @@ class MockSession:
         return {**variables, "MOCKLLM_URL": self.url, **unproxied(os.environ)}
 
     def _intercepting_environment(self) -> dict[str, str]:
+        from mockllm.interception.hosts import Hosts
         from mockllm.protocols.environment import client_environment, client_keys
 
         urls = client_environment(self.base_urls, self._credentials)
+        hosts = Hosts(self.intercepts)
         return {
             **client_keys(self.base_urls, self._credentials),
-            **{name: value for name, value in urls.items() if name in os.environ},
+            **{
+                name: value
+                for name, value in urls.items()
+                if name in os.environ and not hosts.has_url(os.environ[name])
+            },
             **self._service.proxied(self._thread, self.session),
             "MOCKLLM_URL": self.url,
         }

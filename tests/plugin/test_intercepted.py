@@ -44,6 +44,32 @@ def test_this_process_and_those_that_it_starts(project, run):
     ).assert_outcomes(passed=2)
 
 
+def test_a_base_url_of_an_intercepted_service_stays(project, run, monkeypatch):
+    """What asks it is answered here all the same, and the client sees the URL that it has."""
+    monkeypatch.setenv("OPENAI_BASE_URL", "https://gateway.example/v1")
+    run(
+        """
+        import os
+        import pytest
+
+        @pytest.mark.mockllm(intercept="*")
+        def test_any(mockllm_session):
+            assert os.environ["OPENAI_BASE_URL"] == "https://gateway.example/v1"
+
+        @pytest.mark.mockllm(intercept="known")
+        def test_known(mockllm_session):
+            assert os.environ["OPENAI_BASE_URL"] == mockllm_session.openai_url
+        """
+    ).assert_outcomes(passed=2)
+
+
+def test_the_hook_of_pytest_recording(project, run):
+    """A conftest that has it still does not end pytest where pytest-recording is gone."""
+    project.makeconftest("def pytest_recording_configure(config, vcr): ...\n")
+    run("def test_it(): ...", "-p", "no:recording").assert_outcomes(passed=1)
+    run("def test_it(): ...").assert_outcomes(passed=1)
+
+
 def test_a_base_url_that_is_set_already_is_led_here(project, run, monkeypatch):
     """Otherwise a client would ask the gateway on this machine that it names."""
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:4000/v1")
