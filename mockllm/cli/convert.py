@@ -1,4 +1,4 @@
-"""`mockllm convert-tests`: tests of pytest-recording to recorded tests of mockllm."""
+"""`mockllm convert-tests`: tests of VCR to recorded tests of mockllm."""
 
 from __future__ import annotations
 
@@ -6,127 +6,205 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import unified_diff
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from mockllm.cli.options.parameters import EXISTING
 from mockllm.cli.options.recording import redaction_rules
 from mockllm.cli.scrub import files_below, rewrite
+from mockllm.core.text import counted
 from mockllm.errors import UsageError
 
 if TYPE_CHECKING:
     from mockllm.importers.batch import ImportResult
+    from mockllm.importers.reading import Entry
 
 _SUFFIXES = ("", ".yaml", ".yml", ".json")
 _NOT_SEARCHED = ("node_modules", "site-packages", "__pycache__")
 _LAST_LINES = 15
+_LONGEST_REASON = 300
+_HIDDEN = (
+    "a filter of VCR changes its requests; the recording has them as they are sent, but for what "
+    "[redact] in mockllm.toml and the rules of mockllm find"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class _Test:
-    """A test that has a cassette.
+    """A test, as a run of it shows it.
 
     Args:
         test: its name in pytest, `tests/test_a.py::test_it`.
-        cassettes: names or paths: the cassette of the test, and further ones of its marks.
+        function: its name with its classes, without parameters.
+        marked: whether it is marked `vcr`.
+        recorded: whether it is marked `mockllm_recorded`.
+        cassettes: of its marks, names or paths.
         folder: where the plugin looks for its recording.
+        outcome: of the run, `passed`, `failed` or `skipped`; "" if it did not run.
+        reason: why it did not pass.
+        opened: the cassettes that it opened.
+        played: the answers that it got, as cassettes have them.
     """
 
     test: str
     module: Path
+    function: str
+    marked: bool
+    recorded: bool
     cassettes: list[str]
     folder: Path
+    outcome: str
+    reason: str
+    opened: list[str]
+    played: list[dict[str, Any]]
+
+    @property
+    def uses_vcr(self) -> bool:
+        return self.marked or bool(self.opened)
+
+    @property
+    def hides(self) -> bool:
+        """Whether VCR writes something else than is sent, in URL or body."""
+        return any(played["hidden"] for played in self.played)
 
 
 @click.command("convert-tests")
 @click.argument("paths", nargs=-1, required=True, type=EXISTING, metavar="PATH...")
 @click.option("--write", is_flag=True, help="Change the files; otherwise only show the changes.")
+@click.option("--run", is_flag=True, help="With --write: run the converted tests at the end.")
 @click.option(
     "--cassettes",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     metavar="DIR",
-    help="The folder of the cassettes, if it is not `cassettes` beside each test file.",
+    help="The folder of the cassettes of tests that do not pass with VCR, if it is not `cassettes` "
+    "beside each test file.",
 )
 @click.pass_context
 def convert_tests(
-    context: click.Context, paths: tuple[Path, ...], write: bool, cassettes: Path | None
+    context: click.Context, paths: tuple[Path, ...], write: bool, run: bool, cassettes: Path | None
 ) -> None:
-    """Convert tests of pytest-recording, vcrpy's plugin for pytest.
+    """Convert tests of vcrpy, pytest-recording and pytest-vcr.
 
-    `@pytest.mark.vcr` becomes `@pytest.mark.mockllm_recorded`, and the cassettes are imported to
-    `recorded`, where the plugin looks for them. pytest collects the tests of each PATH, so run the
+    The command runs the tests of each PATH with VCR, which sends and records nothing then, and
+    writes to `recorded` which answers each test gets for which requests. `@pytest.mark.vcr` becomes
+    `@pytest.mark.mockllm_recorded`, and tests that open a cassette otherwise get this mark. Run the
     command where you run your tests. Without --write nothing changes: the command prints a diff,
-    and what each cassette would become. What cannot be converted is listed with its line, and makes
-    the exit code 1. The cassettes stay.
+    and what each test would become. The cassettes stay. With --run the exit code is 1 if a test
+    that passed with VCR does not pass any more, otherwise if something could not be converted.
 
     \b
     Examples:
       mockllm convert-tests tests
-      mockllm convert-tests tests --write
+      mockllm convert-tests tests --write --run
       mockllm convert-tests tests --write --cassettes tests/fixtures/vcr
     """
-    tests = _collected(paths)
-    problems = [*_convert_sources(paths, write=write)]
-    for test in tests:
+    if run and not write:
+        raise UsageError("--run runs the converted tests, so it needs --write")
+    tests = _run(paths)
+    using = [test for test in tests if test.uses_vcr]
+    problems, remarks = _convert_sources(paths, using, write=write)
+    remarks += (f"{test.test}: {_HIDDEN}" for test in using if test.hides)
+    for test in using:
         problems += _convert_cassettes(test, cassettes, write=write)
-    if problems:
-        click.echo("\nnot converted:")
-    for line in problems:
-        click.echo(f"  {line}")
+    for title, lines in (("to know", remarks), ("not converted", problems)):
+        if lines:
+            click.echo("\n  ".join([f"\n{title}:", *lines]))
     if not write:
         click.echo("\nnothing was changed; with --write it is")
-    context.exit(1 if problems else 0)
+    lost = _compare(tests, _run(paths)) if run else problems
+    context.exit(1 if lost else 0)
 
 
 # Tests
 
 
-def _collected(paths: tuple[Path, ...]) -> list[_Test]:
-    """The tests with a cassette, as pytest collects them."""
+def _run(paths: tuple[Path, ...]) -> list[_Test]:
+    """The tests, as they run with VCR or, when they are converted, without it."""
     if find_spec("pytest") is None:
         raise UsageError("pytest is not installed here; run this where your tests run")
     with TemporaryDirectory() as folder:
-        report = Path(folder, "tests.json")
-        plugin = ("-p", "mockllm_pytest.cassettes", "--mockllm-cassettes-of", str(report))
-        command = (sys.executable, "-m", "pytest", "--collect-only", "-q", *plugin)
+        # One argument: pytest looks for its ini file above each that is a path.
+        plugin = ("-p", "mockllm_pytest.cassettes", f"--mockllm-cassettes-of={folder}")
+        command = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *plugin)
         done = subprocess.run(  # noqa: S603 - pytest, on the user's tests
-            (*command, *map(str, paths)), capture_output=True, text=True, check=False
+            (*command, *map(str, paths)),
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            text=True,
+            check=False,
         )
-        # 5: no test was collected.
-        if done.returncode not in (0, 5) or not report.is_file():
+        reports = [json.loads(file.read_text("utf-8")) for file in Path(folder).iterdir()]
+        # 1: tests failed. 5: no test was collected.
+        if done.returncode not in (0, 1, 5) or not reports:
             last = (done.stdout + done.stderr).strip().splitlines()[-_LAST_LINES:]
-            raise UsageError("\n".join(["pytest cannot collect the tests:", *last]))
-        tests = json.loads(report.read_text(encoding="utf-8"))
-    for test in tests:
-        test |= {name: Path(os.path.relpath(test[name])) for name in ("module", "folder")}
-    return [_Test(**test) for test in tests]
+            raise UsageError("\n".join(["pytest cannot run the tests:", *last]))
+    tests: dict[str, dict[str, Any]] = {}
+    for test in (test for report in reports for test in report):
+        if test["outcome"] or test["test"] not in tests:
+            paths_of = {name: Path(os.path.relpath(test[name])) for name in ("module", "folder")}
+            tests[test["test"]] = {**test, **paths_of}
+    return [_Test(**test) for test in tests.values()]
+
+
+def _compare(before: list[_Test], after: list[_Test]) -> list[_Test]:
+    """Reports what became of the tests that used VCR; returns those that passed only with it."""
+    now = {test.test: test for test in after}
+    using = [test for test in before if test.uses_vcr or test.recorded]
+    passed = [test for test in using if test.outcome == "passed"]
+    lost = [test for test in passed if test.test not in now or now[test.test].outcome != "passed"]
+    click.echo(f"\n{len(passed) - len(lost)} of {counted(len(passed), 'test')} that passed pass")
+    for test in lost:
+        click.echo(f"  {test.test}: {_reason(now.get(test.test))}")
+    others = [test for test in using if test.outcome not in ("passed", "skipped")]
+    if others:
+        click.echo(f"{counted(len(others), 'test')} did not pass before:")
+    for test in others:
+        click.echo(f"  {test.test}: {_reason(test)}")
+    return lost
+
+
+def _reason(test: _Test | None) -> str:
+    if test is None or not test.outcome:
+        return "it did not run"
+    lines = test.reason.strip().splitlines() or [test.outcome]
+    return " ".join(map(str.strip, lines))[:_LONGEST_REASON]
 
 
 # Marks
 
 
-def _convert_sources(paths: Iterable[Path], *, write: bool) -> Iterator[str]:
+def _convert_sources(
+    paths: Iterable[Path], tests: Iterable[_Test], *, write: bool
+) -> tuple[list[str], list[str]]:
+    """Converts the marks; returns what stays as it is, and what is to know."""
     from mockllm.importers.vcr_marks import convert
 
+    problems: list[str] = []
+    remarks: list[str] = []
+    unmarked: dict[Path, set[str]] = {}
+    for test in tests:
+        if not (test.marked or test.recorded):
+            unmarked.setdefault(test.module.resolve(), set()).add(test.function)
     for file in files_below(paths, (".py",), _NOT_SEARCHED):
         if file.suffix != ".py":
             continue
         data = file.read_bytes()
         try:
             source = data.decode()
-            conversion = convert(source)
+            conversion = convert(source, unmarked.get(file.resolve(), ()))
         except (UnicodeDecodeError, SyntaxError, ValueError) as error:
             if b"vcr" in data:
-                yield f"{file}: cannot be read as Python in UTF-8: {error}"
+                problems.append(f"{file}: cannot be read as Python in UTF-8: {error}")
             continue
-        yield from (f"{file}:{note.line}: {note.text}" for note in conversion.notes)
+        for note in conversion.notes:
+            (problems if note.stays else remarks).append(f"{file}:{note.line}: {note.text}")
         if conversion.source == source:
             continue
         if write:
@@ -134,6 +212,7 @@ def _convert_sources(paths: Iterable[Path], *, write: bool) -> Iterator[str]:
             click.echo(f"converted {file}")
         else:
             click.echo(_diff(file, source, conversion.source), nl=False)
+    return problems, remarks
 
 
 def _diff(file: Path, before: str, after: str) -> str:
@@ -147,23 +226,28 @@ def _diff(file: Path, before: str, after: str) -> str:
 
 
 def _convert_cassettes(test: _Test, cassettes: Path | None, *, write: bool) -> Iterator[str]:
-    """Imports the cassettes of a test; returns what was not imported."""
+    """Writes the recording of a test; returns what was not written."""
     base = cassettes or test.module.parent / "cassettes"
-    by_name = {name: _cassette(name, test, base) for name in test.cassettes}
-    for name in (name for name, file in by_name.items() if file is None):
-        yield f"{test.test}: there is no cassette {name!r} in {base}; record the test anew"
-    files = [file for file in by_name.values() if file is not None]
-    if not files:
+    if test.outcome == "passed":
+        entries = _played(test)
+    else:
+        names = (*test.cassettes, *test.opened)
+        found = (_cassette(name, test, base) for name in names)
+        files = (Path(os.path.relpath(file)) for file in found if file is not None)
+        entries = dict.fromkeys(files)
+    if not entries:
+        if test.outcome == "failed":
+            yield f"{test.test}: it does not pass with VCR, and has no cassette in {base}"
         return
     if test.folder.is_dir() and any(test.folder.iterdir()):
         click.echo(f"{test.test}: {test.folder} is there already and stays as it is")
         return
     with TemporaryDirectory() as work:
-        results = _imported(files, Path(work))
+        results = _imported(entries, Path(work))
         if write:
             _move(Path(work), test.folder)
     count = sum(result.line.outcome != "skipped" for result in results)
-    sources = ", ".join(map(str, files))
+    sources = ", ".join(map(str, entries))
     click.echo(f"{test.test}: {sources} -> {test.folder} ({count} of {len(results)} exchanges)")
     yield from (
         str(result)
@@ -172,12 +256,27 @@ def _convert_cassettes(test: _Test, cassettes: Path | None, *, write: bool) -> I
     )
 
 
-def _imported(files: Iterable[Path], folder: Path) -> list[ImportResult]:
+def _played(test: _Test) -> dict[Path, list[Entry] | None]:
+    """The exchanges of a test, by their cassettes. An answer that it got twice is there twice."""
+    from mockllm.importers.vcr import exchange
+
+    entries: dict[Path, list[Entry] | None] = {}
+    for played in test.played:
+        path = Path(os.path.relpath(played["cassette"]))
+        of_path = entries.setdefault(path, [])
+        assert of_path is not None
+        of_path.append(exchange(played, f"{path}#{played['number']}"))
+    return entries
+
+
+def _imported(entries: Mapping[Path, list[Entry] | None], folder: Path) -> list[ImportResult]:
     from mockllm.importers.batch import import_files
     from mockllm.recording.store.folder import Folder
     from mockllm.redaction.redact import Redactor
 
-    return import_files(files, Folder(folder), redactor=Redactor(redaction_rules()))
+    known = {path: found for path, found in entries.items() if found is not None}
+    redactor = Redactor(redaction_rules())
+    return import_files(entries, Folder(folder), redactor=redactor, entries=known)
 
 
 def _move(work: Path, folder: Path) -> None:
@@ -190,6 +289,6 @@ def _move(work: Path, folder: Path) -> None:
 
 
 def _cassette(name: str, test: _Test, base: Path) -> Path | None:
-    folders = (base / test.module.stem, base)
+    folders = (base / test.module.stem, base, Path())
     files = (folder / f"{name}{suffix}" for folder in folders for suffix in _SUFFIXES)
     return next(filter(Path.is_file, files), None)

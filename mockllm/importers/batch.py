@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from itertools import islice
 from pathlib import Path
+from types import MappingProxyType
 from typing import TypeVar
 
 from mockllm.errors import UsageError, WireError
@@ -98,14 +99,16 @@ def import_files(
     match: MatchRule | None = None,
     join: bool = False,
     progress: Progress = no_progress,
+    entries: Mapping[Path, Iterable[Entry]] = MappingProxyType({}),
 ) -> list[ImportResult]:
     """Writes the scenarios of files; returns a result for each exchange, in the order of the files.
 
     Args:
         join: whether exchanges of different files, and of the folder, may be one conversation.
+        entries: those of files that need not be read, by their paths.
     """
     redactor = redactor or Redactor()
-    batch = _Batch(folder, redactor, join=join)
+    batch = _Batch(folder, redactor, join=join, entries=entries)
     several = list(paths)
     batch.root = _common_folder(several)
     for path in counted(several, "files read", progress):
@@ -128,7 +131,15 @@ def import_files(
 
 
 class _Batch:
-    def __init__(self, folder: Folder, redactor: Redactor, *, join: bool) -> None:
+    def __init__(
+        self,
+        folder: Folder,
+        redactor: Redactor,
+        *,
+        join: bool,
+        entries: Mapping[Path, Iterable[Entry]],
+    ) -> None:
+        self._entries = entries
         self._folder = folder
         self._redactor = redactor
         self._join = join
@@ -145,7 +156,8 @@ class _Batch:
     def read(self, path: Path) -> None:
         """Adds the exchanges of a file; a file that cannot be read is reported as skipped."""
         try:
-            kind = detect(path)
+            entries = self._entries.get(path)
+            kind = detect(path) if entries is None else "vcr"
             if kind == "aimock":
                 self.fixtures.append(path)
                 self._requests[str(path)] = ""
@@ -157,7 +169,7 @@ class _Batch:
                 origin = Origin(
                     self._group(path), self._redactor.text(stem), self._redactor.text(shown)
                 )
-                for entry in READERS[kind](path):
+                for entry in READERS[kind](path) if entries is None else entries:
                     self._add(entry, origin)
         except UsageError as error:
             self._skip(str(path), str(error))

@@ -37,7 +37,7 @@ def read(path: Path) -> list[Entry]:
     as_json = data.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"{")
     value = json_value(data, path) if as_json else yaml_value(data, path)
     return [
-        _exchange(entry, f"{path}#{number}")
+        exchange(entry, f"{path}#{number}")
         for number, entry in enumerate(interactions(value, path), 1)
     ]
 
@@ -60,7 +60,8 @@ def interactions(value: Any, path: Path) -> list[Any]:
     return found
 
 
-def _exchange(entry: Any, source: str) -> Entry:
+def exchange(entry: Any, source: str) -> Entry:
+    """The entry of one interaction, as a cassette has it."""
     match entry:
         case {"request": dict(request), "response": dict(response)}:
             pass

@@ -7,7 +7,7 @@ listed with its line.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 _MODES = {"once": "once", "new_episodes": "new_episodes", "all": "all", "rewrite": "all"}
@@ -18,23 +18,18 @@ _NEEDLESS = {
     "filter_query_parameters": "secrets in URLs are never written",
     "decode_compressed_response": "compressed answers are read as they are",
     "serializer": "recordings are YAML",
+    "allow_playback_repeats": "an answer that a test gets twice is recorded twice",
 }
 _ARGUMENTS = {
     "match_on": "write mockllm_recorded(match=[...])",
-    "allow_playback_repeats": "add @pytest.mark.mockllm(extra_requests=True)",
     "filter_post_data_parameters": "add the fields to [redact] in mockllm.toml",
     "before_record_request": "add a pattern to [redact] in mockllm.toml",
     "before_record_response": "add a pattern to [redact] in mockllm.toml",
 }
-_FIXTURES = {
-    "vcr_config": "its settings do not reach mockllm: filters go into [redact] in mockllm.toml, "
-    "record_mode into mockllm_record of the ini file",
-    "vcr_cassette_dir": "recordings are in recorded/MODULE/TEST; name the folder of the cassettes "
-    "with --cassettes",
-    "vcr_cassette_name": "recordings are in recorded/MODULE/TEST",
-    "default_cassette_name": "recordings are in recorded/MODULE/TEST",
-    "pytest_recording_configure": "mockllm has no such hook",
-}
+_VCR_CONFIG = (
+    "vcr_config: its settings do not reach mockllm: filters go into [redact] in mockllm.toml, "
+    "record_mode into mockllm_record of the ini file"
+)
 _OTHER_MARKS = {
     "default_cassette": "a recording is found by the name of its test; remove the mark",
     "block_network": "mockllm blocks no connections; keep pytest-recording for it, or remove the "
@@ -46,10 +41,15 @@ _OTHER_MARKS = {
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something on a line that was not converted, or not whole, and what to do."""
+    """Something on a line that was not converted, or not whole, and what to do.
+
+    Args:
+        stays: whether a mark stays as it is, so that its tests still need VCR.
+    """
 
     line: int
     text: str
+    stays: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +69,12 @@ class _Edit:
     text: bytes
 
 
-def convert(source: str) -> Conversion:
+def convert(source: str, unmarked: Collection[str] = ()) -> Conversion:
     """A Python file with the marks of mockllm instead of `pytest.mark.vcr`.
+
+    Args:
+        unmarked: tests that use a cassette and have no mark: they get one. With their classes, as
+            in `TestIt.test_it`.
 
     Raises:
         SyntaxError: it is not Python.
@@ -78,6 +82,7 @@ def convert(source: str) -> Conversion:
     file = _File(source)
     for node in ast.walk(file.tree):
         file.look_at(node)
+    file.mark(unmarked)
     return Conversion(file.edited(), tuple(sorted(file.notes, key=lambda note: note.line)))
 
 
@@ -106,14 +111,14 @@ class _File:
             case ast.Attribute() if _mark(node) in _OTHER_MARKS:
                 self._note(node, f"pytest.mark.{node.attr}: {_OTHER_MARKS[node.attr]}")
             case ast.Attribute(attr="use_cassette"):
-                text = "mark the test with mockllm_recorded, and import the cassette"
+                text = "it does nothing in a recorded test; remove it together with vcrpy"
                 self._note(node, f"use_cassette: {text}")
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 self._look_at_function(node)
 
     def _look_at_function(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> None:
-        if node.name in _FIXTURES:
-            self._note(node, f"{node.name}: {_FIXTURES[node.name]}")
+        if node.name == "vcr_config":
+            self._note(node, _VCR_CONFIG)
         arguments = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
         for argument in arguments:
             if argument.arg == "vcr":
@@ -127,13 +132,12 @@ class _File:
         start = self._name(name)
         end = self._offset(call.end_lineno, call.end_col_offset)
         if b"#" in self._data[start:end]:
-            self._note(call, "pytest.mark.vcr with a comment in it: convert it by hand")
+            self._stays(call, "a comment in it")
             return
         modes = [keyword for keyword in call.keywords if keyword.arg == "record_mode"]
         mode = _constant(modes[0].value) if modes else _DEFAULT_MODE
         if mode not in (*_MODES, _DEFAULT_MODE):
-            self._note(call, "pytest.mark.vcr with a record_mode that only the run knows: convert "
-                       "it by hand")  # fmt: skip
+            self._stays(call, "a record_mode that only the run knows")
             return
         argument = f'(mode="{_MODES[mode]}")' if mode in _MODES else ""
         self._edits.append(_Edit(start, end, f"mockllm_recorded{argument}".encode()))
@@ -154,6 +158,24 @@ class _File:
     def _note(self, node: ast.expr | ast.stmt | ast.arg, text: str) -> None:
         self.notes.append(Note(node.lineno, text))
 
+    def _stays(self, call: ast.Call, what: str) -> None:
+        text = f"pytest.mark.vcr with {what}: convert it by hand"
+        self.notes.append(Note(call.lineno, text, stays=True))
+
+    def mark(self, tests: Collection[str]) -> None:
+        """Marks functions, and imports pytest for it."""
+        found = {name: node for name, node in _functions(self.tree) if name in tests}
+        for node in found.values():
+            line = min((each.lineno for each in node.decorator_list), default=node.lineno)
+            start = self._starts[line - 1]
+            indent = b" " * node.col_offset
+            self._edits.append(_Edit(start, start, indent + b"@pytest.mark.mockllm_recorded\n"))
+        if found and not _imports_pytest(self.tree):
+            body = self.tree.body
+            head = [node for node in body if _stands_first(node)]
+            start = self._starts[head[-1].end_lineno or 0] if head else 0
+            self._edits.append(_Edit(start, start, b"import pytest\n"))
+
     def edited(self) -> str:
         """The text with all edits."""
         data = self._data
@@ -170,6 +192,33 @@ def _mark(node: ast.expr) -> str:
         case ast.Attribute(value=ast.Name(id="mark"), attr=name):
             return name
     return ""
+
+
+def _functions(
+    node: ast.AST, prefix: str = ""
+) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    """The functions of a module and of its classes, by name."""
+    for child in ast.iter_child_nodes(node):
+        match child:
+            case ast.FunctionDef() | ast.AsyncFunctionDef():
+                yield f"{prefix}{child.name}", child
+            case ast.ClassDef():
+                yield from _functions(child, f"{prefix}{child.name}.")
+            case ast.stmt():
+                yield from _functions(child, prefix)
+
+
+def _imports_pytest(tree: ast.Module) -> bool:
+    imports = (node for node in tree.body if isinstance(node, ast.Import))
+    return any(name.name == "pytest" and not name.asname for node in imports for name in node.names)
+
+
+def _stands_first(node: ast.stmt) -> bool:
+    """Whether nothing but a docstring and future imports may stand before a statement."""
+    match node:
+        case ast.Expr(value=ast.Constant(value=str())) | ast.ImportFrom(module="__future__"):
+            return True
+    return False
 
 
 def _left_out(call: ast.Call) -> Iterator[str]:

@@ -11,21 +11,26 @@ import os
 import re
 import shutil
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from hashlib import sha256
+from importlib.util import find_spec
 from pathlib import Path
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, NoReturn, cast
+from urllib.parse import urlsplit
 
 import pytest
 
 from mockllm.core.text import counted
 from mockllm.errors import UsageError
+from mockllm.interception.hosts import Hosts
 from mockllm.protocols import PROTOCOLS
 from mockllm.recording.store.locks import put
 from mockllm.replay.loading import load
 from mockllm.scenario.model import Scenario
 from mockllm.scenario.precedence import is_recorded, precedence
+from mockllm.tapes.captured import load_head
 from mockllm_pytest.answering import Answering
 from mockllm_pytest.marks import Allowed, Mark, RecordedMark
 from mockllm_pytest.options import chosen, flag, secret_rules, upstreams
@@ -115,6 +120,12 @@ class Recording:
             report=self._lines.append,
             option="--mockllm-upstream",
         )
+
+    def local_hosts(self) -> tuple[str, ...]:
+        """The services on this machine that the recording is of, as `localhost:11434`."""
+        urls = {_url(self.folder / file) for file in _files(self.folder, ".jsonl")}
+        places = {urlsplit(url).netloc.rpartition("@")[2].lower() for url in urls}
+        return tuple(sorted(filter(Hosts.names_this_machine, places)))
 
     def finish(self, *, passed: bool, played: Collection[str]) -> str:
         """Moves the new recording to its folder. If nothing was recorded, the old one stays.
@@ -222,6 +233,11 @@ class Recording:
         return f'pytest "{self._nodeid}" --mockllm-record={mode}{options}'
 
 
+def _url(tape: Path) -> str:
+    with tape.open("rb") as file:
+        return load_head(file.readline(), str(tape))[0].exchange.url
+
+
 def _upstream(api: str) -> str:
     """The public service of an API, as a value of `--mockllm-upstream`."""
     client = PROTOCOLS[api].client
@@ -286,7 +302,7 @@ class RecordedSession(MockSession):
     ) -> None:
         self._recording = recording
         self._options = recording.options
-        self.intercepts = ("*",)
+        self.intercepts = ("*", *recording.local_hosts())
         if mark.names or mark.scenarios:
             self._refuse()
         super().__init__(service, node.nodeid, node.path.parent, mark, speed)
@@ -296,6 +312,12 @@ class RecordedSession(MockSession):
     def scenarios(self) -> tuple[Scenario, ...]:
         """The scenarios of the recording when the test began."""
         return self._recording.scenarios
+
+    @contextmanager
+    def redirected(self) -> Iterator[None]:
+        """As of every session; and what opens a cassette of VCR gets its answers here, too."""
+        with super().redirected(), without_vcr():
+            yield
 
     @property
     def _credentials(self) -> Mapping[str, str]:
@@ -354,6 +376,23 @@ class RecordedSession(MockSession):
             self.recording_summary = self._recording.finish(passed=self.passed, played=played)
             self.recording_failure = self._recording.failure()
         self._end()
+
+
+@contextmanager
+def without_vcr() -> Iterator[None]:
+    """While it lasts, vcrpy opens cassettes but answers nothing, so that `use_cassette` may stay in
+    the code of a converted test."""
+    if find_spec("vcr") is None:
+        yield
+        return
+    from vcr.patch import CassettePatcherBuilder  # type: ignore[import-untyped]
+
+    build = CassettePatcherBuilder.build
+    CassettePatcherBuilder.build = lambda self: ()
+    try:
+        yield
+    finally:
+        CassettePatcherBuilder.build = build
 
 
 def _unanswered(journal: Iterable[Exchange]) -> list[Exchange]:

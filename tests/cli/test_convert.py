@@ -130,32 +130,113 @@ def test_converted_tests_replay(mockllm, project):
 
 @pytest.mark.slow
 def test_what_cannot_be_converted(mockllm, project):
-    """It is listed with file and line, and makes the exit code 1; the rest is converted."""
+    """It is listed with file and line, and makes the exit code 1; the rest is converted, and what
+    is only to know is listed apart."""
     (project / "tests" / "test_b.py").write_text(
         "import pytest\n\n\n@pytest.mark.vcr(match_on=['uri'])\ndef test_b():\n    pass\n"
     )
-    write_cassette(project / "tests" / "cassettes" / "test_c.yaml", "x")
     (project / "tests" / "test_c.py").write_text(
-        "import pytest\n\n\n@pytest.mark.vcr('more.yaml')\ndef test_c():\n    pass\n"
+        "import pytest\n\n\n@pytest.mark.vcr(  # why\n)\ndef test_c():\n    assert False\n"
     )
     result = mockllm("convert-tests", "tests", "--write")
     assert result.exit_code == 1
-    listed = [line.strip() for line in result.output.split("not converted:\n")[1].splitlines()]
-    assert listed == [
+    remarks, problems = result.output.split("to know:\n")[1].split("not converted:\n")
+    assert remarks.strip() == (
         "tests/test_b.py:4: pytest.mark.vcr(match_on=...) is left out: write "
-        "mockllm_recorded(match=[...])",
-        "tests/test_b.py::test_b: there is no cassette 'test_b' in tests/cassettes; record the "
-        "test anew",
-        "tests/test_c.py::test_c: there is no cassette 'more.yaml' in tests/cassettes; record the "
-        "test anew",
+        "mockllm_recorded(match=[...])"
+    )
+    assert [line.strip() for line in problems.splitlines()] == [
+        "tests/test_c.py:4: pytest.mark.vcr with a comment in it: convert it by hand",
+        "tests/test_c.py::test_c: it does not pass with VCR, and has no cassette in "
+        "tests/cassettes",
     ]
-    assert (project / "tests" / "recorded" / "test_c" / "test_c").is_dir()
+    assert (project / "tests" / "recorded" / "test_a" / "test_it").is_dir()
+
+
+OPENED = """\
+import vcr
+from client import reply_to
+
+cassettes = vcr.VCR(cassette_library_dir="tests/elsewhere")
+
+
+def test_opened():
+    with cassettes.use_cassette("more.yaml", allow_playback_repeats=True):
+        assert reply_to("changed since") == "answer to Hello"
+        assert reply_to("changed since") == "answer to Hello"
+"""
+
+
+@pytest.mark.slow
+def test_cassettes_that_code_opens(mockllm, project):
+    """The command sees what a test gets from a cassette that its code opens, anywhere: an answer
+    twice, to a prompt that has changed since, and of the others nothing. The code stays."""
+    (project / "tests" / "test_b.py").write_text(OPENED)
+    write_cassette(project / "tests" / "elsewhere" / "more.yaml", "Hello", "never requested")
+    result = mockllm("convert-tests", "tests/test_b.py", "--write", "--run")
+    assert result.exit_code == 0, result.output
+    assert "\n1 of 1 test that passed pass\n" in result.output
+    source = (project / "tests" / "test_b.py").read_text()
+    assert "@pytest.mark.mockllm_recorded\ndef test_opened" in source
+    assert source.count("use_cassette") == 1
+    folder = project / "tests" / "recorded" / "test_b" / "test_opened"
+    assert len([name for name in files(folder) if name.endswith(".jsonl")]) == 2
+    assert "never requested" not in "".join((folder / name).read_text() for name in files(folder))
+
+
+@pytest.mark.slow
+def test_what_a_filter_of_vcr_hides(mockllm, project):
+    """A recording has what the test sends, not what VCR writes of it; the command says so."""
+    (project / "tests" / "test_b.py").write_text(
+        OPENED.replace('"tests/elsewhere"', '"tests/elsewhere", before_record_request=hide')
+        .replace("\n\ncassettes", "\n\n\ndef hide(request):\n    request.body = b'{}'\n"
+                 "    return request\n\n\ncassettes")
+    )  # fmt: skip
+    write_cassette(project / "tests" / "elsewhere" / "more.yaml", "Hello")
+    result = mockllm("convert-tests", "tests/test_b.py", "--write", "--run")
+    assert result.exit_code == 0, result.output
+    assert "tests/test_b.py::test_opened: a filter of VCR changes its requests" in result.output
+
+
+@pytest.mark.slow
+def test_services_on_this_machine(mockllm, project):
+    """A recording of a service on this machine answers for it."""
+    (project / "client.py").write_text(
+        CLIENT.replace("https://api.openai.com/v1", "http://localhost:11999/v1")
+    )
+    cassettes = project / "tests" / "cassettes" / "test_a"
+    for file in cassettes.iterdir():
+        text = file.read_text().replace("https://api.openai.com/v1", "http://localhost:11999/v1")
+        file.write_text(text)
+    result = mockllm("convert-tests", "tests", "--write", "--run")
+    assert result.exit_code == 0, result.output
+    assert "\n3 of 3 tests that passed pass\n" in result.output
+
+
+@pytest.mark.slow
+def test_run_names_what_does_not_pass(mockllm, project):
+    """--run names each test that passed with VCR and does not now, with the reason; and apart from
+    them those that did not pass before. It needs --write."""
+    (project / "tests" / "test_b.py").write_text(
+        "import pytest\nfrom client import reply_to\n\n\n@pytest.mark.vcr\n"
+        "def test_once(request):\n    assert request.node.get_closest_marker('vcr')\n\n\n"
+        "@pytest.mark.vcr\ndef test_never():\n    assert not 'red'\n"
+    )
+    write_cassette(project / "tests" / "cassettes" / "test_b" / "test_never.yaml", "Hello")
+    result = mockllm("convert-tests", "tests", "--write", "--run")
+    assert result.exit_code == 1
+    assert "\n3 of 4 tests that passed pass\n" in result.output
+    assert "  tests/test_b.py::test_once: AssertionError: assert None" in result.output
+    before = result.output.split("1 test did not pass before:\n")[1]
+    assert before.startswith("  tests/test_b.py::test_never: AssertionError: assert not 'red'")
+    assert mockllm("convert-tests", "tests", "--run").exit_code == 2
 
 
 @pytest.mark.slow
 def test_cassettes_elsewhere(mockllm, project):
     """--cassettes names their folder; an existing recording stays."""
     (project / "tests" / "cassettes").rename(project / "vcr")
+    (project / "tests" / "test_a.py").write_text(TESTS.replace("assert", "assert not"))
     mine = project / "tests" / "recorded" / "test_a" / "test_it" / "mine.yaml"
     mine.parent.mkdir(parents=True)
     mine.write_text("scenario: mine\nturns: [{reply: {text: a}}]\n")
@@ -172,7 +253,7 @@ def test_tests_that_cannot_be_collected(mockllm, project):
     (project / "tests" / "test_a.py").write_text("import does_not_exist\n")
     result = mockllm("convert-tests", "tests", "--write")
     assert result.exit_code == 2
-    assert "pytest cannot collect the tests:" in result.stderr
+    assert "pytest cannot run the tests:" in result.stderr
     assert "does_not_exist" in result.stderr
 
 
@@ -181,11 +262,11 @@ def test_long_names(pytester):
     pytester.makeini("[pytest]\nasyncio_default_fixture_loop_scope = function\n")
     name = f"test_{'x' * 260}"
     pytester.makepyfile(test_a=f"import pytest\n\n@pytest.mark.vcr\ndef {name}(): ...\n")
-    report = pytester.path / "tests.json"
-    pytester.runpytest_inprocess(
-        "--collect-only", "-p", "mockllm_pytest.cassettes", "--mockllm-cassettes-of", report
+    reports = pytester.mkdir("reports")
+    pytester.runpytest_subprocess(
+        "-p", "mockllm_pytest.cassettes", "--mockllm-cassettes-of", reports
     )
-    (found,) = json.loads(report.read_text())
+    ((found,),) = [json.loads(report.read_text()) for report in reports.iterdir()]
     checksum = hashlib.md5(name.encode(), usedforsecurity=False).hexdigest()
     assert found["cassettes"] == [f"{name[:215]}...{checksum}"]
     assert len(f"{found['cassettes'][0]}.yaml") == 255

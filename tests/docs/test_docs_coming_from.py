@@ -57,7 +57,7 @@ def test_the_page_works(tmp_path: Path) -> None:
     """Every command of the page succeeds, and prints the lines of the page in their order. Only the
     recording with pytest-recording has a service. Its cassettes have the key of the client; what is
     converted from them has not."""
-    recorded = 0
+    recorded, recorded_from = 0, ""
     for language, text in BLOCKS:
         if language in COMMENTS:
             first, rest = text.split("\n", 1)
@@ -68,7 +68,10 @@ def test_the_page_works(tmp_path: Path) -> None:
             if RECORDS in command:
                 recorded += 1
                 with RoutesService() as service:
-                    output = run(tmp_path, command, OPENAI_BASE_URL=f"{service.url}/v1")
+                    recorded_from = f"{service.url}/v1"
+                    output = run(tmp_path, command, OPENAI_BASE_URL=recorded_from)
+            elif "convert-tests" in command:
+                output = run(tmp_path, command, OPENAI_BASE_URL=recorded_from)
             else:
                 output = run(tmp_path, command)
             for line in lines:

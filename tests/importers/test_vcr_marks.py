@@ -57,10 +57,9 @@ NOTES = {
     "@pytest.mark.default_cassette('a')\ndef test(): ...": (1, "found by the name of its test"),
     "@pytest.mark.block_network\ndef test(): ...": (1, "mockllm blocks no connections"),
     "\n\n@pytest.fixture\ndef vcr_config(): ...": (4, "filters go into [redact]"),
-    "def vcr_cassette_dir(): ...": (1, "--cassettes"),
     "def test(vcr): ...": (1, "use mockllm_session"),
     "def test(a, *, vcr): ...": (1, "use mockllm_session"),
-    "with my_vcr.use_cassette('a.yaml'): ...": (1, "import the cassette"),
+    "with my_vcr.use_cassette('a.yaml'): ...": (1, "it does nothing in a recorded test"),
 }  # fmt: skip
 
 
@@ -102,3 +101,35 @@ def test_what_is_no_python():
     """It is an error, and nothing is changed."""
     with pytest.raises(SyntaxError):
         convert("def test(:\n    pytest.mark.vcr")
+
+
+def test_tests_without_mark():
+    """A test that opens a cassette in its code gets a mark above its other decorators."""
+    before = textwrap.dedent("""\
+        '''Tests.'''
+        from __future__ import annotations
+
+        def test_a():
+            with my_vcr.use_cassette("a"): ...
+
+        class TestIt:
+            @other
+            async def test_b(self): ...
+
+            def test_c(self): ...
+        """)
+    after = convert(before, {"test_a", "TestIt.test_b"}).source.splitlines()
+    assert after[2] == "import pytest"
+    assert after[4:6] == ["@pytest.mark.mockllm_recorded", "def test_a():"]
+    assert after[9:11] == ["    @pytest.mark.mockllm_recorded", "    @other"]
+    assert "\n".join(after).count("mockllm_recorded") == 2
+    again = convert("import pytest\n\ndef test_c(): ...\n", {"test_c"}).source
+    assert again.count("import pytest") == 1
+
+
+def test_marks_that_stay_are_told_from_remarks():
+    """Only a mark that has to be converted by hand needs VCR still."""
+    (note,) = convert("@pytest.mark.vcr(record_mode=MODE)\ndef test(): ...").notes
+    assert note.stays
+    (note,) = convert("@pytest.mark.vcr(match_on=['uri'])\ndef test(): ...").notes
+    assert not note.stays
