@@ -149,6 +149,8 @@ class _Batch:
         self._keys = dict(_existing_keys(folder, self.existing))
         self.read_again: dict[str, str] = {}
         self.exchanges: list[tuple[Captured, Origin]] = []
+        self._sent: dict[str, Captured] = {}
+        """The exchanges as they were recorded, with their secrets, by their sources."""
         self.root = Path()
         self.fixtures: list[Path] = []
         self._written: dict[str, Draft] = {}
@@ -190,6 +192,7 @@ class _Batch:
             self._skip(entry.source, "it is in the folder already", request)
             return
         self._requests[clean.source] = request
+        self._sent[clean.source] = entry
         number = clean.source.rpartition("#")[2]
         if number.isdigit():
             origin = replace(origin, description=f"{origin.description}, exchange {number}")
@@ -213,8 +216,8 @@ class _Batch:
         ]
 
     def look_for(self, progress: Progress) -> None:
-        """Sends the request of each exchange to the folder, in their order; the lines of those
-        whose recording does not answer say why."""
+        """Sends the request of each exchange to the folder, as it was recorded, in their order; the
+        lines of those whose recording does not answer say why."""
         lines = {line.source: line for line in self._lines if line.outcome != "skipped"}
         written = {(line.scenario, line.turn) for line in lines.values()}
         if not written:
@@ -225,11 +228,12 @@ class _Batch:
             line = lines.get(exchange.source)
             if line is None or line.turn is None:
                 continue
+            sent = self._sent[exchange.source]
             if self.existing:
-                for scenario, index in recorded_before(player, exchange, line.scenario, line.turn):
+                for scenario, index in recorded_before(player, sent, line.scenario, line.turn):
                     if (scenario.name, index) not in written:  # of an earlier import
                         session.note_played(scenario.name, index)
-            reason = not_found(player, exchange, line.scenario, line.turn, session)
+            reason = not_found(player, sent, line.scenario, line.turn, session)
             if reason:
                 reasons[line.source] = reason
         self._lines = [

@@ -104,6 +104,32 @@ def test_files_are_not_joined(tmp_path: Path, out: Path) -> None:
     assert (texts(one), len(one.turns[0].attempts)) == (["hi", "yes"], 1)
 
 
+PATH_KEY = "sk-proj-Zt81mQ4xV7bN2cKp9RwLdE6uYh3s"
+
+
+def test_a_secret_in_a_path_is_a_placeholder_of_the_route(tmp_path: Path, out: Path) -> None:
+    """The file has no secret, and the request with the secret finds the recording again: that is
+    what the import asks with."""
+    url = f"https://x.example/v1/projects/{PATH_KEY}/models/m:countTokens"
+    sent = replace(exchange(b'{"a": 1}', [b'{"totalTokens": 13}']), url=url)
+    results = imported(out, cassette(tmp_path / "a.yaml", sent))
+    assert not lost(results)
+    (scenario,) = load(out)
+    assert scenario.route is not None
+    assert scenario.route.path == "/v1/projects/{redacted}/models/m:countTokens"
+    assert not any(PATH_KEY.encode() in content for content in files_in(out).values())
+
+
+@pytest.mark.parametrize("url", ["googleapis.com", "https://x.example/_mockllm/y"])
+def test_what_no_route_can_be_is_a_line_of_the_report(tmp_path: Path, out: Path, url: str) -> None:
+    """The loader refuses such a route, so none is written; the others of the file are imported."""
+    odd = replace(exchange(b"{}", [b"{}"]), url=url)
+    results = imported(out, cassette(tmp_path / "a.yaml", odd, answer(HELLO, "hi")))
+    assert [result.line.outcome for result in results] == ["skipped", "neutral"]
+    assert "no route has the path" in results[0].line.description
+    assert [texts(scenario) for scenario in load(out)] == [["hi"]]
+
+
 def test_files_and_descriptions_name_the_cassette(tmp_path: Path, out: Path) -> None:
     """A scenario's files have the name of its cassette, and its description names the position."""
     other = [user("other")]

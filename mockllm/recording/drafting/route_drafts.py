@@ -11,6 +11,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from mockllm.core.jsontext import compact
+from mockllm.core.text import display
 from mockllm.errors import WireError
 from mockllm.matching.fingerprint import is_generated, redacted_strings
 from mockllm.protocols.values import json_value, utf8_text
@@ -18,6 +19,7 @@ from mockllm.recording.drafting.draft import DraftedTurn, Line, Origin, describe
 from mockllm.redaction.placeholders import wildcards
 from mockllm.redaction.redact import route_body, route_path
 from mockllm.scenario import model as m
+from mockllm.scenario.reading.routes import is_path
 from mockllm.tapes.captured import CUTS, Captured, Tape
 from mockllm.tapes.recorded_turn import route_headers
 
@@ -43,7 +45,19 @@ def route_of(exchange: Captured) -> m.RouteSpec:
         raise WireError(f"a {exchange.method} request has no route that can be written")
     if not 200 <= exchange.status <= 599:
         raise WireError(f"HTTP {exchange.status} is no answer")
-    return m.RouteSpec(exchange.method, route_path(exchange))
+    return m.RouteSpec(exchange.method, _template(exchange))
+
+
+def _template(exchange: Captured) -> str:
+    """The path of an exchange, with `{redacted}` for a segment that had a secret."""
+    segments = (
+        "{redacted}" if wildcards(unquote(segment)) is not None else segment
+        for segment in route_path(exchange).split("/")
+    )
+    path = "/".join(segments)
+    if not is_path(path):
+        raise WireError(f"no route has the path {display(path)}")
+    return path
 
 
 def begun_route(
@@ -63,7 +77,7 @@ def begun_route(
 def route_line(exchange: Captured, scenario: m.Scenario, order: int) -> Line:
     """The line of the report for an exchange that is the last turn of a scenario."""
     number = len(scenario.turns)
-    notes = [f"turn {number} of {scenario.name}", f"{exchange.method} {route_path(exchange)}"]
+    notes = [f"turn {number} of {scenario.name}", f"{exchange.method} {_template(exchange)}"]
     if exchange.status >= 400:
         notes.append(f"HTTP {exchange.status}")
     if exchange.cut:

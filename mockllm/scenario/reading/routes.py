@@ -37,6 +37,11 @@ _FRAMING = frozenset(
 _NO_BODY = (204, 304)
 
 
+def is_path(path: str) -> bool:
+    """Whether a route can have a path."""
+    return bool(re.fullmatch(_PATH, path)) and not re.match(_OWN, path)
+
+
 def route(node: Node, findings: Findings) -> m.RouteSpec | None:
     """`METHOD /path`, with `{name}` for one segment and `*` for any text."""
     value = text(node, findings)
