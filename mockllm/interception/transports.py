@@ -224,12 +224,16 @@ def _redirect_httpx(stack: ExitStack, httpx: Any, to: Redirect) -> None:
 
 
 def _redirect_aiohttp(stack: ExitStack, aiohttp: Any, to: Redirect) -> None:
-    def headers_of(request: Any) -> dict[str, str] | None:
+    from mockllm.server.http.aiohttp_internals import is_observed
+
+    def headers_of(connector: Any, request: Any) -> dict[str, str] | None:
+        if is_observed(connector):  # our own server, on its way to the service
+            return None
         return to.headers(request.url.scheme, request.url.host, request.url.port)
 
     def connect(original: Callable[..., Any]) -> Callable[..., Any]:
         async def changed(self: Any, request: Any, *args: Any, **options: Any) -> Any:
-            own = headers_of(request) or {}
+            own = headers_of(self, request) or {}
             request.headers.update({k: v for k, v in own.items() if k != "host"})
             return await original(self, request, *args, **options)
 
@@ -237,7 +241,7 @@ def _redirect_aiohttp(stack: ExitStack, aiohttp: Any, to: Redirect) -> None:
 
     def create(original: Callable[..., Any]) -> Callable[..., Any]:
         async def changed(self: Any, request: Any, *args: Any, **options: Any) -> Any:
-            if headers_of(request) is None:
+            if headers_of(self, request) is None:
                 return await original(self, request, *args, **options)
             loop = asyncio.get_running_loop()
             _, protocol = await loop.create_connection(self._factory, to.host, to.port)

@@ -122,8 +122,10 @@ class Recording:
         )
 
     def local_hosts(self) -> tuple[str, ...]:
-        """The services on this machine that the recording is of, as `localhost:11434`."""
-        urls = {_url(self.folder / file) for file in _files(self.folder, ".jsonl")}
+        """The services on this machine that the recording is of, or that are named to record it, as
+        `localhost:11434`."""
+        tapes = (self.folder / file for file in _files(self.folder, ".jsonl"))
+        urls = {*map(_url, tapes), *self._services.values()}
         places = {urlsplit(url).netloc.rpartition("@")[2].lower() for url in urls}
         return tuple(sorted(filter(Hosts.names_this_machine, places)))
 
@@ -224,11 +226,10 @@ class Recording:
         """The command that records the test.
 
         Args:
-            apis: those that need a service; the command names the public one if none is known.
+            apis: those that need a service; the command names the public one of each that has none.
+                Other requests go to the host that they are for.
         """
         missing = [_upstream(api) for api in apis if api not in self._services]
-        if not missing and not self._services:
-            missing = [_upstream(next(iter(PROTOCOLS)))]
         options = "".join(f" --mockllm-upstream {api}" for api in dict.fromkeys(missing))
         return f'pytest "{self._nodeid}" --mockllm-record={mode}{options}'
 

@@ -63,6 +63,25 @@ def test_a_base_url_of_an_intercepted_service_stays(project, run, monkeypatch):
     ).assert_outcomes(passed=2)
 
 
+def test_the_hint_names_no_service_for_a_route_without_api(run):
+    """It is recorded from the host that it is for, whichever API has the rest of the test."""
+    result = run(
+        """
+        import httpx
+        import pytest
+
+        @pytest.mark.mockllm_recorded
+        def test_it():
+            httpx.post("https://api.anthropic.com/v1/complete", json={"prompt": "x"})
+        """
+    )
+    result.assert_outcomes(failed=1)
+    lines = [line for line in result.stdout.lines if line.startswith("Nothing is recorded.")]
+    assert set(lines) == {
+        'Nothing is recorded. To record it: pytest "test_it.py::test_it" --mockllm-record=once'
+    }
+
+
 def test_the_hook_of_pytest_recording(project, run):
     """A conftest that has it still does not end pytest where pytest-recording is gone."""
     project.makeconftest("def pytest_recording_configure(config, vcr): ...\n")

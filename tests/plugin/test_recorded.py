@@ -174,6 +174,28 @@ def test_official_clients_are_recorded_once_and_replayed(project, run):
         result.stdout.no_fnmatch_line("*mockllm recordings*")
 
 
+def test_a_service_on_this_machine_is_recorded_by_its_own_url(project, run, service):
+    """The client asks the service itself. Of several on this machine, only that which is named, or
+    which the recording is of, is answered here."""
+    text = f"""{CLIENTS}
+    import httpx
+
+    @pytest.mark.mockllm_recorded
+    def test_it():
+        with openai.OpenAI(base_url="{service.url}/v1", max_retries=0) as client:
+            answer = client.chat.completions.create(
+                model="m", messages=[{{"role": "user", "content": "Hello"}}]
+            )
+        assert answer.choices[0].message.content == "answer 1"
+        with pytest.raises(httpx.ConnectError):
+            httpx.get("http://127.0.0.1:9/")
+    """
+    run(text, *recording("once", service)).assert_outcomes(passed=1)
+    assert len(service.requests) == 1
+    run(text).assert_outcomes(passed=1)
+    assert len(service.requests) == 1
+
+
 def test_an_unrecorded_request_fails_with_the_command_that_records_it(project, run, service):
     """An unrecorded request fails the test; the message has both commands to record it."""
     run(both("Hello"), *recording("once", service)).assert_outcomes(passed=1)
