@@ -203,8 +203,11 @@ def _convert_sources(
             if b"vcr" in data:
                 problems.append(f"{file}: cannot be read as Python in UTF-8: {error}")
             continue
+        by_text: dict[tuple[bool, str], list[str]] = {}
         for note in conversion.notes:
-            (problems if note.stays else remarks).append(f"{file}:{note.line}: {note.text}")
+            by_text.setdefault((note.stays, note.text), []).append(str(note.line))
+        for (stays, text), numbers in by_text.items():
+            (problems if stays else remarks).append(f"{file}:{', '.join(numbers)}: {text}")
         if conversion.source == source:
             continue
         if write:
