@@ -25,6 +25,12 @@ _SMALL_BODY = 64 * 1024
 """Of a body that is validated on the event loop, in bytes; others are validated in a thread."""
 
 
+_SHOWN_ALIKE = 60
+"""Texts that begin alike for more characters are shown from their first difference on."""
+
+_SHOWN_BEFORE = 20
+"""Characters that are shown before it."""
+
 _OPERATORS = {"contains": "", "equals": ".equals", "regex": ".regex"}
 
 
@@ -97,8 +103,27 @@ def check_text(what: str, condition: TextCondition, text: str) -> str | None:
     """Why a text does not meet a condition."""
     if text_holds(condition, text):
         return None
-    verb = {"contains": "contain", "equals": "be", "regex": "match the regex"}[condition.op]
+    if condition.op == "equals":
+        return f"{what} must be {_compared(condition.value, text)}"
+    verb = {"contains": "contain", "regex": "match the regex"}[condition.op]
     return f"{what} must {verb} {display(condition.value)}, got {display(text)}"
+
+
+def _compared(expected: str, actual: str) -> str:
+    """Two texts that are not equal, from shortly before their first difference if they begin
+    alike: two beginnings of long prompts say nothing."""
+    alike, end = 0, min(len(expected), len(actual))
+    while alike < end:  # bisected: a prompt may have a million characters
+        middle = (alike + end + 1) // 2
+        if expected[alike:middle] == actual[alike:middle]:
+            alike = middle
+        else:
+            end = middle - 1
+    if alike <= _SHOWN_ALIKE:
+        return f"{display(expected)}, got {display(actual)}"
+    start = alike - _SHOWN_BEFORE
+    wanted, got = display(expected[start:]), display(actual[start:])
+    return f"{wanted} from character {start + 1} on, got {got}"
 
 
 def check_partial(what: str, expected: Any, actual: Any) -> str | None:
@@ -126,6 +151,8 @@ def check_partial(what: str, expected: Any, actual: Any) -> str | None:
         return None
     if expected == actual and isinstance(expected, bool) == isinstance(actual, bool):
         return None
+    if isinstance(expected, str) and isinstance(actual, str):
+        return f"{what} must be {_compared(expected, actual)}"
     return f"{what} must be {display(expected)}, got {display(actual)}"
 
 

@@ -62,6 +62,25 @@ def test_a_long_value_is_shortened_in_a_message() -> None:
     assert problem == f"body must be 'a', got '{'x' * 79}… (202 characters)"
 
 
+@for_all("alike", [61, 2100, 100_000])
+def test_long_texts_are_shown_from_their_first_difference(alike: int) -> None:
+    """Two prompts that begin alike differ somewhere; a message with two beginnings hides where."""
+    beginning = "a" * alike
+    shown = beginning[:20]
+    message = f"must be '{shown}1' from character {alike - 19} on, got '{shown}2 more'"
+    expected, actual = f"{beginning}1", f"{beginning}2 more"
+    condition = TextCondition("equals", expected)
+    assert check_text("the text", condition, actual) == f"the text {message}"
+    assert check_partial("body", {"a": expected}, {"a": actual}) == f"body.a {message}"
+
+
+def test_a_text_that_ends_early_is_shown_at_its_end() -> None:
+    """Of one text that is the beginning of the other, the rest is what differs."""
+    text = "b" * 100
+    problem = check_text("the text", TextCondition("equals", text + "c"), text)
+    assert problem == f"the text must be '{text[:20]}c' from character 81 on, got '{text[:20]}'"
+
+
 @pytest.mark.parametrize(
     ("op", "value", "text", "message"),
     [
