@@ -33,12 +33,14 @@ class Redirect:
         host, port: of mockllm's server.
         session: that they belong to.
         hosts: that they are for.
+        spares: whether a connector of aiohttp is the server's own, on its way to the services.
     """
 
     host: str
     port: int
     session: str
     hosts: Hosts
+    spares: Callable[[Any], bool]
 
     def headers(self, scheme: str, host: str, port: int | None) -> dict[str, str] | None:
         """What a request to an origin has besides its own headers; None if it is not redirected."""
@@ -53,14 +55,20 @@ class Redirect:
 
 
 @contextmanager
-def redirected(server_url: str, session: str, hosts: Hosts) -> Iterator[None]:
+def redirected(
+    server_url: str,
+    session: str,
+    hosts: Hosts,
+    spares: Callable[[Any], bool] = lambda connector: False,
+) -> Iterator[None]:
     """Redirects the requests of this process while the `with` block lasts.
 
     Args:
         server_url: of mockllm's server, without a path.
+        spares: as `Redirect` has it; needed where the server is in this process, and records.
     """
     parts = urlsplit(server_url)
-    to = Redirect(parts.hostname or "", parts.port or 80, session, hosts)
+    to = Redirect(parts.hostname or "", parts.port or 80, session, hosts, spares)
     with ExitStack() as stack:
         _redirect_http_client(stack, to)
         for name, change in _LIBRARIES.items():
@@ -224,10 +232,8 @@ def _redirect_httpx(stack: ExitStack, httpx: Any, to: Redirect) -> None:
 
 
 def _redirect_aiohttp(stack: ExitStack, aiohttp: Any, to: Redirect) -> None:
-    from mockllm.server.http.aiohttp_internals import is_observed
-
     def headers_of(connector: Any, request: Any) -> dict[str, str] | None:
-        if is_observed(connector):  # our own server, on its way to the service
+        if to.spares(connector):
             return None
         return to.headers(request.url.scheme, request.url.host, request.url.port)
 

@@ -111,8 +111,9 @@ class MockSession:
             return nullcontext()
         from mockllm.interception.hosts import Hosts
         from mockllm.interception.transports import redirected
+        from mockllm.server.http.aiohttp_internals import is_observed
 
-        return redirected(self._thread.url, self.session, Hosts(self.intercepts))
+        return redirected(self._thread.url, self.session, Hosts(self.intercepts), is_observed)
 
     @property
     def ollama_url(self) -> str:
