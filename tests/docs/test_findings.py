@@ -25,12 +25,17 @@ PRINTED = dict(re.findall(_PRINTED, PAGE, re.DOTALL))
 
 SCRIPTS = sorted(path.name for path in FOLDER.iterdir() if path.suffix in (".py", ".mjs"))
 
+BYTES = (".sse", ".hex")
+"""The suffixes of files with what a server sends: text, or frames of an AWS event stream."""
+
 NODE_MODULES = ROOT / "conformance" / "clients" / "node_modules"
 
 PACKAGES = {
     "ag_ui_process_ends.mjs": "@ag-ui/client",
+    "anthropic_bedrock_cut_frame.py": "anthropic",
     "anthropic_cut_call.mjs": "@anthropic-ai/sdk",
     "anthropic_cut_call.py": "anthropic",
+    "boto3_cut_frame.py": "boto3",
     "langchain_cut_arguments.mjs": "@langchain/openai",
     "langchain_cut_arguments.py": "langchain-openai",
     "langchain_js_anthropic_output_tokens.mjs": "@langchain/anthropic",
@@ -41,6 +46,7 @@ PACKAGES = {
     "openai_node_in_progress.mjs": "openai",
     "openai_python_calls_of_index_0.py": "openai",
     "openai_python_role.py": "openai",
+    "pydantic_ai_cut_frame.py": "pydantic-ai-slim",
     "pydantic_ai_unfinished_call.py": "pydantic-ai-slim",
     "smolagents_content_filter.py": "smolagents",
 }
@@ -65,7 +71,8 @@ def test_script_is_small_and_alone(name: str) -> None:
     text = (FOLDER / name).read_text("utf-8")
     assert len([line for line in text.splitlines() if line.strip()]) <= 25
     assert "mockllm" not in text
-    assert (FOLDER / name).with_suffix(".sse").read_text("utf-8").rstrip() in PAGE
+    (data,) = (path for path in FOLDER.glob(f"{Path(name).stem}.*") if path.suffix in BYTES)
+    assert data.read_text("utf-8").rstrip() in PAGE
 
 
 @pytest.mark.slow

@@ -1,0 +1,25 @@
+"""boto3: an event stream that ends inside of a frame ends as a whole one does."""
+
+import threading
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import boto3
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_POST(self):
+        self.rfile.read(int(self.headers["content-length"]))
+        body = bytes.fromhex(Path(__file__).with_suffix(".hex").read_text())
+        self.wfile.write(b"HTTP/1.1 200 OK\r\ncontent-length: %d\r\n\r\n" % len(body) + body)
+
+
+with HTTPServer(("127.0.0.1", 0), Handler) as server:
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    keys = {"aws_access_key_id": "k", "aws_secret_access_key": "k"}
+    url = f"http://127.0.0.1:{server.server_port}"
+    client = boto3.client("bedrock-runtime", "us-east-1", endpoint_url=url, **keys)
+    for event in client.converse_stream(modelId="m", messages=[])["stream"]:
+        print(*event, *event.values())
+    print("the stream has ended")
+    server.shutdown()
