@@ -253,6 +253,11 @@ class Variant:
         """Whether it changes streams of a protocol in a way of its own."""
         return not self.only or api in self.only
 
+    @property
+    def changes_bytes(self) -> bool:
+        """Whether it is about how frames are written, so that it fits some carriers only."""
+        return self.bytes is not None or self.content_type is not None
+
 
 @dataclass(frozen=True, slots=True)
 class Quirk:

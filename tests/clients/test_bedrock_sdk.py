@@ -367,3 +367,21 @@ def test_invoke_with_boto(here):
     assert json.loads(whole["body"].read())["content"][0]["text"] == "Hi"
     counted = whole["ResponseMetadata"]["HTTPHeaders"]["x-amzn-bedrock-output-token-count"]
     assert counted == "7"
+
+
+@for_all("quirk", ["sse-crlf", "sse-comments", "sse-bom", "sse-content-type"])
+def test_quirks_of_text_leave_frames_alone(here, quirk):
+    """A quirk of server-sent events, which `anthropic` has, is none of the frames of InvokeModel."""
+
+    def ask_for_it(request, **_):
+        request.headers["x-mockllm-quirk"] = quirk
+
+    body = {"anthropic_version": "bedrock-2023-05-31", "max_tokens": 9}
+    body |= {"messages": [{"role": "user", "content": "cached"}]}
+    here.meta.events.register_first("before-send.bedrock-runtime", ask_for_it, "quirk")
+    try:
+        answer = here.invoke_model_with_response_stream(modelId=MODEL, body=json.dumps(body))
+        events = [json.loads(event["chunk"]["bytes"]) for event in answer["body"]]
+    finally:
+        here.meta.events.unregister("before-send.bedrock-runtime", ask_for_it, "quirk")
+    assert [event["type"] for event in events][-1] == "message_stop"

@@ -162,7 +162,8 @@ def _streamed(
     parts = stream(turn, protocol, reply, wire, spec.extra_for(protocol.name))
     segmented = wire is not None and wire.segments is not None
     ending: Ending = "complete"
-    for variant in variants(protocol, wire) if wire is not None else ():
+    carrier = protocol.carrier(reply.options)
+    for variant in variants(protocol, wire, carrier) if wire is not None else ():
         segmented = segmented or variant.writes
         ending = variant.ending if variant.ending != "complete" else ending
         if variant.content_type:
@@ -183,7 +184,8 @@ def stream(
 ) -> list[TimedBytes]:
     """The body of a streamed answer: a part for each frame (or segment, with `wire.segments`)."""
     wire = wire or Wire()
-    quirks = variants(protocol, wire)
+    carrier = protocol.carrier(reply.options)
+    quirks = variants(protocol, wire, carrier)
     encoder = protocol.encoder(turn, reply)
     frames = [(timed.at, frame) for timed in expand(turn) for frame in encoder.encode(timed.event)]
     if extra:
@@ -197,7 +199,6 @@ def stream(
                 frames = change_frames(variant.frames, frames, context)
     if wire.group is not None:
         frames = list(_grouped(frames, protocol, wire.group))
-    carrier = protocol.carrier(reply.options)
     parts = _encoded(frames, wire, wire.line_end or protocol.line_end, carrier)
     for variant in quirks:
         if variant.bytes is not None:
@@ -212,14 +213,21 @@ def stream(
     return parts
 
 
-def variants(protocol: WireProtocol, wire: Wire) -> list[Variant]:
-    """The quirks of a stream that apply to this protocol. Most have none, and never import any."""
+def variants(protocol: WireProtocol, wire: Wire, carrier: Carrier) -> list[Variant]:
+    """The quirks of a stream that apply to this protocol and carrier. Most have none, and never
+    import any."""
     if not wire.quirks:
         return []
     from mockllm.quirks import find
 
     named = map(find, wire.quirks)
-    return [variant for quirk, variant in named if quirk.applies_to(protocol.name)]
+    usual = carrier is protocol.usual
+    return [
+        variant
+        for quirk, variant in named
+        if quirk.applies_to(protocol.name)
+        and (usual or carrier.name in quirk.carriers or not variant.changes_bytes)
+    ]
 
 
 def _grouped(
