@@ -361,6 +361,7 @@ def test_invoke_with_boto(here):
         "message_delta",
         "message_stop",
     ]
+    assert events[0]["message"]["id"].startswith("msg_bdrk_")
     metrics = events[-1]["amazon-bedrock-invocationMetrics"]
     assert (metrics["inputTokenCount"], metrics["cacheReadInputTokenCount"]) == (11, 3)
     whole = here.invoke_model(modelId=MODEL, body=body)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from mockllm.core.events import Cite, Finish, FinishReason
 from mockllm.core.seeded import derive
 from mockllm.core.turn import Part, Reasoning, Refusal, ServerTool, Text, TokenUsage, ToolCall, Turn
+from mockllm.protocols.anthropic_messages.bedrock import BEDROCK
 from mockllm.protocols.anthropic_messages.server_tools import DIRECT, opened_tool, requests_of
 from mockllm.protocols.base import Reply
 from mockllm.protocols.records import Fields, Json
@@ -102,8 +103,9 @@ def read_usage(value: Fields) -> TokenUsage:
 
 
 def message_id(reply: Reply) -> str:
-    """The id of an answer."""
-    return "msg_01" + derive(reply.seed, "message", reply.token, length=22)
+    """The id of an answer, which names the service if it is Bedrock."""
+    service = "bdrk_" if reply.options == BEDROCK else ""
+    return f"msg_{service}01" + derive(reply.seed, "message", reply.token, length=22)
 
 
 def request_id(seed: str, *what: object) -> str:
