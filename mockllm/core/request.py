@@ -25,12 +25,27 @@ class CallEcho:
 
 
 @record
+class SentFile:
+    """An image, a recording or another file in a message.
+
+    Args:
+        media_type: `image/png`; `image/*` or `*/*` for what the request does not say.
+        data: its bytes as base64, as it was sent; "" for one that is only referred to.
+        reference: the URL or the id that it is referred to by.
+    """
+
+    media_type: str
+    data: str = ""
+    reference: str = ""
+
+
+@record
 class Message:
     """One message of the history.
 
     A tool message has `call_id` (or `name`, if the protocol has no ids), the result as `text`, and
     `error` if the protocol can report a failed tool. `ref` is the id of an item that the service
-    stores and the client only names (Responses `item_reference`).
+    stores and the client only names (Responses `item_reference`). `files` are those of a user.
     """
 
     role: Role
@@ -40,6 +55,7 @@ class Message:
     name: str = ""
     error: bool = False
     ref: str = ""
+    files: tuple[SentFile, ...] = ()
 
 
 @record

@@ -16,8 +16,9 @@ from mockllm.core.jsontext import compact
 from mockllm.core.later import later
 from mockllm.core.patterns import compiled
 from mockllm.core.record import record
-from mockllm.core.request import Message, Request
+from mockllm.core.request import Message, Request, SentFile
 from mockllm.core.text import display, shorten
+from mockllm.matching.sent_files import check_files, source_of
 from mockllm.scenario.model import Expect, Match, ResultCondition, TextCondition
 
 _MAX_ERRORS = 50
@@ -88,6 +89,12 @@ def last_user_text(request: Request) -> str:
         if message.role == "user":
             return message.text
     return ""
+
+
+def last_user_files(request: Request) -> tuple[SentFile, ...]:
+    """The images and files of the last user message; none where there is none."""
+    users = (message.files for message in reversed(request.messages) if message.role == "user")
+    return next(users, ())
 
 
 def judged_user_text(match: Match, request: Request) -> str:
@@ -168,6 +175,8 @@ def judged_match(
     if match.user is not None and user is not None:
         yield _judged_text("match.user", "the last user message", match.user, user)
     yield from judged_model(match, request.model)
+    if match.user_files:
+        yield _judged_files(match, request)
     if match.system is not None:
         yield _judged_text("match.system", "the system prompt", match.system, request.system)
     for name in match.tools:
@@ -217,6 +226,21 @@ def judged_body(path: str, expected: Any, actual: Any) -> Iterator[JudgedConditi
 def _judged_text(path: str, what: str, condition: TextCondition, text: str) -> JudgedCondition:
     problem = check_text(f"{path}: {what}", condition, text)
     return _judged(path + _OPERATORS[condition.op], condition.value, text, problem)
+
+
+def _judged_files(match: Match, request: Request) -> JudgedCondition:
+    """The files of any user message that meets `match.user`, else those of the last one."""
+    path, expected = "match.user_files", match.user_files
+    sent = [
+        message.files
+        for message in request.messages
+        if message.role == "user" and (match.user is None or text_holds(match.user, message.text))
+    ] or [last_user_files(request)]
+    problems = [check_files(f"{path}: the user message", expected, files) for files in sent]
+    met = None in problems
+    shown = sent[problems.index(None)] if met else sent[-1]
+    actual = [source_of(file) for file in shown]
+    return _judged(path, list(expected), actual, None if met else problems[-1])
 
 
 def _judged_offer(path: str, name: str, request: Request) -> JudgedCondition:

@@ -14,7 +14,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from mockllm.core.record import record
-from mockllm.core.request import CallEcho, Message
+from mockllm.core.request import CallEcho, Message, SentFile
 from mockllm.core.seeded import derive
 from mockllm.protocols import PROTOCOLS
 from mockllm.scenario.model import (
@@ -84,8 +84,19 @@ class History:
     @property
     def opening(self) -> str:
         """The text of the first message; "" where there is none."""
+        first = self._first
+        return "" if first is None else first.text
+
+    @property
+    def opening_files(self) -> tuple[SentFile, ...]:
+        """The images and files of the first message."""
+        first = self._first
+        return () if first is None else first.files
+
+    @property
+    def _first(self) -> Message | None:
         messages = self.turns[0].before if self.turns else self.after
-        return messages[0].text if messages else ""
+        return messages[0] if messages else None
 
 
 def read_history(messages: Sequence[Message], start: int = 0) -> History:

@@ -12,9 +12,11 @@ from mockllm.matching.conditions import (
     first_problem,
     judged_match,
     judged_user_text,
+    last_user_files,
     last_user_text,
 )
 from mockllm.matching.index import SCENARIO_HEADER, ScenarioIndex, named_scenario
+from mockllm.matching.sent_files import described
 from mockllm.scenario.model import Match, Scenario
 
 NEAREST = 3
@@ -27,10 +29,11 @@ _MOST_COMPARED = 2000
 def explain_mismatch(served: ScenarioIndex, request: Request, headers: Mapping[str, str]) -> str:
     """The message for a request that no scenario answers."""
     count = len(served.scenarios)
-    lines = [
-        f"No scenario answers this request (model {request.model!r}, user said "
-        f"{display(last_user_text(request))}); {count} served."
-    ]
+    text, files = last_user_text(request), last_user_files(request)
+    said = [f"user said {display(text)}"] if text or not files else []
+    sent = [f"user sent {described(files)}"] if files else []
+    what = ", ".join([f"model {request.model!r}", *said, *sent])
+    lines = [f"No scenario answers this request ({what}); {count} served."]
     lines += nearest_scenarios(served, request, headers)
     lines.append(
         f"Name a scenario with the header {SCENARIO_HEADER} or the model 'mock/<scenario>', add "

@@ -284,11 +284,14 @@ class Match:
     `anything` (`match: any`) answers what no other scenario answers. `headers` pairs lower-case
     names with conditions. `body` is a partial JSON body. `stream` is whether the answer is to be
     streamed. `query` pairs names of parameters with conditions, for routes that call no model.
+    `user_files` are the files of the user message, each as a digest, a reference or a media type
+    (`mockllm.matching.sent_files`).
     """
 
     anything: bool = False
     model: str | None = None
     user: TextCondition | None = None
+    user_files: tuple[str, ...] = ()
     system: TextCondition | None = None
     tools: tuple[str, ...] = ()
     headers: tuple[tuple[str, TextCondition], ...] = ()
@@ -302,6 +305,7 @@ class Match:
         return (
             (self.model is not None)
             + (self.user is not None)
+            + len(self.user_files)
             + (self.system is not None)
             + len(self.tools)
             + len(self.headers)

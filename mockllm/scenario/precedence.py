@@ -76,6 +76,7 @@ def match_key(match: Match) -> Hashable:
         match.anything,
         match.model,
         match.user,
+        match.user_files,
         match.system,
         frozenset(match.tools),
         frozenset(match.headers),

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockllm.core.http import NO_TARGET
-from mockllm.core.request import CallEcho, Message, OfferedTool, Request
+from mockllm.core.request import CallEcho, Message, OfferedTool, Request, SentFile
 from mockllm.errors import RequestError
 from mockllm.protocols.anthropic_messages.protocol import PROTOCOL
 from tests.cases import for_all
@@ -73,7 +73,9 @@ def test_conversation_is_read() -> None:
     )
     assert request.messages == (
         Message("system", "Be brief. Please."),
-        Message("user", "Look: what?"),
+        Message(
+            "user", "Look: what?", files=(SentFile("image/*", reference="https://example.com/"),)
+        ),
         Message(
             "assistant",
             "Wait.",

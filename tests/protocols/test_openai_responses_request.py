@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from openai.types.responses import ResponseItem
 
 from mockllm.core.http import NO_TARGET, Target
-from mockllm.core.request import CallEcho, Message, OfferedTool, Request
+from mockllm.core.request import CallEcho, Message, OfferedTool, Request, SentFile
 from mockllm.core.turn import Text, ToolCall, Turn
 from mockllm.errors import RequestError
 from mockllm.protocols.base import Lookup, Reply
@@ -63,11 +63,11 @@ def test_a_short_request() -> None:
                 "role": "user",
                 "content": [
                     {"type": "input_text", "text": "a"},
-                    {"type": "input_image", "image_url": "data:"},
+                    {"type": "input_image", "image_url": "data:image/png,YQ=="},
                     {"type": "input_text", "text": "b"},
                 ],
             },
-            Message("user", "ab"),
+            Message("user", "ab", files=(SentFile("image/png", "YQ=="),)),
         ),
         (
             {"role": "assistant", "content": [{"type": "output_text", "text": "a"}]},

@@ -165,7 +165,7 @@ HEADS: list[Row] = [
         "match",
         top("match: all"),
         [
-            "2:8: match: must be 'any', or a mapping with the keys model, user, system, tools, headers, query, body, stream, got all",
+            "2:8: match: must be 'any', or a mapping with the keys model, user, user_files, system, tools, headers, query, body, stream, got all",
         ],
     ),
     (
@@ -179,7 +179,7 @@ HEADS: list[Row] = [
         "match list",
         top("match: [user]"),
         [
-            "2:8: match: must be a mapping with the keys model, user, system, tools, headers, query, body, stream, got a list",
+            "2:8: match: must be a mapping with the keys model, user, user_files, system, tools, headers, query, body, stream, got a list",
         ],
     ),
     (
@@ -187,6 +187,20 @@ HEADS: list[Row] = [
         top("match: {user: true}"),
         [
             "2:15: match.user: must be a string, got true; put it in quotes to make it one",
+        ],
+    ),
+    (
+        "match files empty",
+        top("match: {user_files: []}"),
+        [
+            "2:21: match.user_files: must be a list of digests, URLs, ids or media types, got an empty one",
+        ],
+    ),
+    (
+        "match files digest",
+        top("match: {user_files: [image/*, sha256:AB]}"),
+        [
+            "2:31: match.user_files[1]: must be sha256: and 64 hexadecimal digits in lower case, got sha256:AB",
         ],
     ),
     (

@@ -43,6 +43,9 @@ matches = st.just(m.Match(anything=True)) | st.builds(
     m.Match,
     model=st.none() | lines.filter(lambda text: "[" not in text),
     user=st.none() | conditions,
+    user_files=st.lists(
+        st.sampled_from(["image/*", "https://a.example/b.png", f"sha256:{'0' * 64}"]), max_size=2
+    ).map(tuple),
     system=st.none() | conditions,
     tools=maybe_names,
     headers=st.dictionaries(header_names, conditions, max_size=2).map(lambda d: tuple(d.items())),

@@ -10,11 +10,12 @@ from collections.abc import Iterator, Mapping
 from itertools import groupby
 from typing import Any
 
-from mockllm.core.request import CallEcho, Message
+from mockllm.core.request import CallEcho, Message, SentFile
 from mockllm.errors import RequestError
 from mockllm.protocols.base import dumps
 from mockllm.protocols.checks import Checks
 from mockllm.protocols.records import Fields
+from mockllm.protocols.sent_files import found, sent_as_base64, sent_by_url
 from mockllm.protocols.values import array, mapping, string
 
 _ROLES = ("user", "assistant", "system")
@@ -100,7 +101,17 @@ def _neutral(item: Fields) -> Iterator[Message]:
             results = [_result(block) for block in blocks if block.get("type") == "tool_result"]
             yield from results
             if len(results) < len(blocks) or not results:
-                yield Message("user", text)
+                yield Message("user", text, files=found(map(_file, blocks)))
+
+
+def _file(block: Fields) -> SentFile | None:
+    source = mapping(block.get("source"))
+    if block.get("type") not in ("image", "document") or source.get("type") == "text":
+        return None
+    kind = "image/*" if block.get("type") == "image" else "*/*"
+    if source.get("type") == "base64":
+        return sent_as_base64(source.get("data"), string(source.get("media_type")) or kind)
+    return sent_by_url(source.get("url") or source.get("file_id"), kind)
 
 
 def _call(block: Fields) -> CallEcho:

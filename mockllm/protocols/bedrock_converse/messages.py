@@ -11,11 +11,12 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from mockllm.core.request import CallEcho, Message
+from mockllm.core.request import CallEcho, Message, SentFile
 from mockllm.protocols.base import dumps
 from mockllm.protocols.bedrock_converse.errors import CHECKS, TEXT, refused
 from mockllm.protocols.checks import Check
 from mockllm.protocols.records import Fields
+from mockllm.protocols.sent_files import found, sent_as_base64, sent_by_url
 from mockllm.protocols.values import array, mapping, objects, string
 
 
@@ -46,11 +47,22 @@ def _neutral(item: Fields) -> Iterator[Message]:
             results = list(map(_result, _members(blocks, "toolResult")))
             yield from results
             if not results or any(not block.keys() & _NO_MESSAGE for block in blocks):
-                yield Message("user", text)
+                yield Message("user", text, files=found(map(_file, blocks)))
 
 
 _NO_MESSAGE = {"toolResult", "cachePoint"}
 """Blocks of a user's message that the user did not write."""
+
+
+def _file(block: Fields) -> SentFile | None:
+    kind = next((kind for kind in ("image", "video", "audio", "document") if kind in block), "")
+    media, format = mapping(block.get(kind)), string(mapping(block.get(kind)).get("format"))
+    media_type = f"{kind}/{format or '*'}"
+    if kind == "document":
+        media_type = "application/pdf" if format == "pdf" else "*/*"
+    source = mapping(media.get("source"))
+    stored = sent_by_url(mapping(source.get("s3Location")).get("uri"), media_type)
+    return sent_as_base64(source.get("bytes"), media_type) or stored
 
 
 def _members(blocks: list[Any], name: str) -> list[Fields]:

@@ -10,12 +10,13 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
-from mockllm.core.request import CallEcho, Message
+from mockllm.core.request import CallEcho, Message, SentFile
 from mockllm.errors import RequestError
 from mockllm.protocols.gemini.errors import TEXT, invalid, unfit
 from mockllm.protocols.gemini.fields import compact
 from mockllm.protocols.gemini.schema import get
 from mockllm.protocols.records import Fields
+from mockllm.protocols.sent_files import found, sent_as_base64, sent_by_url
 from mockllm.protocols.values import mapping, string
 
 _TYPES = "type.googleapis.com/google.ai.generativelanguage.v1beta."
@@ -84,9 +85,18 @@ def _user_messages(content: Fields, waiting: list[CallEcho]) -> list[Message]:
     answered = [_result(result) for result in results if isinstance(result, Mapping)]
     tool_messages = [_identified(message, waiting) for message in answered]
     text = text_of(content)
-    if text or not tool_messages:
-        return [*tool_messages, Message("user", text)]
+    files = found(map(_file, _parts(content)))
+    if text or files or not tool_messages:
+        return [*tool_messages, Message("user", text, files=files)]
     return tool_messages
+
+
+def _file(part: object) -> SentFile | None:
+    inline, stored = get(part, "inlineData"), get(part, "fileData")
+    media_type = string(get(inline or stored, "mimeType")) or "*/*"
+    if inline is not None:
+        return sent_as_base64(get(inline, "data"), media_type)
+    return sent_by_url(get(stored, "fileUri"), media_type)
 
 
 def _identified(message: Message, waiting: list[CallEcho]) -> Message:

@@ -15,7 +15,8 @@ from mockllm.errors import RequestError
 from mockllm.protocols.base import dumps
 from mockllm.protocols.ollama.errors import CHECKS, TEXT
 from mockllm.protocols.records import Fields
-from mockllm.protocols.values import mapping, objects, string
+from mockllm.protocols.sent_files import found, sent_as_base64
+from mockllm.protocols.values import array, mapping, objects, string
 
 
 def read_messages(value: object) -> list[Message]:
@@ -38,7 +39,9 @@ def _message(value: Fields) -> Message | None:
         case "system":
             return Message("system", content)
         case "user":
-            return Message("user", content)
+            images = array(value.get("images"))
+            files = found(sent_as_base64(image, "image/*") for image in images)
+            return Message("user", content, files=files)
         case "assistant":
             return Message(
                 "assistant", content, tuple(map(_echo, objects(value.get("tool_calls"))))

@@ -24,6 +24,7 @@ from mockllm.protocols.openai_common import (
     text_of,
 )
 from mockllm.protocols.records import Fields, Json
+from mockllm.protocols.sent_files import of_openai
 from mockllm.protocols.values import array, mapping, string
 
 _Role = Literal["system", "user", "assistant", "tool"]
@@ -99,7 +100,7 @@ def _message(message: Json, i: int, strict: bool) -> Message | None:
             call_id=call_id if isinstance(call_id, str) else "",
             name=name if isinstance(name, str) else "",
         )
-    return Message(role, text)
+    return Message(role, text, files=of_openai(content))
 
 
 def _check_list(where: str, value: object) -> None:

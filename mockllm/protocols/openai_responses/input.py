@@ -21,6 +21,7 @@ from mockllm.protocols.openai_common import (
 )
 from mockllm.protocols.openai_responses.objects import item_of
 from mockllm.protocols.records import Fields
+from mockllm.protocols.sent_files import of_openai
 from mockllm.protocols.values import array, mapping, string
 
 _ROLES: dict[str, Literal["system", "user", "assistant"]] = {
@@ -88,7 +89,8 @@ def _tool_answer(item: Fields) -> Message:
 
 
 def _message(item: Fields) -> Message:
-    return Message(_ROLES.get(string(item.get("role")), "user"), text_of(item.get("content")))
+    content, role = item.get("content"), _ROLES.get(string(item.get("role")), "user")
+    return Message(role, text_of(content), files=of_openai(content))
 
 
 def _call(item: Fields) -> Message:

@@ -14,10 +14,11 @@ from types import MappingProxyType
 from typing import Any, Literal
 
 from mockllm.core.jsontext import compact
-from mockllm.core.request import Request
+from mockllm.core.request import Request, SentFile
 from mockllm.matching.conditions import check_partial, judged_match
+from mockllm.matching.sent_files import source_of
 from mockllm.protocols import PROTOCOLS
-from mockllm.recording.drafting.conversations import Conversation
+from mockllm.recording.drafting.conversations import Conversation, openings
 from mockllm.redaction.placeholders import wildcards
 from mockllm.scenario.model import Match, Scenario, TextCondition
 from mockllm.scenario.precedence import user_condition
@@ -43,7 +44,7 @@ def no_pattern(text: str) -> str | None:
 
 
 _GLOB = re.compile(r"([*?[])")
-_DISTINGUISHING: tuple[str, ...] = ("system", "tools", "model", "stream")
+_DISTINGUISHING: tuple[str, ...] = ("user_files", "system", "tools", "model", "stream")
 """The conditions that may distinguish conversations with the same first text, the best first."""
 
 
@@ -83,6 +84,12 @@ class Matches:
         match name:
             case "user" if user:
                 return replace(match, user=self.condition(user))
+            case "user" | "user_files":
+                files = _opening_files(request)
+                sources = tuple(map(source_of, files))
+                had_secret = any(self.pattern(file.data or file.reference) for file in files)
+                if files and all(sources) and not had_secret:
+                    return replace(match, user_files=sources)
             case "system" if request.system:
                 return replace(match, system=self.condition(request.system))
             case "model" if request.model:
@@ -215,6 +222,12 @@ class Matches:
             yield replace(competitor, apis=others)
         if first is not None:
             yield from self._narrower(competitor, first, [request])
+
+
+def _opening_files(request: Request) -> tuple[SentFile, ...]:
+    """The files of the message that a request's conversation begins with."""
+    history = next(openings(request.messages), None)
+    return history.opening_files if history is not None else ()
 
 
 def _is_same(one: Request, other: Request) -> bool:

@@ -145,10 +145,23 @@ def headers(read: _Read[T]) -> _Read[_Pairs[T]]:
     return read_all
 
 
+_SHA256 = re.compile(r"sha256:[0-9a-f]{64}")
+
+
+def _file(node: Node, findings: Findings) -> str | None:
+    """A digest, a URL, an id or a pattern for a media type, in one line."""
+    value = line(node, findings)
+    if value is None or not value.startswith("sha256:") or _SHA256.fullmatch(value):
+        return value
+    findings.must_be(node, "sha256: and 64 hexadecimal digits in lower case")
+    return None
+
+
 _MATCH = table(
     "match",
     model=_glob,
     user=condition,
+    user_files=listing(_file, "digests, URLs, ids or media types"),
     system=condition,
     tools=_names,
     headers=headers(condition),

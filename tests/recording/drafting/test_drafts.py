@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from hashlib import sha256
 from itertools import permutations
 
 import pytest
@@ -15,6 +16,7 @@ from mockllm.recording.drafting.draft import LIVE
 from mockllm.recording.drafting.drafts import Drafting
 from mockllm.recording.drafting.drafts import drafts as drafts_of
 from mockllm.recording.drafting.matches import MatchRule
+from mockllm.redaction.placeholders import wildcards
 from mockllm.replay.compilation.tape_player import is_unedited
 from mockllm.replay.loading import loads
 from mockllm.scenario.dump import dump
@@ -296,6 +298,39 @@ def test_a_further_condition_for_another_difference(first, second, condition):
     assert getattr(scenarios["hello-2"].match, condition) not in (None, ())
     assert played(scenarios, *hello, **first) == ("hello", 0)
     assert played(scenarios, *hello, **second) == ("hello-2", 0)
+
+
+def image(data, text=""):
+    """A user message with an image, and with a text where there is one."""
+    part = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}"}}
+    return user([part, {"type": "text", "text": text}] if text else [part])
+
+
+def test_images_without_text_are_matched_by_their_digests():
+    """Such a message is found again where the rest of the request is another."""
+    scenarios = drafted(answer([image("AAAA")], "one"), answer([image("BBBB")], "two"))
+    one, two = scenarios.values()
+    digest = f"sha256:{sha256(bytes(3)).hexdigest()}"
+    assert one.match == Match(user_files=(digest,))
+    assert played(scenarios, image("AAAA"), temperature=0) == (one.name, 0)
+    assert played(scenarios, image("BBBB"), temperature=0) == (two.name, 0)
+
+
+def test_images_distinguish_messages_with_one_text():
+    """Only where they compete: the later one gets the condition."""
+    scenarios = drafted(
+        answer([image("AAAA", "what?")], "one"), answer([image("BBBB", "what?")], "two")
+    )
+    assert [len(one.match.user_files) for one in scenarios.values()] == [0, 1]
+    assert played(scenarios, image("AAAA", "what?"), temperature=0) == ("what", 0)
+    assert played(scenarios, image("BBBB", "what?"), temperature=0) == ("what-2", 0)
+
+
+@pytest.mark.parametrize("data", ["REDACTED-1xxxxxx", "no?base64"])
+def test_an_image_that_had_a_secret_is_no_condition(data):
+    """The digest of what is left of it would find no request of a client."""
+    ((name, scenario),) = drafted(answer([image(data)], "one"), pattern=wildcards).items()
+    assert scenario.match is None, name
 
 
 def test_the_earlier_scenario_gets_the_condition_where_only_it_can():

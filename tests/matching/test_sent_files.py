@@ -1,0 +1,184 @@
+"""Images and files are read from the requests of each API, compared, and named in messages."""
+
+from __future__ import annotations
+
+from base64 import b64encode, urlsafe_b64encode
+from hashlib import sha256
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mockllm.core.request import Message, Request, SentFile
+from mockllm.errors import NoMatchError
+from mockllm.matching.conditions import first_problem, judged_match
+from mockllm.matching.index import ScenarioIndex
+from mockllm.matching.select import select
+from mockllm.matching.sent_files import check_files, source_of
+from mockllm.protocols import PROTOCOLS
+from mockllm.replay.client_requests import client_target
+from mockllm.replay.loading import loads
+from mockllm.scenario.model import Match, TextCondition
+from tests.cases import for_all
+
+PNG = b"\x89PNG\r\n\x1a\n\xfb\xff"
+DATA = b64encode(PNG).decode()
+DIGEST = f"sha256:{sha256(PNG).hexdigest()}"
+URL = "https://a.example/cat.png"
+S3 = {"s3Location": {"uri": "s3://a/b"}}
+
+
+def read(api: str, message: Any) -> list[tuple[str, str]]:
+    """Type and source of each file in a user message, which is the only one of a request."""
+    protocol = PROTOCOLS[api]
+    field = {"responses": "input", "gemini": "contents"}.get(api, "messages")
+    body = {**protocol.client.first_request("m", "x"), field: [{"role": "user", **message}]}
+    request = protocol.parse(body, client_target(protocol, "m"), True)
+    (sent,) = [message for message in request.messages if message.role == "user"]
+    assert sent.text == ""
+    return [(file.media_type, source_of(file)) for file in sent.files]
+
+
+def content(*parts: Any) -> Any:
+    return {"content": list(parts)}
+
+
+@pytest.mark.parametrize(
+    ("api", "message", "files"),
+    [
+        (
+            "chat",
+            content(
+                {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{DATA}"}},
+                {"type": "image_url", "image_url": {"url": URL}},
+                {"type": "input_audio", "input_audio": {"data": DATA, "format": "wav"}},
+                {"type": "file", "file": {"file_data": f"data:application/pdf;base64,{DATA}"}},
+                {"type": "file", "file": {"file_id": "file-1"}},
+            ),
+            [
+                ("image/png", DIGEST),
+                ("image/*", URL),
+                ("audio/wav", DIGEST),
+                ("application/pdf", DIGEST),
+                ("*/*", "file-1"),
+            ],
+        ),
+        (
+            "responses",
+            content(
+                {"type": "input_image", "image_url": f"data:image/png;base64,{DATA}"},
+                {"type": "input_image", "file_id": "file-1"},
+                {"type": "input_file", "file_url": URL},
+            ),
+            [("image/png", DIGEST), ("image/*", "file-1"), ("*/*", URL)],
+        ),
+        (
+            "anthropic",
+            content(
+                {
+                    "type": "image",
+                    "source": {"type": "base64", "media_type": "image/png", "data": DATA},
+                },
+                {"type": "image", "source": {"type": "url", "url": URL}},
+                {"type": "document", "source": {"type": "file", "file_id": "file_1"}},
+            ),
+            [("image/png", DIGEST), ("image/*", URL), ("*/*", "file_1")],
+        ),
+        (
+            "gemini",
+            {
+                "parts": [
+                    {"inlineData": {"mimeType": "image/png", "data": DATA}},
+                    {"inline_data": {"mime_type": "image/png", "data": DATA}},
+                    {"fileData": {"mimeType": "video/mp4", "fileUri": URL}},
+                ]
+            },
+            [("image/png", DIGEST), ("image/png", DIGEST), ("video/mp4", URL)],
+        ),
+        (
+            "bedrock",
+            content(
+                {"image": {"format": "png", "source": {"bytes": DATA}}},
+                {"document": {"format": "pdf", "name": "a", "source": {"bytes": DATA}}},
+                {"video": {"format": "mp4", "source": S3}},
+            ),
+            [("image/png", DIGEST), ("application/pdf", DIGEST), ("video/mp4", "s3://a/b")],
+        ),
+        ("ollama", {"content": "", "images": [DATA]}, [("image/*", DIGEST)]),
+    ],
+)
+def test_each_api_has_files(api: str, message: Any, files: list[tuple[str, str]]) -> None:
+    """The parts that hold no text are read, whether sent whole or by reference."""
+    assert read(api, message) == files
+
+
+@given(st.binary(min_size=1))
+def test_the_digest_is_of_the_bytes(data: bytes) -> None:
+    """Neither the alphabet nor the padding nor the line breaks of base64 count."""
+    plain, urlsafe = b64encode(data).decode(), urlsafe_b64encode(data).decode().rstrip("=")
+    lines = "\n".join(plain[at : at + 3] for at in range(0, len(plain), 3))
+    digest = f"sha256:{sha256(data).hexdigest()}"
+    assert {source_of(SentFile("", text)) for text in (plain, urlsafe, lines)} == {digest}
+
+
+SENT = (SentFile("image/png", DATA), SentFile("*/*", reference="file-1"))
+
+
+@for_all(
+    ("expected", "message"),
+    [
+        ([DIGEST, "file-1"], None),
+        (["image/*", "*"], None),
+        (["image/png", "*/*"], None),
+        (
+            [DIGEST],
+            f"it must have 1 file, got 2: image/png {DIGEST} (10 bytes), */* 'file-1'",
+        ),
+        (
+            ["sha256:00", "file-1"],
+            f"it: image 1 must be sha256:00, got image/png {DIGEST} (10 bytes)",
+        ),
+        (["image/*", "image/*"], "it: file 2 must be image/*, got */* 'file-1'"),
+    ],
+)
+def test_files_are_compared_in_their_order(expected: list[str], message: str | None) -> None:
+    """A message names the first file that is another."""
+    assert check_files("it", expected, SENT) == message
+
+
+@for_all("data", ["a", "ab!c", "ä"])
+def test_data_that_is_no_base64_meets_no_digest(data: str) -> None:
+    """It is said, and nothing is raised."""
+    message = "it: image 1 must be sha256:00, got image/png that is no base64"
+    assert check_files("it", ["sha256:00"], [SentFile("image/png", data)]) == message
+
+
+def test_the_files_are_those_of_the_message_that_meets_user() -> None:
+    """Files of another user message do not count; without `user`, those of any message do."""
+    messages = (Message("user", "", files=SENT), Message("user", "what is it?"))
+    request = Request("chat", "m", {}, messages=messages)
+    match = Match(user_files=("image/*", "file-1"))
+    assert first_problem(judged_match(match, request, {})) is None
+    match = Match(user=TextCondition("contains", "what"), user_files=("image/*", "file-1"))
+    message = "match.user_files: the user message must have 2 files, got 0: none"
+    assert first_problem(judged_match(match, request, {})) == message
+
+
+def test_a_message_names_the_files_that_no_scenario_matches() -> None:
+    """A user message without text is named by its files."""
+    served = ScenarioIndex(
+        loads(
+            f"scenario: a\nmatch: {{user_files: ['sha256:{'0' * 64}']}}\n"
+            "turns: [{reply: {text: x}}]"
+        )
+    )
+    request = Request("chat", "m", {}, messages=(Message("user", "", files=SENT[:1]),))
+    with pytest.raises(NoMatchError) as error:
+        select(served, request, {})
+    first, _, nearest = str(error.value).splitlines()[:3]
+    got = f"image/png {DIGEST} (10 bytes)"
+    assert first == f"No scenario answers this request (model 'm', user sent {got}); 1 served."
+    assert nearest == (
+        f"- a: match.user_files: the user message: image 1 must be sha256:{'0' * 64}, got {got}"
+    )
