@@ -6,10 +6,10 @@ that the request refers to it by, or a pattern for its media type (`image/*`). P
 
 from __future__ import annotations
 
-import binascii
 from base64 import b64decode
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from hashlib import sha256
 
 from mockllm.core.request import SentFile
@@ -19,18 +19,18 @@ from mockllm.core.text import display
 def source_of(file: SentFile) -> str:
     """What identifies a file: the digest of its bytes, `sha256:` and 64 hexadecimal digits, or its
     URL or id; "" where its bytes are no base64."""
-    if not file.data:
-        return file.reference
-    data = _bytes(file)
-    return "" if data is None else f"sha256:{sha256(data).hexdigest()}"
+    return _read(file.data)[0] if file.data else file.reference
 
 
-def _bytes(file: SentFile) -> bytes | None:
-    text = "".join(file.data.split()).replace("-", "+").replace("_", "/").rstrip("=")
+@lru_cache(maxsize=16)  # of a request that many scenarios are compared with; images are large
+def _read(data: str) -> tuple[str, int]:
+    """The digest of bytes that are sent as base64, and their number; "" for what is no base64."""
+    text = "".join(data.split()).replace("-", "+").replace("_", "/").rstrip("=")
     try:
-        return b64decode(text + "=" * (-len(text) % 4), validate=True)
-    except (binascii.Error, ValueError):  # ValueError: characters beyond ASCII
-        return None
+        decoded = b64decode(text + "=" * (-len(text) % 4), validate=True)
+    except ValueError:
+        return "", 0
+    return f"sha256:{sha256(decoded).hexdigest()}", len(decoded)
 
 
 def described(files: Sequence[SentFile]) -> str:
@@ -41,10 +41,9 @@ def described(files: Sequence[SentFile]) -> str:
 def _described(file: SentFile) -> str:
     if not file.data:
         return f"{file.media_type} {display(file.reference)}"
-    data = _bytes(file)
-    if data is None:
-        return f"{file.media_type} that is no base64"
-    return f"{file.media_type} sha256:{sha256(data).hexdigest()} ({len(data):,} bytes)"
+    digest, size = _read(file.data)
+    shown = f"{digest} ({size:,} bytes)" if digest else "that is no base64"
+    return f"{file.media_type} {shown}"
 
 
 def check_files(what: str, expected: Sequence[str], files: Sequence[SentFile]) -> str | None:
