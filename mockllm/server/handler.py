@@ -240,9 +240,7 @@ class Handler:
             if isinstance(answer, Forward):
                 if self._view.sent is not None:
                     exchange.keep_passed()
-                return await answer.proxy.forward(
-                    request, arrival.target, answer.protocol, exchange, answer.origin
-                )
+                return await answer.proxy.forward(arrival, answer.protocol, exchange, answer.origin)
             return await deliver(
                 request,
                 answer,

@@ -198,7 +198,7 @@ class Recording:
         problems = [
             f"  {line.source}: {line.not_found or line.description}"
             for line in self._lines
-            if line.not_found or line.outcome == "skipped"
+            if line.is_missing
         ]
         if not problems:
             return ""

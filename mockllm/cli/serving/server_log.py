@@ -156,6 +156,7 @@ class ServerLog:
         self._early: list[Line] = []
         """Lines of the recorder from before the line with the address, which is the first one."""
         self._counts = Counter[str](recorded=0, not_found=0, skipped=0, lost=0)
+        self._is_missing = False
 
     def _shows(self, event: str) -> bool:
         return self._only is None or event in self._only
@@ -291,6 +292,7 @@ class ServerLog:
         self._counts["skipped" if skipped else "recorded"] += 1
         self._counts["not_found"] += bool(line.not_found)
         self._counts["lost"] += line.lost
+        self._is_missing |= line.is_missing
         lost = f"; NOT FOUND AGAIN: {line.not_found}" if line.not_found else ""
         text = f"          {'not ' * skipped}recorded: {line.description}{lost}"
         shown_as = "skipped" if skipped else "recorded"
@@ -304,10 +306,9 @@ class ServerLog:
         """Says what was recorded; the exit status: 1 if anything is missing."""
         text = _summary_text(**self._counts)
         self._put("summary", [text], **self._counts)
-        missing = bool(self._counts["skipped"] or self._counts["not_found"])
-        if missing:
+        if self._is_missing:
             click.echo(f"mockllm: {text}", err=True)
-        return int(missing)
+        return int(self._is_missing)
 
     def reloaded(self, scenarios: Sequence[Scenario]) -> None:
         self._measure(scenarios)

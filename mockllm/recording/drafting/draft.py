@@ -33,6 +33,7 @@ class Line:
             or where that was not looked at.
         lost: whether it was skipped because it could not be written.
         redacted: how many secrets of each kind were replaced, where that was counted.
+        unwanted: whether it was skipped because nobody wants it again.
     """
 
     source: str
@@ -43,6 +44,12 @@ class Line:
     not_found: str = ""
     lost: bool = False
     redacted: tuple[tuple[str, int], ...] = ()
+    unwanted: bool = False
+
+    @property
+    def is_missing(self) -> bool:
+        """Whether a replay does not have what was recorded here."""
+        return bool(self.not_found) or (self.outcome == "skipped" and not self.unwanted)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,10 @@
 
 Bytes are teed: each chunk of the service goes to the client when it arrives, and a copy with its
 time is kept for the recording. Status, headers, compression, errors, trailers and the end of the
-connection pass unchanged; only pages in browsers get the headers, if they are missing, by which
-they may read the answer. A client that reads slowly slows the service, not the server.
+connection pass unchanged, but for two things: pages in browsers get the headers, if they are
+missing, by which they may read the answer; and URLs of the service in headers lead a client that
+has the recorder's base URL to the recorder. A client that reads slowly slows the service, not the
+server.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ from mockllm.replay.fault_plan import NO_PLAN, FaultPlan
 from mockllm.replay.sessions.exchange import Exchange, Played
 from mockllm.scenario.fault_model import Fault
 from mockllm.server.http.delivery import CLOSE, KEEP_ALIVE, deliver
+from mockllm.server.http.request_reading import Arrival
 from mockllm.server.http.sending import end_early, send
 from mockllm.server.recording.copying import AnswerCopy, Upload, cut_of
 from mockllm.server.recording.recorder import Recorder, Written
@@ -126,8 +129,7 @@ class Proxy:
 
     async def forward(
         self,
-        request: web.BaseRequest,
-        target: str,
+        arrival: Arrival,
         protocol: WireProtocol,
         exchange: Exchange,
         origin: str = "",
@@ -135,7 +137,6 @@ class Proxy:
         """Answers a request with the answer of the protocol's real service.
 
         Args:
-            target: path and query, without the parts that only mockllm reads.
             exchange: its `body` is that of the request, if that has been read.
             origin: of the service, where the options name none.
         """
@@ -143,18 +144,18 @@ class Proxy:
         assert task is not None
         self._passing.add(task)
         try:
-            return await self._forward(request, target, protocol, exchange, origin)
+            return await self._forward(arrival, protocol, exchange, origin)
         finally:
             self._passing.discard(task)
 
     async def _forward(
         self,
-        request: web.BaseRequest,
-        target: str,
+        arrival: Arrival,
         protocol: WireProtocol,
         exchange: Exchange,
         origin: str,
     ) -> web.StreamResponse:
+        request, target = arrival.request, arrival.target
         before = exchange.played
         played = Played("forwarded", api=protocol.name, model=before.model, stream=before.stream)
         exchange.forward(played)
@@ -165,6 +166,9 @@ class Proxy:
         named = self._services.serves(protocol)
         url = self._services.url(protocol, target) if named else origin + target
         recorder = self._recorder
+        if recorder is not None and not origin and _is_probe(request.method, target):
+            self._skip(exchange, _PROBE, unwanted=True)
+            recorder = None
         try:
             faults = self._drawn(request, exchange)
         except RequestError as error:
@@ -203,11 +207,14 @@ class Proxy:
                 f"Is that the address? Give another with {self._services.named(protocol)}."
             )
             return await self._refuse(request, protocol, exchange, message)
+        sent_on = upstream.headers if origin else self._moved(upstream, protocol, arrival.base)
         copy = AnswerCopy(exchange, url, headers, upload, upstream, recorder, limit)
         if faults:
-            return await self._pass_broken(request, upstream, copy, exchange, faults, protocol)
+            return await self._pass_broken(
+                request, upstream, sent_on, copy, exchange, faults, protocol
+            )
         try:
-            await self._pass_on(request, upstream, copy, exchange)
+            await self._pass_on(request, upstream, sent_on, copy, exchange)
         except UpstreamError as error:
             copy.cut = cut_of(error)
             exchange.sent.report(str(error))
@@ -232,6 +239,7 @@ class Proxy:
         self,
         request: web.BaseRequest,
         upstream: Upstream,
+        headers: RawHeaders,
         copy: AnswerCopy,
         exchange: Exchange,
         faults: tuple[Fault, ...],
@@ -243,7 +251,7 @@ class Proxy:
         def head(framed: bool) -> bytes:
             close = not framed or not request.keep_alive
             for_page = "Origin" in request.headers
-            return _head(upstream, framed=framed, close=close, for_page=for_page)
+            return _head(upstream, headers, framed=framed, close=close, for_page=for_page)
 
         around = circumstances(protocol, _parsed(protocol, exchange), request.raw_path)
         return await pass_broken(
@@ -259,11 +267,23 @@ class Proxy:
         self, request: web.BaseRequest, protocol: WireProtocol, exchange: Exchange
     ) -> web.StreamResponse:
         message = "WebSocket connections are not passed on and not recorded"
-        if self._recorder is not None:
-            source = f"{exchange.received.method} {shown_url(exchange.path)}"
-            self._recorder.skip(source, f"{source}: {message}")
+        self._skip(exchange, message)
         message += ". Let the client connect to the service itself."
         return await self._refuse(request, protocol, exchange, message, 501, "websocket")
+
+    def _skip(self, exchange: Exchange, why: str, *, unwanted: bool = False) -> None:
+        """Reports an exchange that is not recorded."""
+        if self._recorder is not None:
+            source = f"{exchange.received.method} {shown_url(exchange.path)}"
+            self._recorder.skip(source, f"{source}: {why}", unwanted=unwanted)
+
+    def _moved(self, upstream: Upstream, protocol: WireProtocol, base: str) -> RawHeaders:
+        """The headers of an answer, with the URLs of the service at the base URL of the client: it
+        would go past the recorder otherwise, as to where an upload goes on."""
+        return tuple(
+            (name, self._services.moved(value.decode("latin-1"), protocol, base).encode("latin-1"))
+            for name, value in upstream.headers
+        )
 
     async def _refuse(
         self,
@@ -282,9 +302,17 @@ class Proxy:
         return await deliver(request, answer, exchange.sent, close=close)
 
     async def _pass_on(
-        self, request: web.BaseRequest, upstream: Upstream, copy: AnswerCopy, exchange: Exchange
+        self,
+        request: web.BaseRequest,
+        upstream: Upstream,
+        headers: RawHeaders,
+        copy: AnswerCopy,
+        exchange: Exchange,
     ) -> None:
         """Sends the answer on as it arrives.
+
+        Args:
+            headers: that the client gets.
 
         Raises:
             UpstreamError: the service broke the answer off.
@@ -300,6 +328,7 @@ class Proxy:
         framed = not empty and not old and length is None
         head = _head(
             upstream,
+            headers,
             framed=framed,
             close=old or not request.keep_alive,
             for_page="Origin" in request.headers,
@@ -325,6 +354,15 @@ class Proxy:
         if framed:
             await send(request, _last_chunk(upstream.trailers), sent)
         sent.end_pauses(time.perf_counter())
+
+
+_PROBE = "a probe of the port is passed on, and not recorded: it asks for nothing"
+
+
+def _is_probe(method: str, target: str) -> bool:
+    """Whether a request only asks whether somebody listens, as load balancers and starting scripts
+    do."""
+    return method in ("GET", "HEAD") and target == "/"
 
 
 def _parsed(protocol: WireProtocol, exchange: Exchange) -> Request | None:
@@ -368,17 +406,20 @@ def _readable(accepted: bytes) -> bytes:
     return ", ".join(kept).encode("latin-1") or b"identity"
 
 
-def _head(upstream: Upstream, *, framed: bool, close: bool, for_page: bool) -> bytes:
+def _head(
+    upstream: Upstream, headers: RawHeaders, *, framed: bool, close: bool, for_page: bool
+) -> bytes:
     """The head of the service's answer for the client.
 
     Args:
+        headers: of the answer, as the client gets them.
         for_page: whether a page in a browser gets it, which must be allowed to read it.
     """
     response = upstream.response
     lines = [f"HTTP/1.1 {response.status} {upstream.reason}".encode("latin-1")]
-    lines += [name + b": " + value for name, value in upstream.headers]
+    lines += [name + b": " + value for name, value in headers]
     if for_page:
-        names = {name.decode("latin-1").lower() for name, _ in upstream.headers}
+        names = {name.decode("latin-1").lower() for name, _ in headers}
         if "access-control-allow-origin" not in names:
             lines += [f"{name}: {CORS[name]}".encode() for name in CORS if name not in names]
     if framed:

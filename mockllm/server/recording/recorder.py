@@ -190,9 +190,9 @@ class Recorder:
             self._room.clear()
             await self._room.wait()
 
-    def skip(self, source: str, reason: str) -> None:
+    def skip(self, source: str, reason: str, *, unwanted: bool = False) -> None:
         """Reports an exchange that is not recorded."""
-        self._report_lines([Line(source, "skipped", reason)])
+        self._report_lines([Line(source, "skipped", reason, unwanted=unwanted)])
 
     async def close(self) -> None:
         """Waits until every exchange that was added has been written."""

@@ -6,14 +6,20 @@ import re
 from collections.abc import Container, Mapping
 from urllib.parse import urlsplit
 
+from cachetools import LRUCache
+
 from mockllm.errors import RequestError
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
 from mockllm.redaction.credentials import masked_url
+from mockllm.replay.compilation.http_answer import points_to
 
 _VERSION = re.compile(r"v\d\w*")
 _SHARED_HEADERS = frozenset(["authorization"])
 """The headers for credentials that clients of several APIs send."""
+
+_MOST_MOVED = 1024
+"""How many paths are remembered that services named in URLs."""
 
 
 class Services:
@@ -27,6 +33,7 @@ class Services:
     def __init__(self, upstreams: Mapping[str, str], option: str) -> None:
         self._upstreams = upstreams
         self._option = option
+        self._moved: LRUCache[str, WireProtocol] = LRUCache(_MOST_MOVED)
 
     def serves(self, protocol: WireProtocol) -> bool:
         """Whether an API has a service."""
@@ -45,11 +52,26 @@ class Services:
             return base + target.removeprefix(path)  # an agent has one address, which is the base
         return _joined(base, target)
 
+    def moved(self, url: str, protocol: WireProtocol, base: str) -> str:
+        """A URL of a service at a base URL of the recorder, which sends requests for its path to
+        this service from then on; the same URL where they would not come to it.
+
+        Args:
+            protocol: an API that has a service.
+        """
+        origin = urlsplit(self._upstreams[protocol.name])._replace(path="", query="").geturl()
+        target = url.removeprefix(origin)
+        if not points_to(url, origin) or self.url(protocol, target) != url:
+            return url
+        self._moved[urlsplit(url).path] = protocol
+        return base + target
+
     def find(self, path: str, headers: Container[str]) -> WireProtocol | None:
         """An API whose service gets a request that belongs to no API; None without services.
 
-        With several services it is the one whose base URL has the beginning of the path, or
-        whose API has a header or a beginning of paths that the others do not have.
+        With several services it is the one that named the path in a URL (`moved`), or whose base
+        URL has the beginning of the path, or whose API has a header or a beginning of paths that
+        the others do not have.
 
         Args:
             headers: the names of the request's headers, in lower case.
@@ -57,6 +79,8 @@ class Services:
         Raises:
             RequestError: several services remain.
         """
+        if path in self._moved:
+            return self._moved[path]
         known = [PROTOCOLS[name] for name in self._upstreams]
         if self._count(known) > 1:
             known = [service for service in known if not service.address.any_path]

@@ -85,6 +85,70 @@ def test_headers_that_point_to_the_service(recorder, prefix):
     assert (done.status_code, done.json()) == (200, {"done": True})
 
 
+def pointing(to, header):
+    """A script of a service whose answers point to a URL, but for those at that URL."""
+
+    async def play(request, wire):
+        further = () if to.endswith(request.target) else (f"{header}: {to}",)
+        await wire.body("{}", JSON, *further)
+
+    return play
+
+
+@pytest.mark.parametrize("prefix", ["", "/s/mine"])
+def test_headers_that_point_to_the_recorded_service(recorder, prefix):
+    """The client that records gets them at the recorder, so that it does not go past it; the tape
+    has what the service sent."""
+    url = f"{recorder.upstream.url}/upload/v1beta/files?upload_id=7"
+    recorder.upstream.script = pointing(url, "X-Goog-Upload-URL")
+    with recorder.recording():
+        first = recorder.http.post(f"{prefix}/upload/v1beta/files", content=b"start")
+        there = first.headers["x-goog-upload-url"]
+        assert there == f"{recorder.url}{prefix}/upload/v1beta/files?upload_id=7"
+        recorder.http.post(there, content=b"bytes")
+    assert [request.body for request in recorder.upstream.requests] == [b"start", b"bytes"]
+    assert [line.outcome for line in recorder.lines] == ["neutral", "neutral"]
+    tape = found(recorder, "post-upload-v1beta-files")
+    kept = dict(tape.exchange.headers)["x-goog-upload-url"]
+    assert kept.startswith(f"{recorder.upstream.url}/upload/v1beta/files?upload_id=")
+
+
+def test_a_url_that_was_moved_leads_to_its_service(recorder):
+    """Of several services, the one that named a path gets the requests for it, though nothing in
+    them shows that they are for it."""
+    recorder.upstream.script = pointing(f"{recorder.upstream.url}/jobs/7", "Location")
+    with OddUpstream() as other:
+        services = {"gemini": recorder.upstream.url, "chat": other.url}
+        with recorder.recording(upstreams=services):
+            first = recorder.http.post("/jobs", headers={"x-goog-api-key": "k"})
+            assert recorder.http.get(first.headers["location"]).status_code == 200
+        assert not other.requests
+    assert [request.target for request in recorder.upstream.requests] == ["/jobs", "/jobs/7"]
+
+
+@pytest.mark.parametrize("path", ["/other/7", "https://elsewhere.test/v1/jobs/7"])
+def test_headers_that_would_not_come_to_the_url_stay(recorder, path):
+    """A URL that is not below the service's base URL, where the recorder sends what it gets, and
+    one of another host."""
+    url = path if "://" in path else recorder.upstream.url + path
+    recorder.upstream.script = pointing(url, "Location")
+    with recorder.recording(upstreams={"chat": f"{recorder.upstream.url}/api"}):
+        assert recorder.http.post("/jobs").headers["location"] == url
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+def test_probes_of_the_port(recorder, method):
+    """What asks whether somebody listens is passed on and reported, and leaves no scenario."""
+    with recorder.recording():
+        assert recorder.http.request(method, "/").status_code == 201
+        assert recorder.http.get("/?limit=3").status_code == 201
+    assert [request.target for request in recorder.upstream.requests] == ["/", "/?limit=3"]
+    assert [line.outcome for line in recorder.lines] == ["skipped", "neutral"]
+    assert recorder.descriptions[0].startswith(f"{method} /: a probe of the port")
+    assert not any(line.is_missing for line in recorder.lines)
+    assert [scenario.route.path for scenario in recorder.scenarios().values()] == ["/"]
+
+
 def test_head_is_recorded_and_replayed(recorder):
     """The length of the body that HEAD does not send is replayed, and no body."""
 
