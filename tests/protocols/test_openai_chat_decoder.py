@@ -9,7 +9,7 @@ import pytest
 
 from mockllm.core.events import Event, Finish, Frame, PartEnd, Raw, Start, StreamError, Timed
 from mockllm.core.timeline import fold
-from mockllm.core.turn import Opaque, Text, TokenUsage, Turn
+from mockllm.core.turn import Opaque, Reasoning, Text, TokenUsage, Turn
 from mockllm.protocols.openai_chat.protocol import PROTOCOL
 from tests.cases import for_all
 
@@ -72,6 +72,17 @@ def test_reasoning_comes_once(name: str) -> None:
     """Reasoning is read from whichever field has it, and never twice."""
     got = turn(REASONING[name])
     assert (got.reasoning, got.text, len(got.parts)) == ("Hm", "", 1)
+
+
+def test_a_thinking_part_without_text_is_an_empty_fragment() -> None:
+    """Mistral sends such a part at the end of the reasoning; what holds more stays a chunk that is
+    not understood."""
+    end: Json = {"type": "thinking", "thinking": [], "closed": True}
+    got = turn(REASONING["thinking in a list"], chunk({"content": [end]}), chunk({"content": "Hi"}))
+    assert got == Turn((Reasoning(("Hm", "")), Text(("Hi",))))
+    odd = turn(chunk({"content": [{"type": "reference", "reference_ids": [1]}]}))
+    assert not odd.reasoning
+    assert any(isinstance(part, Opaque) for part in odd.parts)
 
 
 def test_content_as_a_list_of_parts() -> None:

@@ -131,6 +131,8 @@ class Decoder:
             bare = _bare(delta, choice)
             if bare == "content" and content == "":
                 events += self._text("", choice)
+            elif bare == "content" and fields.is_empty_thinking(content):
+                events.append(self._seen(ev.ReasoningDelta(fields.REASONING, "")))
             elif bare == "refusal" and delta["refusal"] == "":
                 events.append(self._seen(ev.RefusalDelta(fields.REFUSAL, "")))
             elif bare == "reasoning_content" and delta["reasoning_content"] == "":

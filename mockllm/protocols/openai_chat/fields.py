@@ -87,6 +87,18 @@ def split_content(content: object) -> tuple[str, str]:
     return "".join(thought), "".join(text)
 
 
+def is_empty_thinking(content: object) -> bool:
+    """Whether content is Mistral's list of thinking parts that hold no text, which closes one."""
+    parts = content if isinstance(content, list) else []
+    return bool(parts) and all(
+        isinstance(part, dict)
+        and part.get("type") == "thinking"
+        and not part.get("thinking")
+        and part.keys() <= {"type", "thinking", "closed"}
+        for part in parts
+    )
+
+
 def reasoning_of(delta: Fields) -> str:
     """The reasoning in a delta or message, once: servers such as StepFun and OpenRouter send the
     same text in several of these fields."""
