@@ -180,7 +180,7 @@ class _Batch:
         if isinstance(entry, Unread):
             self._skip(entry.source, entry.reason, entry.request)
             return
-        request = f"{entry.method} {masked_url(entry.path)}"
+        request = f"{entry.method} {masked_url(entry.path) or '/'}"
         try:
             clean = self._redactor.captured(entry)
             key = _key(clean.plain())

@@ -356,6 +356,26 @@ def test_an_edited_body_of_a_route_is_played(tmp_path: Path, out: Path) -> None:
     assert played().recorded == "edited"
 
 
+def agent_call(id: str, text: str) -> Captured:
+    """A message to an agent of A2A, whose URL has no path."""
+    message = {"messageId": id, "parts": [{"kind": "text", "text": text}]}
+    body = {"id": id, "method": "message/send", "params": {"message": message}}
+    one = exchange(json.dumps(body).encode(), [text.encode()], headers=())
+    return replace(one, url="https://agent.odd.test")
+
+
+def test_what_is_beside_a_generated_id_is_a_condition_of_a_route(tmp_path: Path, out: Path) -> None:
+    """A message with other ids gets the recording; another message does not."""
+    one = agent_call("0f8fad5b-d9cb-469f-a165-70867728950e", "one")
+    (line,) = imported(out, cassette(tmp_path / "a.yaml", one))
+    assert (line.request, line.line.not_found) == ("POST /", "")
+    (scenario,) = load(out)
+    player, again = Player(load(out)), "7c9e6679-7425-40de-944b-e07fc1f90ae7"
+    assert not_found(player, agent_call(again, "one"), scenario.name, 0, Session("s")) == ""
+    problem = not_found(player, agent_call(again, "two"), scenario.name, 0, Session("s"))
+    assert problem == "no scenario answers its request"
+
+
 def test_generated_ids_are_no_condition_of_a_route(tmp_path: Path, out: Path) -> None:
     """A request with another UUID gets the recording."""
 

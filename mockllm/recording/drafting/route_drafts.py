@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 from mockllm.core.jsontext import compact
 from mockllm.core.text import display
 from mockllm.errors import WireError
-from mockllm.matching.fingerprint import is_generated, redacted_strings
+from mockllm.matching.fingerprint import is_generated
 from mockllm.protocols.values import json_value, utf8_text
 from mockllm.recording.drafting.draft import DraftedTurn, Line, Origin, described, slug
 from mockllm.redaction.placeholders import wildcards
@@ -30,6 +30,9 @@ _MOST_INLINE = 2048
 
 _MOST_CONDITION = 1024
 """Longer bodies, in characters of JSON, are no condition of `match`."""
+
+_NOTHING: Any = object()
+"""In place of a value of which nothing is a condition."""
 
 _MAX_BRACKETS = 40
 """JSON with more brackets is written as text; YAML has a bound on nesting."""
@@ -108,8 +111,7 @@ def _condition(body: Any) -> Any:
     """The part of a body that a request has to have: all of a short one, else its short fields."""
     if not isinstance(body, dict):
         return None
-    fields = {name: _file_condition(value) for name, value in body.items()}
-    fields = {name: value for name, value in fields.items() if not _changes(value)}
+    fields = _kept({name: _file_condition(value) for name, value in body.items()}) or {}
     if len(compact(fields)) <= _MOST_CONDITION:
         return fields
     return {
@@ -126,12 +128,21 @@ def _file_condition(value: Any) -> Any:
     return value
 
 
+def _kept(value: Any) -> Any:
+    """The part of a value that another run sends, too; `_NOTHING` if there is none."""
+    if isinstance(value, dict):
+        kept = {name: _kept(item) for name, item in value.items()}
+        kept = {name: item for name, item in kept.items() if item is not _NOTHING}
+        return kept if kept or not value else _NOTHING
+    if isinstance(value, list):
+        items = [_kept(item) for item in value]
+        return _NOTHING if _NOTHING in items else items
+    return _NOTHING if _changes(value) else value
+
+
 def _changes(value: Any) -> bool:
-    """Whether a value has a string that another run does not send: a secret, a UUID."""
-    changing = redacted_strings(
-        value, lambda text: wildcards(text) is not None or is_generated(text)
-    )
-    return bool(changing)
+    """Whether a value is a string that another run does not send: it has a secret, or a UUID."""
+    return isinstance(value, str) and (wildcards(value) is not None or is_generated(value))
 
 
 # The answer
