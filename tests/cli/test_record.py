@@ -109,6 +109,22 @@ def test_an_exchange_that_is_not_recorded(program, upstream, tmp_path):
         assert errors == "mockllm: 0 recorded; 1 not recorded (see their lines above)\n"
 
 
+@pytest.mark.slow
+def test_a_probe_of_the_port_is_counted_and_not_missed(program, upstream, tmp_path):
+    """Its line and the summary say that it is not recorded; the exit code is 0."""
+    options = ("--upstream", upstream.url, "-o", tmp_path, "--port", "0")
+    recorder = program("record", *options).listening()
+    with contextlib.closing(http.client.HTTPConnection(*address(recorder.url))) as connection:
+        connection.request("GET", "/")
+        connection.getresponse().read()
+    assert "GET /: a probe of the port" in recorder.line_with("not recorded: ")
+    recorder.signal()
+    code, output, errors = recorder.end()
+    assert (code, errors) == (0, "")
+    assert "0 recorded; 1 not recorded" in output
+    assert not list(tmp_path.glob("*.yaml"))
+
+
 def address(url):
     """Host and port of a URL."""
     parts = urlsplit(url)
