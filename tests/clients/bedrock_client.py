@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 import boto3
@@ -49,7 +49,9 @@ def _body(client: Any, request: Json) -> Answer:
 
 
 def _stream(client: Any, request: Json) -> Answer:
-    return of_events(client.converse_stream(**arguments(request))["stream"])
+    # A stream that fails would leave its socket to the garbage collector.
+    with closing(client.converse_stream(**arguments(request))["stream"]) as events:
+        return of_events(events)
 
 
 def of_response(response: Json) -> Answer:

@@ -3,9 +3,7 @@ Anthropic with `AnthropicBedrock` and boto3."""
 
 from __future__ import annotations
 
-import gc
 import json
-import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -20,7 +18,7 @@ from mockllm.server.thread import ServerThread
 from tests.cases import for_all
 from tests.clients import anthropic_client
 from tests.clients.bedrock_client import WAYS, arguments, bedrock, of_events
-from tests.clients.conftest import Run
+from tests.clients.conftest import LEAVES_SOCKETS, Run
 from tests.clients.conversation import PLAIN, SCENARIOS, converse, drive, first, plays
 from tests.clients.dialects import DIALECTS
 from tests.clients.matrix import MISREAD
@@ -40,17 +38,7 @@ def boto(run: Run) -> Iterator[Any]:
         yield client
 
 
-pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-"""boto3 leaves the sockets of streams that fail to the garbage collector."""
-
-
-@pytest.fixture(autouse=True)
-def _collected() -> Iterator[None]:
-    """Collects them here, and not in the middle of a later test."""
-    yield
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        gc.collect()
+pytestmark = LEAVES_SOCKETS
 
 
 @pytest.fixture
@@ -372,7 +360,7 @@ def test_invoke_with_boto(here):
 
 @for_all("quirk", ["sse-crlf", "sse-comments", "sse-bom", "sse-content-type"])
 def test_quirks_of_text_leave_frames_alone(here, quirk):
-    """A quirk of server-sent events, which `anthropic` has, is none of the frames of InvokeModel."""
+    """A quirk of server-sent events, which `anthropic` has, is none of frames of InvokeModel."""
 
     def ask_for_it(request, **_):
         request.headers["x-mockllm-quirk"] = quirk

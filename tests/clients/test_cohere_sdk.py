@@ -13,8 +13,11 @@ import pytest
 from mockllm.replay.loading import loads
 from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread
+from tests.clients.conftest import LEAVES_SOCKETS
 from tests.clients.conversation import SCENARIOS
 from tests.timeouts import GIVE_UP
+
+pytestmark = LEAVES_SOCKETS
 
 OWN = """
 scenario: thoughtful
