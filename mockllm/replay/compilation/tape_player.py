@@ -272,7 +272,8 @@ def answer(recorded: Captured, id: str | None = None) -> HttpAnswer:
 
 def _service(recorded: Captured) -> str:
     """The origin of the service, if a header points there, as that of a redirect or an upload."""
-    origin = urlsplit(recorded.url)._replace(path="", query="", fragment="").geturl()
+    parts = urlsplit(recorded.url)
+    origin = f"{parts.scheme}://{parts.netloc}"
     points = any(points_to(value, origin) for _, value in recorded.headers)
     return origin if recorded.url and points else ""
 

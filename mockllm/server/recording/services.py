@@ -59,7 +59,8 @@ class Services:
         Args:
             protocol: an API that has a service.
         """
-        origin = urlsplit(self._upstreams[protocol.name])._replace(path="", query="").geturl()
+        parts = urlsplit(self._upstreams[protocol.name])
+        origin = f"{parts.scheme}://{parts.netloc}"
         target = url.removeprefix(origin)
         if not points_to(url, origin) or self.url(protocol, target) != url:
             return url
