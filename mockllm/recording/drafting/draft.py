@@ -33,7 +33,7 @@ class Line:
             or where that was not looked at.
         lost: whether it was skipped because it could not be written.
         redacted: how many secrets of each kind were replaced, where that was counted.
-        unwanted: whether it was skipped because nobody wants it again.
+        unwanted: whether it was skipped because no replay needs it.
     """
 
     source: str

@@ -321,7 +321,7 @@ def test_images_distinguish_messages_with_one_text():
     scenarios = drafted(
         answer([image("AAAA", "what?")], "one"), answer([image("BBBB", "what?")], "two")
     )
-    assert [len(one.match.user_files) for one in scenarios.values()] == [0, 1]
+    assert [len(scenario.match.user_files) for scenario in scenarios.values()] == [0, 1]
     assert played(scenarios, image("AAAA", "what?"), temperature=0) == ("what", 0)
     assert played(scenarios, image("BBBB", "what?"), temperature=0) == ("what-2", 0)
 

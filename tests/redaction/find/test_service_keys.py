@@ -166,7 +166,7 @@ def test_the_same_places_without_a_secret(text: str) -> None:
 def test_fields_of_documents(value: dict[str, Any], secrets: set[str]) -> None:
     """The private fields of a JSON Web Key, Docker's `auth`, and the names of services."""
     found = Finder().find(json.dumps(value))
-    assert {secret for one in found for secret in one.secrets()} == secrets
+    assert {secret for finder in found for secret in finder.secrets()} == secrets
 
 
 @for_all("kind", KEYS)
