@@ -3,8 +3,11 @@
 import gzip
 import json
 import zlib
+from urllib.parse import quote
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mockllm.core.http import TimedBytes
 from mockllm.errors import UsageError, WireError
@@ -365,3 +368,19 @@ def test_rules_that_cannot_be_read(tmp_path, text, message):
     with pytest.raises(UsageError) as caught:
         rules_from(file)
     assert message in str(caught.value)
+
+
+@given(
+    st.sampled_from(["access_token", "client_secret", "api_key", "password", "sig"]),
+    st.text("abcdefghijkmnpqrstuvwxyzABCDEFGHJKLMNP", min_size=12, max_size=30),
+    st.sampled_from(["", "&state=1", "&scope=all&x=y", "&next", "#end"]),
+    st.integers(0, 2),
+)
+def test_a_secret_of_a_url_that_is_a_parameter_of_another(name, letters, rest, depth):
+    """Whatever follows the secret, and however often the inner URL is encoded."""
+    secret = f"{letters[:6]}7{letters[6:]}94"
+    inner = f"https://a.example/cb?{name}={secret}{rest}"
+    for _ in range(depth):
+        inner = f"https://b.example/?redirect={quote(inner, safe='')}&y=2"
+    for text in (inner, f'{{"url": "{inner}"}}'):
+        assert secret not in Redactor().text(text)

@@ -262,8 +262,14 @@ class Finder:
             direct += self._in_base64(searched.runs, depth)
             if searched.escapes is not None:
                 direct = whole_escapes(direct, searched.escapes)
-        # An encoded `&` does not end a value.
-        deep = [secret for secret in deep if not text.startswith("%26", secret.parts[-1][1])]
+        # An encoded `&` does not end a value that begins in the text itself.
+        ends = {secret.parts[0][0]: secret.parts[-1][1] for secret in direct}
+        deep = [
+            secret
+            for secret in deep
+            if not text.startswith("%26", secret.parts[-1][1])
+            or ends.get(secret.parts[0][0], 0) <= secret.parts[-1][1]
+        ]
         # A match that begins with the letter of an escape is longer than the secret.
         found = [*deep, *adjacent(direct, deep)]
         return sorted(found, key=lambda secret: (secret.parts[0][0], -secret.parts[-1][1]))
