@@ -85,16 +85,18 @@ def model_holds(glob: str, model: str) -> bool:
 
 def last_user_text(request: Request) -> str:
     """The text of the last user message; "" where there is none."""
-    for message in reversed(request.messages):
-        if message.role == "user":
-            return message.text
-    return ""
+    return _last_user_message(request).text
 
 
 def last_user_files(request: Request) -> tuple[SentFile, ...]:
     """The images and files of the last user message; none where there is none."""
-    users = (message.files for message in reversed(request.messages) if message.role == "user")
-    return next(users, ())
+    return _last_user_message(request).files
+
+
+def _last_user_message(request: Request) -> Message:
+    """An empty one where there is none."""
+    users = (message for message in reversed(request.messages) if message.role == "user")
+    return next(users, Message("user"))
 
 
 def judged_user_text(match: Match, request: Request) -> str:

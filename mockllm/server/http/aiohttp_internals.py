@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any, cast
@@ -36,7 +37,7 @@ _TAIL = 16 * 1024
 _LONGEST = 64 * 1024
 """The longest line of a head, in bytes; by default aiohttp takes 8,190, less than some cookies."""
 
-_AGENT = b"user-agent:"
+_AGENT = re.compile(rb"\r\nuser-agent:[ \t]*([^\r\n]*)", re.IGNORECASE)
 
 _QUOTED = 512
 """So much of what arrived last is kept, to find out which path a malformed request was for."""
@@ -119,14 +120,12 @@ def _awaits_request(connection: web.RequestHandler) -> bool:
 def _with_one_agent(data: bytes) -> bytes:
     """What arrived, with one `User-Agent` for several: google-genai sends two, services take them,
     and aiohttp refuses the request. A list is written with commas (RFC 9110, section 5.2)."""
-    head, end, rest = data.partition(b"\r\n\r\n")
-    lines = head.split(b"\r\n")
-    agents = [line for line in lines if line[: len(_AGENT)].lower() == _AGENT]
+    end = data.find(b"\r\n\r\n")
+    agents = _AGENT.findall(data, 0, end)
     if len(agents) < 2:
         return data
-    values = b", ".join(line[len(_AGENT) :].strip() for line in agents)
-    others = [line for line in lines if line not in agents]
-    return b"\r\n".join([*others, _AGENT + b" " + values]) + end + rest
+    head = _AGENT.sub(b"", data[:end])
+    return head + b"\r\nuser-agent: " + b", ".join(map(bytes.strip, agents)) + data[end:]
 
 
 class _Connection(web.RequestHandler):
