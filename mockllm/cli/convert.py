@@ -231,14 +231,9 @@ def _diff(file: Path, before: str, after: str) -> str:
 def _convert_cassettes(test: _Test, cassettes: Path | None, *, write: bool) -> Iterator[str]:
     """Writes the recording of a test; returns what was not written."""
     base = cassettes or test.module.parent / "cassettes"
-    if test.outcome == "passed":
-        entries = _played(test)
-    else:
-        names = (*test.cassettes, *test.opened)
-        found = (_cassette(name, test, base) for name in names)
-        files = (Path(os.path.relpath(file)) for file in found if file is not None)
-        entries = dict.fromkeys(files)
-    if not entries:
+    played = _played(test) if test.outcome == "passed" else {}
+    files = list(played) if test.outcome == "passed" else _cassettes(test, base)
+    if not files:
         if test.outcome == "failed":
             yield f"{test.test}: it does not pass with VCR, and has no cassette in {base}"
         return
@@ -246,11 +241,11 @@ def _convert_cassettes(test: _Test, cassettes: Path | None, *, write: bool) -> I
         click.echo(f"{test.test}: {test.folder} is there already and stays as it is")
         return
     with TemporaryDirectory() as work:
-        results = _imported(entries, Path(work))
+        results = _imported(files, played, Path(work))
         if write:
             _move(Path(work), test.folder)
     count = sum(result.line.outcome != "skipped" for result in results)
-    sources = ", ".join(map(str, entries))
+    sources = ", ".join(map(str, files))
     click.echo(f"{test.test}: {sources} -> {test.folder} ({count} of {len(results)} exchanges)")
     yield from (
         str(result)
@@ -259,27 +254,33 @@ def _convert_cassettes(test: _Test, cassettes: Path | None, *, write: bool) -> I
     )
 
 
-def _played(test: _Test) -> dict[Path, list[Entry] | None]:
+def _played(test: _Test) -> dict[Path, list[Entry]]:
     """The exchanges of a test, by their cassettes. An answer that it got twice is there twice."""
     from mockllm.importers.vcr import exchange
 
-    entries: dict[Path, list[Entry] | None] = {}
+    entries: dict[Path, list[Entry]] = {}
     for played in test.played:
         path = Path(os.path.relpath(played["cassette"]))
-        of_path = entries.setdefault(path, [])
-        assert of_path is not None
-        of_path.append(exchange(played, f"{path}#{played['number']}"))
+        entry = exchange(played, f"{path}#{played['number']}")
+        entries.setdefault(path, []).append(entry)
     return entries
 
 
-def _imported(entries: Mapping[Path, list[Entry] | None], folder: Path) -> list[ImportResult]:
+def _cassettes(test: _Test, base: Path) -> list[Path]:
+    """The cassettes of a test that exist, each once."""
+    found = (_cassette(name, test, base) for name in (*test.cassettes, *test.opened))
+    return list(dict.fromkeys(Path(os.path.relpath(file)) for file in found if file is not None))
+
+
+def _imported(
+    files: Iterable[Path], played: Mapping[Path, list[Entry]], folder: Path
+) -> list[ImportResult]:
     from mockllm.importers.batch import import_files
     from mockllm.recording.store.folder import Folder
     from mockllm.redaction.redact import Redactor
 
-    known = {path: found for path, found in entries.items() if found is not None}
     redactor = Redactor(redaction_rules())
-    return import_files(entries, Folder(folder), redactor=redactor, entries=known)
+    return import_files(files, Folder(folder), redactor=redactor, entries=played)
 
 
 def _move(work: Path, folder: Path) -> None:

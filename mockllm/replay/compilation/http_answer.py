@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 from cachetools import LRUCache
 
@@ -152,6 +153,12 @@ class HttpAnswer:
             return LAST_CHUNK
         lines = "".join(f"{name}: {value}\r\n" for name, value in self.trailers)
         return b"0\r\n%b\r\n" % lines.encode("latin-1")
+
+
+def origin_of(url: str) -> str:
+    """Scheme and host of a URL, as `https://api.openai.com`."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"
 
 
 def points_to(url: str, origin: str) -> bool:

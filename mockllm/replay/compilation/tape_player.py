@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Literal
-from urllib.parse import urlsplit
 
 from cachetools import LRUCache
 
@@ -33,6 +32,7 @@ from mockllm.replay.compilation.http_answer import (
     HttpAnswer,
     byte_bounded,
     bytes_answer,
+    origin_of,
     points_to,
 )
 from mockllm.replay.compilation.resolve import resolve
@@ -272,8 +272,7 @@ def answer(recorded: Captured, id: str | None = None) -> HttpAnswer:
 
 def _service(recorded: Captured) -> str:
     """The origin of the service, if a header points there, as that of a redirect or an upload."""
-    parts = urlsplit(recorded.url)
-    origin = f"{parts.scheme}://{parts.netloc}"
+    origin = origin_of(recorded.url)
     points = any(points_to(value, origin) for _, value in recorded.headers)
     return origin if recorded.url and points else ""
 

@@ -12,7 +12,7 @@ from mockllm.errors import RequestError
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
 from mockllm.redaction.credentials import masked_url
-from mockllm.replay.compilation.http_answer import points_to
+from mockllm.replay.compilation.http_answer import origin_of, points_to
 
 _VERSION = re.compile(r"v\d\w*")
 _SHARED_HEADERS = frozenset(["authorization"])
@@ -59,8 +59,7 @@ class Services:
         Args:
             protocol: an API that has a service.
         """
-        parts = urlsplit(self._upstreams[protocol.name])
-        origin = f"{parts.scheme}://{parts.netloc}"
+        origin = origin_of(self._upstreams[protocol.name])
         target = url.removeprefix(origin)
         if not points_to(url, origin) or self.url(protocol, target) != url:
             return url
