@@ -15,6 +15,21 @@ from tests.clients.dialects import Json
 from tests.clients.oracle import Answer, Seen, read_arguments
 from tests.timeouts import GIVE_UP
 
+FAILING = """\
+scenario: throttled
+match: {user: throttled}
+turns: [{http: {status: 429, retry_after: 1ms}, repeat: true}]
+---
+scenario: in-stream
+match: {user: in the stream}
+turns:
+  - reply:
+      - {text: Hel}
+      - error: {message: Slow down, type: throttlingException}
+---
+"""
+"""Scenarios that fail before and inside of the stream, as Bedrock does."""
+
 
 @contextmanager
 def bedrock(url: str, *, attempts: int = 3) -> Iterator[Any]:

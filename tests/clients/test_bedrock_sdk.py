@@ -17,7 +17,7 @@ from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread
 from tests.cases import for_all
 from tests.clients import anthropic_client
-from tests.clients.bedrock_client import WAYS, arguments, bedrock, of_events
+from tests.clients.bedrock_client import FAILING, WAYS, arguments, bedrock, of_events
 from tests.clients.conftest import LEAVES_SOCKETS, Run
 from tests.clients.conversation import PLAIN, SCENARIOS, converse, drive, first, plays
 from tests.clients.dialects import DIALECTS
@@ -82,18 +82,8 @@ def test_models_in_the_path(boto, run, model):
 
 
 SERVED = loads(
-    """
-scenario: throttled
-match: {user: throttled}
-turns: [{http: {status: 429, retry_after: 1ms}, repeat: true}]
----
-scenario: in-stream
-match: {user: in the stream}
-turns:
-  - reply:
-      - {text: Hel}
-      - error: {message: Slow down, type: throttlingException}
----
+    FAILING
+    + """\
 scenario: flipped
 match: {user: flipped}
 turns: [{reply: {text: Hello, split: 3}, wire: {quirks: ["bedrock-wrong-checksum"]}}]

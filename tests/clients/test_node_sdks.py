@@ -17,7 +17,7 @@ from mockllm.cli.serving.server_log import LineOutput, ServerLog
 from mockllm.replay.loading import loads
 from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread
-from tests.clients.bedrock_client import arguments, of_events, of_response
+from tests.clients.bedrock_client import FAILING, arguments, of_events, of_response
 from tests.clients.conftest import Run
 from tests.clients.conversation import PLAIN, converse, drive, plays
 from tests.clients.dialects import DIALECTS, Json
@@ -92,18 +92,9 @@ def sdks() -> Iterator[Sdks]:
         assert node.wait() == 0
 
 
-SERVED = """
-scenario: throttled
-match: {user: throttled}
-turns: [{http: {status: 429, retry_after: 1ms}, repeat: true}]
----
-scenario: in-stream
-match: {user: in the stream}
-turns:
-  - reply:
-      - {text: Hel}
-      - error: {message: Slow down, type: throttlingException}
----
+SERVED = (
+    FAILING
+    + """\
 scenario: weather
 match: {user: weather}
 turns:
@@ -127,6 +118,7 @@ scenario: cut
 match: {user: cut}
 turns: [{reply: {text: Hello, split: 3}, wire: {quirks: [bedrock-truncated-frame]}}]
 """
+)
 TOOLS = [
     {"name": name, "description": name, "parameters": {"type": "object"}}
     for name in ("get_weather", "list_issues")
