@@ -17,7 +17,7 @@ from mockllm.matching.index import ScenarioIndex
 from mockllm.matching.select import select
 from mockllm.matching.sent_files import check_files, source_of
 from mockllm.protocols import PROTOCOLS
-from mockllm.replay.client_requests import client_target
+from mockllm.replay.client_requests import client_target, first_body
 from mockllm.replay.loading import loads
 from mockllm.scenario.model import Match, TextCondition
 from tests.cases import for_all
@@ -33,7 +33,7 @@ def read(api: str, message: Any) -> list[tuple[str, str]]:
     """Type and source of each file in a user message, which is the only one of a request."""
     protocol = PROTOCOLS[api]
     field = {"responses": "input", "gemini": "contents"}.get(api, "messages")
-    body = {**protocol.client.first_request("m", "x"), field: [{"role": "user", **message}]}
+    body = {**first_body(protocol, "m", "x"), field: [{"role": "user", **message}]}
     request = protocol.parse(body, client_target(protocol, "m"), True)
     (sent,) = [message for message in request.messages if message.role == "user"]
     assert sent.text == ""
@@ -106,6 +106,11 @@ def content(*parts: Any) -> Any:
             [("image/png", DIGEST), ("application/pdf", DIGEST), ("video/mp4", "s3://a/b")],
         ),
         ("ollama", {"content": "", "images": [DATA]}, [("image/*", DIGEST)]),
+        (
+            "cohere",
+            content({"type": "image_url", "image_url": {"url": f"data:image/png;base64,{DATA}"}}),
+            [("image/png", DIGEST)],
+        ),
     ],
 )
 def test_each_api_has_files(api: str, message: Any, files: list[tuple[str, str]]) -> None:
