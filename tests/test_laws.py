@@ -24,7 +24,7 @@ from mockllm.framing.carrier import Carrier
 from mockllm.matching.index import mint_token
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Reply, WireProtocol
-from mockllm.replay.client_requests import client_target
+from mockllm.replay.client_requests import client_target, first_body
 from mockllm.replay.compilation.compiler import stream
 from mockllm.replay.compilation.resolve import resolve
 from mockllm.replay.loading import load
@@ -75,7 +75,7 @@ class Case:
 def usual_request(protocol: WireProtocol) -> Request:
     """The smallest request that clients of the protocol send for a streamed answer with usage."""
     client, target = protocol.client, client_target(protocol, "test-model")
-    body = {**client.first_request("test-model", "Hello"), **client.usage}
+    body = {**first_body(protocol, "test-model", "Hello"), **client.usage}
     return replace(protocol.parse(body, target, True), stream=True)
 
 

@@ -76,6 +76,26 @@ class OfferedTool:
 
 
 @record
+class Parameters:
+    """How an answer is to be made: what a request says beside its history and its tools. None, like
+    an empty tuple, leaves it to the service.
+
+    Args:
+        stop: texts before which the answer ends.
+        parallel_calls: whether the model may make several calls in one answer.
+        cache_marks: how many parts of the request are marked to be cached.
+    """
+
+    max_tokens: int | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    stop: tuple[str, ...] = ()
+    seed: int | None = None
+    parallel_calls: bool | None = None
+    cache_marks: int = 0
+
+
+@record
 class Request:
     """One request for an answer.
 

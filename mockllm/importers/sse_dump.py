@@ -22,6 +22,7 @@ from mockllm.importers.reading import Entry, body_bytes, untimed_exchange
 from mockllm.protocols.base import WireProtocol
 from mockllm.protocols.records import Json
 from mockllm.protocols.routes import detect, detect_by_body, model_of
+from mockllm.replay.client_requests import first_body
 
 ENDINGS = (".sse", ".ndjson", ".txt", ".http")
 """The endings of the names of dumps."""
@@ -89,7 +90,7 @@ def read(path: Path) -> list[Entry]:
 
 
 def _minimal(protocol: WireProtocol, model: str, user: str, *, stream: bool) -> Json:
-    body = protocol.client.first_request(model or "unknown", user)
+    body = first_body(protocol, model or "unknown", user)
     field = protocol.client.stream_field
     return {**body, field: stream} if field else body
 

@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from mockllm.core.events import StreamError, Usage
-from mockllm.core.request import OfferedTool
+from mockllm.core.request import OfferedTool, SentFile
 from mockllm.core.seeded import derive, derive_int
 from mockllm.errors import RequestError
 from mockllm.protocols.base import Reply, content_headers, retry_headers
 from mockllm.protocols.checks import Check, Checks
 from mockllm.protocols.records import Fields, Json, ServiceError
 from mockllm.protocols.values import array, kind, mapping, objects, string, whole
+from mockllm.protocols.writing import data_url, is_url
 
 SERVICE_ERRORS: Mapping[str, ServiceError] = {
     "overloaded": ServiceError(
@@ -262,6 +263,28 @@ def check_parts(where: str, content: object) -> None:
 def function_call(id: str, name: str, arguments: str) -> Json:
     """A call of a function in a message."""
     return {"id": id, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def json_schema_format(schema: Fields) -> Json:
+    """The format of a text with a JSON Schema, the inverse of `output_schema`: in one object."""
+    if not schema:
+        return {"type": "json_object"}
+    return {"type": "json_schema", "name": "answer", "schema": schema}
+
+
+def sent_audio(file: SentFile) -> Iterator[Json]:
+    """The part of a message with a recording; none for one that is only referred to."""
+    if file.data:
+        sound = {"data": file.data, "format": file.media_type.partition("/")[2]}
+        yield {"type": "input_audio", "input_audio": sound}
+
+
+def sent_document(file: SentFile) -> Json:
+    """The fields of a file that is no image and no recording; {} for one by its URL."""
+    if file.reference:
+        return {} if is_url(file) else {"file_id": file.reference}
+    name = f"file.{file.media_type.partition('/')[2].replace('*', 'bin')}"
+    return {"filename": name, "file_data": data_url(file)}
 
 
 def is_tool_name(name: object) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 from mockllm.core.events import Start, StreamError
 from mockllm.core.http import Target
 from mockllm.core.record import record
-from mockllm.core.request import OfferedTool, Request
+from mockllm.core.request import Parameters, Request
 from mockllm.core.turn import ToolCall, Turn
 from mockllm.errors import RequestError
 
@@ -34,8 +34,11 @@ class ClientRequests:
     answer by its id.
 
     Args:
-        first_request: the body of a request for a streamed answer, from a model and a user text.
-        tools: the fields of a body that offer tools.
+        write: the body of a request from its neutral form, the inverse of `parse`; `body`, `system`
+            (which repeats the system messages), `traits` and what only paths say are not read. What
+            the API has no field for is left out.
+        parameters: the parameters in a body, as `write` takes them. Values of another kind than the
+            API's count as absent.
         continuation: the body with the results of tool calls, from the previous body, the id of
             its answer, the calls of that answer, and the result of each call.
         next_message: the body with the next user text after an answer without calls, from the
@@ -59,8 +62,8 @@ class ClientRequests:
             turn of a history, as it was streamed; None if it does not, or if that is not certain.
     """
 
-    first_request: Callable[[str, str], Json]
-    tools: Callable[[Sequence[OfferedTool]], Json]
+    write: Callable[[Request, Parameters], Json]
+    parameters: Callable[[Fields], Parameters]
     continuation: Callable[[Json, str, Sequence[ToolCall], Sequence[str]], Json]
     next_message: Callable[[Json, str, str, str], Json]
     path: str

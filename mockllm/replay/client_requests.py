@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from mockllm.core.http import Target
-from mockllm.core.request import Request
+from mockllm.core.request import Message, Parameters, Request
 from mockllm.protocols.base import WireProtocol
 from mockllm.protocols.records import Json
 from mockllm.protocols.routes import target_of
@@ -24,9 +24,9 @@ def first_body(
     protocol: WireProtocol, model: str, text: str, tools: Iterable[ToolSpec] = ()
 ) -> Json:
     """The body of the first request of a conversation, for a streamed answer."""
-    client = protocol.client
-    offered = [tool.offered() for tool in tools]
-    return {**client.first_request(model, text), **(client.tools(offered) if offered else {})}
+    messages, offered = (Message("user", text),), tuple(tool.offered() for tool in tools)
+    first = Request(protocol.name, model, {}, stream=True, messages=messages, tools=offered)
+    return protocol.client.write(first, Parameters())
 
 
 def client_target(protocol: WireProtocol, model: str, *, stream: bool = True) -> Target:

@@ -11,6 +11,7 @@ from typing import Any
 
 from mockllm import loads
 from mockllm.protocols import PROTOCOLS
+from mockllm.replay.client_requests import first_body
 from mockllm.replay.sessions.exchange import Exchange
 from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread
@@ -60,8 +61,7 @@ class Received:
 def request_bytes(api: str, *, stream: bool = True, path: str = "", **headers: Any) -> bytes:
     """A first request, as its client writes it."""
     protocol = PROTOCOLS[api]
-    body: dict[str, Any] = dict(protocol.client.first_request("mock-model", "Hello"))
-    body |= dict(protocol.client.tools([tool.offered() for tool in SCENARIO.tools]))
+    body = first_body(protocol, "mock-model", "Hello", SCENARIO.tools)
     target = protocol.client.path_of("mock-model", stream=stream)
     if not stream and body.get("stream"):
         body["stream"] = False

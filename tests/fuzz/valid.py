@@ -7,10 +7,11 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from mockllm.core.request import OfferedTool
 from mockllm.core.turn import ToolCall
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
+from mockllm.replay.client_requests import first_body
+from mockllm.scenario.model import ToolSpec
 from tests.fuzz.bodies import MODEL, RICH, SCHEMA
 
 SCENARIOS = """
@@ -94,12 +95,12 @@ _PLAIN: tuple[tuple[str, str, Any], ...] = (
 
 def _bodies(protocol: WireProtocol) -> Iterator[dict[str, Any]]:
     client = protocol.client
-    body = client.first_request(MODEL, "weather")
-    tools = client.tools([OfferedTool("get_weather", "d", SCHEMA)])
-    yield {**body, **tools}
+    body = first_body(protocol, MODEL, "weather")
+    offering = first_body(protocol, MODEL, "weather", [ToolSpec("get_weather", "d", SCHEMA)])
+    yield offering
     yield client.next_message(body, f"{protocol.call_prefix}1", "Hi", "hello")
     call = ToolCall("get_weather", f"{protocol.call_prefix}1", ('{"city":"Paris"}',))
-    yield client.continuation({**body, **tools}, "resp_1", [call], ["sunny"])
+    yield client.continuation(offering, "resp_1", [call], ["sunny"])
     yield from RICH.get(protocol.name, lambda: iter(()))()
 
 

@@ -14,6 +14,7 @@ from mockllm.protocols.base import Reply
 from mockllm.protocols.records import FieldNames
 from mockllm.protocols.routes import target_of
 from mockllm.protocols.values import json_object
+from mockllm.replay.client_requests import first_body
 from tests.protocols.streams import encoded
 
 PACKAGE = Path(__file__).parents[2] / "mockllm"
@@ -30,7 +31,7 @@ TURN = Turn(
 
 def frames(protocol):
     """The JSON objects of the stream of a turn."""
-    body = protocol.client.first_request("a-model", "Hello")
+    body = first_body(protocol, "a-model", "Hello")
     path, _, query = protocol.client.path_of("a-model").partition("?")
     target = target_of(protocol, path, query)
     request = protocol.parse(body, target, False)

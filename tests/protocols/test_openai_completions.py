@@ -16,6 +16,7 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Reply, dumps
 from mockllm.protocols.decoding import decoded
 from mockllm.protocols.openai_completions.request import Options
+from mockllm.replay.client_requests import first_body
 from tests.cases import for_all
 
 API = PROTOCOLS["completions"]
@@ -51,7 +52,7 @@ def test_messages_of_prompts(prompt: Any, messages: list[tuple[Any, str]]) -> No
 
 def test_a_conversation_is_written_as_it_is_read() -> None:
     """The next request of a client has the answer and the user's next text."""
-    body = API.client.next_message(API.client.first_request("m", "Hi"), "", "Yes?", "Go")
+    body = API.client.next_message(first_body(API, "m", "Hi"), "", "Yes?", "Go")
     body = API.client.continuation(body, "", (ToolCall("f", "1"),), ("41",))
     assert [(m.role, m.text) for m in parse(body["prompt"]).messages] == [
         ("user", "Hi"),

@@ -7,6 +7,7 @@ import pytest
 from mockllm import ServerThread
 from mockllm.errors import UsageError
 from mockllm.protocols import PROTOCOLS
+from mockllm.replay.client_requests import first_body
 from mockllm.server.control.access import check_origin
 from mockllm.server.options import RecordOptions, ServerOptions
 from tests.server.recording.odd_upstream import OddUpstream
@@ -48,7 +49,7 @@ def test_pages_read_answers_and_errors_of_every_api(serve, api):
     path, headers = client.path_of("some-model"), {"origin": PAGE, **client.headers}
     seen = []
     for user in ("hello", "hello", "unknown"):
-        body = client.first_request("some-model", user)
+        body = first_body(PROTOCOLS[api], "some-model", user)
         answer = served.http.post(path, json=body, headers=headers)
         seen.append(answer.status_code)
         assert_readable(answer)

@@ -9,9 +9,10 @@ from typing import Any
 import httpx
 import pytest
 
-from mockllm.core.request import OfferedTool
 from mockllm.errors import RequestError
 from mockllm.protocols import PROTOCOLS
+from mockllm.replay.client_requests import first_body
+from mockllm.scenario.model import ToolSpec
 from mockllm.server.control.routes import Control
 from mockllm.server.handler import Handler
 from tests.cases import for_all
@@ -35,7 +36,7 @@ def served(serve: Callable[..., Served], caplog: pytest.LogCaptureFixture) -> An
 def send(served: Served, api: str, **fields: Any) -> httpx.Response:
     """Sends a request with further fields; a value in `Raw` is JSON text."""
     protocol = PROTOCOLS[api]
-    body = {**protocol.client.first_request("m", "hello"), **fields}
+    body = {**first_body(protocol, "m", "hello"), **fields}
     text = json.dumps(body, default=lambda value: f"\x1a{value.text}\x1a")
     text = text.replace('"\\u001a', "").replace('\\u001a"', "")
     headers = {**KEYS, **protocol.client.headers, "content-type": "application/json"}
@@ -75,9 +76,9 @@ def test_a_body_that_is_nested_deeply(served: Served, api: str) -> None:
         assert send(served, api, metadata=deep).status_code in (200, 400, 422)
     for levels in range(800, 980, 12):
         deep = Raw('{"a":' * levels + "1" + "}" * levels)
-        offered = OfferedTool("f", "", {"type": "object", "properties": {"a": deep}})
-        tools = PROTOCOLS[api].client.tools([offered])
-        assert send(served, api, **tools).status_code in (200, 400, 422)
+        tool = ToolSpec("f", "", {"type": "object", "properties": {"a": deep}})
+        fields = first_body(PROTOCOLS[api], "m", "hello", [tool])
+        assert send(served, api, **fields).status_code in (200, 400, 422)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from mockllm.core.text import json_as_yaml
 from mockllm.errors import RequestError
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.environment import client_environment
+from mockllm.replay.client_requests import first_body
 from mockllm.replay.loading import loads
 from mockllm.scenario.dump import dump
 from mockllm.scenario.reading import nodes
@@ -85,7 +86,7 @@ def test_every_api_of_a_session_answers(serve):
     for name, protocol in PROTOCOLS.items():
         made = create(served, scenarios={**BARE, "scenario": f"only-{name}"})
         path = protocol.client.path_of("some-model")
-        body = protocol.client.first_request("some-model", "anything")
+        body = first_body(protocol, "some-model", "anything")
         headers = protocol.client.headers
         answer = served.http.post(made["url"] + path, json=body, headers=headers)
         assert answer.status_code == 200, answer.text

@@ -8,6 +8,7 @@ from mockllm import ServerThread
 from mockllm.cli import main
 from mockllm.errors import UsageError
 from mockllm.protocols import PROTOCOLS
+from mockllm.replay.client_requests import first_body
 from mockllm.server.options import ServerOptions
 from mockllm.server.routing import path_routes
 from tests.cases import for_all
@@ -88,7 +89,7 @@ def test_a_parameter_may_name_the_scenario(serve):
 def test_every_api_may_have_further_paths(serve, api):
     """A template leads to the API, in sessions too; pages may call it."""
     protocol = PROTOCOLS[api]
-    body = protocol.client.first_request("m", "hello")
+    body = first_body(protocol, "m", "hello")
     if protocol.client.stream_field:
         body[protocol.client.stream_field] = True
     path = "/gateway/{team}/run" + (":streamGenerateContent" if "{model}:" in _usual(api) else "")

@@ -20,10 +20,12 @@ from mockllm.checking import (
 )
 from mockllm.protocols import PROTOCOLS
 from mockllm.quirks import QUIRKS
+from mockllm.replay.client_requests import first_body
 from mockllm.replay.loading import load, loads, shipped_scenarios
 from tests.sixth_protocol.accumulator import EchoAccumulator, LastFragment
 from tests.sixth_protocol.conftest import KEY, NUMBERS
 from tests.sixth_protocol.echo.client import CLIENT
+from tests.sixth_protocol.echo.protocol import PROTOCOL
 
 WATCHED = Policy(intermediate=True)
 
@@ -116,8 +118,7 @@ def test_a_whole_client(hall):
 
     def client(url, each):
         probe = ReferenceBytes("echo")
-        tools = [tool.offered() for tool in each.tools]
-        body = {**CLIENT.first_request(each.model, each.prompt), **CLIENT.tools(tools)}
+        body = first_body(PROTOCOL, each.model, each.prompt, each.tools)
         try:
             with httpx.stream("POST", url, json=body, headers=KEY, timeout=60) as answer:
                 for data in answer.iter_raw():

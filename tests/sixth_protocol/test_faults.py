@@ -12,11 +12,12 @@ from mockllm.checking.resilience.cases import fault_cases
 from mockllm.conformance.attachments.http_sessions import FunctionPlayer
 from mockllm.conformance.fault_check import check_faults
 from mockllm.conformance.results import Client, Results, rule_verdict
+from mockllm.replay.client_requests import first_body
 from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread
 from tests.sixth_protocol.accumulator import EchoAccumulator
 from tests.sixth_protocol.conftest import KEY
-from tests.sixth_protocol.echo.client import CLIENT
+from tests.sixth_protocol.echo.protocol import PROTOCOL
 from tests.timeouts import GIVE_UP
 
 RUN = Results(Client("client"), "echo", "http", "", "")
@@ -30,8 +31,7 @@ def test_a_client_of_a_new_protocol_is_judged(monkeypatch):
 
     def run(url, case):
         probe = ReferenceBytes("echo")
-        body = CLIENT.first_request(case.model, case.prompt)
-        body |= CLIENT.tools([tool.offered() for tool in case.tools])
+        body = first_body(PROTOCOL, case.model, case.prompt, case.tools)
         path = f"{url}/v2/speak"
         try:
             with httpx.stream("POST", path, json=body, headers=KEY, timeout=GIVE_UP) as answer:

@@ -14,6 +14,7 @@ import pytest
 import mockllm.scenario
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
+from mockllm.replay.client_requests import first_body
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ROOT / "mockllm" / "protocols"
@@ -62,7 +63,7 @@ def test_a_package_is_whole(name):
     created = {"create"} if protocol.address.creates else set()
     assert (operations - {"generate"}) | created == set(protocol.lookups)
     field = protocol.client.stream_field
-    assert not field or protocol.client.first_request("some-model", "Hello")[field] is True
+    assert not field or first_body(protocol, "some-model", "Hello")[field] is True
 
 
 def test_contributing_lists_the_modules():

@@ -14,6 +14,7 @@ import pytest
 from mockllm import ServerOptions, ServerThread, loads
 from mockllm.errors import Problem
 from mockllm.protocols import PROTOCOLS
+from mockllm.replay.client_requests import first_body
 from mockllm.server.app import MockServer
 from mockllm.ui import live_page
 from mockllm.ui.live import Live, _Page
@@ -43,7 +44,7 @@ def ask(served: Served, text: str, api: str = "chat", model: str = "m") -> Any:
     client = PROTOCOLS[api].client
     return served.http.post(
         client.path_of("m"),
-        content=json.dumps(client.first_request(model, text)).encode(),
+        content=json.dumps(first_body(PROTOCOLS[api], model, text)).encode(),
         headers={**KEYS, **client.headers, "content-type": "application/json"},
     )
 
@@ -97,7 +98,7 @@ def test_a_request_comes_when_its_answer_begins_and_when_it_ends(
     served = serve(SLOW)
     with page(served.url) as events:
         events.until("ready")
-        body = PROTOCOLS["chat"].client.first_request("m", "hello")
+        body = first_body(PROTOCOLS["chat"], "m", "hello")
         with served.http.stream("POST", "/v1/chat/completions", json={**body, "stream": True}):
             assert events.row(number=1, open=True)["client_gone"] is False
         ended = events.row(number=1, open=False)

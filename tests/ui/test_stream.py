@@ -14,6 +14,7 @@ from mockllm.core.http import TimedBytes
 from mockllm.core.visible_bytes import visible_lines
 from mockllm.framing.frame_text import readable
 from mockllm.protocols import PROTOCOLS
+from mockllm.replay.client_requests import first_body
 from mockllm.replay.compilation.http_answer import bytes_answer
 from mockllm.server.control.server_view import KEEPS, SentAnswers
 from mockllm.ui.shown_answers import ShownAnswer, sent_times, stream_json
@@ -93,7 +94,7 @@ def test_an_answer_that_is_not_streamed(serve: Callable[..., Served], api: str) 
     client = PROTOCOLS[api].client
     if not PROTOCOLS.addresses[api].any_path:
         served = serve(SCENARIOS)
-        body = client.first_request("m", "hello")
+        body = first_body(PROTOCOLS[api], "m", "hello")
         body |= {"stream": False} if "stream" in body else {}
         path = client.path_of("m", stream=False)
         sent = served.http.post(path, json=body, headers={**KEYS, **client.headers})

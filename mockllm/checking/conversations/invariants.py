@@ -23,6 +23,7 @@ from mockllm.errors import RequestError
 from mockllm.matching.conditions import judged_expectations
 from mockllm.matching.request_validation import with_scenario_ids
 from mockllm.protocols import PROTOCOLS
+from mockllm.replay.client_requests import first_body
 from mockllm.replay.compilation.tape_player import accepted_request
 from mockllm.replay.sessions.exchange import Exchange
 from mockllm.replay.sessions.shortened_bodies import is_shortened
@@ -191,7 +192,7 @@ def _refusal_of_tools(api: str, body: Mapping[str, Any], target: Target | None) 
     if not fields:
         return None
     try:
-        minimal = protocol.client.first_request("mock", "Hello")
+        minimal = first_body(protocol, "mock", "Hello")
         protocol.parse({**minimal, **fields}, target or NO_TARGET, True)
     except RequestError as error:
         return f"{error.message} (which is what the API says of how tools are offered)"

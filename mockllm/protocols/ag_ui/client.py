@@ -4,36 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mockllm.core.request import Message
 from mockllm.core.turn import ToolCall
-from mockllm.protocols.openai_common import function_call
+from mockllm.protocols.ag_ui.writing import parameters, write, write_message
 from mockllm.protocols.records import ClientRequests, Json, with_messages
-from mockllm.protocols.values import function_tool
-
-
-def _first_request(model: str, user: str) -> Json:
-    messages = [{"id": "user_1", "role": "user", "content": user}]
-    empty: Json = {"tools": [], "context": [], "state": {}, "forwardedProps": {}}
-    return {"threadId": "thread_1", "runId": "run_1", "messages": messages, **empty}
+from mockllm.protocols.writing import answered
 
 
 def _continuation(
     body: Json, answer: str, calls: Sequence[ToolCall], results: Sequence[str]
 ) -> Json:
-    tool_calls = [function_call(call.id, call.name, call.arguments) for call in calls]
-    assistant = {"id": f"assistant_{len(body['messages'])}", "role": "assistant"}
-    tool_messages = [
-        {"id": f"tool_{call.id}", "role": "tool", "toolCallId": call.id, "content": text}
-        for call, text in zip(calls, results, strict=True)
-    ]
-    called = {**assistant, "toolCalls": tool_calls}
-    return _next_run(with_messages(body, called, *tool_messages))
+    called, *given = answered(calls, results)
+    tool_messages = [write_message(f"tool_{result.call_id}", result) for result in given]
+    assistant = write_message(f"assistant_{len(body['messages'])}", called)
+    return _next_run(with_messages(body, assistant, *tool_messages))
 
 
 def _next_message(body: Json, answer: str, text: str, user: str) -> Json:
     count = len(body["messages"])
-    answered = {"id": f"assistant_{count}", "role": "assistant", "content": text}
-    asked = {"id": f"user_{count}", "role": "user", "content": user}
-    return _next_run(with_messages(body, answered, asked))
+    said = write_message(f"assistant_{count}", Message("assistant", text))
+    asked = write_message(f"user_{count}", Message("user", user))
+    return _next_run(with_messages(body, said, asked))
 
 
 def _next_run(body: Json) -> Json:
@@ -42,8 +33,8 @@ def _next_run(body: Json) -> Json:
 
 
 CLIENT = ClientRequests(
-    first_request=_first_request,
-    tools=lambda tools: {"tools": list(map(function_tool, tools))},
+    write=write,
+    parameters=parameters,
     continuation=_continuation,
     next_message=_next_message,
     path="/agui",

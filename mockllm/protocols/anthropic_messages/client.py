@@ -7,14 +7,16 @@ https://platform.claude.com/docs/en/build-with-claude/extended-thinking#preservi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 from mockllm.core.request import Request
 from mockllm.core.text import display
-from mockllm.core.turn import Opaque, Reasoning, ToolCall, Turn
+from mockllm.core.turn import Opaque, Reasoning, Turn
 from mockllm.protocols.anthropic_messages.blocks import signature_of
-from mockllm.protocols.records import ClientRequests, Fields, Json, with_messages
-from mockllm.protocols.values import array, objects, tool_schema
+from mockllm.protocols.anthropic_messages.writing import parameters, write, write_messages
+from mockllm.protocols.records import ClientRequests, Fields
+from mockllm.protocols.values import array, objects
+from mockllm.protocols.writing import continuation, next_message
 
 
 def _opaque_mistake(request: Request, turn: Turn) -> str | None:
@@ -60,41 +62,11 @@ def _latest_blocks(request: Request) -> Iterator[Fields]:
             return
 
 
-def _first_request(model: str, user: str) -> Json:
-    messages = [{"role": "user", "content": user}]
-    return {"model": model, "max_tokens": 1024, "stream": True, "messages": messages}
-
-
-def _continuation(
-    body: Json, answer: str, calls: Sequence[ToolCall], results: Sequence[str]
-) -> Json:
-    uses = [
-        {"type": "tool_use", "id": call.id, "name": call.name, "input": call.parsed()}
-        for call in calls
-    ]
-    tool_results = [
-        {"type": "tool_result", "tool_use_id": call.id, "content": text}
-        for call, text in zip(calls, results, strict=True)
-    ]
-    called = {"role": "assistant", "content": uses}
-    return with_messages(body, called, {"role": "user", "content": tool_results})
-
-
-def _next_message(body: Json, answer: str, text: str, user: str) -> Json:
-    answered = {"role": "assistant", "content": text}
-    return with_messages(body, answered, {"role": "user", "content": user})
-
-
 CLIENT = ClientRequests(
-    first_request=_first_request,
-    tools=lambda tools: {
-        "tools": [
-            {"name": tool.name, "description": tool.description, "input_schema": tool_schema(tool)}
-            for tool in tools
-        ]
-    },
-    continuation=_continuation,
-    next_message=_next_message,
+    write=write,
+    parameters=parameters,
+    continuation=continuation(write_messages),
+    next_message=next_message(write_messages),
     path="/v1/messages",
     service="https://api.anthropic.com",
     group="anthropic",

@@ -9,13 +9,16 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
-from mockllm.core.request import Request
+from mockllm.core.request import Message, Request
 from mockllm.core.text import display
 from mockllm.core.turn import ToolCall, Turn
 from mockllm.protocols.gemini.fields import signature_of
+from mockllm.protocols.gemini.writing import parameters, write, write_contents
 from mockllm.protocols.records import ClientRequests, Fields, Json
-from mockllm.protocols.values import array, function_tool, objects
+from mockllm.protocols.values import array, objects
+from mockllm.protocols.writing import answered
 
 _NO_SIGNATURE = ("skip_thought_signature_validator", "context_engineering_is_the_way_to_go")
 """What a client sends for a call that no model made, according to the documentation."""
@@ -84,32 +87,23 @@ def _latest_calls(request: Request) -> Iterator[Fields]:
 def _continuation(
     body: Json, answer: str, calls: Sequence[ToolCall], results: Sequence[str]
 ) -> Json:
-    parts = [
-        {
-            "functionCall": {"name": call.name, "args": call.parsed()},
-            **({"thoughtSignature": signature_of(call.signature)} if call.signature else {}),
-        }
-        for call in calls
-    ]
-    responses = [
-        {"functionResponse": {"name": call.name, "response": {"result": text}}}
-        for call, text in zip(calls, results, strict=True)
-    ]
-    more = [{"role": "model", "parts": parts}, {"role": "user", "parts": responses}]
-    return {**body, "contents": [*body["contents"], *more]}
+    """The history goes on without the ids of calls, and with their signatures."""
+    asked, *given = answered([replace(call, id="") for call in calls], results)
+    model, user = write_contents([asked, *given])
+    for part, call in zip(model["parts"], calls, strict=True):
+        if call.signature:
+            part["thoughtSignature"] = signature_of(call.signature)
+    return {**body, "contents": [*body["contents"], model, user]}
 
 
 def _next_message(body: Json, answer: str, text: str, user: str) -> Json:
-    more = [
-        {"role": role, "parts": [{"text": part}]}
-        for role, part in (("model", text), ("user", user))
-    ]
+    more = write_contents([Message("assistant", text), Message("user", user)])
     return {**body, "contents": [*body["contents"], *more]}
 
 
 CLIENT = ClientRequests(
-    first_request=lambda _model, user: {"contents": [{"role": "user", "parts": [{"text": user}]}]},
-    tools=lambda tools: {"tools": [{"functionDeclarations": list(map(function_tool, tools))}]},
+    write=write,
+    parameters=parameters,
     continuation=_continuation,
     next_message=_next_message,
     path="/v1beta/models/{model}:streamGenerateContent?alt=sse",

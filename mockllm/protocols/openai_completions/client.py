@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from mockllm.core.turn import ToolCall
 from mockllm.protocols.openai_completions.prompts import continued
+from mockllm.protocols.openai_completions.writing import parameters, write
 from mockllm.protocols.records import ClientRequests, Json
 
 
@@ -21,8 +22,8 @@ def _next_message(body: Json, answer: str, text: str, user: str) -> Json:
 
 
 CLIENT = ClientRequests(
-    first_request=lambda model, user: {"model": model, "stream": True, "prompt": user},
-    tools=lambda tools: {},
+    write=write,
+    parameters=parameters,
     continuation=_continuation,
     next_message=_next_message,
     path="/v1/completions",

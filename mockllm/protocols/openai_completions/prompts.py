@@ -11,6 +11,7 @@ The API has no roles. Clients that have a conversation write it into the prompt,
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from mockllm.core.request import Message, Role
 
@@ -60,6 +61,24 @@ def read_conversation(prompts: tuple[str, ...]) -> tuple[Message, ...]:
     if pairs[-1] == ("assistant", ""):
         pairs.pop()
     return tuple(Message(role, text) for role, text in pairs)
+
+
+def written_conversation(messages: Sequence[Message]) -> str:
+    """The prompt for a conversation, the inverse of `read_conversation`. A single message of the
+    user is the prompt itself, unless it begins like a conversation. Answers have no calls; what
+    another API would have as their results is said by the user."""
+    match messages:
+        case [Message(role="user", text=text)] if not _LINE.match(text):
+            return text
+    return "\n".join(f"{_NAMES[message.role]}: {message.text}" for message in messages)
+
+
+_NAMES: dict[Role, str] = {
+    "system": "System",
+    "user": "Human",
+    "assistant": "AI",
+    "tool": "Human",
+}
 
 
 def continued(prompt: str, text: str, user: str) -> str:

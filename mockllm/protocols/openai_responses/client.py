@@ -13,8 +13,9 @@ from mockllm.core.request import Request
 from mockllm.core.text import display
 from mockllm.core.turn import Reasoning, ToolCall, Turn
 from mockllm.protocols.openai_responses.parts import CALLS
+from mockllm.protocols.openai_responses.writing import CLIENT_RESULTS, parameters, write
 from mockllm.protocols.records import ClientRequests, Fields, Json
-from mockllm.protocols.values import array, function_tool, objects
+from mockllm.protocols.values import array, objects
 
 
 def _opaque_mistake(request: Request, turn: Turn) -> str | None:
@@ -54,9 +55,6 @@ def _reasoning_before(request: Request, calls: set[str]) -> Iterator[Fields]:
             pending = []
 
 
-_CLIENT_RESULTS = ("function_call_output", "custom_tool_call_output")
-"""The types of input items with the result of a call of the client; the second of a custom one."""
-
 _HOSTED_ID = ("call_id", "approval_request_id")
 
 
@@ -64,7 +62,7 @@ def _continuation(
     body: Json, answer: str, calls: Sequence[ToolCall], results: Sequence[str]
 ) -> Json:
     outputs = [
-        {"type": _CLIENT_RESULTS[call.custom], "call_id": call.id, "output": text}
+        {"type": CLIENT_RESULTS[call.custom], "call_id": call.id, "output": text}
         for call, text in zip(calls, results, strict=True)
     ]
     return {**body, "previous_response_id": answer, "input": outputs}
@@ -74,7 +72,7 @@ def _hosted_results(body: Fields) -> frozenset[str]:
     return frozenset(
         item[name]
         for item in objects(body.get("input"))
-        if item.get("type") not in _CLIENT_RESULTS
+        if item.get("type") not in CLIENT_RESULTS
         # Results of a local shell have the id of the call as their own.
         for name in (*_HOSTED_ID, *["id"] * (item.get("type") == "local_shell_call_output"))
         if isinstance(item.get(name), str)
@@ -82,8 +80,8 @@ def _hosted_results(body: Fields) -> frozenset[str]:
 
 
 CLIENT = ClientRequests(
-    first_request=lambda model, user: {"model": model, "stream": True, "input": user},
-    tools=lambda tools: {"tools": [{"type": "function", **function_tool(tool)} for tool in tools]},
+    write=write,
+    parameters=parameters,
     continuation=_continuation,
     next_message=lambda body, answer, _text, user: {
         **body,

@@ -19,6 +19,7 @@ import httpx
 import pytest
 
 from mockllm.protocols import PROTOCOLS
+from mockllm.replay.client_requests import first_body
 from tests.timeouts import GIVE_UP
 
 pytestmark = pytest.mark.slow
@@ -115,7 +116,7 @@ def call(browser: Any) -> Any:
 def request(api: str, user: str, *, stream: bool = True) -> tuple[str, dict[str, Any]]:
     """The path of a request, and what `fetch` gets for it."""
     client = PROTOCOLS[api].client
-    body = client.first_request("some-model", user)
+    body = first_body(PROTOCOLS[api], "some-model", user)
     if client.stream_field:
         body[client.stream_field] = stream
     own = {"content-type": "application/json", "authorization": "Bearer k", "x-page": "1"}

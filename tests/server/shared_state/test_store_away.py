@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from mockllm.protocols import PROTOCOLS
+from mockllm.replay.client_requests import first_body
 from tests.server.shared_state.replicas import Replicas, redis_server, replicas
 from tests.server.shared_state.test_replicas import SCENARIOS
 
@@ -82,7 +83,7 @@ def test_the_shape_of_the_error(tmp_path: Path, api: str) -> None:
     """A request that needs the store gets a 503 as its API writes it."""
     text = "scenario: s\nmatch: any\nturns:\n- {attempts: [{http: 429}], reply: [{text: x}]}\n"
     protocol = PROTOCOLS[api]
-    body = dict(protocol.client.first_request("m", "hello"))
+    body = dict(first_body(protocol, "m", "hello"))
     with redis_server(tmp_path) as store, replicas(text, store.url, 1) as servers:
         store.kill()
         path = protocol.client.path_of("m", stream=False)

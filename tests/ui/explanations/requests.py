@@ -9,15 +9,16 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from mockllm.core.request import OfferedTool, Request
+from mockllm.core.request import Request
 from mockllm.core.turn import ToolCall
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
 from mockllm.replay.call import ApiCall
-from mockllm.replay.client_requests import client_target
+from mockllm.replay.client_requests import client_target, first_body
 from mockllm.replay.player import Player
 from mockllm.replay.sessions.exchange import Exchange, Received
 from mockllm.replay.sessions.session import Session
+from mockllm.scenario.model import ToolSpec
 from tests.sixth_protocol.echo.protocol import PROTOCOL as ECHO
 
 APIS = (*PROTOCOLS, ECHO.name)
@@ -70,11 +71,11 @@ def bodies(draw: st.DrawFn, protocol: WireProtocol) -> tuple[str, dict[str, Any]
     """The model and the body of a request: the first one, with results, or with another message."""
     client = protocol.client
     model = draw(st.sampled_from(["gpt-4", "m*[x]", "vendor/model@1", "ü", "null", "1.0"]))
-    body = client.first_request(model, draw(texts))
+    text = draw(texts)
     tools = draw(st.lists(st.sampled_from(["get", "set-it", "9"]), unique=True, max_size=3))
-    if tools:
-        schema = {"type": "object", "properties": {"name": {"type": "string"}}}
-        body |= client.tools([OfferedTool(name, "about", schema) for name in tools])
+    schema = {"type": "object", "properties": {"name": {"type": "string"}}}
+    offered = [ToolSpec(name, "about", schema) for name in tools]
+    body = first_body(protocol, model, text, offered)
     if protocol.stored is not None:  # its continuations name an answer that was given
         return model, body
     for step in range(draw(st.integers(0, 2))):

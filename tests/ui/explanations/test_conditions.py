@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from mockllm.errors import NoMatchError
 from mockllm.matching.index import SCENARIO_HEADER, ScenarioIndex
 from mockllm.matching.select import select
+from mockllm.replay.client_requests import first_body
 from mockllm.replay.loading import loads
 from mockllm.replay.player import Player
 from mockllm.scenario.model import AutoPart, Match, Scenario, TextCondition, TextPart, ToolPart
@@ -108,7 +109,7 @@ turns:
 
 def test_each_condition_has_what_is_expected_and_what_was_sent():
     with known("chat") as protocol:
-        body = protocol.client.first_request("gpt-4", "What is the wether?") | {"temperature": 0}
+        body = first_body(protocol, "gpt-4", "What is the wether?") | {"temperature": 0}
         headers = {"x-team": "red", "authorization": "***"}
         player = Player(loads(SCENARIOS))
         found = explanation_json(player, played(protocol, "gpt-4", body, player, headers))
@@ -139,7 +140,7 @@ def test_a_turn_that_refuses_shows_each_condition_of_its_request():
         from mockllm.core.turn import ToolCall
 
         player = Player(loads(SCENARIOS), strict=False)
-        body = protocol.client.first_request("m", "begin")
+        body = first_body(protocol, "m", "begin")
         body = protocol.client.continuation(body, "", [ToolCall("get", "call_1", ("{}",))], ["41"])
         found = explanation_json(player, played(protocol, "m", body, player))
         assert found["kind"] == "refused"
@@ -168,7 +169,7 @@ def test_a_turn_that_refuses_shows_each_condition_of_its_request():
 def test_what_was_answered_has_no_explanation_and_other_refusals_have_their_message():
     with known("chat") as protocol:
         player = Player(loads("scenario: any\nmatch: any\nturns: [{reply: {text: x}}]\n"))
-        body = protocol.client.first_request("m", "hi")
+        body = first_body(protocol, "m", "hi")
         assert explanation_json(player, played(protocol, "m", body, player)) is None
         refused = played(protocol, "m", {"model": 1}, player)
         found = explanation_json(player, refused)
@@ -179,7 +180,7 @@ def test_what_was_answered_has_no_explanation_and_other_refusals_have_their_mess
 def test_a_body_that_was_shortened_gets_no_skeleton():
     with known("chat") as protocol:
         player = Player(loads(SCENARIOS))
-        exchange = played(protocol, "m", protocol.client.first_request("m", "x" * 2**21), player)
+        exchange = played(protocol, "m", first_body(protocol, "m", "x" * 2**21), player)
         exchange.settle()
         found = explanation_json(player, exchange)
         assert exchange.body_size is not None
@@ -238,7 +239,7 @@ def test_a_body_may_be_nested_as_deeply_as_it_can_be_read():
         player = Player(loads(text))
         for depth in range(900, 1000, 6):
             nested = "[" * depth + "]" * depth
-            exchange = played(protocol, "m", protocol.client.first_request("m", "hi"), player)
+            exchange = played(protocol, "m", first_body(protocol, "m", "hi"), player)
             assert exchange.outcome == "unmatched"
             body = exchange.body[:-1] + f', "deep": {nested}, "x": {nested}}}'.encode()
             exchange = exchange.copy(body)

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mockllm import ServerThread
-from mockllm.core.request import OfferedTool
 from mockllm.core.turn import ToolCall
-from mockllm.replay.client_requests import client_target
+from mockllm.replay.client_requests import client_target, first_body
 from mockllm.replay.loading import loads
+from mockllm.scenario.model import ToolSpec
 from mockllm.ui.explanation import conversation_json, findings_json
 from tests.entries import journal_entry
 from tests.timeouts import GIVE_UP
@@ -42,8 +42,8 @@ def parts(found, kind):
 def test_messages_calls_results_and_tools_are_shown(api):
     with known(api) as protocol:
         client = protocol.client
-        body = client.first_request("some-model", "The first text.")
-        body |= client.tools([OfferedTool("get", "About it.", {"type": "object"})])
+        tool = ToolSpec("get", "About it.", {"type": "object"})
+        body = first_body(protocol, "some-model", "The first text.", [tool])
         history = protocol.stored is None
         if history:
             body = client.continuation(
@@ -76,13 +76,13 @@ def test_every_text_of_any_request_is_shown(api, data):
 def test_hostile_texts_are_shown_as_they_are(api):
     with known(api) as protocol:
         for text in filter(str.strip, HOSTILE):
-            found = conversation(protocol, "m", protocol.client.first_request("m", text))
+            found = conversation(protocol, "m", first_body(protocol, "m", text))
             assert [part["text"] for part in parts(found, "text")] == [text]
 
 
 def test_long_texts_are_shortened_with_their_size():
     with known("chat") as protocol:
-        found = conversation(protocol, "m", protocol.client.first_request("m", "x" * 10_000_000))
+        found = conversation(protocol, "m", first_body(protocol, "m", "x" * 10_000_000))
         (one,) = parts(found, "text")
         assert (len(one["text"]), one["size"]) == (100_001, 10_000_000)
 
@@ -104,7 +104,7 @@ turns:
 
 def test_findings_stand_at_the_request_that_broke_the_rule():
     with known("chat") as protocol:
-        first = protocol.client.first_request("m", "begin")
+        first = first_body(protocol, "m", "begin")
         call = ToolCall("get", "call_1", ('{"a": 2}',))
         second = protocol.client.continuation(first, "", [call], ["ok"])
         with ServerThread(loads(SCENARIO)) as server:

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mockllm.matching.index import SCENARIO_HEADER
+from mockllm.replay.client_requests import first_body
 from mockllm.replay.loading import loads
 from mockllm.replay.player import Player
 from mockllm.ui.explanation import explanation_json
@@ -63,7 +64,7 @@ def test_the_skeleton_of_any_request_answers_it(api, data):
 def test_hostile_texts_give_a_skeleton(api):
     with known(api) as protocol:
         for text in HOSTILE:
-            body = protocol.client.first_request("m", text)
+            body = first_body(protocol, "m", text)
             _, again, scenario = skeleton_answers(protocol, "m", body)
             assert (again.outcome, again.scenario) == ("played", scenario.name), ascii(text)
 
@@ -72,7 +73,7 @@ def test_hostile_texts_give_a_skeleton(api):
 @pytest.mark.parametrize("api", APIS)
 def test_a_text_of_ten_megabytes_gives_a_short_skeleton(api):
     with known(api) as protocol:
-        body = protocol.client.first_request("m", "a: *b \x00\n" * 1_250_000)
+        body = first_body(protocol, "m", "a: *b \x00\n" * 1_250_000)
         found, again, scenario = skeleton_answers(protocol, "m", body)
         assert (again.outcome, again.scenario) == ("played", scenario.name)
         assert len(found["skeleton"]) < 2_000
@@ -81,7 +82,7 @@ def test_a_text_of_ten_megabytes_gives_a_short_skeleton(api):
 
 def test_a_request_that_names_a_scenario_gets_one_of_that_name():
     with known("chat") as protocol:
-        body = protocol.client.first_request("mock/weather", "hi")
+        body = first_body(protocol, "mock/weather", "hi")
         _, again, scenario = skeleton_answers(protocol, "mock/weather", body)
         assert scenario.name == "weather"
         assert scenario.match is None
@@ -92,7 +93,7 @@ def test_a_request_that_names_a_scenario_gets_one_of_that_name():
 def test_a_name_that_no_scenario_can_have_gets_no_skeleton(name):
     with known("chat") as protocol:
         served = loads(OTHERS)
-        body = protocol.client.first_request("gpt", "hi")
+        body = first_body(protocol, "gpt", "hi")
         headers = {SCENARIO_HEADER: name}
         refused = played(protocol, "gpt", body, Player(served, strict=False), headers)
         assert refused.outcome == "unmatched"
@@ -103,7 +104,7 @@ def test_a_name_that_no_scenario_can_have_gets_no_skeleton(name):
 def test_a_conversation_past_its_end_gets_a_further_turn(api):
     with known(api) as protocol:
         others = "scenario: short\nturns:\n  - reply: {text: One.}\n"
-        body = protocol.client.first_request("m", "hi")
+        body = first_body(protocol, "m", "hi")
         body = protocol.client.next_message(body, "", "One.", "And then?")
         headers = {SCENARIO_HEADER: "short"}
         found, again, scenario = skeleton_answers(protocol, "m", body, headers, others)
@@ -122,7 +123,7 @@ def test_two_scenarios_that_match_equally_well_give_one_that_matches_better():
             "scenario: one\nmatch: {user: hello}\nturns: [{reply: {text: '1'}}]\n---\n"
             "scenario: two\nmatch: {user: {equals: hello you}}\nturns: [{reply: {text: '2'}}]\n"
         )
-        body = protocol.client.first_request("m", "hello you")
+        body = first_body(protocol, "m", "hello you")
         _, again, _ = skeleton_answers(protocol, "m", body, others=others)
         assert again.scenario == "hello-you"
 
