@@ -405,6 +405,18 @@ def test_parameters_of_any_body(api: str, value: Any) -> None:
             client.parameters({**body, name: dict.fromkeys(body[name], value)})
 
 
+def test_reasoning_of_claude() -> None:
+    """Its budget is less than the greatest number of tokens: it is left out where there is no room
+    for it, and the usual number grows."""
+    protocol = PROTOCOLS["anthropic"]
+    request = Request("anthropic", "m", {}, messages=(Message("user", "a"),), wants_reasoning=True)
+    for given_most, most, reasons in ((None, 2048, True), (1024, 1024, False)):
+        body = written(request, Parameters(given_most))
+        assert body["max_tokens"] == most
+        found = protocol.parse(body, client_target(protocol, "m"), True)
+        assert found.wants_reasoning is reasons
+
+
 def test_older_names() -> None:
     """Chat Completions: `max_tokens`, and `stop` as a text. Gemini: names of protocol buffers."""
     read = PROTOCOLS["chat"].client.parameters
