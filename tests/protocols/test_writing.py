@@ -530,7 +530,7 @@ def test_the_types_of_aws() -> None:
 
 
 def test_the_types_of_other_sdks() -> None:
-    """So are the messages of AG-UI, Ollama and Cohere."""
+    """So are the messages of AG-UI and Ollama."""
     from ag_ui.core import RunAgentInput
     from ollama._types import ChatRequest
 
