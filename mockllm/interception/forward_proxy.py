@@ -17,6 +17,7 @@ from urllib.parse import unquote, urlsplit
 from mockllm.core.http import reason_phrase
 from mockllm.interception.authority import Authority
 from mockllm.interception.hosts import PORTS, Hosts, netloc
+from mockllm.interception.pipes import hand_over, joined, until_lost
 
 _MOST_HEAD = 64 * 1024
 _LINE = re.compile(rb"([A-Za-z]+) (\S+) HTTP/1\.[01]\r?\n")
@@ -70,7 +71,6 @@ class ForwardProxy:
         self.tunnels = tunnels
         self.notice = notice
         self.tasks: set[asyncio.Task[None]] = set()
-        self.tunnels_open: set[asyncio.Transport] = set()
 
     def __call__(self) -> asyncio.Protocol:
         return _Connection(self)
@@ -79,8 +79,6 @@ class ForwardProxy:
         """Ends the tunnels."""
         for task in self.tasks:
             task.cancel()
-        for transport in tuple(self.tunnels_open):
-            transport.abort()
 
 
 class _Connection(asyncio.Protocol):
@@ -137,7 +135,7 @@ class _Connection(asyncio.Protocol):
 
     def _hand_over(self, led: Led, data: bytes) -> None:
         """Lets the server answer on this connection."""
-        _switch(self._transport, self._proxy.serve(led), data)
+        hand_over(self._transport, self._proxy.serve(led), data)
 
     async def _intercept(self, host: str, port: int, session: str) -> None:
         """Ends the client's TLS here, and lets the server answer what comes through it."""
@@ -186,8 +184,10 @@ class _Connection(asyncio.Protocol):
             return
         transport.write(answer)
         other.write(data)
-        near.go_on(transport, _Pipe(other, self._proxy.tunnels_open))
-        far.go_on(other, _Pipe(transport, self._proxy.tunnels_open))
+        pipes = joined(transport, other)
+        near.go_on(transport, pipes[0])
+        far.go_on(other, pipes[1])
+        await until_lost(*pipes)
 
     def _start(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.create_task(work)
@@ -229,14 +229,6 @@ def _session(head: bytes) -> str:
     return unquote(user.partition(":")[0])
 
 
-def _switch(transport: asyncio.Transport, protocol: asyncio.Protocol, data: bytes) -> None:
-    """Gives a connection another protocol, and what arrived before."""
-    transport.set_protocol(protocol)
-    protocol.connection_made(transport)
-    if data:
-        protocol.data_received(data)
-
-
 class _Held(asyncio.Protocol):
     """Keeps what arrives until it is known who reads it."""
 
@@ -256,39 +248,8 @@ class _Held(asyncio.Protocol):
 
     def go_on(self, transport: asyncio.Transport, protocol: asyncio.Protocol) -> None:
         """Lets a protocol read on, and what arrived before."""
-        _switch(transport, protocol, self._data)
+        hand_over(transport, protocol, self._data)
         if self._lost:
             protocol.connection_lost(None)
         elif self._ended and not protocol.eof_received():
             transport.close()
-
-
-class _Pipe(asyncio.Protocol):
-    """Writes what arrives on one connection to another one, no faster than that takes it."""
-
-    def __init__(self, other: asyncio.Transport, open_ones: set[asyncio.Transport]) -> None:
-        self._other = other
-        self._open = open_ones
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        self._open.add(self._other)
-
-    def data_received(self, data: bytes) -> None:
-        self._other.write(data)
-
-    def pause_writing(self) -> None:
-        self._other.pause_reading()
-
-    def resume_writing(self) -> None:
-        self._other.resume_reading()
-
-    def eof_received(self) -> bool:
-        """Ends the other side's reading; the connection is over when both sides have ended."""
-        over = self._other.is_closing() or not self._other.is_reading()
-        if not self._other.is_closing():
-            self._other.write_eof()
-        return not over
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._other.close()
-        self._open.discard(self._other)

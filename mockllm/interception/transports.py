@@ -24,6 +24,9 @@ from mockllm.core.record import record
 from mockllm.interception.headers import ORIGIN_HEADER, SESSION_HEADER
 from mockllm.interception.hosts import PORTS, Hosts, netloc
 
+_CARRIERS = {"ws": "http", "wss": "https"}
+"""What a WebSocket begins as (RFC 6455, section 3)."""
+
 
 @record
 class Redirect:
@@ -44,6 +47,7 @@ class Redirect:
 
     def headers(self, scheme: str, host: str, port: int | None) -> dict[str, str] | None:
         """What a request to an origin has besides its own headers; None if it is not redirected."""
+        scheme = _CARRIERS.get(scheme, scheme)
         if not self.hosts.has(host, port or PORTS[scheme]):
             return None
         place = netloc(scheme, host, port)

@@ -30,7 +30,7 @@ from mockllm.scenario.model import Scenario
 from mockllm.server.control.access import ControlAccess
 from mockllm.server.control.routes import gone
 from mockllm.server.control.session_setup import SessionRequest, SessionSetups
-from mockllm.server.http.request_reading import Arrival, closes
+from mockllm.server.http.request_reading import Arrival, closes, opens_websocket
 from mockllm.server.options import ServerOptions
 from mockllm.server.routing import Endpoint, PlainRoutes, Routes, path_routes
 
@@ -73,6 +73,12 @@ class Chosen(NamedTuple):
 _SHOWN: frozenset[Operation] = frozenset({"response", "delete_response", "input_items"})
 """The operations that show what another client sent. The ids of answers are the same on every
 server, so that any page could name one."""
+
+_NO_WEBSOCKETS = (
+    "mockllm does not play WebSockets yet, and `mockllm record` passes them on without recording "
+    "them. Let the client speak HTTP, as most SDKs do unless they are told otherwise; or let it "
+    "reach the service: name the host in NO_PROXY."
+)
 
 _SERVED = SessionRequest()
 """A session like all others of the server."""
@@ -214,6 +220,12 @@ class Answers:
         forwards_all = proxy is not None and proxy.forwards_all
         routed = not forwards_all and self.plain.has(player, arrival.method, arrival.path, endpoint)
         try:
+            if (
+                opens_websocket(arrival.headers)
+                and not routed
+                and (proxy is None or proxy.mode == "none")
+            ):
+                raise RequestError(_NO_WEBSOCKETS, status=501, code="websocket")
             if proxy is not None and not routed:
                 forward = await self._passing(proxy, arrival, endpoint, session)
                 if forward is not None:

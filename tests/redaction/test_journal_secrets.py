@@ -56,6 +56,7 @@ SECRET_HEADERS = {
             "mcp-session-id",
             "x-jwt-assertion",
             "x-otp",
+            "Sec-WebSocket-Protocol",
         ]
     )
 }

@@ -44,9 +44,11 @@ PRIVATE = {
     "_eof",
     "_exception",
     "_factory",
+    "_message_tail",
     "_messages",
     "_payload",
     "_protocol",
+    "_tail",
     "_waiter",
 }
 """The private attributes of aiohttp's objects that are used."""

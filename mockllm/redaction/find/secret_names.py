@@ -157,6 +157,7 @@ _PARTS = (
     r"|auth(?!or(?!i[sz]))"
     r"|(?:api|access|account|app|client|encryption|function|host|license|master|private|shared"
     r"|signing|subscription|user)[_.-]?key"
+    r"|\Asec-websocket-protocol\Z"  # a page in a browser has no other place for its key
 )
 # Short ones only at the end of a word: `design` has no signature and `encoded` no code.
 _ENDS = (

@@ -28,6 +28,7 @@ from aiohttp.client_proto import ResponseHandler
 from aiohttp.http import HttpProcessingError, RawRequestMessage
 
 from mockllm.core.record import record
+from mockllm.interception.pipes import hand_over, joined, until_lost
 from mockllm.server.http.connection_faults import Admission, LimitedConnection
 
 UNREADABLE = (web.RequestPayloadError, HttpProcessingError)
@@ -249,6 +250,38 @@ def close_after_last(request: web.BaseRequest) -> None:
 def awaits_more(request: web.BaseRequest) -> bool:
     """Whether another request has arrived on the connection, and waits for this one's answer."""
     return bool(request.protocol._messages)  # noqa: SLF001 - nothing else shows it
+
+
+async def pass_through(request: web.BaseRequest, response: ClientResponse) -> None:
+    """Passes bytes between the client of a request and the service that answered it with 101, until
+    both connections are over.
+
+    aiohttp's WebSockets would read the frames and write others. What arrived behind the heads is in
+    `_message_tail` and `_tail`, where its own readers of frames look for it.
+
+    Raises:
+        ConnectionResetError: the client is gone already.
+    """
+    near, service = request.transport, connection_of(response)
+    assert service is not None
+    if near is None or near.is_closing():
+        raise ConnectionResetError("the client closed the connection")
+    answered, far = service._tail, service.transport  # noqa: SLF001 - see above
+    if far is None:  # the service has ended it at once
+        near.write(answered)
+        near.close()
+        return
+    server = cast("asyncio.Protocol", near.get_protocol())
+    # It learns of the end when the handler is over, which it would cancel.
+    request.task.add_done_callback(lambda _: server.connection_lost(None))
+    sent = request.protocol._message_tail  # noqa: SLF001 - see above
+    pipes = joined(near, far)
+    hand_over(near, pipes[0], sent)
+    hand_over(far, pipes[1], answered)
+    try:
+        await until_lost(*pipes)
+    finally:
+        service.connection_lost(None)
 
 
 class _Server(web.Server):

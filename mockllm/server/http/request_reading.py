@@ -100,6 +100,17 @@ def silent(what: str, patience: float) -> RequestError:
     )
 
 
+def opens_websocket(headers: Mapping[str, str]) -> bool:
+    """Whether a request opens a WebSocket (RFC 6455, section 4.2.1).
+
+    Args:
+        headers: their names in lower case, or found in any.
+    """
+    options = headers.get("connection", "").lower().split(",")
+    named = "upgrade" in map(str.strip, options)
+    return named and headers.get("upgrade", "").strip().lower() == "websocket"
+
+
 def is_malformed(error: BaseException) -> bool:
     """Whether an error says that bytes are no HTTP request."""
     return isinstance(error, UNREADABLE)

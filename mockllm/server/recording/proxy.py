@@ -28,9 +28,10 @@ from mockllm.replay.compilation.http_answer import CORS, LAST_CHUNK, chunk, erro
 from mockllm.replay.decision import FAULT_HEADER, requested_faults
 from mockllm.replay.fault_plan import NO_PLAN, FaultPlan
 from mockllm.replay.sessions.exchange import Exchange, Played
-from mockllm.scenario.fault_model import Fault
+from mockllm.scenario.fault_model import Fault, faults_text
+from mockllm.server.http.aiohttp_internals import pass_through
 from mockllm.server.http.delivery import CLOSE, KEEP_ALIVE, deliver
-from mockllm.server.http.request_reading import Arrival
+from mockllm.server.http.request_reading import Arrival, opens_websocket
 from mockllm.server.http.sending import end_early, send
 from mockllm.server.recording.copying import AnswerCopy, Upload, cut_of
 from mockllm.server.recording.recorder import Recorder, Written
@@ -161,12 +162,14 @@ class Proxy:
         exchange.forward(played)
         if not self.serves(protocol, origin):
             return await self._refuse(request, protocol, exchange, self._missing(protocol))
-        if request.headers.get("Upgrade", "").lower() == "websocket":
-            return await self._refuse_websocket(request, protocol, exchange)
         named = self._services.serves(protocol)
         url = self._services.url(protocol, target) if named else origin + target
         recorder = self._recorder
-        if recorder is not None and not origin and _is_probe(request.method, target):
+        is_websocket = opens_websocket(request.headers)
+        if is_websocket:
+            self._skip(exchange, _WEBSOCKET)
+            recorder = None
+        elif recorder is not None and not origin and _is_probe(request.method, target):
             self._skip(exchange, _PROBE, unwanted=True)
             recorder = None
         try:
@@ -174,6 +177,8 @@ class Proxy:
         except RequestError as error:
             return await self._refuse(request, protocol, exchange, error.message, 400, error.code)
         headers = _request_headers(request, readable=recorder is not None, plain=bool(faults))
+        if is_websocket:
+            headers += _UPGRADE
         limit = self._options.max_recorded if recorder is not None else 0
         upload = None
         if not request.content.at_eof():
@@ -208,6 +213,11 @@ class Proxy:
             )
             return await self._refuse(request, protocol, exchange, message)
         sent_on = upstream.headers if origin else self._moved(upstream, protocol, arrival.base)
+        if upstream.response.status == _SWITCHING:
+            if faults:
+                exchange.sent.break_with(faults_text(faults), _SWITCHING)
+                exchange.sent.miss("none strikes in a WebSocket")
+            return await self._pass_websocket(request, upstream, sent_on, exchange)
         copy = AnswerCopy(exchange, url, headers, upload, upstream, recorder, limit)
         if faults:
             return await self._pass_broken(
@@ -263,13 +273,23 @@ class Proxy:
             return "Nothing is recorded here, so no service is asked."
         return self._services.missing(protocol)
 
-    async def _refuse_websocket(
-        self, request: web.BaseRequest, protocol: WireProtocol, exchange: Exchange
+    async def _pass_websocket(
+        self,
+        request: web.BaseRequest,
+        upstream: Upstream,
+        headers: RawHeaders,
+        exchange: Exchange,
     ) -> web.StreamResponse:
-        message = "WebSocket connections are not passed on and not recorded"
-        self._skip(exchange, message)
-        message += ". Let the client connect to the service itself."
-        return await self._refuse(request, protocol, exchange, message, 501, "websocket")
+        """Passes a WebSocket's bytes on in both directions until it is over."""
+        exchange.sent.pass_on(_SWITCHING)
+        head = _head(upstream, (*headers, *_UPGRADE), framed=False, close=False, for_page=False)
+        try:
+            await send(request, head, exchange.sent)
+            await pass_through(request, upstream.response)
+        finally:
+            upstream.close()
+        exchange.sent.end_pauses(time.perf_counter())
+        return CLOSE
 
     def _skip(self, exchange: Exchange, why: str, *, unwanted: bool = False) -> None:
         """Reports an exchange that is not recorded."""
@@ -298,7 +318,7 @@ class Proxy:
         played = replace(exchange.played, outcome="error", status=status, problems=(message,))
         exchange.forward(played)
         answer = error_answer(protocol, error, derive("upstream", message))
-        close = status == 501 or not request.content.at_eof()
+        close = not request.content.at_eof()
         return await deliver(request, answer, exchange.sent, close=close)
 
     async def _pass_on(
@@ -356,6 +376,9 @@ class Proxy:
         sent.end_pauses(time.perf_counter())
 
 
+_SWITCHING = 101
+_UPGRADE = ((b"Connection", b"Upgrade"), (b"Upgrade", b"websocket"))
+_WEBSOCKET = "a WebSocket is passed on, and not recorded: what is recorded goes over HTTP"
 _PROBE = "a probe of the port is passed on, and not recorded: it asks for nothing"
 
 

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from tests.server.recording.odd_upstream import CHUNKED, OddUpstream, script, text_events
-from tests.server.recording.recorded_server import Recording, chat, exchanges
+from tests.server.recording.recorded_server import Recording, chat
 from tests.timeouts import GIVE_UP
 
 BINARY = bytes(range(256)) * 8
@@ -385,19 +385,3 @@ def test_requests_beyond_the_limit(recorder, size):
         answer = recorder.http.post("/v1/files?key=abc", content=b"x" * size)
     assert answer.json()[2] == size
     assert recorder.descriptions == ["POST /v1/files: its request is larger than 1000 bytes"]
-
-
-def test_websockets_are_refused(recorder):
-    """A WebSocket gets an error that names the reason, and a line; nothing is forwarded."""
-    with recorder.recording():
-        answer = recorder.http.get(
-            "/v1/realtime?model=m", headers={"connection": "upgrade", "upgrade": "websocket"}
-        )
-        (exchange,) = exchanges(recorder.http)
-    assert answer.status_code == 501
-    assert "WebSocket connections are not passed on and not recorded" in answer.text
-    assert exchange["outcome"] == "error"
-    assert recorder.descriptions == [
-        "GET /v1/realtime: WebSocket connections are not passed on and not recorded"
-    ]
-    assert not recorder.upstream.requests
