@@ -101,8 +101,10 @@ def _record_command(options: ServerOptions, report: ServerLog, command: tuple[st
     from mockllm.cli.serving.child import run_beside
     from mockllm.server.thread import ServerThread
 
+    report.begin()
     code = run_beside(ServerThread((), options), command, keeps_keys=True)
-    return code or report.summary()
+    missing = report.summary()
+    return code or missing
 
 
 @click.command()

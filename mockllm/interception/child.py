@@ -10,8 +10,9 @@ from urllib.parse import quote, urlsplit
 from mockllm.interception.authority import Authority
 from mockllm.interception.hosts import Hosts
 
-_PROXIES = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy")
-"""Programs read either spelling; curl takes HTTP_PROXY in small letters only."""
+_PROXIES = ("HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "WSS_PROXY", "WS_PROXY")
+"""Programs read either spelling; curl takes HTTP_PROXY in small letters only. aiohttp looks for the
+last two where it opens a WebSocket."""
 
 _BUNDLES = (
     "SSL_CERT_FILE",  # OpenSSL, Python, httpx, Go, Rust

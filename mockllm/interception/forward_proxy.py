@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import os
 import re
+import socket
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import cast
@@ -27,6 +29,8 @@ _CREDENTIALS = re.compile(
 )
 _ESTABLISHED = b"HTTP/1.1 200 Connection established\r\n\r\n"
 _CONNECTING = 30.0
+_HANDSHAKE = b"\x16"
+"""How TLS begins (RFC 8446, section 5.1); no request over HTTP does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,15 +120,17 @@ class _Connection(asyncio.Protocol):
             self._refuse(400, "CONNECT needs a host and a port")
         elif not self._proxy.hosts.has(host, port):
             self._pass(host, port, _ESTABLISHED, rest)
-        elif port == PORTS["http"]:
+        elif port == PORTS["http"] or not (rest or _HANDSHAKE).startswith(_HANDSHAKE):
             self._transport.write(_ESTABLISHED)
             self._hand_over(Led(_origin("http", host, port), session), rest)
         else:
+            self._transport.pause_reading()
+            self._transport.write(_ESTABLISHED)
             self._start(self._intercept(host, port, session))
 
     def _absolute(self, target: str, session: str) -> None:
         host, port = _place(target, PORTS["http"])
-        if not target.lower().startswith("http://") or not host:
+        if not target.lower().startswith(("http://", "ws://")) or not host:
             self._refuse(400, "this is a proxy: it takes CONNECT, and targets such as http://HOST/")
         elif self._proxy.hosts.has(host, port):
             self._hand_over(Led(_origin("http", host, port), session), self._data)
@@ -138,10 +144,13 @@ class _Connection(asyncio.Protocol):
         hand_over(self._transport, self._proxy.serve(led), data)
 
     async def _intercept(self, host: str, port: int, session: str) -> None:
-        """Ends the client's TLS here, and lets the server answer what comes through it."""
+        """Ends the client's TLS here, and lets the server answer what comes through it. A WebSocket
+        without TLS is led by CONNECT, too."""
         transport, held = self._transport, _Held()
-        transport.pause_reading()
-        transport.write(_ESTABLISHED)
+        if not await _begins_tls(transport):
+            transport.resume_reading()
+            self._hand_over(Led(_origin("http", host, port), session), b"")
+            return
         context = self._proxy.authority.context(host)
         try:
             tls = await asyncio.get_running_loop().start_tls(
@@ -202,6 +211,23 @@ class _Connection(asyncio.Protocol):
         )
         self._transport.write(head.encode() + body)
         self._transport.close()
+
+
+async def _begins_tls(transport: asyncio.Transport) -> bool:
+    """Whether a client begins with TLS; what it sent stays to be read. Its reading is paused."""
+    loop = asyncio.get_running_loop()
+    arrived = loop.create_future()
+    file = os.dup(transport.get_extra_info("socket").fileno())
+    with socket.socket(fileno=file) as peeked:
+        loop.add_reader(file, lambda: arrived.done() or arrived.set_result(None))
+        try:
+            await arrived
+        finally:
+            loop.remove_reader(file)
+        try:
+            return peeked.recv(1, socket.MSG_PEEK) == _HANDSHAKE
+        except OSError:  # the client is gone, which its connection notices
+            return False
 
 
 def _place(target: str, default: int) -> tuple[str, int]:

@@ -55,6 +55,8 @@ def test_a_command_is_recorded(program, tmp_path):
         code, output, errors = recorder.end()
         assert (code, errors) == (0, "")
         assert f"200 {place}/v1/chat/completions\n" in output
+        assert " recorded: turn 1 of hello\n" in output
+        assert output.endswith("\n1 recorded\n")
     assert [scenario.name for scenario in load([folder])] == ["hello"]
     played = program("run", "--scenarios", folder, "--intercept", host, "--", *command)
     code, output, errors = played.end()
@@ -64,10 +66,10 @@ def test_a_command_is_recorded(program, tmp_path):
 
 def test_the_exit_code_of_a_recorded_command(program, tmp_path):
     command = [sys.executable, "-c", "raise SystemExit(7)"]
-    code, _, errors = program(
+    code, output, errors = program(
         "record", "--intercept", "known", "-o", tmp_path / "recorded", "--", *command
     ).end()
-    assert (code, errors) == (7, "")
+    assert (code, output, errors) == (7, "0 recorded\n", "")
 
 
 def test_a_server_says_how_programs_are_led(program, folder):

@@ -43,11 +43,14 @@ def test_tls_to_a_known_service_ends_here(server: Intercepting) -> None:
 
 
 def test_plain_http_is_intercepted_too() -> None:
-    """By an absolute target, and by CONNECT to port 80, as `curl -p` has it."""
+    """By an absolute target, and by CONNECT, as `curl -p` and WebSockets have it."""
     with intercepting("llm.test") as server, client(server) as http:
         assert http.post("http://llm.test/v1/chat/completions", json=ASKED).status_code == 200
-        data = exchange(server, b"CONNECT llm.test:80 HTTP/1.1\r\n\r\n", request("llm.test"))
-        assert data.startswith(b"HTTP/1.1 200 Connection established\r\n\r\nHTTP/1.1 200 OK\r\n")
+        for port in (80, 8080):
+            asked = request(f"llm.test:{port}")
+            data = exchange(server, b"CONNECT llm.test:%d HTTP/1.1\r\n\r\n" % port, asked)
+            begin = b"HTTP/1.1 200 Connection established\r\n\r\nHTTP/1.1 200 OK\r\n"
+            assert data.startswith(begin)
 
 
 def request(host: str) -> bytes:

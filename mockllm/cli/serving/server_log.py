@@ -153,6 +153,7 @@ class ServerLog:
         self._colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
         self._api_width = self._name_width = 1
         self._url = ""
+        self._has_begun = False
         self._early: list[Line] = []
         """Lines of the recorder from before the line with the address, which is the first one."""
         self._counts = Counter[str](recorded=0, not_found=0, skipped=0, lost=0)
@@ -174,6 +175,11 @@ class ServerLog:
         self._url = url
         if self._shows("address"):
             self._output.line(f"mockllm listening on {url}")
+        self.begin()
+
+    def begin(self) -> None:
+        """Writes what the recorder reports: the line with the address is there, or none comes."""
+        self._has_begun = True
         for line in self._early:
             self.recorded(line)
 
@@ -285,7 +291,7 @@ class ServerLog:
         return "  ".join(cells)
 
     def recorded(self, line: Line) -> None:
-        if not self._url:
+        if not self._has_begun:
             self._early.append(line)
             return
         skipped = line.outcome == "skipped"

@@ -378,7 +378,7 @@ class Proxy:
 
 _SWITCHING = 101
 _UPGRADE = ((b"Connection", b"Upgrade"), (b"Upgrade", b"websocket"))
-_WEBSOCKET = "a WebSocket is passed on, and not recorded: what is recorded goes over HTTP"
+_WEBSOCKET = "a WebSocket is passed on, and not recorded"
 _PROBE = "a probe of the port is passed on, and not recorded: it asks for nothing"
 
 

@@ -6,7 +6,7 @@ import shutil
 import socket
 import subprocess
 import threading
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from functools import partial
 from queue import SimpleQueue
 from urllib.parse import urlsplit
@@ -17,7 +17,6 @@ from openai import OpenAI
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.frames import CloseCode
 from websockets.sync.client import connect
-from websockets.sync.server import serve
 
 from mockllm.interception.hosts import Hosts
 from mockllm.interception.transports import redirected
@@ -25,49 +24,11 @@ from mockllm.replay.fault_plan import read_plan
 from mockllm.server.http.aiohttp_internals import is_observed
 from mockllm.server.options import InterceptOptions, RecordOptions, ServerOptions
 from mockllm.server.thread import ServerThread
+from tests.server.recording.websocket_service import echo, service
 from tests.timeouts import GIVE_UP
 
 KEY = "openai-insecure-api-key.ek_68af296e8e408191a1120ab6383263c2"
-LINE = "a WebSocket is passed on, and not recorded: what is recorded goes over HTTP"
-
-
-def echo(connection, ended=None):
-    """Tells a client what it asked for, and sends back what it says until it says how to end.
-
-    Args:
-        ended: gets the code and the reason of the end.
-    """
-    request = connection.request
-    asked = {"path": request.path, "key": request.headers.get("Authorization")}
-    connection.send(json.dumps({**asked, "subprotocol": connection.subprotocol}))
-    with suppress(ConnectionClosed):
-        for message in connection:
-            if isinstance(message, str) and message.startswith("close "):
-                connection.close(int(message.removeprefix("close ")), "as you say")
-            elif message == "break off":
-                connection.socket.shutdown(socket.SHUT_RDWR)
-            elif message == "ping":
-                connection.send("pong" if connection.ping().wait(GIVE_UP) else "nothing")
-            else:
-                connection.send(message)
-    if ended is not None:
-        ended.put((connection.close_code, connection.close_reason))
-
-
-@contextmanager
-def service(handler=echo, **options):
-    """A WebSocket service; its URL begins with `http`."""
-
-    def chosen(connection, offered):
-        return "realtime" if "realtime" in offered else None
-
-    with serve(handler, "127.0.0.1", 0, select_subprotocol=chosen, **options) as server:
-        thread = threading.Thread(target=server.serve_forever)
-        thread.start()
-        scheme = "https" if "ssl" in options else "http"
-        yield f"{scheme}://localhost:{server.socket.getsockname()[1]}"
-        server.shutdown()
-        thread.join()
+LINE = "a WebSocket is passed on, and not recorded"
 
 
 @contextmanager
