@@ -216,12 +216,12 @@ class _Connection(asyncio.Protocol):
 async def _begins_tls(transport: asyncio.Transport) -> bool:
     """Whether a client begins with TLS; what it sent stays to be read. Its reading is paused."""
     loop = asyncio.get_running_loop()
-    arrived = loop.create_future()
+    arrived = asyncio.Event()
     file = os.dup(transport.get_extra_info("socket").fileno())
     with socket.socket(fileno=file) as peeked:
-        loop.add_reader(file, lambda: arrived.done() or arrived.set_result(None))
+        loop.add_reader(file, arrived.set)
         try:
-            await arrived
+            await arrived.wait()
         finally:
             loop.remove_reader(file)
         try:

@@ -185,6 +185,12 @@ def _redirect_httpx(stack: ExitStack, httpx: Any, to: Redirect) -> None:
     # A transport may be one of a proxy; the direct one beside it is closed with it.
     direct: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 
+    @stack.callback
+    def close_those_of_open_clients() -> None:
+        for transport in direct.values():
+            if isinstance(transport, httpx.HTTPTransport):
+                transport.close()
+
     def beside(transport: Any, kind: type) -> Any:
         if transport not in direct:
             direct[transport] = kind(trust_env=False)

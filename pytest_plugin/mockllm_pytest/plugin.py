@@ -25,6 +25,8 @@ _LIBRARY = pytest.StashKey["Library"]()
 _PLAYED = pytest.StashKey[set[str]]()
 _LATE = pytest.StashKey[list[str]]()
 """The requests that came after their test was over, as lines."""
+_FIXTURES = pytest.StashKey[list[tuple[str, str]]]()
+"""What was recorded of fixtures: the name of each, and a summary."""
 _SECTION = "mockllm"
 SUITE_SECTION = "mockllm suite"
 """The title of the section of a report with what a suite counted."""
@@ -57,6 +59,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.addinivalue_line("markers", line)
     config.stash[_PLAYED] = set()
     config.stash[_LATE] = []
+    config.stash[_FIXTURES] = []
     _check_package(config)
 
 
@@ -149,17 +152,57 @@ def _session(request: pytest.FixtureRequest, server: MockService) -> MockSession
     if recorded is None:
         speed = options.chosen(config, "speed", mark.speed, server.speed)
         return MockSession(server, node.nodeid, node.path.parent, mark, speed)
-    from mockllm_pytest.recording import RecordedSession, Recording
+    from mockllm_pytest.recording import RecordedSession, Recording, recording_folder
 
     speed = options.chosen(config, "speed", mark.speed, 0.0)
-    return RecordedSession(server, node, mark, speed, Recording(config, node, recorded))
+    recording = Recording(config, node.nodeid, recording_folder(node), recorded)
+    return RecordedSession(server, node.nodeid, node.path.parent, mark, speed, recording)
 
 
 @pytest.fixture(autouse=True)
 def _mockllm_marked(request: pytest.FixtureRequest) -> None:
     """Gives a session to tests that have a marker and do not name the fixture."""
-    if any(request.node.get_closest_marker(name) for name in ("mockllm", "mockllm_recorded")):
+    if _is_marked(request.node):
         request.getfixturevalue("mockllm_session")
+
+
+def _is_marked(node: pytest.Item) -> bool:
+    return any(node.get_closest_marker(name) for name in ("mockllm", "mockllm_recorded"))
+
+
+def _is_intercepted(node: pytest.Item) -> bool:
+    marks = node.iter_markers("mockllm")
+    is_recorded = node.get_closest_marker("mockllm_recorded") is not None
+    return is_recorded or any("intercept" in mark.kwargs for mark in marks)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_fixture_setup(
+    fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
+) -> Generator[None, Any, Any]:
+    """Answers what a fixture of a wider scope asks, in tests whose requests are intercepted: pytest
+    sets it up before the session of the test."""
+    item = request._pyfuncitem  # noqa: SLF001 - a request of a wider scope shows no test otherwise
+    is_own = fixturedef.argname == "mockllm_server"
+    if fixturedef.scope == "function" or is_own or not _is_intercepted(item):
+        return (yield)
+    from mockllm_pytest.fixtures import FixtureSession
+
+    server = request.getfixturevalue("mockllm_server")
+    name = fixturedef.argname
+    if hasattr(request, "param"):
+        name += f"-{request.param_index}"  # type: ignore[attr-defined]  # of a request for one
+    with _without_traceback():
+        session = FixtureSession(name, fixturedef.func, item, server, item.config.stash[_FIXTURES])
+    fixturedef.addfinalizer(session.close)  # the last one that is called
+    session.enter()
+    try:
+        result = yield
+    finally:
+        session.leave()
+        fixturedef.addfinalizer(session.enter)
+    session.check()
+    return result
 
 
 @pytest.fixture
@@ -267,7 +310,7 @@ def pytest_terminal_summary(
     _write_late(terminalreporter, config.stash[_LATE])
     if options.flag(config, "show"):
         _write_exchanges(terminalreporter)
-    _write_recordings(terminalreporter)
+    _write_recordings(terminalreporter, config.stash[_FIXTURES])
     if options.flag(config, "unused"):
         _write_unused(terminalreporter, config)
 
@@ -326,8 +369,8 @@ def _write_exchanges(reporter: pytest.TerminalReporter) -> None:
         reporter.write_line(f"{text}\n")
 
 
-def _write_recordings(reporter: pytest.TerminalReporter) -> None:
-    summaries = [
+def _write_recordings(reporter: pytest.TerminalReporter, fixtures: list[tuple[str, str]]) -> None:
+    summaries = fixtures + [
         (report.nodeid, text)
         for reports in reporter.stats.values()
         for report in reports

@@ -61,17 +61,27 @@ def recording_folder(node: pytest.Item) -> Path:
     another test's on some file system, it is made safe and ends in a checksum.
     """
     classes = [parent.name for parent in node.listchain() if isinstance(parent, pytest.Class)]
-    name = ".".join([*classes, node.name])
+    return _folder(node.path, ".".join([*classes, node.name]))
+
+
+def fixture_folder(file: Path, name: str) -> Path:
+    """The folder of the recording of a fixture: `recorded/MODULE/fixture-NAME` next to its file."""
+    return _folder(file, f"fixture[{name}]")
+
+
+def _folder(file: Path, name: str) -> Path:
     folder = re.sub(r"[^A-Za-z0-9_.]+", "-", name).strip("-.")
     if len(name) > _LONGEST or not _PLAIN.fullmatch(name):
         folder = f"{folder[:_LONGEST].rstrip('-.')}-{sha256(name.encode()).hexdigest()[:8]}"
-    return node.path.parent / _FOLDER / node.path.stem / folder
+    return file.parent / _FOLDER / file.stem / folder
 
 
 class Recording:
     """The recording of one test.
 
     Args:
+        nodeid: of the test.
+        folder: as `recording_folder` has it.
         mark: the marker of the test.
 
     Raises:
@@ -79,9 +89,11 @@ class Recording:
         ScenarioError: the recording cannot be loaded; with every problem.
     """
 
-    def __init__(self, config: pytest.Config, node: pytest.Item, mark: RecordedMark) -> None:
-        self.folder = recording_folder(node)
-        self._nodeid = node.nodeid
+    def __init__(
+        self, config: pytest.Config, nodeid: str, folder: Path, mark: RecordedMark
+    ) -> None:
+        self.folder = folder
+        self._nodeid = nodeid
         self._root = config.rootpath
         self.scenarios = _scenarios(self.folder)
         """The scenarios of the recording when the test begins."""
@@ -296,7 +308,8 @@ class RecordedSession(MockSession):
     def __init__(
         self,
         service: MockService,
-        node: pytest.Item,
+        nodeid: str,
+        folder: Path,
         mark: Mark,
         speed: float,
         recording: Recording,
@@ -306,7 +319,7 @@ class RecordedSession(MockSession):
         self.intercepts = ("*", *recording.local_hosts())
         if mark.names or mark.scenarios:
             self._refuse()
-        super().__init__(service, node.nodeid, node.path.parent, mark, speed)
+        super().__init__(service, nodeid, folder, mark, speed)
         self._serve(Answering(self.scenarios), record=self._options)
 
     @property

@@ -96,6 +96,9 @@ check its use.
 
 `mockllm_session` sets the variables from which SDKs read base URLs and keys, and restores them.
 
+Fixtures with a wider scope are set up before it. What they ask while they are set up, and when they
+end, is [intercepted, too](interception.md#fixtures), in tests whose own requests are.
+
 `python -m tests.docs.pytest_page` generates this page from docstrings; a test compares the two.
 """
 

@@ -1,0 +1,89 @@
+"""Fixtures with a wider scope than a test: what they ask has a recording of its own.
+
+Which test they are made for depends on what runs, so what answers them must not be a test's.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from mockllm_pytest import options
+from mockllm_pytest.marks import Allowed, Mark, recorded_mark, session_mark
+from mockllm_pytest.recording import RecordedSession, Recording, fixture_folder
+from mockllm_pytest.sessions import MockSession
+
+if TYPE_CHECKING:
+    from mockllm_pytest.serving import MockService
+
+
+class FixtureSession:
+    """The session of a fixture, which is entered while it is set up, and while it ends.
+
+    Args:
+        name: of the fixture, with the number of its parameter.
+        function: that makes it. The recording lies beside its file, or, where that is no file of
+            the project, beside the test.
+        item: the first test that needs it.
+        report: gets the name and a summary of what was recorded.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        item: pytest.Item,
+        server: MockService,
+        report: list[tuple[str, str]],
+    ) -> None:
+        self._report, self._stack = report, ExitStack()
+        config = item.config
+        file = Path(inspect.getfile(inspect.unwrap(function)))
+        if config.rootpath not in file.parents:
+            file = item.path
+        self._name = f"{file.name}::{name}"
+        marked, recorded = session_mark(item), recorded_mark(item)
+        mark = Mark(allowed=Allowed(unplayed=True), intercept=marked.intercept)
+        self._session: MockSession
+        if recorded is None:
+            self._session = MockSession(server, self._name, file.parent, mark, server.speed)
+            return
+        recording = Recording(config, item.nodeid, fixture_folder(file, name), recorded)
+        speed = options.chosen(config, "speed", marked.speed, 0.0)
+        self._session = RecordedSession(server, self._name, file.parent, mark, speed, recording)
+
+    def enter(self) -> None:
+        """From now on, what this process asks of services is answered here."""
+        monkeypatch = self._stack.enter_context(pytest.MonkeyPatch.context())
+        for name, value in self._session.environment.items():
+            monkeypatch.setenv(name, value)
+        self._stack.enter_context(self._session.redirected())
+
+    def leave(self) -> None:
+        """Ends that."""
+        self._stack.close()
+
+    def check(self) -> None:
+        """Fails the fixture where a request got no answer."""
+        verdict = self._session.verdict()
+        self._session.passed = verdict.good
+        if not verdict.good:
+            pytest.fail(f"The fixture {self._name} asks a service.\n{verdict}", pytrace=False)
+
+    def close(self) -> None:
+        """Ends the session; what it recorded is on the disk afterwards."""
+        self.leave()
+        verdict, has_asked = self._session.late_verdict(), bool(self._session.journal)
+        self._session.close()
+        if has_asked and self._session.recording_summary:
+            self._report.append((self._name, self._session.recording_summary))
+        if self._session.recording_failure:
+            pytest.fail(self._session.recording_failure, pytrace=False)
+        if verdict is not None and not verdict.good:
+            message = f"The fixture {self._name} asks a service when it ends.\n{verdict}"
+            pytest.fail(message, pytrace=False)
