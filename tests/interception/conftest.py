@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +16,8 @@ from mockllm.interception.child import child_environment, with_session, write_tr
 from mockllm.interception.hosts import Hosts
 from mockllm.replay.loading import loads
 from mockllm.replay.sessions.exchange import Exchange
-from mockllm.server.options import InterceptOptions, ServerOptions
+from mockllm.scenario.model import Scenario
+from mockllm.server.options import InterceptOptions, RecordOptions, ServerOptions
 from mockllm.server.thread import ServerThread
 
 SCENARIO = """
@@ -44,9 +45,9 @@ class Intercepting:
 
     @property
     def journal(self) -> list[Exchange]:
-        """The requests of the session."""
-        session = self.thread.server.sessions.find("test")
-        return [] if session is None else list(session.journal)
+        """The requests of the session, and those of Java, which names none to a proxy."""
+        sessions = map(self.thread.server.sessions.find, ("test", "default"))
+        return [entry for session in sessions if session for entry in session.journal]
 
     @property
     def trusted(self) -> str:
@@ -55,13 +56,16 @@ class Intercepting:
 
 
 @contextmanager
-def intercepting(*hosts: str, tunnels: bool = False) -> Iterator[Intercepting]:
+def intercepting(
+    *hosts: str,
+    tunnels: bool = False,
+    scenarios: Iterable[Scenario] = loads(SCENARIO, "hello.yaml"),
+    record: RecordOptions | None = None,
+) -> Iterator[Intercepting]:
     """A server with a forward proxy for known services and these hosts."""
     notices: SimpleQueue[str] = SimpleQueue()
-    options = ServerOptions(
-        intercept=InterceptOptions(Hosts(hosts), 0, tunnels), notice=notices.put, grace=0
-    )
-    scenarios = loads(SCENARIO, "hello.yaml")
+    intercept = InterceptOptions(Hosts(hosts), 0, tunnels)
+    options = ServerOptions(intercept=intercept, notice=notices.put, grace=0, record=record)
     with ServerThread(scenarios, options) as thread, TemporaryDirectory() as name:
         authority = thread.server.authority
         assert authority is not None

@@ -2,29 +2,107 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 
 import pytest
 
-from tests.interception.conftest import Intercepting, intercepting
+from mockllm.replay.loading import load
+from mockllm.server.options import RecordOptions
+from tests.interception.conftest import OPENAI, Intercepting, intercepting
+from tests.server.recording.odd_upstream import OddUpstream, script, text_events
 from tests.timeouts import GIVE_UP
 
-MODELS = "https://api.openai.com/v1/models"
+JSON = '{"model": "m", "messages": [{"role": "user", "content": "hello"}]}'
+PROGRAMS = Path(__file__).parent / "programs"
 
 PYTHON = {
-    "httpx": f"import httpx; print(httpx.get('{MODELS}').status_code)",
-    "httpx2": f"import httpx2; print(httpx2.get('{MODELS}').status_code)",
-    "requests": f"import requests; print(requests.get('{MODELS}').status_code)",
-    "urllib3": "import os, ssl, urllib3\n"
+    "httpx": "import httpx; answer = httpx.post(URL, json=BODY)",
+    "httpx2": "import httpx2; answer = httpx2.post(URL, json=BODY)",
+    "requests": "import requests; answer = requests.post(URL, json=BODY)",
+    "urllib3": "import os, types, urllib3\n"
     "proxy = urllib3.util.parse_url(os.environ['HTTPS_PROXY'])\n"
     "headers = urllib3.make_headers(proxy_basic_auth=proxy.auth)\n"
     "pool = urllib3.ProxyManager(os.environ['HTTPS_PROXY'], proxy_headers=headers)\n"
-    f"print(pool.request('GET', '{MODELS}').status)",
-    "urllib.request": f"import urllib.request\nprint(urllib.request.urlopen('{MODELS}').status)",
+    "answered = pool.request('POST', URL, json=BODY)\n"
+    "answer = types.SimpleNamespace(status_code=answered.status, url=URL)",
+    "urllib.request": "import types, urllib.request\n"
+    "asked = urllib.request.Request(URL, json.dumps(BODY).encode())\n"
+    "asked.add_header('content-type', 'application/json')\n"
+    "answered = urllib.request.urlopen(asked)\n"
+    "answer = types.SimpleNamespace(status_code=answered.status, url=answered.url)",
+    "aiohttp that is told to trust its environment": "import asyncio, aiohttp, types\n"
+    "async def main():\n"
+    "    async with aiohttp.ClientSession(trust_env=True) as session:\n"
+    "        async with session.post(URL, json=BODY) as answer:\n"
+    "            return types.SimpleNamespace(status_code=answer.status, url=answer.url)\n"
+    "answer = asyncio.run(main())",
 }
-NODE = f"fetch('{MODELS}').then(answer => console.log(answer.status))"
+NODE = (
+    f"fetch('{OPENAI}', {{method: 'POST', body: '{JSON}', "
+    "headers: {'content-type': 'application/json'}})"
+    ".then(answer => console.log(answer.status, answer.url))"
+)
+
+
+def _python(stack: str, _folder: Path) -> list[str]:
+    begin, end = (
+        f"import json\nURL, BODY = '{OPENAI}', {JSON}\n",
+        "print(answer.status_code, answer.url)",
+    )
+    return [sys.executable, "-c", f"{begin}{PYTHON[stack]}\n{end}"]
+
+
+def _curl(_folder: Path) -> list[str]:
+    told = ["-sS", "-o", os.devnull, "-w", "%{http_code} %{url_effective}", "-d", JSON]
+    return [found("curl"), *told, "-H", "content-type: application/json", OPENAI]
+
+
+def _node(_folder: Path) -> list[str]:
+    """Node reads proxies from its environment since 22.21."""
+    node = found("node")
+    version = subprocess.check_output([node, "-p", "process.versions.node"], text=True)
+    if tuple(map(int, version.split("."))) < (22, 21):
+        pytest.skip("this Node reads no proxies from its environment: it has to be 22.21 or newer")
+    return [node, "-e", NODE]
+
+
+def _go(folder: Path) -> list[str]:
+    environment = {**os.environ, "GOFLAGS": "-mod=mod", "GO111MODULE": "off"}
+    built = [found("go"), "build", "-o", str(folder / "ask"), str(PROGRAMS / "ask.go")]
+    subprocess.run(built, env=environment, check=True)
+    return [str(folder / "ask"), OPENAI]
+
+
+def _java(client: str, folder: Path) -> list[str]:
+    subprocess.run([found("javac"), "-d", str(folder), str(PROGRAMS / "Ask.java")], check=True)
+    return [found("java"), "-cp", str(folder), "Ask", client, OPENAI]
+
+
+def found(program: str) -> str:
+    """The path of a program; the test is skipped where it is not installed."""
+    path = shutil.which(program)
+    if path is None:
+        pytest.skip(f"{program} is not installed")
+    return path
+
+
+heavy = pytest.mark.heavy
+STACKS = [
+    *(pytest.param(partial(_python, stack), id=stack) for stack in PYTHON),
+    pytest.param(_curl, id="curl"),
+    pytest.param(_node, id="fetch of Node"),
+    pytest.param(_go, id="net/http of Go", marks=heavy),
+    *(
+        pytest.param(partial(_java, client), id=f"{client} of Java", marks=heavy)
+        for client in ("HttpClient", "HttpURLConnection")
+    ),
+]
 
 
 def status(server: Intercepting, *command: str) -> str:
@@ -36,11 +114,19 @@ def status(server: Intercepting, *command: str) -> str:
     return done.stdout.strip()
 
 
-@pytest.mark.parametrize("stack", PYTHON)
-def test_a_stack_of_python(server: Intercepting, stack: str) -> None:
-    before = len(server.journal)
-    assert status(server, sys.executable, "-c", PYTHON[stack]) == "200"
-    assert [entry.headers["host"] for entry in server.journal[before:]] == ["api.openai.com"]
+@pytest.mark.parametrize("stack", STACKS)
+def test_a_stack(stack: Callable[[Path], list[str]], tmp_path: Path) -> None:
+    """It is recorded and replayed, and sees the URL that it asked for."""
+    command, folder = stack(tmp_path), tmp_path / "recorded"
+    with OddUpstream(script(*text_events("hi"))) as service:
+        record = RecordOptions(folder, {"chat": service.url}, "add")
+        with intercepting(record=record) as server:
+            assert status(server, *command) == f"200 {OPENAI}"
+            assert [entry.headers["host"] for entry in server.journal] == ["api.openai.com"]
+        assert len(service.requests) == 1
+    with intercepting(scenarios=load([folder])) as server:
+        assert status(server, *command) == f"200 {OPENAI}"
+        assert [entry.outcome for entry in server.journal] == ["played"]
 
 
 def test_botocore() -> None:
@@ -61,23 +147,6 @@ except botocore.exceptions.ClientError as error:
         assert status(server, sys.executable, "-c", program) == "404"
         (entry,) = server.journal
     assert entry.headers["host"] == "bedrock-runtime.us-east-1.amazonaws.com"
-
-
-def test_curl(server: Intercepting) -> None:
-    curl = shutil.which("curl")
-    if curl is None:
-        pytest.skip("curl is not here")
-    assert status(server, curl, "-sS", "-o", "/dev/null", "-w", "%{http_code}", MODELS) == "200"
-
-
-def test_fetch_of_node(server: Intercepting) -> None:
-    """Node reads proxies from its environment since 22.21."""
-    node = shutil.which("node")
-    if node is None:
-        pytest.skip("Node is not here")
-    if tuple(map(int, status(server, node, "-p", "process.versions.node").split("."))) < (22, 21):
-        pytest.skip("this Node reads no proxies from its environment: it has to be 22.21 or newer")
-    assert status(server, node, "-e", NODE) == "200"
 
 
 def test_a_service_of_this_machine() -> None:
