@@ -252,7 +252,8 @@ def _more(items: Sequence[object]) -> list[str]:
 def _summary(exchanges: Sequence[Exchange]) -> str:
     count = len(exchanges)
     if not count:
-        return "no request came; does the command read its base URL from the environment?"
+        question = "does the command read its base URL (with --intercept its proxy) from the"
+        return f"no request came; {question} environment?"
     outcomes = Counter[str](exchange.outcome for exchange in exchanges)
     labels = {
         "played": "played",

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from mockllm.replay.loading import load
-from tests.server.recording.odd_upstream import OddUpstream, script, text_events
+from tests.server.recording.odd_upstream import OddUpstream, message_events, script, text_events
 
 pytestmark = pytest.mark.slow
 
@@ -122,3 +122,57 @@ def test_a_proxy_port_that_is_taken(program, folder, tmp_path, command):
         f"mockllm: 127.0.0.1:{port} is in use; stop what listens there, or choose another port "
         "(--proxy-port 0 picks a free one)\n"
     )
+
+
+def test_a_server_with_tls(program, folder):
+    """It says what its clients have to trust, and once where it is; curl believes it."""
+    server = program("serve", folder, "--tls", "--port", "0").listening()
+    assert server.url.startswith("https://")
+    server.line_with("And in their environment, so that they trust this server:")
+    variables = {}
+    while line := server.line().strip():
+        name, _, value = line.partition("=")
+        variables[name] = value
+    assert not [name for name in variables if name.endswith(("_BASE_URL", "_KEY"))]
+    command = [sys.executable, "-c", ASKS, server.url]
+    asked = program("run", "--scenarios", folder, "--", *command, **variables)
+    _, output, _ = asked.end()
+    assert output == f"200 {server.url}/v1/chat/completions\n"
+
+
+AGENT = """#!{python}
+import os, sys, httpx
+assert "ANTHROPIC_BASE_URL" not in os.environ
+answer = httpx.post(
+    "https://api.anthropic.com/v1/messages?beta=true",
+    headers={{"x-api-key": os.environ["ANTHROPIC_API_KEY"], "anthropic-version": "2023-06-01"}},
+    json={{
+        "model": "claude", "max_tokens": 9, "stream": True,
+        "messages": [{{"role": "user", "content": sys.argv[sys.argv.index("-p") + 1]}}],
+    }},
+)
+print(answer.status_code, "Hello back" in answer.text)
+"""
+
+
+def test_a_coding_agent(program, tmp_path):
+    """A stand-in that speaks through the proxy of its environment alone is recorded and played."""
+    agent = tmp_path / "claude"
+    agent.write_text(AGENT.format(python=sys.executable))
+    agent.chmod(0o700)
+    folder = tmp_path / "recorded"
+    lead = ("--intercept", "api.anthropic.com")
+    key = {"ANTHROPIC_API_KEY": "any-key-of-the-user"}
+    with OddUpstream(script(*message_events("Hello back"))) as service:
+        upstream = ("--upstream", f"anthropic={service.url}")
+        recorder = program(
+            "record", *lead, *upstream, "-o", folder, "--", agent, "-p", "hello", **key
+        )
+        code, output, errors = recorder.end()
+        assert (code, errors) == (0, "")
+        assert "200 True\n" in output
+        (request,) = service.requests
+        assert ("x-api-key", "any-key-of-the-user") in request.headers
+    played = program("run", "--scenarios", folder, *lead, "--", agent, "-p", "hello")
+    code, output, errors = played.end()
+    assert (code, output, errors) == (0, "200 True\n", "mockllm: 1 request: 1 played\n")

@@ -36,8 +36,12 @@ def test_the_test_passes(tmp_path: Path) -> None:
     assert "1 passed" in done.stdout
 
 
-def test_the_commands_have_the_options_that_the_page_names() -> None:
+def test_the_commands_have_the_options_that_the_page_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each command line of the first block is one that the program takes."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "recorded").mkdir()
     lines = blocks("sh")[0].splitlines()
     commands = [shlex.split(line, comments=True)[1:] for line in lines if "mockllm " in line]
     with main.make_context("mockllm", ["--version"], resilient_parsing=True) as context:
@@ -45,4 +49,4 @@ def test_the_commands_have_the_options_that_the_page_names() -> None:
             command = main.get_command(context, name)
             assert command is not None
             command.make_context(name, arguments, parent=context)
-    assert [name for name, *_ in commands] == ["run", "record"]
+    assert [name for name, *_ in commands] == ["run", "record", "record", "run"]

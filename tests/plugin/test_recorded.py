@@ -13,7 +13,7 @@ import pytest
 
 import mockllm.server.recording.recorder  # noqa: F401 - see above
 import mockllm_pytest.recording  # noqa: F401 - see above
-from tests.server.recording.odd_upstream import EVENTS, OddUpstream, text_events
+from tests.server.recording.odd_upstream import EVENTS, OddUpstream, message_events, text_events
 
 pytestmark = pytest.mark.slow
 
@@ -50,36 +50,11 @@ class Service(OddUpstream):
     async def _answer(self, request, wire):
         text = f"answer {len(self.requests)}"
         if "/messages" in request.target:
-            await wire.events(*message(text))
+            await wire.events(*message_events(text))
         elif request.json.get("stream"):
             await wire.events(*text_events(text))
         else:
             await wire.body(json.dumps(completion(text)), "Content-Type: application/json")
-
-
-def message(text):
-    """A stream of the Messages API."""
-    usage = {"input_tokens": 1, "output_tokens": 1}
-    opened = {"id": "msg_1", "type": "message", "role": "assistant", "model": "claude-x"}
-    opened |= {"content": [], "stop_reason": None, "stop_sequence": None, "usage": usage}
-    block = {"type": "text", "text": ""}
-    events = (
-        {"type": "message_start", "message": opened},
-        {"type": "content_block_start", "index": 0, "content_block": block},
-        {
-            "type": "content_block_delta",
-            "index": 0,
-            "delta": {"type": "text_delta", "text": text},
-        },
-        {"type": "content_block_stop", "index": 0},
-        {
-            "type": "message_delta",
-            "delta": {"stop_reason": "end_turn", "stop_sequence": None},
-            "usage": {"output_tokens": 1},
-        },
-        {"type": "message_stop"},
-    )
-    return [f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events]
 
 
 def completion(text):

@@ -28,7 +28,8 @@ def leading(
     server: MockServer, environment: Mapping[str, str], *, keeps_keys: bool = False
 ) -> Iterator[dict[str, str]]:
     """The variables that lead a program to a server: base URLs and keys, or, where the server
-    intercepts, a proxy and the certificates to trust, which lie in a folder until the end.
+    intercepts, a proxy and the certificates to trust, which lie in a folder until the end; of one
+    that speaks TLS the latter alone.
 
     Args:
         environment: that the program would have otherwise.
@@ -49,7 +50,7 @@ def leading(
         folder = Path(name)
         write_trust(server.authority, folder, environment)
         if intercept is None:
-            yield {**urls, **trusting(folder)}
+            yield {**found, **trusting(folder)}
             return
         led = child_environment(server.proxy_url, folder, intercept.hosts, environment)
         yield {**client_keys(server.base_urls, own), **found, **led}

@@ -218,7 +218,7 @@ class ServerLog:
             [f"Give to clients ({'with their own API keys' if keys else 'any API key will do'}):"],
             _settings(base_urls),
             (f"  {url}  # {api}" for api, url in further),
-            ["", "Or, in the environment of programs that know no base URL:"] if led else [],
+            ["", _LED if "HTTPS_PROXY" in led else _TRUSTING] if led else [],
             (f"  {name}={value}" for name, value in led.items()),
             ["", f"Live page: {page}", ""] if page else [""],
         )
@@ -333,6 +333,10 @@ class ServerLog:
 
     def notice(self, text: str) -> None:
         self._put("notice", [text], text=text)
+
+
+_LED = "Or, in the environment of programs that know no base URL:"
+_TRUSTING = "And in their environment, so that they trust this server:"
 
 
 def _settings(base_urls: Mapping[str, str]) -> Iterator[str]:

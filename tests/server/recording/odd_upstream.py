@@ -185,6 +185,31 @@ def text_events(*words):
     return [f"data: {text}\n\n".encode() for text in texts]
 
 
+def message_events(text):
+    """A stream of the Messages API."""
+    usage = {"input_tokens": 1, "output_tokens": 1}
+    opened = {"id": "msg_1", "type": "message", "role": "assistant", "model": "claude-x"}
+    opened |= {"content": [], "stop_reason": None, "stop_sequence": None, "usage": usage}
+    block = {"type": "text", "text": ""}
+    events = (
+        {"type": "message_start", "message": opened},
+        {"type": "content_block_start", "index": 0, "content_block": block},
+        {
+            "type": "content_block_delta",
+            "index": 0,
+            "delta": {"type": "text_delta", "text": text},
+        },
+        {"type": "content_block_stop", "index": 0},
+        {
+            "type": "message_delta",
+            "delta": {"stop_reason": "end_turn", "stop_sequence": None},
+            "usage": {"output_tokens": 1},
+        },
+        {"type": "message_stop"},
+    )
+    return [f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events]
+
+
 def call(index, arguments=None, **opening):
     """A fragment of a tool call."""
     fragment = {"index": index, "function": {"arguments": arguments or ""}}
