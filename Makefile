@@ -78,6 +78,7 @@ aiohttp-oldest-all: $(OLDEST)
 	@$(call with_oldest,tests/server --ignore tests/server/browser_fetch \
 		--ignore tests/server/recording/test_recording_clients.py \
 		--ignore tests/server/recording/test_killed_recorder.py \
+		--ignore tests/server/recording/test_websockets.py \
 		--ignore tests/server/test_responses_items.py --ignore tests/server/test_signals.py \
 		--ignore tests/server/test_hostile_schemas.py)
 
