@@ -50,7 +50,13 @@ def quirk_option(gets: str) -> Callable[[_Command], _Command]:
     )
 
 
-class _Api(click.Choice[str]):
+if TYPE_CHECKING:
+    _Choice = click.Choice[str]
+else:
+    _Choice = click.Choice  # generic since click 8.2
+
+
+class _Api(_Choice):
     """The name of a protocol; the choices are imported when they are needed."""
 
     def __init__(self) -> None:

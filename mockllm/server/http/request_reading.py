@@ -146,6 +146,8 @@ def closes(error: RequestError) -> bool:
 
 def arrived(request: web.BaseRequest, most: int) -> bytes | None:
     """The whole body of a request, if it came with the head, as most do; else None."""
+    if not request.body_exists:  # the content of such has no `total_bytes` in aiohttp 3.11
+        return b""
     content = request.content
     if not content.is_eof() or content.exception() is not None or content.total_bytes > most:
         return None
