@@ -32,10 +32,10 @@ _VCR_CONFIG = (
 )
 _OTHER_MARKS = {
     "default_cassette": "a recording is found by the name of its test; remove the mark",
-    "block_network": "mockllm blocks no connections; keep pytest-recording for it, or remove the "
-    "mark",
-    "allowed_hosts": "mockllm blocks no connections; keep pytest-recording for it, or remove the "
-    "mark",
+    "block_network": "mockllm blocks no connections, and is not blocked; keep pytest-recording for "
+    "it, or remove the mark",
+    "allowed_hosts": "mockllm blocks no connections, and is not blocked; keep pytest-recording for "
+    "it, or remove the mark",
 }
 
 
@@ -122,7 +122,7 @@ class _File:
         arguments = (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)
         for argument in arguments:
             if argument.arg == "vcr":
-                text = "use mockllm_session, whose journal has the requests"
+                text = "it has the requests of a recorded test; use the journal of mockllm_session"
                 self._note(argument, f"the fixture vcr: {text}")
 
     def _edit_call(self, call: ast.Call) -> None:

@@ -47,9 +47,14 @@ class _RecordingHooks:
     def pytest_recording_configure(config: Any, vcr: Any) -> None: ...
 
 
+def _has_recording(pluginmanager: pytest.PytestPluginManager) -> bool:
+    is_there = find_spec("pytest_recording") is not None
+    return is_there and not pluginmanager.is_blocked("recording")
+
+
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
     """Lets pytest know that hook where pytest-recording does not: it ends otherwise."""
-    if pluginmanager.is_blocked("recording") or find_spec("pytest_recording") is None:
+    if not _has_recording(pluginmanager):
         pluginmanager.add_hookspecs(_RecordingHooks)
 
 
@@ -57,6 +62,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Registers the markers."""
     for line in options.MARKERS:
         config.addinivalue_line("markers", line)
+    if not (_has_recording(config.pluginmanager) or config.pluginmanager.has_plugin("vcr")):
+        config.pluginmanager.import_plugin("mockllm_pytest.recording_fixtures")
     config.stash[_PLAYED] = set()
     config.stash[_LATE] = []
     config.stash[_FIXTURES] = []
@@ -181,11 +188,12 @@ def pytest_fixture_setup(
     fixturedef: pytest.FixtureDef[Any], request: pytest.FixtureRequest
 ) -> Generator[None, Any, Any]:
     """Answers what a fixture of a wider scope asks, in tests whose requests are intercepted: pytest
-    sets it up before the session of the test."""
+    sets it up before the session of the test. And gives a recorded test what it needs of the
+    fixtures of pytest-recording."""
     item = request._pyfuncitem  # noqa: SLF001 - a request of a wider scope shows no test otherwise
     is_own = fixturedef.argname == "mockllm_server"
     if fixturedef.scope == "function" or is_own or not _is_intercepted(item):
-        return (yield)
+        return _of_pytest_recording(fixturedef, item, (yield))
     from mockllm_pytest.fixtures import FixtureSession
 
     server = request.getfixturevalue("mockllm_server")
@@ -203,6 +211,25 @@ def pytest_fixture_setup(
         fixturedef.addfinalizer(session.enter)
     session.check()
     return result
+
+
+def _of_pytest_recording(
+    fixturedef: pytest.FixtureDef[Any], item: pytest.Item, value: Any
+) -> Any:
+    """The value of a fixture, of those of pytest-recording what a recorded test needs."""
+    name = fixturedef.argname
+    is_recorded = item.get_closest_marker("mockllm_recorded") is not None
+    if name not in ("vcr", "allowed_hosts") or not is_recorded:
+        return value
+    from mockllm_pytest.recording_fixtures import SentRequests, with_this_machine
+
+    if name == "allowed_hosts":
+        value = with_this_machine(value)
+    elif value is None:  # there is no cassette
+        value = SentRequests(item, _SESSION)
+    assert fixturedef.cached_result is not None
+    fixturedef.cached_result = (value, fixturedef.cached_result[1], None)
+    return value
 
 
 @pytest.fixture

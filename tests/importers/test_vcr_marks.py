@@ -57,8 +57,8 @@ NOTES = {
     "@pytest.mark.default_cassette('a')\ndef test(): ...": (1, "found by the name of its test"),
     "@pytest.mark.block_network\ndef test(): ...": (1, "mockllm blocks no connections"),
     "\n\n@pytest.fixture\ndef vcr_config(): ...": (4, "filters go into [redact]"),
-    "def test(vcr): ...": (1, "use mockllm_session"),
-    "def test(a, *, vcr): ...": (1, "use mockllm_session"),
+    "def test(vcr): ...": (1, "the requests of a recorded test"),
+    "def test(a, *, vcr): ...": (1, "the requests of a recorded test"),
     "with my_vcr.use_cassette('a.yaml'): ...": (1, "it does nothing in a recorded test"),
 }  # fmt: skip
 

@@ -122,3 +122,71 @@ def test_without_the_marker_nothing_is_redirected(project, run):
             assert httpx.HTTPTransport.handle_request is BEFORE
         """
     ).assert_outcomes(passed=2)
+
+
+RECORDED = """\
+scenario: hi
+match: {user: hi}
+turns: [{reply: {text: Hello.}}]
+"""
+
+
+@pytest.mark.parametrize("options", [(), ("-p", "no:recording")])
+def test_the_fixture_of_pytest_recording_has_the_requests(project, run, options):
+    """A converted test may look at what its client sent; what a cassette has more is an error that
+    says so. Other tests get what pytest-recording gives them."""
+    project.makepyfile(ask=ASK)
+    folder = project.mkdir("recorded") / "test_it" / "test_it"
+    folder.mkdir(parents=True)
+    (folder / "hi.yaml").write_text(RECORDED)
+    run(
+        """
+        import json
+        import pytest
+        from ask import URL, BODY, ask
+
+        @pytest.mark.mockllm_recorded
+        def test_it(vcr):
+            assert len(vcr.requests) == vcr.play_count == 0
+            ask()
+            (request,) = vcr.requests
+            assert (request.method, request.uri, request.host) == ("POST", URL, "api.openai.com")
+            assert (request.path, request.query) == ("/v1/chat/completions", [])
+            assert json.loads(request.body) == BODY
+            assert request.headers["content-type"] == "application/json"
+            with pytest.raises(AttributeError, match="mockllm_session.journal has more"):
+                vcr.responses
+
+        def test_other(vcr):
+            assert vcr is None
+        """,
+        *options,
+    ).assert_outcomes(passed=2)
+
+
+@pytest.mark.parametrize("options", [(), ("--allowed-hosts=10.0.0.1",)])
+def test_blocked_networks(project, run, options):
+    """`--block-network` of pytest-recording blocks everything but mockllm, in recorded tests."""
+    project.makepyfile(ask=ASK)
+    folder = project.mkdir("recorded") / "test_it" / "test_it"
+    folder.mkdir(parents=True)
+    (folder / "hi.yaml").write_text(RECORDED)
+    run(
+        """
+        import socket
+        import pytest
+        from ask import URL, ask
+
+        @pytest.mark.mockllm_recorded
+        def test_it():
+            assert ask() == (URL, "Hello.")
+            with socket.socket() as one, pytest.raises(RuntimeError, match="disabled"):
+                one.connect(("127.0.0.11", 1))
+
+        def test_other():
+            with socket.socket() as one, pytest.raises(RuntimeError, match="disabled"):
+                one.connect(("127.0.0.1", 1))
+        """,
+        "--block-network",
+        *options,
+    ).assert_outcomes(passed=2)
