@@ -6,7 +6,8 @@ No neutral type holds them. A turn has them by *place*, one JSON object for each
 
 The object of a place is merged into every JSON object there, as it stands. Where the places of an
 API are, its package says (`Normalisation.places`). `added_fields` finds what a recorded answer has
-more than an encoded one, and `with_extra` adds it again. Pure.
+more than an encoded one, and `with_extra` adds it again. `reasoning` is no place: it says in which
+field the service sends its reasoning, `{"field": "content"}`. Pure.
 """
 
 from __future__ import annotations
@@ -78,6 +79,10 @@ def with_extra_in_body(protocol: WireProtocol, body: Json, extra: Extra) -> Json
 
 
 def _merge_places(protocol: WireProtocol, value: Json, extra: Extra, *, streamed: bool) -> None:
+    reasoning = protocol.normalize.reasoning
+    if reasoning is not None and "reasoning" in extra:
+        for message in _objects(protocol.normalize.places["message"], [value], streamed=streamed):
+            reasoning.move(message, extra["reasoning"]["field"])
     for name, fields in extra.items():
         place = protocol.normalize.places.get(name)
         for target in _objects(place, [value], streamed=streamed) if place is not None else ():
@@ -167,9 +172,24 @@ def added_fields(
         fields = search.added(mine, theirs, _paths(place, streamed=streamed)[0])
         if fields:
             added[name] = fields
+    field = _reasoning_field(protocol, recorded, streamed=streamed)
+    if field and field != _reasoning_field(protocol, encoded, streamed=streamed):
+        added["reasoning"] = {"field": field}
     if not added or not _is_short(added):
         return {}
     return _harmless(protocol, encoded, added, streamed=streamed)
+
+
+def _reasoning_field(
+    protocol: WireProtocol, events: Sequence[Json], *, streamed: bool
+) -> str | None:
+    """The one field that has the reasoning of all messages; None where there is none."""
+    reasoning = protocol.normalize.reasoning
+    if reasoning is None:
+        return None
+    messages = _objects(protocol.normalize.places["message"], events, streamed=streamed)
+    fields = {field for message in messages if (field := reasoning.find(message))}
+    return fields.pop() if len(fields) == 1 else None
 
 
 def added_to_error(

@@ -203,6 +203,19 @@ class ObjectPlace:
 
 
 @record
+class ReasoningFields:
+    """The fields of a message in which one service or another sends its reasoning.
+
+    Args:
+        find: the only such field of a message or delta; "" if there is none, or several.
+        move: puts the reasoning of an encoded message or delta into another field.
+    """
+
+    find: Callable[[Fields], str]
+    move: Callable[[Json, str], None]
+
+
+@record
 class Normalisation:
     """What to ignore when two streams of one API are compared.
 
@@ -217,6 +230,7 @@ class Normalisation:
             bodies have the same fields.
         usage: the name of the objects that count tokens; a zero in them equals an absent count.
         places: where services add fields of their own (`mockllm.protocols.extra`).
+        reasoning: where services send the reasoning; None: all of them where the encoder does.
     """
 
     made_up: frozenset[str] = frozenset()
@@ -225,6 +239,7 @@ class Normalisation:
     envelope: str = ""
     usage: str = "usage"
     places: Mapping[str, ObjectPlace] = field(default_factory=dict)
+    reasoning: ReasoningFields | None = None
 
 
 @record

@@ -81,7 +81,9 @@ def found(
 
 def test_the_places_are_those_of_the_language() -> None:
     """What a protocol names can be written, and what can be written belongs to a protocol."""
-    named = {place for name in PROTOCOLS.values() for place in name.normalize.places}
+    rules = [protocol.normalize for protocol in PROTOCOLS.values()]
+    named = {place for normalize in rules for place in normalize.places}
+    named |= {"reasoning" for normalize in rules if normalize.reasoning is not None}
     assert named == set(TABLES["extra"].readers)
 
 

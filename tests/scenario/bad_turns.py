@@ -368,7 +368,7 @@ TURNS: list[Row] = [
         "extra nothing",
         turn("{reply: {text: a}, extra: {chat: {}, agui: {event: {}}, gemini: {usage: 1}}}"),
         [
-            "3:38: turns[0].extra.chat: must have one of event, choice, message, call, usage",
+            "3:38: turns[0].extra.chat: must have one of event, choice, message, call, usage, reasoning",
             "3:56: turns[0].extra.agui.event: must be a mapping of fields to their values, got an empty one",
             "3:77: turns[0].extra.gemini.usage: must be a mapping of fields to their values, got 1",
         ],

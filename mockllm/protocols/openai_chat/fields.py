@@ -87,6 +87,29 @@ def split_content(content: object) -> tuple[str, str]:
     return "".join(thought), "".join(text)
 
 
+def reasoning_field(message: Fields) -> str:
+    """The only field of a message or delta that has its reasoning: `content` for Mistral's list of
+    parts; "" if there is none, or several."""
+    fields = [name for name in ("reasoning_content", "reasoning") if string(message.get(name))]
+    if split_content(message.get("content"))[0]:
+        fields.append("content")
+    return fields[0] if len(fields) == 1 else ""
+
+
+def move_reasoning(message: Json, field: str) -> None:
+    """Puts the `reasoning_content` of an encoded message or delta into another field."""
+    if "reasoning_content" not in message:
+        return
+    text, content = message.pop("reasoning_content"), message.get("content")
+    if field != "content":
+        message[field] = text
+    elif text:
+        thinking = {"type": "thinking", "thinking": [{"type": "text", "text": text}]}
+        message["content"] = [thinking, *([{"type": "text", "text": content}] if content else [])]
+    else:
+        message["content"] = content or ""
+
+
 def is_empty_thinking(content: object) -> bool:
     """Whether content is Mistral's list of thinking parts that hold no text, which closes one."""
     parts = content if isinstance(content, list) else []

@@ -11,7 +11,7 @@ from mockllm.protocols.openai_chat.client import CLIENT
 from mockllm.protocols.openai_chat.decoder import Decoder, decode_body
 from mockllm.protocols.openai_chat.encoder import Encoder, encode_body, join
 from mockllm.protocols.openai_chat.fallback import FALLBACK_ROUTES
-from mockllm.protocols.openai_chat.fields import answer_id
+from mockllm.protocols.openai_chat.fields import answer_id, move_reasoning, reasoning_field
 from mockllm.protocols.openai_chat.request import Options, options, parse
 from mockllm.protocols.records import Json
 from mockllm.protocols.values import mapped_text
@@ -84,6 +84,7 @@ PROTOCOL = WireProtocol(
             ),
             "usage": records.ObjectPlace(("usage",), ("usage",)),
         },
+        reasoning=records.ReasoningFields(reasoning_field, move_reasoning),
     ),
     fallback_routes=FALLBACK_ROUTES,
     zero_arguments="{}",

@@ -38,7 +38,10 @@ def _fields(node: Node, findings: Findings) -> dict[str, Any] | None:
     return None if entries is None else json_value(node, findings)
 
 
-_PLACES: dict[str, Reader] = dict.fromkeys(("event", "choice", "message", "call", "usage"), _fields)
+_PLACES: dict[str, Reader] = {
+    **dict.fromkeys(("event", "choice", "message", "call", "usage"), _fields),
+    "reasoning": record(dict, table("reasoning_place")),
+}
 _by_place: Callable[[Node, Findings], dict[str, Any] | None] = record(
     dict, table("extra", **_PLACES)
 )

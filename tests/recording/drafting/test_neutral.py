@@ -183,7 +183,7 @@ def recorded(protocol, one):
 
 EXTRA = {
     "fields of a provider": {"event": {"provider": "P", "x_groq": {"id": "r"}}},
-    "reasoning under other names": {},
+    "reasoning under other names": {"reasoning": {"field": "reasoning"}},
     "the number of each token": {},
 }
 
@@ -297,6 +297,30 @@ def test_the_yaml_alone_plays_the_body(name):
     assert is_unedited(written(draft.spec), 0, draft.tape)
 
 
+THINKING = [{"type": "thinking", "thinking": [{"type": "text", "text": "Hm"}]}]
+
+
+@for_all("streamed", [True, False])
+def test_edited_reasoning_goes_out_in_the_form_of_its_service(streamed):
+    """Mistral's reasoning is a list of parts in `content`; so it is without the tape, too."""
+    one = body({"content": [*THINKING, {"type": "text", "text": "Hi"}]})
+    if streamed:
+        deltas = ({"role": "assistant", "content": ""}, {"content": THINKING}, {"content": "Hi"})
+        events = [*map(delta, deltas), delta({}, "stop")]
+        one = exchange(asks(user("hi")), [*chunks(*events), b"data: [DONE]\n\n"])
+    protocol, request, draft = drafted(one)
+    assert dict(draft.spec.extra)["chat"] == {"reasoning": {"field": "content"}}
+    text = dump(Scenario("one", (draft.spec,), match=Match(anything=True)))
+    (scenario,) = loads(text.replace("reasoning: Hm\n", "reasoning: Think\n"), "one.yaml")
+    answer = Replayer().answer(Selection(scenario, 0, 0), request, protocol)
+    sent = b"".join(answer.data)
+    assert b"reasoning_content" not in sent
+    part = b'{"type":"thinking","thinking":[{"type":"text","text":"Think"}]}'
+    assert sent.count(part) == 1
+    read = played(protocol, request, scenario.turns[0])
+    assert [type(part).__name__ for part in read.parts] == ["Reasoning", "Text"]
+
+
 def test_an_edited_text_keeps_the_fields_of_the_service():
     """Where the text is edited, the fields of the service are still sent, and none that repeats the
     old text; also in a stream of the same turn."""
@@ -307,7 +331,7 @@ def test_an_edited_text_keeps_the_fields_of_the_service():
     answer = Replayer().answer(Selection(scenario, 0, 0), request, protocol)
     value = json.loads(answer.data[0])
     assert value["provider"] == "P"
-    assert value["choices"][0]["message"]["reasoning_content"] == "Think"
+    assert value["choices"][0]["message"]["reasoning"] == "Think"
     assert "Hm" not in text.partition("extra:")[2]
     streamed = replace(request, stream=True)
     answer = Replayer().answer(Selection(scenario, 0, 0), streamed, protocol)
