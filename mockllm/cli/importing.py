@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mockllm.cli.options.parameters import match_ignore_option
 from mockllm.cli.options.recording import output_option, redaction_options, redaction_rules
 from mockllm.core.text import counted
+from mockllm.scenario.model import Ignored
 
 if TYPE_CHECKING:
     from mockllm.importers.batch import ImportResult
@@ -32,6 +34,7 @@ _COLLECTION = 100_000
     help="Exchanges of different files, and of DIR, may be one conversation.",
 )
 @redaction_options
+@match_ignore_option
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object.")
 @click.pass_context
 def import_(
@@ -41,6 +44,7 @@ def import_(
     output: Path,
     join: bool,
     match: tuple[Condition, ...] | None,
+    ignore: Ignored,
     as_json: bool,
     **secrets: Any,
 ) -> None:
@@ -63,14 +67,14 @@ def import_(
     from mockllm.cli.terminal.progress import progress_line
     from mockllm.importers.batch import import_files
     from mockllm.importers.file_formats import files
-    from mockllm.recording.drafting.matches import MatchRule
+    from mockllm.recording.drafting.matches import match_rule
     from mockllm.recording.store.folder import Folder
     from mockllm.redaction.redact import Redactor
 
     gc.set_threshold(_COLLECTION)
     rules = redaction_rules(**secrets)
     sources = list(files(paths))
-    rule = MatchRule() if match is None else MatchRule(match)
+    rule = match_rule(match, ignore)
     folder, redactor = Folder(output), Redactor(rules)
     with progress_line() as progress:
         results = import_files(

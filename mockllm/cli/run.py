@@ -14,6 +14,7 @@ import click
 from mockllm.cli.options.parameters import (
     answering_options,
     fault_options,
+    ignore_options,
     intercept_options,
     path_options,
     read_scenarios,
@@ -43,6 +44,7 @@ _GRACE = 1.0
     help="0 picks a free one.",
 )
 @answering_options
+@ignore_options
 @path_options
 @click.option(
     "--once",

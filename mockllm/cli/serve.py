@@ -15,6 +15,7 @@ import click
 from mockllm.cli.options.parameters import (
     answering_options,
     fault_options,
+    ignore_options,
     intercept_options,
     quirk_option,
     read_scenarios,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 @click.command()
 @output_option
 @recording_options
+@ignore_options
 @listening_options
 @fault_options
 @intercept_options("proxy", "proxy_port", "intercept")
@@ -74,7 +76,7 @@ def record(
       mockllm record --intercept api.cohere.com -o recorded -- python agent.py
     """
     intercepts = server["intercept"] is not None
-    options = record_options(output, "add", intercepts=intercepts, **recording)
+    options = record_options(output, "add", server["ignore"], intercepts=intercepts, **recording)
     with ended_at_once(), uncollected():
         from mockllm.recording.store.folder import Folder
         from mockllm.server.app import MockServer
@@ -134,6 +136,7 @@ def _record_command(options: ServerOptions, report: ServerLog, command: tuple[st
     help="Where recordings go; default: the folder that is served.",
 )
 @recording_options
+@ignore_options
 @fault_options
 @intercept_options("proxy", "proxy_port", "intercept", "tunnel")
 @server_options(
@@ -196,7 +199,8 @@ def serve(
     record = None
     if mode is not None:
         intercepts = server["intercept"] is not None
-        record = record_options(_target(paths, output), mode, intercepts=intercepts, **recording)
+        folder = _target(paths, output)
+        record = record_options(folder, mode, server["ignore"], intercepts=intercepts, **recording)
     elif output is not None or any(recording.values()):
         raise UsageError(
             "--output, --upstream and the other options of recordings need --record, such as "

@@ -105,6 +105,20 @@ class TimedPattern:
             raise self._gave_up(text, LIMIT) from None
         return [(start, end) for start, end in spans if start < end]
 
+    def replaced(self, text: str, by: str) -> str:
+        """A text with each match replaced; what is empty stays.
+
+        Raises:
+            PatternGaveUpError: the search took longer than `REQUEST_LIMIT`.
+        """
+        try:
+            replaced: str = self._compiled.sub(
+                lambda match: by if match[0] else "", text, timeout=REQUEST_LIMIT
+            )
+        except TimeoutError:
+            raise self._gave_up(text, REQUEST_LIMIT) from None
+        return replaced
+
     def is_whole(self, text: str) -> bool:
         """Whether it matches a text from its beginning to its end. It may take as long as `LIMIT`.
 

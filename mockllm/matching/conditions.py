@@ -19,7 +19,8 @@ from mockllm.core.record import record
 from mockllm.core.request import Message, Request, SentFile
 from mockllm.core.text import display, shorten
 from mockllm.matching.sent_files import check_files, source_of
-from mockllm.scenario.model import Expect, Match, ResultCondition, TextCondition
+from mockllm.scenario.ignoring import normal_text, normal_value, wanted_text
+from mockllm.scenario.model import Expect, Ignored, Match, ResultCondition, TextCondition
 
 _MAX_ERRORS = 50
 _SMALL_BODY = 64 * 1024
@@ -71,11 +72,10 @@ def text_holds(condition: TextCondition, text: str) -> bool:
     Raises:
         PatternGaveUpError: the search for a regular expression took too long.
     """
-    if condition.op == "contains":
-        return condition.value in text
-    if condition.op == "equals":
-        return condition.value == text
-    return compiled(condition.value).found_in(text)
+    if condition.op == "regex":
+        return compiled(condition.value).found_in(text)
+    wanted, sent = wanted_text(condition), normal_text(condition.ignore, text)
+    return wanted in sent if condition.op == "contains" else wanted == sent
 
 
 def model_holds(glob: str, model: str) -> bool:
@@ -112,10 +112,13 @@ def check_text(what: str, condition: TextCondition, text: str) -> str | None:
     """Why a text does not meet a condition."""
     if text_holds(condition, text):
         return None
+    wanted = wanted_text(condition)
+    if condition.op == "regex":
+        return f"{what} must match the regex {display(wanted)}, got {display(text)}"
+    sent = normal_text(condition.ignore, text)
     if condition.op == "equals":
-        return f"{what} must be {_compared(condition.value, text)}"
-    verb = {"contains": "contain", "regex": "match the regex"}[condition.op]
-    return f"{what} must {verb} {display(condition.value)}, got {display(text)}"
+        return f"{what} must be {_compared(wanted, sent)}"
+    return f"{what} must contain {display(wanted)}, got {display(sent)}"
 
 
 def _compared(expected: str, actual: str) -> str:
@@ -178,13 +181,14 @@ def judged_match(
         yield _judged_text("match.user", "the last user message", match.user, user)
     yield from judged_model(match, request.model)
     if match.user_files:
-        yield _judged_files(match, request)
+        candidates = _candidate_files(match, request)
+        yield _judged_files("match.user_files", match.user_files, candidates)
     if match.system is not None:
         yield _judged_text("match.system", "the system prompt", match.system, request.system)
     for name in match.tools:
         yield _judged_offer("match.tools", name, request)
     yield from judged_values("match.headers", "the header", match.headers, headers)
-    yield from judged_body("match.body", match.body, request.body)
+    yield from judged_body("match.body", match.body, request.body, match.ignore)
     if match.stream is not None:
         verb = "" if match.stream else "not "
         message = f"match.stream: the request must {verb}be for a stream"
@@ -217,9 +221,14 @@ def judged_values(
         yield _judged(full_path, condition.value, text, message)
 
 
-def judged_body(path: str, expected: Any, actual: Any) -> Iterator[JudgedCondition]:
+def judged_body(
+    path: str, expected: Any, actual: Any, ignore: Ignored = ()
+) -> Iterator[JudgedCondition]:
     """The conditions on a body, one for each of the keys that are expected at its top."""
-    for key, value in (expected or {}).items():
+    if not expected:
+        return
+    expected, actual = normal_value(ignore, expected), normal_value(ignore, actual)
+    for key, value in expected.items():
         problem = check_partial(f"{path}: body", {key: value}, actual)
         sent = actual.get(key) if isinstance(actual, Mapping) else actual
         yield _judged(f"{path}.{key}", value, sent, problem)
@@ -230,14 +239,23 @@ def _judged_text(path: str, what: str, condition: TextCondition, text: str) -> J
     return _judged(path + _OPERATORS[condition.op], condition.value, text, problem)
 
 
-def _judged_files(match: Match, request: Request) -> JudgedCondition:
-    """The files of any user message that meets `match.user`, else those of the last one."""
-    path, expected = "match.user_files", match.user_files
-    sent = [
+def _candidate_files(match: Match, request: Request) -> list[tuple[SentFile, ...]]:
+    """The files of each user message that meets `match.user`, else those of the last one."""
+    return [
         message.files
         for message in request.messages
         if message.role == "user" and (match.user is None or text_holds(match.user, message.text))
     ] or [last_user_files(request)]
+
+
+def _judged_files(
+    path: str, expected: tuple[str, ...], sent: Sequence[tuple[SentFile, ...]]
+) -> JudgedCondition:
+    """The condition on the files of a message.
+
+    Args:
+        sent: those of several messages, of which one has to meet it.
+    """
     problems = [check_files(f"{path}: the user message", expected, files) for files in sent]
     met = None in problems
     shown = sent[problems.index(None)] if met else sent[-1]
@@ -276,7 +294,10 @@ def judged_expectations(
     if expect.user is not None:
         text = last_user_text(request)
         yield _judged_text("request.user", "the last user message", expect.user, text)
-    yield from judged_body("request.body", expect.body, request.body)
+    if expect.user_files:
+        files = [last_user_files(request)]
+        yield _judged_files("request.user_files", expect.user_files, files)
+    yield from judged_body("request.body", expect.body, request.body, expect.ignore)
     if expect.schema is not None:
         problems = tuple(_check_schema(expect.schema, request.body))
         yield JudgedCondition("request.schema", expect.schema, request.body, problems)

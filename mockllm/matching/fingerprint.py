@@ -21,6 +21,8 @@ from urllib.parse import parse_qsl
 
 from mockllm.core.request import Request
 from mockllm.protocols.values import utf8_text
+from mockllm.scenario.ignoring import normal_text, normal_value
+from mockllm.scenario.model import Ignored
 
 _SIZE = 8
 """Bytes of a digest."""
@@ -33,13 +35,14 @@ _UUID = re.compile(r"(?i)\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a
 _canonical = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
 
 
-def request_digest(request: Request, redacted: Iterable[str] = ()) -> str:
+def request_digest(request: Request, redacted: Iterable[str] = (), ignore: Ignored = ()) -> str:
     """The digest of a request for an answer of a model, 16 hexadecimal digits.
 
     Args:
         redacted: JSON pointers (RFC 6901) to strings of the body that do not count.
+        ignore: what else does not count.
     """
-    body = without(request.body, redacted)
+    body = normal_value(ignore, without(request.body, redacted))
     return _digest(request.api, request.model, request.stream, *sorted(request.traits), body)
 
 
@@ -50,6 +53,7 @@ def route_digest(
     content_type: str,
     body: bytes,
     redacted: Iterable[str] = (),
+    ignore: Ignored = (),
 ) -> str:
     """The digest of a request for a route that calls no model, 16 hexadecimal digits.
 
@@ -57,8 +61,12 @@ def route_digest(
         path: without what stands before the route (`/openai` of `/openai/v1/embeddings`).
         query: as in the URL; the order of its parameters does not count.
     """
-    pairs = sorted(parse_qsl(query, keep_blank_values=True))
-    return _digest(method.upper(), path, pairs, without(_body(content_type, body), redacted))
+    pairs = sorted(
+        (name, normal_text(ignore, value))
+        for name, value in parse_qsl(query, keep_blank_values=True)
+    )
+    content = normal_value(ignore, without(_body(content_type, body), redacted))
+    return _digest(method.upper(), path, pairs, content)
 
 
 def _body(content_type: str, body: bytes) -> Any:

@@ -14,7 +14,8 @@ from mockllm.core.request import Request
 from mockllm.core.seeded import derive
 from mockllm.matching.conditions import text_holds
 from mockllm.matching.fingerprint import pointer_keys, request_digest
-from mockllm.scenario.model import Match, Scenario
+from mockllm.scenario.ignoring import normal_text, wanted_text
+from mockllm.scenario.model import Ignored, Match, Scenario, TextCondition
 
 SCENARIO_HEADER = "x-mockllm-scenario"
 
@@ -82,20 +83,43 @@ def _ngrams(needle: str) -> list[str]:
     return [needle[at : at + size] for at in range(len(needle) - size + 1)]
 
 
+class _PlainIndex:
+    """Finds which conditions with `contains` and `equals` a text meets; all ignore the same.
+
+    Args:
+        conditions: each with the index of its scenario.
+    """
+
+    def __init__(self, conditions: Sequence[tuple[TextCondition, int]]) -> None:
+        needles = [(wanted_text(condition), index) for condition, index in conditions]
+        equal = {index for condition, index in conditions if condition.op == "equals"}
+        self._equal = {index: text for text, index in needles if index in equal}
+        self._substrings = _SubstringIndex(needles)
+
+    def search(self, text: str) -> list[int]:
+        """The indices of the scenarios, in no order.
+
+        Args:
+            text: without what is ignored.
+        """
+        equal = self._equal
+        return [index for index in self._substrings.search(text) if equal.get(index, text) == text]
+
+
 _Turns = dict[str, list[tuple[int, Scenario, int]]]
 """By the digest of the recorded request: its order among equal ones, the scenario, the turn."""
 
 
-def _by_request(scenarios: Iterable[Scenario]) -> dict[tuple[str, ...], _Turns]:
-    """The recorded turns of conversations, by the strings that their digests leave out."""
-    by_pointers: dict[tuple[str, ...], _Turns] = {}
+def _by_request(scenarios: Iterable[Scenario]) -> dict[tuple[tuple[str, ...], Ignored], _Turns]:
+    """The recorded turns of conversations, by what their digests leave out."""
+    by_left_out: dict[tuple[tuple[str, ...], Ignored], _Turns] = {}
     for scenario in scenarios:
         for index, turn in enumerate(scenario.turns):
             recorded = turn.recorded
             if recorded is not None and recorded.request and scenario.route is None:
-                turns = by_pointers.setdefault(recorded.redacted, {})
+                turns = by_left_out.setdefault((recorded.redacted, recorded.ignore), {})
                 turns.setdefault(recorded.request, []).append((recorded.order, scenario, index))
-    return by_pointers
+    return by_left_out
 
 
 def _is_text(body: Any, pointer: str) -> bool:
@@ -126,12 +150,14 @@ class ScenarioIndex:
             for i, s in enumerate(self.scenarios)
             if s.match is not None and s.route is None
         ]
-        self._texts = {i: m.user for m, i in matches if m.user is not None and not m.anything}
-        self._equal = {i: c.value for i, c in self._texts.items() if c.op == "equals"}
-        self._regexes = [(c, i) for i, c in self._texts.items() if c.op == "regex"]
-        self._is_cached = bool(self._regexes) or len(self._texts) > _FEW
-        needles = [(c.value, i) for i, c in self._texts.items() if c.op != "regex"]
-        self._substrings = _SubstringIndex(needles)
+        texts = [(m.user, i) for m, i in matches if m.user is not None and not m.anything]
+        self._regexes = [(c, i) for c, i in texts if c.op == "regex"]
+        self._is_cached = bool(self._regexes) or len(texts) > _FEW
+        plain: dict[Ignored, list[tuple[TextCondition, int]]] = {}
+        for condition, index in texts:
+            if condition.op != "regex":
+                plain.setdefault(condition.ignore, []).append((condition, index))
+        self._plain = {ignore: _PlainIndex(same) for ignore, same in plain.items()}
         self._models: dict[str, list[Scenario]] = {}
         self._others: list[Scenario] = []
         for match, index in matches:
@@ -151,9 +177,9 @@ class ScenarioIndex:
         if not self._recorded:
             return ()
         ordered: list[tuple[int, Scenario, int]] = []
-        for redacted, turns in self._recorded.items():
+        for (redacted, ignore), turns in self._recorded.items():
             if all(_is_text(request.body, pointer) for pointer in redacted):
-                ordered += turns.get(request_digest(request, redacted), ())
+                ordered += turns.get(request_digest(request, redacted, ignore), ())
         ordered.sort(key=lambda turn: turn[0])
         return tuple((scenario, index) for _, scenario, index in ordered)
 
@@ -188,10 +214,9 @@ class ScenarioIndex:
 
     def _search(self, text: str) -> list[int]:
         """The indices of the scenarios whose condition a text meets, in order."""
-        equal = self._equal
-        indices = [
-            index for index in self._substrings.search(text) if equal.get(index, text) == text
-        ]
+        indices: list[int] = []
+        for ignore, plain in self._plain.items():
+            indices += plain.search(normal_text(ignore, text))
         indices += [index for condition, index in self._regexes if text_holds(condition, text)]
         indices.sort()
         return indices

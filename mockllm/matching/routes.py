@@ -29,7 +29,7 @@ from mockllm.matching.fingerprint import form_fields, route_digest
 from mockllm.matching.mismatch import NEAREST
 from mockllm.matching.select import ambiguous, conditions_of
 from mockllm.protocols.routes import parse_query
-from mockllm.scenario.model import Match, Scenario
+from mockllm.scenario.model import Ignored, Match, Scenario
 from mockllm.scenario.precedence import is_recorded, precedence
 
 
@@ -88,7 +88,7 @@ def _conditions(fit: _Fit, request: RouteRequest) -> Iterator[JudgedCondition]:
         )
         yield JudgedCondition("match.body", match.body, None, (problem,))
     else:
-        yield from judged_body("match.body", match.body, request.fields)
+        yield from judged_body("match.body", match.body, request.fields, match.ignore)
 
 
 _MOST_FOUND = 1024
@@ -220,7 +220,7 @@ def _overrides(best: Scenario, recorded: Sequence[tuple[Scenario, int]]) -> bool
 def _recorded_from(request: RouteRequest, fits: Sequence[_Fit]) -> tuple[tuple[Scenario, int], ...]:
     """The turns that were recorded from this very request, in the order of their recording, of the
     routes that fit best."""
-    digests: dict[tuple[str, str, tuple[str, ...]], str] = {}
+    digests: dict[tuple[str, str, tuple[str, ...], Ignored], str] = {}
     turns: list[tuple[int, int, tuple[Any, ...], Scenario, int]] = []
     for fit in fits:
         for index, turn in enumerate(fit.scenario.turns):
@@ -229,10 +229,10 @@ def _recorded_from(request: RouteRequest, fits: Sequence[_Fit]) -> tuple[tuple[S
                 continue
             route = fit.scenario.route
             assert route is not None
-            key = method, path, redacted = route.method, fit.path, recorded.redacted
+            key = (route.method, fit.path, recorded.redacted, recorded.ignore)
             if key not in digests:
                 form, body = request.content_type, request.body
-                digests[key] = route_digest(method, path, request.query, form, body, redacted)
+                digests[key] = route_digest(*key[:2], request.query, form, body, *key[2:])
             if digests[key] == recorded.request:
                 order = (fit.how, recorded.order, precedence(fit.scenario), fit.scenario, index)
                 turns.append(order)

@@ -18,6 +18,7 @@ from mockllm.replay.call import Answered, ApiCall
 from mockllm.replay.player import Player
 from mockllm.replay.sessions.exchange import Exchange, Received
 from mockllm.replay.sessions.session import Session
+from mockllm.scenario.ignoring import competing
 from mockllm.scenario.model import RouteSpec, Scenario, TextCondition
 from mockllm.tapes.captured import Captured, detected, request_of
 
@@ -148,7 +149,7 @@ class Competing:
 def _group(scenario: Scenario) -> RouteSpec | TextCondition | None:
     if scenario.route is not None:
         return scenario.route
-    user = scenario.match.user if scenario.match is not None else None
+    user = competing(scenario.match.user) if scenario.match is not None else None
     return user if user is not None and user.op == "equals" else None
 
 

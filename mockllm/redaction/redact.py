@@ -49,6 +49,7 @@ from mockllm.redaction.rules import (
     keep_from,
     known_kinds,
 )
+from mockllm.scenario.model import Ignored
 from mockllm.tapes.captured import Captured
 
 _DEFAULT = Rules()
@@ -261,26 +262,28 @@ def _with_response(
 
 # Keys of requests
 
-RequestKey = tuple[str, tuple[str, ...]]
+RequestKey = tuple[str, tuple[str, ...], Ignored]
 """The digest of a request, and JSON pointers to the strings of its body that had secrets."""
 
 
-def key_of_request(request: Request) -> RequestKey | None:
+def key_of_request(request: Request, ignore: Ignored = ()) -> RequestKey | None:
     """The key of a request for an answer of a model; None if too many strings had secrets."""
     redacted = _redacted(request.body)
-    return None if redacted is None else (request_digest(request, redacted), redacted)
+    if redacted is None:
+        return None
+    return request_digest(request, redacted, ignore), redacted, ignore
 
 
-def key_of_route(exchange: Captured) -> RequestKey | None:
+def key_of_route(exchange: Captured, ignore: Ignored = ()) -> RequestKey | None:
     """The key of a request that calls no model; None if too many strings had secrets."""
     redacted = _redacted(route_body(exchange))
     if redacted is None:
         return None
     query, kind = urlsplit(exchange.url).query, _content_type(exchange)
     digest = route_digest(
-        exchange.method, route_path(exchange), query, kind, exchange.request_body, redacted
+        exchange.method, route_path(exchange), query, kind, exchange.request_body, redacted, ignore
     )
-    return digest, redacted
+    return digest, redacted, ignore
 
 
 def route_path(exchange: Captured) -> str:

@@ -31,6 +31,7 @@ from mockllm.redaction.redact import (
 )
 from mockllm.redaction.walk.json_strings import StringValue
 from mockllm.redaction.walk.yaml_strings import between, changed, placed_nodes, scalars
+from mockllm.scenario.model import Ignored
 from mockllm.tapes.captured import (
     Captured,
     Tape,
@@ -317,15 +318,21 @@ def _recorded_nodes(name: str, before: _Files, after: _Files) -> Iterator[_Recor
         if not isinstance(entries["request"], yaml.ScalarNode):
             continue
         redacted = entries.get("redacted")
-        items = redacted.value if isinstance(redacted, yaml.SequenceNode) else []
-        written = values["request"], tuple(str(item.value) for item in items)
+        written = values["request"], _texts(redacted), _texts(entries.get("ignore"))
         file = str(PurePath(name).parent / values["file"])
-        request = _changed_request(file, before, after) or written
+        request = _changed_request(file, before, after, written[2]) or written
         order = str(values.get("order", "0"))
         yield _RecordedNode(name, node, written, request, int(order) if order.isdigit() else 0)
 
 
-def _changed_request(file: str, before: _Files, after: _Files) -> RequestKey | None:
+def _texts(node: yaml.Node | None) -> tuple[str, ...]:
+    items = node.value if isinstance(node, yaml.SequenceNode) else []
+    return tuple(str(item.value) for item in items)
+
+
+def _changed_request(
+    file: str, before: _Files, after: _Files, ignore: Ignored
+) -> RequestKey | None:
     if file not in before or file not in after:
         return None
     try:
@@ -334,8 +341,8 @@ def _changed_request(file: str, before: _Files, after: _Files) -> RequestKey | N
             return None
         found = detected(exchange)
         if found.protocol is None:
-            return key_of_route(exchange)
-        return key_of_request(request_of(exchange, found))
+            return key_of_route(exchange, ignore)
+        return key_of_request(request_of(exchange, found), ignore)
     except MockLLMError:  # it is no tape, or no request
         return None
 

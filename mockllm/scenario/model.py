@@ -269,12 +269,21 @@ def members(reply: Iterable[AnyPart]) -> Iterator[AnyPart]:
             yield part
 
 
+Ignored = tuple[str, ...]
+"""`ignore:`, what of a request does not count, as written (`mockllm.scenario.ignoring`)."""
+
+
 @record
 class TextCondition:
-    """A condition on a text; without an operator, YAML means `contains`."""
+    """A condition on a text; without an operator, YAML means `contains`.
+
+    Args:
+        ignore: that of the `match` of its scenario.
+    """
 
     op: Literal["contains", "equals", "regex"]
     value: str
+    ignore: Ignored = ()
 
 
 @record
@@ -285,7 +294,7 @@ class Match:
     names with conditions. `body` is a partial JSON body. `stream` is whether the answer is to be
     streamed. `query` pairs names of parameters with conditions, for routes that call no model.
     `user_files` are the files of the user message, each as a digest, a reference or a media type
-    (`mockllm.matching.sent_files`).
+    (`mockllm.matching.sent_files`). `ignore` is no condition: it is what the others do not compare.
     """
 
     anything: bool = False
@@ -298,6 +307,7 @@ class Match:
     body: Any = None
     stream: bool | None = None
     query: tuple[tuple[str, TextCondition], ...] = ()
+    ignore: Ignored = ()
 
     @property
     def conditions(self) -> int:
@@ -378,6 +388,7 @@ class Recorded:
             request gets this answer; "" where it is not known.
         redacted: JSON pointers to the strings of the request that had secrets; the digest leaves
             them out.
+        ignore: what else the digest leaves out.
         order: of several recordings with the same request, which one this is, from 0.
         partial: whether the YAML could not hold all of the answer, so that its tape is played
             whatever the turn says.
@@ -387,6 +398,7 @@ class Recorded:
     path: str | None = field(default=None, compare=False)
     request: str = ""
     redacted: tuple[str, ...] = ()
+    ignore: Ignored = ()
     order: int = 0
     partial: bool = False
 
@@ -411,14 +423,20 @@ class ResultCondition:
 
 @record
 class Expect:
-    """`request:` of a turn: conditions that the request must meet to be answered."""
+    """`request:` of a turn: conditions that the request must meet to be answered.
+
+    Args:
+        ignore: that of the `match` of its scenario, for `body`.
+    """
 
     results: tuple[tuple[str, ResultCondition], ...] = ()
     offers: tuple[str, ...] = ()
     tool_choice: str | None = None
     user: TextCondition | None = None
+    user_files: tuple[str, ...] = ()
     body: Any = None
     schema: Any = None
+    ignore: Ignored = ()
 
 
 @record

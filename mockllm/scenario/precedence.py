@@ -13,6 +13,7 @@ import json
 import re
 from collections.abc import Hashable
 
+from mockllm.scenario.ignoring import competing, normal_value
 from mockllm.scenario.model import Match, Scenario, TextCondition
 
 _NAMED = re.compile(r"\{\w+\}")
@@ -72,15 +73,16 @@ def scenario_key(scenario: Scenario) -> Hashable:
 
 def match_key(match: Match) -> Hashable:
     """A key that is equal for two matches with the same conditions."""
+    body = normal_value(match.ignore, match.body)
     return (
         match.anything,
         match.model,
-        match.user,
+        competing(match.user),
         match.user_files,
-        match.system,
+        competing(match.system),
         frozenset(match.tools),
-        frozenset(match.headers),
-        None if match.body is None else json.dumps(match.body, sort_keys=True),
+        frozenset((name, competing(condition)) for name, condition in match.headers),
+        None if body is None else json.dumps(body, sort_keys=True),
         match.stream,
-        frozenset(match.query),
+        frozenset((name, competing(condition)) for name, condition in match.query),
     )

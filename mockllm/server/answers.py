@@ -17,6 +17,7 @@ from mockllm.core.http import Target
 from mockllm.core.record import record
 from mockllm.errors import RequestError, ScenarioError
 from mockllm.interception.headers import ORIGIN_HEADER
+from mockllm.matching.index import ScenarioIndex
 from mockllm.matching.routes import RouteRequest
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Operation, WireProtocol
@@ -26,6 +27,7 @@ from mockllm.replay.player import Player
 from mockllm.replay.sessions.exchange import Played
 from mockllm.replay.sessions.session import Session
 from mockllm.replay.sessions.shared_session import SharedSession, StateAwayError
+from mockllm.scenario.ignoring import with_ignored
 from mockllm.scenario.model import Scenario
 from mockllm.server.control.access import ControlAccess
 from mockllm.server.control.routes import gone
@@ -35,7 +37,6 @@ from mockllm.server.options import ServerOptions
 from mockllm.server.routing import Endpoint, PlainRoutes, Routes, path_routes
 
 if TYPE_CHECKING:
-    from mockllm.matching.index import ScenarioIndex
     from mockllm.server.options import RecordOptions
     from mockllm.server.recording.proxy import Proxy
     from mockllm.server.recording.recorded_lines import RecordedLines
@@ -113,6 +114,8 @@ class Answers:
     ) -> Player:
         """A player with the options of the server and of a session."""
         options = self.options
+        if options.ignore and not isinstance(scenarios, ScenarioIndex):
+            scenarios = [with_ignored(scenario, options.ignore) for scenario in scenarios]
         return Player(
             scenarios,
             strict=options.strict,

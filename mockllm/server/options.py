@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from mockllm.core.record import record
 from mockllm.replay.fault_plan import NO_PLAN, FaultPlan
+from mockllm.scenario.model import Ignored
 
 if TYPE_CHECKING:
     from socket import socket
@@ -137,6 +138,8 @@ class ServerOptions:
         page: makes the live page at `/_mockllm/ui` of a `ServerView`, such as
             `mockllm.ui.live_page`; None: there is none.
         intercept: requests to services that come here; None: only those to this server.
+        ignore: what of requests is not compared, for each scenario that has a `match`, besides what
+            that ignores.
         tls: whether the server itself speaks TLS, with a certificate of its own authority.
     """
 
@@ -145,6 +148,7 @@ class ServerOptions:
     strict: bool = True
     fallback: bool = False
     quirks: tuple[str, ...] = ()
+    ignore: Ignored = ()
     speed: float = 1.0
     flush: Literal["answer", "event"] = "answer"
     grace: float = 5.0

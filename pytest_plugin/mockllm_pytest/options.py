@@ -105,6 +105,12 @@ _SECRETS = (
         "kind at a path ('email in $..arguments'), or /PATTERN/ for a whole secret.",
     ),
 )
+_IGNORE = (
+    "match_ignore",
+    "WHAT",
+    "What of requests differs from run to run and is not compared: uuid, timestamp, date, a path "
+    "in JSON bodies ($.metadata) or /PATTERN/.",
+)
 _PARSERS = {name: parse for name, parse, _, _ in _VALUES}
 
 
@@ -136,7 +142,7 @@ def add_options(parser: pytest.Parser) -> None:
         "--mockllm-require", action="append", metavar="RULE", help=f"{text} May be repeated."
     )
     parser.addini("mockllm_require", text, type="linelist", default=[])
-    for name, metavar, text in _SECRETS:
+    for name, metavar, text in (*_SECRETS, _IGNORE):
         option = f"--mockllm-{name.replace('_', '-')}"
         group.addoption(option, action="append", metavar=metavar, help=f"{text} May be repeated.")
         parser.addini(f"mockllm_{name}", text, type="linelist", default=[])
@@ -180,6 +186,22 @@ def flag(config: pytest.Config, name: str) -> bool:
 def required(config: pytest.Config) -> tuple[str, ...]:
     """The rules that every test requires."""
     return (*config.getini("mockllm_require"), *(config.getoption("mockllm_require") or ()))
+
+
+def ignored(config: pytest.Config) -> tuple[str, ...]:
+    """What of requests is not compared: from the ini file and the command line, together.
+
+    Raises:
+        pytest.UsageError: it is none of what can be ignored.
+    """
+    from mockllm.scenario.ignoring import flaw_of
+
+    name = _IGNORE[0]
+    parts = (*config.getini(f"mockllm_{name}"), *(config.getoption(f"mockllm_{name}") or ()))
+    for part in parts:
+        if flaw := flaw_of(part):
+            raise pytest.UsageError(f"mockllm_{name}: {part!r} {flaw}")
+    return parts
 
 
 def paths(config: pytest.Config) -> tuple[Path, ...]:

@@ -119,8 +119,9 @@ def mockllm_server(request: pytest.FixtureRequest) -> Iterator[MockService]:
         speed = options.chosen(config, "speed", None, 1.0)
         required = options.required(config)
         check_names(required)
+        ignore = options.ignored(config)
     played, late = config.stash[_PLAYED], config.stash[_LATE]
-    service = MockService(_library(config), speed, played, late, required)
+    service = MockService(_library(config), speed, played, late, required, ignore)
     yield service
     service.close()
 

@@ -33,7 +33,7 @@ from mockllm.scenario.precedence import is_recorded, precedence
 from mockllm.tapes.captured import load_head
 from mockllm_pytest.answering import Answering
 from mockllm_pytest.marks import Allowed, Mark, RecordedMark
-from mockllm_pytest.options import chosen, flag, secret_rules, upstreams
+from mockllm_pytest.options import chosen, flag, ignored, secret_rules, upstreams
 from mockllm_pytest.sessions import MockSession
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class Recording:
         self._record(config, mark, mode)
 
     def _record(self, config: pytest.Config, mark: RecordedMark, mode: str) -> None:
-        from mockllm.recording.drafting.matches import MatchRule
+        from mockllm.recording.drafting.matches import match_rule
         from mockllm.server.options import RecordOptions
 
         redacted = secret_rules(config)
@@ -126,7 +126,7 @@ class Recording:
             folder=work,
             upstreams=self._services,
             mode="new_episodes" if mode == "new_episodes" else "add",
-            match=MatchRule(cast("tuple[Condition, ...]", mark.match)) if mark.match else None,
+            match=match_rule(cast("tuple[Condition, ...]", mark.match) or None, ignored(config)),
             rules=redacted,
             trust_env=flag(config, "trust_env"),
             report=self._lines.append,

@@ -125,6 +125,7 @@ class MockService:
         played: collects the names of the scenarios that were played.
         late: collects the requests that came after their test was over, as lines.
         required: the rules that every test requires.
+        ignore: what of requests is not compared.
     """
 
     def __init__(
@@ -134,11 +135,13 @@ class MockService:
         played: set[str],
         late: list[str],
         required: Iterable[str] = (),
+        ignore: tuple[str, ...] = (),
     ) -> None:
         self.library = library
         self.speed = speed
         self.played = played
         self.required = frozenset(required)
+        self._ignore = ignore
         self._late = late
         self._ended: dict[str, str] = {}
         """The ids of the tests that are over, by the names of their sessions."""
@@ -167,7 +170,13 @@ class MockService:
             from mockllm.server.thread import ServerThread
 
             everywhere = InterceptOptions(Hosts(("*",)))
-            options = ServerOptions(speed=speed, grace=0, log=self._note, intercept=everywhere)
+            options = ServerOptions(
+                speed=speed,
+                grace=0,
+                log=self._note,
+                intercept=everywhere,
+                ignore=self._ignore,
+            )
             thread = ServerThread(self.library.served, options)
             self._threads[speed] = self._stack.enter_context(thread)
         return self._threads[speed]

@@ -104,6 +104,21 @@ def test_options_reach_the_server(run_requests):
 
 
 @pytest.mark.slow
+def test_what_a_run_ignores(run_requests, folder):
+    """`--match-ignore` counts for every scenario; what is none of its kinds is an error."""
+    text = "match: {user: {equals: 'at 2026-01-01T10:00'}}"
+    (folder / "hello.yaml").write_text(f"scenario: a\n{text}\nturns: [{{reply: {{text: hi}}}}]\n")
+    options = ["--match-ignore", "timestamp", "--match-ignore", "/!+/"]
+    code, _, errors = run_requests("at 2026-02-02T11:11", options=options).end()
+    assert (code, errors) == (0, "mockllm: 1 request: 1 played\n")
+    assert run_requests("at 2026-02-02T11:11").end()[0] == 1
+    code, _, errors = run_requests("x", options=["--match-ignore", "uuids"]).end()
+    assert code == 2
+    assert "'uuids' must be uuid, timestamp, date" in errors
+    assert "did you mean 'uuid'?" in errors
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_signals_are_passed_on(run_requests, number):
     """The command receives the signal, and the verdict is still printed."""

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from mockllm.core.request import Message, Request, SentFile
 from mockllm.errors import NoMatchError
-from mockllm.matching.conditions import first_problem, judged_match
+from mockllm.matching.conditions import first_problem, judged_expectations, judged_match
 from mockllm.matching.index import ScenarioIndex
 from mockllm.matching.select import select
 from mockllm.matching.sent_files import check_files, source_of
@@ -168,6 +168,25 @@ def test_the_files_are_those_of_the_message_that_meets_user() -> None:
     match = Match(user=TextCondition("contains", "what"), user_files=("image/*", "file-1"))
     message = "match.user_files: the user message must have 2 files, got 0: none"
     assert first_problem(judged_match(match, request, {})) == message
+
+
+def test_a_turn_asks_for_files() -> None:
+    """`request.user_files` is about the last user message, and its message says so."""
+    (scenario,) = loads(
+        "scenario: a\nturns:\n- request: {user_files: [image/png]}\n  reply: {text: y}"
+    )
+    expect = scenario.turns[0].request
+    assert expect is not None
+    image, text = Message("user", "x", files=(SentFile("image/png", DATA),)), Message("user", "y")
+
+    def problem(*messages: Message) -> str | None:
+        request = Request("chat", "m", {}, messages=messages)
+        return first_problem(judged_expectations(expect, request, messages))
+
+    assert problem(text, image) is None
+    found = problem(image, text)
+    assert found is not None
+    assert found.startswith("request.user_files: the user message must have")
 
 
 def test_a_message_names_the_files_that_no_scenario_matches() -> None:

@@ -102,6 +102,8 @@ def test_a_broken_scenario_file_is_reported_with_all_its_problems(project, run):
         ("--mockllm-speed=fast", "", "'fast' is not a number of at least 0"),
         ("--mockllm-variations=-1", "", "'-1' is not a whole number of at least 0"),
         ("", "mockllm_speed = fast", "ini option mockllm_speed: 'fast' is not a number"),
+        ("--mockllm-match-ignore=uid", "", "mockllm_match_ignore: 'uid' must be uuid, timestamp"),
+        ("", "mockllm_match_ignore = $.a b", "mockllm_match_ignore: '$.a b' is no path"),
     ],
 )
 def test_a_wrong_value_is_an_error(project, run, argument, ini, message):
@@ -110,6 +112,25 @@ def test_a_wrong_value_is_an_error(project, run, argument, ini, message):
     result = run("def test_it(mockllm_session):\n    pass", *([argument] if argument else []))
     assert result.ret != 0
     assert message in result.stdout.str() + result.stderr.str()
+
+
+def test_what_the_run_ignores(project, run):
+    """The ini file and the command line together; for every scenario of the tests."""
+    project.makeini(f"{INI}    mockllm_match_ignore = uuid\n")
+    result = run(
+        """
+        from client import reply_to
+
+        def test_it(mockllm_session):
+            mockllm_session.add(
+                "scenario: a\\nmatch: {user: {equals: 'run 0f8fad5b-d9cb-469f-a165-70867728950e of "
+                "2026-01-01'}}\\nturns: [{reply: {text: hi}}]"
+            )
+            assert reply_to("run 7c9e6679-7425-40de-944b-e07fc1f90ae7 of 2026-02-02") == "hi"
+        """,
+        "--mockllm-match-ignore=date",
+    )
+    result.assert_outcomes(passed=1)
 
 
 def test_variations_and_seed_reach_the_cases(project, run):

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 from mockllm.cli import main
 from mockllm.importers.batch import import_files
+from mockllm.recording.drafting.matches import MatchRule
 from mockllm.recording.finding import not_found, recorded_before
 from mockllm.recording.store.folder import Folder
 from mockllm.redaction.redact import Redactor
@@ -88,7 +89,10 @@ def folder(tmp_path: Path) -> Path:
     ]
     cassette = tmp_path / "cassette.json"
     cassette.write_text(json.dumps({"version": 1, "interactions": interactions}))
-    results = import_files([cassette], Folder(tmp_path / "out"), redactor=Redactor(KEPT))
+    rule = MatchRule(ignore=("uuid", "$.metadata"))
+    results = import_files(
+        [cassette], Folder(tmp_path / "out"), redactor=Redactor(KEPT), match=rule
+    )
     assert not [str(result) for result in results if result.line.outcome == "skipped"]
     return tmp_path / "out"
 

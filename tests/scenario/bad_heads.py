@@ -165,7 +165,7 @@ HEADS: list[Row] = [
         "match",
         top("match: all"),
         [
-            "2:8: match: must be 'any', or a mapping with the keys model, user, user_files, system, tools, headers, query, body, stream, got all",
+            "2:8: match: must be 'any', or a mapping with the keys model, user, user_files, system, tools, headers, query, body, stream, ignore, got all",
         ],
     ),
     (
@@ -179,7 +179,7 @@ HEADS: list[Row] = [
         "match list",
         top("match: [user]"),
         [
-            "2:8: match: must be a mapping with the keys model, user, user_files, system, tools, headers, query, body, stream, got a list",
+            "2:8: match: must be a mapping with the keys model, user, user_files, system, tools, headers, query, body, stream, ignore, got a list",
         ],
     ),
     (
@@ -201,6 +201,23 @@ HEADS: list[Row] = [
         top("match: {user_files: [image/*, sha256:AB]}"),
         [
             "2:31: match.user_files[1]: must be sha256: and 64 hexadecimal digits in lower case, got sha256:AB",
+        ],
+    ),
+    (
+        "match ignore alone",
+        top("match: {ignore: [uuid]}"),
+        [
+            "2:8: match: must have a condition; 'any' answers whatever nothing else does",
+        ],
+    ),
+    (
+        "match ignore",
+        top("match: {user: x, ignore: [uid, $.a b, /(/, 5]}"),
+        [
+            "2:27: match.ignore[0]: must be uuid, timestamp, date, a path such as $.metadata, or a /regular expression/, got 'uid'; did you mean 'uuid'?",
+            "2:32: match.ignore[1]: is no path that is known here; such are $.user, $.metadata['user id'], $.messages[*].name, $.input[0] and $..email",
+            "2:39: match.ignore[2]: must be a regular expression of Python; missing ), unterminated subpattern at position 0",
+            "2:44: match.ignore[3]: must be a string, got 5; put it in quotes to make it one",
         ],
     ),
     (

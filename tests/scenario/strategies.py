@@ -14,6 +14,7 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.replay.compilation.resolve import resolve
 from mockllm.scenario import model as m
 from mockllm.scenario.fault_model import Place
+from mockllm.scenario.ignoring import with_ignored
 from tests.strategies import cut, finishes, json_values, names, texts
 
 APIS = tuple(PROTOCOLS)
@@ -39,18 +40,23 @@ header_names = st.from_regex(r"\A[a-z0-9!#.-]{1,8}\Z")
 header_values = lines.filter(lambda text: not set(text) & CONTROLS)
 errors = st.builds(m.ErrorSpec, *[st.none() | texts] * 3)
 maybe_names = st.lists(names, max_size=2).map(tuple)
+sent_files = st.lists(
+    st.sampled_from(["image/*", "https://a.example/b.png", f"sha256:{'0' * 64}"]), max_size=2
+).map(tuple)
 matches = st.just(m.Match(anything=True)) | st.builds(
     m.Match,
     model=st.none() | lines.filter(lambda text: "[" not in text),
     user=st.none() | conditions,
-    user_files=st.lists(
-        st.sampled_from(["image/*", "https://a.example/b.png", f"sha256:{'0' * 64}"]), max_size=2
-    ).map(tuple),
+    user_files=sent_files,
     system=st.none() | conditions,
     tools=maybe_names,
     headers=st.dictionaries(header_names, conditions, max_size=2).map(lambda d: tuple(d.items())),
     body=st.none() | json_mappings,
-).filter(lambda match: match != m.Match())
+    ignore=st.lists(
+        st.sampled_from(["uuid", "timestamp", "date", "$.metadata", "$..id", "/run-[0-9]+/"]),
+        max_size=2,
+    ).map(tuple),
+).filter(lambda match: match.conditions > 0)
 https = st.builds(
     m.Http,
     status=st.integers(400, 599),
@@ -386,6 +392,7 @@ expectations = st.builds(
     offers=maybe_names,
     tool_choice=st.none() | lines,
     user=st.none() | conditions,
+    user_files=sent_files,
     body=st.none() | json_mappings,
     schema=st.sampled_from([None, True, False, {"type": "object"}]),
 )
@@ -411,7 +418,7 @@ def scenarios(draw: st.DrawFn) -> m.Scenario:
             )
             turn = replace(turn, request=request)
         own.append(turn)
-    return m.Scenario(
+    scenario = m.Scenario(
         name=draw(st.from_regex(r"\A[a-z0-9][a-z0-9-]{0,9}\Z")),
         turns=tuple(own),
         description=draw(st.just("") | lines),
@@ -423,3 +430,4 @@ def scenarios(draw: st.DrawFn) -> m.Scenario:
         restart=restart,
         any_ids=draw(st.booleans()),
     )
+    return with_ignored(scenario)

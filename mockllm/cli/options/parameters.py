@@ -183,6 +183,30 @@ answering_options = server_options(
 """Adds the options for how a server answers."""
 
 
+def _ignored(
+    context: click.Context, parameter: click.Parameter, values: tuple[str, ...]
+) -> tuple[str, ...]:
+    from mockllm.scenario.ignoring import flaw_of
+
+    for value in values:
+        if flaw := flaw_of(value):
+            raise click.BadParameter(f"{value!r} {flaw}")
+    return values
+
+
+match_ignore_option = click.option(
+    "--match-ignore",
+    "ignore",
+    multiple=True,
+    callback=_ignored,
+    metavar="WHAT",
+    help="What of requests differs from run to run and is not compared: uuid, timestamp, date, a "
+    "path in JSON bodies ($.metadata) or /PATTERN/; may be repeated.",
+)
+ignore_options = server_options(("ignore",), lambda ignore: {"ignore": ignore}, match_ignore_option)
+"""Adds the option for what a server does not compare."""
+
+
 def _paths(context: click.Context, parameter: click.Parameter, values: tuple[str, ...]) -> _Paths:
     """The name of an API and a template, each; a short form has the name of its API."""
     api = (parameter.name or "").removesuffix("_paths")

@@ -16,6 +16,7 @@ from mockllm.errors import UsageError
 if TYPE_CHECKING:
     from mockllm.recording.drafting.matches import Condition
     from mockllm.redaction.rules import Rules
+    from mockllm.scenario.model import Ignored
     from mockllm.server.options import RecordMode, RecordOptions
 
 CONFIG = Path("mockllm.toml")
@@ -146,6 +147,7 @@ def redaction_rules(
 def record_options(
     folder: Path,
     mode: RecordMode,
+    ignore: Ignored = (),
     *,
     intercepts: bool = False,
     upstreams: tuple[str, ...],
@@ -156,9 +158,10 @@ def record_options(
     """The recording options of a server; `secrets` has those of `secret_options`.
 
     Args:
+        ignore: what of requests differs from run to run.
         intercepts: whether requests come with the origins of their services.
     """
-    from mockllm.recording.drafting.matches import MatchRule
+    from mockllm.recording.drafting.matches import match_rule
     from mockllm.server.options import RecordOptions
 
     upstream = services(upstreams, os.environ)
@@ -172,7 +175,7 @@ def record_options(
         folder=folder,
         upstreams=upstream,
         mode=mode,
-        match=None if match is None else MatchRule(match),
+        match=match_rule(match, ignore),
         rules=redaction_rules(**secrets),
         trust_env=trust_env,
         apart=True,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Literal
 
 from mockllm.core.request import CallEcho, Message, Request
@@ -17,6 +18,7 @@ from mockllm.matching.conditions import text_holds
 from mockllm.matching.conversation import History, ModelTurn, read_history, tool_parts
 from mockllm.protocols import PROTOCOLS
 from mockllm.scenario import model as m
+from mockllm.scenario.ignoring import normal_text, wanted_text
 
 Agreement = Literal["", "same", "renamed"]
 """How a turn in a history agrees with what was recorded: not at all, with its call ids, or with
@@ -148,6 +150,9 @@ class Placement:
         history: from the opening of the conversation on; None where there is no message of a
             user. Where the service keeps the history, only what the request itself carries.
         renamed_ids: whether the client gave other ids to the calls in its history.
+        ignore: what of the request does not count.
+        twin: the scenario of an earlier run whose request differs only in that, if that was not
+            known before; "" for none.
     """
 
     kind: Literal["new", "next", "retry", "branch", "restart"]
@@ -155,6 +160,8 @@ class Placement:
     position: int = 0
     history: History | None = None
     renamed_ids: bool = False
+    ignore: m.Ignored = ()
+    twin: str = ""
 
 
 @dataclass(slots=True)
@@ -163,7 +170,7 @@ class KnownConversations:
 
     is_cut: Callable[[Conversation], bool]
     overwrite: bool = False
-    _by_opening: dict[str, list[Conversation]] = field(default_factory=dict)
+    _by_opening: dict[m.Ignored, dict[str, list[Conversation]]] = field(default_factory=dict)
     _others: list[Conversation] = field(default_factory=list)
     _by_answer: dict[str, tuple[Conversation, int]] = field(default_factory=dict)
     _by_service: dict[str, Conversation] = field(default_factory=dict)
@@ -172,9 +179,18 @@ class KnownConversations:
         """Considers a conversation from now on."""
         opening = conversation.opening
         if opening is not None and opening.op == "equals":
-            self._by_opening.setdefault(opening.value, []).append(conversation)
+            same = self._by_opening.setdefault(opening.ignore, {})
+            same.setdefault(wanted_text(opening), []).append(conversation)
         elif opening is not None:
             self._others.append(conversation)
+
+    def drop(self, conversation: Conversation) -> None:
+        """Considers a conversation no longer, but for the ids of its answers."""
+        opening = conversation.opening
+        if opening is not None and opening.op == "equals":
+            self._by_opening[opening.ignore][wanted_text(opening)].remove(conversation)
+        elif opening is not None:
+            self._others.remove(conversation)
 
     def keep_answer(
         self, conversation: Conversation, position: int, id: str, request: Request | None = None
@@ -205,7 +221,11 @@ class KnownConversations:
 
     def _candidates(self, request: Request) -> Iterator[Placement]:
         for history in openings(request.messages):
-            for conversation in (*self._by_opening.get(history.opening, ()), *self._others):
+            alike = chain.from_iterable(
+                same.get(normal_text(ignore, history.opening), ())
+                for ignore, same in self._by_opening.items()
+            )
+            for conversation in (*alike, *self._others):
                 common = common_turns(conversation, history)
                 if common is not None:
                     yield Placement("branch", conversation, common[0], history, common[1])

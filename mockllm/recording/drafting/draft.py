@@ -140,6 +140,9 @@ def line_of(
         notes.append("plays only when it is named")
     if recorded is not None and recorded.order:
         notes.append(f"answers the same request the {_nth(recorded.order + 1)} time")
+    if placement.twin:
+        ignored = " and ".join(placement.ignore)
+        notes.append(f"the request of {placement.twin} but for {ignored}, which both ignore now")
     index = len(scenario.turns) - 1
     outcome: Outcome = "partial" if left_out or problem else "neutral"
     return Line(exchange.source, outcome, "; ".join(notes), scenario.name, index)

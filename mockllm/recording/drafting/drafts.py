@@ -31,11 +31,18 @@ from mockllm.recording.drafting.draft import (
     line_of,
     slug,
 )
-from mockllm.recording.drafting.matches import Matches, MatchRule, Pattern, no_pattern
+from mockllm.recording.drafting.matches import (
+    Matches,
+    MatchRule,
+    Pattern,
+    is_same,
+    no_pattern,
+)
 from mockllm.recording.drafting.route_drafts import begun_route, route_line, route_of, route_turn
 from mockllm.recording.drafting.turns import answering, draft_turn, echoed, tried_before, with_turn
 from mockllm.redaction.redact import RequestKey, key_of_request, key_of_route
-from mockllm.scenario.model import Recorded, RouteSpec, Scenario, TurnSpec
+from mockllm.scenario.ignoring import GENERATED, differing, normal_text, with_ignored
+from mockllm.scenario.model import Ignored, Recorded, RouteSpec, Scenario, TurnSpec
 from mockllm.tapes.captured import Captured, Tape, detected, request_of
 
 _USUAL = MatchRule()
@@ -89,6 +96,7 @@ class Drafting:
         self._matches = Matches(match, pattern, self._first)
         self._known = KnownConversations(self._is_cut, overwrite)
         self._conversations: dict[str, Conversation] = {}
+        self._earlier: dict[str, list[Conversation]] = {}
         self._routes: dict[tuple[RouteSpec, RequestKey], list[Conversation]] = {}
         self._unread: list[tuple[Conversation, int, Recorded]] = []
         self._same_request: Counter[RequestKey] = Counter()
@@ -96,8 +104,8 @@ class Drafting:
             self._add_known(scenario)
 
     def add(self, exchange: Captured, origin: Origin = LIVE) -> tuple[Draft, ...]:
-        """The scenario that an exchange belongs to, whole, and the competing ones that need a
-        further condition now."""
+        """The scenario that an exchange belongs to, whole, with the one that ignores more than it
+        did, and the competing ones that need a further condition now."""
         found = detected(exchange)
         if found.protocol is None:
             return (self._route(exchange, origin, found.reason),)
@@ -107,9 +115,11 @@ class Drafting:
         request, answer = understood
         if request.previous is not None:
             self._read_answers()
-        placement = self._known.find(request, origin.group)
+        twin = self._twin(request)
+        ignoring = self._now_ignoring(twin, request) if twin is not None else ()
+        placement = self._placed(request, origin.group, twin, is_new=bool(ignoring))
         # Without conditions it is to play only when it is named.
-        key = key_of_request(request) if self._rule.conditions else None
+        key = key_of_request(request, placement.ignore) if self._rule.conditions else None
         recorded = self._recorded(key, retried=placement.kind == "retry")
         try:
             conversation, base, others, left_out = self._put(
@@ -117,7 +127,7 @@ class Drafting:
             )
         except ScenarioError as error:
             reason = f"it makes no scenario: {error.problems[0].message}"
-            return (Draft(None, report=(Line(exchange.source, "skipped", reason),)),)
+            return *ignoring, Draft(None, report=(Line(exchange.source, "skipped", reason),))
         index = len(conversation.turns) - 1
         turn = conversation.turns[index]
         id = answer.decoded.id if answer.decoded is not None else ""
@@ -127,18 +137,21 @@ class Drafting:
         assert turn.recorded is not None
         line = line_of(exchange, answer, placement, conversation.scenario, left_out)
         recorded_turns = {turn.recorded.file: answer}
-        return Draft(conversation.scenario, recorded_turns, (line,), base, origin.stem), *others
+        draft = Draft(conversation.scenario, recorded_turns, (line,), base, origin.stem)
+        return *ignoring, draft, *others
 
     def _route(self, exchange: Captured, origin: Origin, reason: str) -> Draft:
         """The draft of an exchange that calls no model. Requests of one group with an equal digest
         are turns of one scenario, in their order; any other request begins a scenario."""
         try:
             plain = exchange.plain()
-            route, key = route_of(plain), key_of_route(plain)
+            route, key = route_of(plain), key_of_route(plain, self._rule.ignore)
             known = self._routes.get((route, key), ()) if key is not None else ()
             own = next((last for last in reversed(known) if last.group == origin.group), None)
             base = own.scenario if own is not None else None
-            scenario = base or begun_route(plain, route, origin, self._free_name)
+            scenario = base or with_ignored(
+                begun_route(plain, route, origin, self._free_name), self._rule.ignore
+            )
             recorded = self._recorded(key)
             turn = route_turn(scenario, plain, recorded)
         except (MockLLMError, ValueError) as error:
@@ -173,17 +186,20 @@ class Drafting:
     # Known scenarios
 
     def _add_known(self, scenario: Scenario) -> None:
-        opening = scenario.match.user if scenario.match is not None else None
-        known = Conversation(scenario, len(self._conversations), opening, earlier=True)
-        first = self._first(known) if opening is None and scenario.route is None else None
+        user = scenario.match.user if scenario.match is not None else None
+        known = Conversation(scenario, len(self._conversations), user, earlier=True)
+        first = self._first(known) if user is None and scenario.route is None else None
         history = next(openings(first.messages), None) if first is not None else None
         if history is not None:
-            known.opening = self._matches.condition(history.opening)
+            known.opening = self._matches.condition(history.opening, _ignored_by(scenario))
         self._keep(known)
+        if known.opening is not None and known.opening.op == "equals":
+            opening = normal_text(GENERATED, known.opening.value)
+            self._earlier.setdefault(opening, []).append(known)
         for index, turn in enumerate(scenario.turns):
             if turn.recorded is None:
                 continue
-            key = turn.recorded.request, turn.recorded.redacted
+            key = turn.recorded.request, turn.recorded.redacted, turn.recorded.ignore
             if turn.recorded.request:
                 self._same_request[key] += 1
             if scenario.route is None:
@@ -208,10 +224,13 @@ class Drafting:
     def _first(self, conversation: Conversation) -> Request | None:
         recorded = conversation.turns[0].recorded
         if conversation.first is None and recorded is not None:
-            tape = self._tape(recorded)
-            found = _understood(tape.exchange) if tape is not None else None
-            conversation.first = found[0] if isinstance(found, tuple) else None
+            conversation.first = self._request_of(recorded)
         return conversation.first
+
+    def _request_of(self, recorded: Recorded) -> Request | None:
+        tape = self._tape(recorded)
+        found = _understood(tape.exchange) if tape is not None else None
+        return found[0] if isinstance(found, tuple) else None
 
     def _is_cut(self, conversation: Conversation) -> bool:
         if conversation.cut is None:
@@ -229,6 +248,70 @@ class Drafting:
             if isinstance(found, tuple) and found[1].decoded is not None:
                 self._known.keep_answer(conversation, index, found[1].decoded.id)
 
+    # What differs from run to run
+
+    def _twin(self, request: Request) -> Conversation | None:
+        """The conversation of an earlier run that began with this request, but for what it ignores
+        or, if there is no other such, for values that clients make up anew."""
+        history = next(openings(request.messages), None)
+        if history is None or history.turns or not self._rule.conditions:
+            return None
+        generated = []
+        for known in self._earlier.get(normal_text(GENERATED, history.opening), ()):
+            first = self._first(known) if known.scenario.match is not None else None
+            if first is None or not is_same(first, request, GENERATED):
+                continue
+            if is_same(first, request, _ignored_by(known.scenario)):
+                return known
+            if differing(first.body, request.body):
+                generated.append(known)
+        return generated[0] if len(generated) == 1 else None
+
+    def _now_ignoring(self, twin: Conversation, request: Request) -> tuple[Draft, ...]:
+        """The draft of an earlier conversation that has to ignore what differs in a request; none
+        where it does already."""
+        first, opening, base = self._first(twin), twin.opening, twin.scenario
+        assert first is not None
+        assert opening is not None
+        if is_same(first, request, _ignored_by(base)):
+            return ()
+        scenario = with_ignored(base, differing(first.body, request.body) or ())
+        ignore = _ignored_by(scenario)
+        turns = tuple(self._with_digest(turn, ignore) for turn in scenario.turns)
+        scenario = replace(scenario, turns=turns)
+        self._known.drop(twin)
+        twin.opening = replace(opening, ignore=ignore)
+        self._known.keep(twin)
+        self._change(twin, scenario)
+        return (Draft(scenario, base=base),)
+
+    def _with_digest(self, turn: TurnSpec, ignore: Ignored) -> TurnSpec:
+        """A recorded turn that is found by its request without what is ignored."""
+        recorded = turn.recorded
+        request = self._request_of(recorded) if recorded is not None and recorded.request else None
+        key = key_of_request(request, ignore) if request is not None else None
+        if key is None or recorded is None:
+            return turn
+        found = self._recorded(key)
+        return replace(
+            turn,
+            recorded=replace(
+                found, file=recorded.file, path=recorded.path, partial=recorded.partial
+            ),
+        )
+
+    def _placed(
+        self, request: Request, group: str, twin: Conversation | None, *, is_new: bool
+    ) -> Placement:
+        """Where a request belongs, and what of it does not count."""
+        placement = self._known.find(request, group)
+        same = placement.conversation or twin
+        ignore = _ignored_by(same.scenario) if same is not None else ()
+        if placement.conversation is None:
+            ignore += tuple(part for part in self._rule.ignore if part not in ignore)
+        name = twin.scenario.name if twin is not None and is_new else ""
+        return replace(placement, ignore=ignore, twin=name)
+
     # The scenario of an exchange
 
     def _recorded(self, key: RequestKey | None, *, retried: bool = False) -> Recorded:
@@ -237,7 +320,8 @@ class Drafting:
             return Recorded("")
         order = self._same_request[key] - retried
         self._same_request[key] = order + 1
-        return Recorded("", request=key[0], redacted=key[1], order=order)
+        digest, redacted, ignore = key
+        return Recorded("", request=digest, redacted=redacted, ignore=ignore, order=order)
 
     def _put(
         self,
@@ -258,7 +342,7 @@ class Drafting:
         any_ids = base.any_ids or placement.renamed_ids
         scenario, left_out = _appended(replace(base, turns=kept, any_ids=any_ids), spec)
         first = request if placement.kind == "restart" else self._first(conversation)
-        scenario, others = self._matched(scenario, first)
+        scenario, others = self._matched(scenario, first, placement.ignore)
         self._change(conversation, scenario)
         conversation.first = first
         return conversation, base, others, left_out
@@ -279,8 +363,8 @@ class Drafting:
         else:
             text = history.opening if history is not None else ""
             name, first = slug(text, f"{request.api}-conversation"), request
-            opening = self._matches.condition(text) if text else None
-            turns = self._echoes(history)
+            opening = self._matches.condition(text, placement.ignore) if text else None
+            turns = self._echoes(history, placement.ignore)
         if origin.stem:
             name = slug(origin.stem, name)
         scenario = Scenario(
@@ -290,7 +374,7 @@ class Drafting:
             any_ids=placement.renamed_ids,
         )
         scenario, left_out = _appended(scenario, self._answering(placement, spec))
-        scenario, others = self._matched(scenario, first)
+        scenario, others = self._matched(scenario, first, placement.ignore)
         begun = Conversation(scenario, len(self._conversations), opening, first, group=origin.group)
         self._keep(begun)
         return begun, None, others, left_out
@@ -305,24 +389,26 @@ class Drafting:
         user = placement.history.user if placement.history is not None else None
         if user is None or placement.position == 0 or placement.kind == "restart":
             return spec
-        return answering(spec, self._matches.condition(user))
+        return answering(spec, self._matches.condition(user, placement.ignore))
 
-    def _echoes(self, history: History | None) -> tuple[TurnSpec, ...]:
+    def _echoes(self, history: History | None, ignore: Ignored) -> tuple[TurnSpec, ...]:
         """The turns before the first one that was recorded, as the client sends them back."""
         turns: list[TurnSpec] = []
         for turn in history.turns if history is not None else ():
             user = turn.user if turns else None
-            condition = self._matches.condition(user) if user is not None else None
+            condition = self._matches.condition(user, ignore) if user is not None else None
             turns.append(answering(echoed(turn), condition))
         return tuple(turns)
 
     def _matched(
-        self, scenario: Scenario, first: Request | None
+        self, scenario: Scenario, first: Request | None, ignore: Ignored
     ) -> tuple[Scenario, tuple[Draft, ...]]:
         if scenario.match is None and first is not None:
             history = next(openings(first.messages), None)
             opening = history.opening if history is not None else None
-            scenario = replace(scenario, match=self._matches.opening(first, opening))
+            scenario = replace(scenario, match=self._matches.opening(first, opening, ignore))
+        if scenario.match is not None:
+            scenario = with_ignored(scenario)
         scenario, changes = self._matches.distinguished(scenario, first)
         others = []
         for conversation, changed in changes:
@@ -345,6 +431,10 @@ def _understood(
         return Line(exchange.source, "skipped", str(error))
 
 
+def _ignored_by(scenario: Scenario) -> Ignored:
+    return scenario.match.ignore if scenario.match is not None else ()
+
+
 _NUMBERED = re.compile(r"-\d+$")
 
 
@@ -356,7 +446,7 @@ def _without_request(turn: TurnSpec) -> TurnSpec:
     recorded = turn.recorded
     if recorded is None:
         return turn
-    return replace(turn, recorded=replace(recorded, request="", redacted=(), order=0))
+    return replace(turn, recorded=replace(recorded, request="", redacted=(), ignore=(), order=0))
 
 
 def _appended(scenario: Scenario, spec: TurnSpec) -> tuple[Scenario, tuple[str, ...]]:

@@ -20,7 +20,8 @@ from mockllm.matching.sent_files import source_of
 from mockllm.protocols import PROTOCOLS
 from mockllm.recording.drafting.conversations import Conversation, openings
 from mockllm.redaction.placeholders import wildcards
-from mockllm.scenario.model import Match, Scenario, TextCondition
+from mockllm.scenario.ignoring import PLACEHOLDERS, competing, normal_text, normal_value
+from mockllm.scenario.model import Ignored, Match, Scenario, TextCondition
 from mockllm.scenario.precedence import user_condition
 
 Condition = Literal["user", "system", "model", "tools"]
@@ -33,9 +34,19 @@ none."""
 @dataclass(frozen=True, slots=True)
 class MatchRule:
     """Which conditions the `match` of a recorded scenario has from the start; others are added
-    only where another scenario competes. Without any it plays only when named."""
+    only where another scenario competes. Without any it plays only when named.
+
+    Args:
+        ignore: what of a request differs from run to run.
+    """
 
     conditions: tuple[Condition, ...] = ("user",)
+    ignore: Ignored = ()
+
+
+def match_rule(conditions: tuple[Condition, ...] | None = None, ignore: Ignored = ()) -> MatchRule:
+    """The rule with these conditions; None: with the usual ones."""
+    return MatchRule(ignore=ignore) if conditions is None else MatchRule(conditions, ignore)
 
 
 def no_pattern(text: str) -> str | None:
@@ -61,16 +72,18 @@ class Matches:
     first: Callable[[Conversation], Request | None]
     _by_user: dict[TextCondition | None, list[Conversation]] = field(default_factory=dict)
 
-    def condition(self, text: str) -> TextCondition:
-        """The condition that exactly this text meets."""
-        pattern = self.pattern(text)
+    def condition(self, text: str, ignore: Ignored = ()) -> TextCondition:
+        """The condition that this text meets, and others only if they differ in what is ignored."""
+        pattern = self.pattern(normal_text(ignore, text))
         if pattern is None:
-            return TextCondition("equals", text)
-        return TextCondition("regex", rf"\A(?:{pattern})\Z")
+            return TextCondition("equals", text, ignore)
+        for placeholder in PLACEHOLDERS if ignore else ():
+            pattern = pattern.replace(placeholder, "(?s:.+?)")
+        return TextCondition("regex", rf"\A(?:{pattern})\Z", ignore)
 
-    def opening(self, request: Request, user: str | None) -> Match | None:
+    def opening(self, request: Request, user: str | None, ignore: Ignored = ()) -> Match | None:
         """The match of a conversation that begins with this request, competitors not considered."""
-        match = Match()
+        match = Match(ignore=ignore)
         for name in self.rule.conditions:
             found = self._with(match, name, request, user)
             match = found or match
@@ -83,7 +96,7 @@ class Matches:
     ) -> Match | None:
         match name:
             case "user" if user:
-                return replace(match, user=self.condition(user))
+                return replace(match, user=self.condition(user, match.ignore))
             case "user" | "user_files":
                 files = _opening_files(request)
                 sources = tuple(map(source_of, files))
@@ -91,7 +104,7 @@ class Matches:
                 if files and all(sources) and not had_secret:
                     return replace(match, user_files=sources)
             case "system" if request.system:
-                return replace(match, system=self.condition(request.system))
+                return replace(match, system=self.condition(request.system, match.ignore))
             case "model" if request.model:
                 return replace(match, model=_GLOB.sub(r"[\1]", request.model))
             case "tools" if request.tools:
@@ -104,13 +117,15 @@ class Matches:
         """Considers a conversation from now on."""
         match = conversation.scenario.match
         if match is not None:
-            self._by_user.setdefault(match.user, []).append(conversation)
+            self._by_user.setdefault(competing(match.user), []).append(conversation)
 
     def drop(self, conversation: Conversation) -> None:
         """Considers a conversation no longer."""
         match = conversation.scenario.match
-        if match is not None and conversation in self._by_user.get(match.user, ()):
-            self._by_user[match.user].remove(conversation)
+        if match is not None:
+            same = self._by_user.get(competing(match.user), [])
+            if conversation in same:
+                same.remove(conversation)
 
     def distinguished(self, scenario: Scenario, request: Request | None) -> Distinguished:
         """The scenario with a match that its own first request meets and no other's does, and the
@@ -144,7 +159,7 @@ class Matches:
             return []
         return [
             other
-            for other in self._by_user.get(scenario.match.user, ())
+            for other in self._by_user.get(competing(scenario.match.user), ())
             if (theirs := changed.get(other.scenario.name, other.scenario)).name != scenario.name
             and not self._both_found(scenario, request, theirs, self.first(other))
         ]
@@ -154,7 +169,8 @@ class Matches:
     ) -> bool:
         """Whether each of two scenarios is found by its own first request."""
         mine, theirs = one.match, other.match
-        if request is not None and first is not None and _is_same(request, first):
+        ignore = mine.ignore if mine is not None else ()
+        if request is not None and first is not None and is_same(request, first, ignore):
             return True  # they are played in their order
         if mine is None or theirs is None or not one.shares_api(other):
             return True
@@ -172,7 +188,7 @@ class Matches:
             return
         for count in range(1, len(_DISTINGUISHING) + 1):
             if count == 2 and scenario.match.body is None:
-                body = distinguishing_fields(request, rivals)
+                body = distinguishing_fields(request, rivals, scenario.match.ignore)
                 if body is not None:
                     yield replace(scenario, match=replace(scenario.match, body=body))
             for names in combinations(_DISTINGUISHING, count):
@@ -230,9 +246,11 @@ def _opening_files(request: Request) -> tuple[SentFile, ...]:
     return history.opening_files if history is not None else ()
 
 
-def _is_same(one: Request, other: Request) -> bool:
-    mine, theirs = ((sent.api, sent.model, sent.stream, sent.body) for sent in (one, other))
-    return mine == theirs
+def is_same(one: Request, other: Request, ignore: Ignored = ()) -> bool:
+    """Whether two requests ask for the same, but for what is ignored."""
+    if (one.api, one.model, one.stream) != (other.api, other.model, other.stream):
+        return False
+    return bool(normal_value(ignore, one.body) == normal_value(ignore, other.body))
 
 
 def _users_differ_later(one: Scenario, other: Scenario) -> bool:
@@ -260,14 +278,20 @@ _LONGEST = 160
 """The longest value of a field in a condition, in characters of JSON."""
 
 
-def distinguishing_fields(request: Request, others: Sequence[Request]) -> dict[str, Any] | None:
+def distinguishing_fields(
+    request: Request, others: Sequence[Request], ignore: Ignored = ()
+) -> dict[str, Any] | None:
     """The fewest fields of a request's body of which each other body lacks at least one; None
-    where no such fields are there.
+    where no such fields are there. What is ignored does not distinguish.
 
     Nested fields are nested here, too: `{"reasoning": {"effort": "low"}}`.
     """
     if not others:
         return None
+    if ignore:
+        request, *others = (
+            replace(sent, body=normal_value(ignore, sent.body)) for sent in (request, *others)
+        )
     paths = [path for path in _fields(request, request.body, ()) if _differs(path, request, others)]
     for count in range(1, _MOST_FIELDS + 1):
         for some in combinations(paths[:_MOST_TRIED], count):

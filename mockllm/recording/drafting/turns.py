@@ -241,7 +241,7 @@ def tried_before(failed: m.TurnSpec, spec: m.TurnSpec) -> m.TurnSpec:
     """A turn after another try of it, which ended in an HTTP error or was broken off."""
     recorded = failed.recorded
     if recorded is not None:
-        recorded = replace(recorded, request="", redacted=(), order=0)
+        recorded = replace(recorded, request="", redacted=(), ignore=(), order=0)
     extra = failed.extra if failed.http is not None else ()
     tried = m.TurnSpec(http=failed.http, recorded=recorded, extra=extra)
     if failed.http is None and recorded is None:

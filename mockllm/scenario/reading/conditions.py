@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 from mockllm.core.patterns import PatternError, compiled
 from mockllm.scenario import model as m
+from mockllm.scenario.ignoring import flaw_of
 from mockllm.scenario.reading.nodes import Mapping, Node, Scalar
 from mockllm.scenario.reading.tables import table, tool_name
 from mockllm.scenario.reading.values import (
@@ -157,11 +158,26 @@ def _file(node: Node, findings: Findings) -> str | None:
     return None
 
 
+_files = listing(_file, "digests, URLs, ids or media types")
+
+
+def _ignored(node: Node, findings: Findings) -> str | None:
+    value = line(node, findings)
+    flaw = flaw_of(value) if value is not None else None
+    if flaw is None:
+        return value
+    findings.add(node, flaw)
+    return None
+
+
+ignored = listing(_ignored, "what is not compared, such as uuid")
+
 _MATCH = table(
     "match",
+    ignore=ignored,
     model=_glob,
     user=condition,
-    user_files=listing(_file, "digests, URLs, ids or media types"),
+    user_files=_files,
     system=condition,
     tools=_names,
     headers=headers(condition),
@@ -180,7 +196,7 @@ def match(node: Node, findings: Findings) -> m.Match | None:
     values = fields(node, findings, _MATCH)
     if len(findings.found) > before or values is None:
         return None
-    if not values:
+    if not values.keys() - {"ignore"}:
         findings.add(node, "must have a condition; 'any' answers whatever nothing else does")
         return None
     return m.Match(**values)
@@ -202,6 +218,7 @@ expectation = record(
         results=_pairs("tool call ids to results", _result),
         offers=_names,
         user=condition,
+        user_files=_files,
         schema=_schema,
     ),
 )

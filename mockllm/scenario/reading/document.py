@@ -7,6 +7,7 @@ their value) are in `check`, which gets the scenario that is read here.
 from __future__ import annotations
 
 from mockllm.scenario import model as m
+from mockllm.scenario.ignoring import with_ignored
 from mockllm.scenario.reading.conditions import match
 from mockllm.scenario.reading.nodes import Mapping, Node, Scalar, Sequence
 from mockllm.scenario.reading.parts import rule
@@ -85,4 +86,4 @@ def scenario(node: Node, findings: Findings) -> m.Scenario | None:
     restart = values.pop("then", None) is not None
     any_ids = values.pop("ids", None) is not None
     name, turns = values.pop("scenario", ""), values.pop("turns", ())
-    return m.Scenario(name, turns, restart=restart, any_ids=any_ids, **values)
+    return with_ignored(m.Scenario(name, turns, restart=restart, any_ids=any_ids, **values))

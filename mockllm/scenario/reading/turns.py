@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from mockllm.scenario import model as m
-from mockllm.scenario.reading.conditions import expectation, header_value, headers
+from mockllm.scenario.reading.conditions import expectation, header_value, headers, ignored
 from mockllm.scenario.reading.faults import faults
 from mockllm.scenario.reading.files import tape_path
 from mockllm.scenario.reading.nodes import Mapping, Node, Scalar, Sequence
@@ -101,6 +101,7 @@ _RECORDED = table(
     "recorded",
     request="a digest: 16 hexadecimal digits",
     redacted=listing(_pointer, "JSON pointers"),
+    ignore=ignored,
 )
 
 

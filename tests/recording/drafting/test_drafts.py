@@ -517,3 +517,109 @@ def test_other_headers_are_kept_with_errors():
     (scenario,) = drafted(exchange(asks(user("hi")), [b"{}"], 503, headers)).values()
     assert scenario.turns[0].http.headers == (("x-ratelimit-reset", "1s"),)
     assert scenario.turns[0].http.retry_after == 1_000_000
+
+
+# What differs from run to run
+
+
+def second_run(*exchanges, old, match=None, **options):
+    """The drafts of a second run into the folder of `old` drafts."""
+    recorded = {file: turn.tape for draft in old for file, turn in draft.recorded.items()}
+    known = loads("---\n".join(dump(draft.scenario) for draft in old))
+    options |= {"match": match} if match else {}
+    return list(
+        drafts(exchanges, known=known, tape=lambda found: recorded.get(found.file), **options)
+    )
+
+
+NOON, NIGHT = "2026-01-01T12:00:00Z", "2026-01-02T23:59:59Z"
+ONE, TWO = (f"{digit * 8}-1111-4111-8111-111111111111" for digit in "ab")
+
+
+def test_a_second_run_that_differs_only_in_times():
+    """Both recordings ignore the times from then on, and are two answers to one request."""
+    old = list(drafts([answer([user(f"it is {NOON}, and?")], "a")]))
+    changed, new = second_run(answer([user(f"it is {NIGHT}, and?")], "b"), old=old)
+    assert [draft.scenario.match.ignore for draft in (new, changed)] == [("timestamp",)] * 2
+    first, second = (draft.scenario.turns[0].recorded for draft in (changed, new))
+    assert (first.request, first.ignore) == (second.request, second.ignore)
+    assert (first.order, second.order) == (0, 1)
+    assert new.report[0].description == (
+        "turn 1 of it-is-2026-01-02t23-59-59z-and; answers the same request the 2nd time; the "
+        f"request of {changed.scenario.name} but for timestamp, which both ignore now"
+    )
+    scenarios = {draft.scenario.name: draft.scenario for draft in (new, changed)}
+    assert loads("---\n".join(map(dump, scenarios.values()))) == tuple(scenarios.values())
+    for time in (NOON, NIGHT, "2030-05-05 05:05"):
+        assert played(scenarios, user(f"it is {time}, and?")) == (changed.scenario.name, 0)
+
+
+def test_a_third_run_is_one_more_answer():
+    """What is ignored already is not a finding again."""
+    old = list(drafts([answer([user(f"it is {NOON}")], "a")]))
+    both = second_run(answer([user(f"it is {NIGHT}")], "b"), old=old)
+    whole = [replace(both[0], recorded=old[0].recorded), both[1]]
+    (third,) = second_run(answer([user("it is 2026-03-03 03:03")], "c"), old=whole)
+    assert third.scenario.turns[0].recorded.order == 2
+
+
+def test_a_second_run_goes_on():
+    """Later turns of it are found by the beginning without what is ignored."""
+    hello = [user(f"run {ONE}")]
+    old = list(drafts([answer(hello, "a"), answer([*hello, model("a"), user(f"{ONE}?")], "b")]))
+    again = [user(f"run {TWO}")]
+    (changed, new) = second_run(
+        answer(again, "a"), answer([*again, model("a"), user(f"{TWO}?")], "c"), old=old
+    )
+    assert (texts(changed.scenario), texts(new.scenario)) == (["a", "b"], ["a", "c"])
+    assert new.scenario.match.ignore == ("uuid",)
+    digests = [[turn.recorded.request for turn in draft.scenario.turns] for draft in (changed, new)]
+    assert digests[0] == digests[1]
+
+
+@for_all(
+    "sent",
+    [
+        [[user(f"it is {NIGHT}!")]],  # differs elsewhere
+        [[{"role": "system", "content": "x"}, user(f"it is {NIGHT}")]],
+    ],
+)
+def test_a_second_run_that_differs_elsewhere(sent):
+    """Nothing is ignored."""
+    old = list(drafts([answer([user(f"it is {NOON}")], "a")]))
+    found = second_run(*(answer(messages, "b") for messages in sent), old=old)
+    assert [draft.scenario.match.ignore for draft in found] == [()]
+
+
+def test_one_run_that_differs_in_times():
+    """Two requests of one run, or two recordings of the earlier one, are different on purpose."""
+    sent = [answer([user(f"it is {time}")], "a") for time in (NOON, NIGHT)]
+    old = list(drafts(sent))
+    assert [draft.scenario.match.ignore for draft in old] == [(), ()]
+    (third,) = second_run(answer([user("it is 2026-03-03 03:03")], "c"), old=old)
+    assert third.scenario.match.ignore == ()
+
+
+def test_overwriting_what_differs_in_times():
+    """A run that overwrites replaces the conversation, which ignores the times then."""
+    old = list(drafts([answer([user(f"it is {NOON}")], "a")]))
+    found = second_run(answer([user(f"it is {NIGHT}")], "b"), old=old, overwrite=True)
+    last = {draft.scenario.name: draft.scenario for draft in found}
+    ((name, scenario),) = last.items()
+    assert (name, texts(scenario), scenario.match.ignore) == (
+        old[0].scenario.name,
+        ["b"],
+        ("timestamp",),
+    )
+
+
+def test_what_a_run_ignores_is_written():
+    """With the option both the `match` and the digest have it, and only other parts compete."""
+    rule = MatchRule(ignore=("timestamp",))
+    one, two = (answer([user(f"it is {time}")], time) for time in (NOON, NIGHT))
+    scenarios = drafted(one, two, answer([user(f"was it {NOON}?")], "c"), match=rule)
+    assert {scenario.match.ignore for scenario in scenarios.values()} == {("timestamp",)}
+    recorded = [scenario.turns[0].recorded for scenario in scenarios.values()]
+    assert [found.order for found in recorded] == [0, 1, 0]
+    assert recorded[0].request == recorded[1].request
+    assert played(scenarios, user("was it 2029-09-09T09:09?"))[0].startswith("was")

@@ -1,0 +1,244 @@
+"""What of a request does not count when it is compared: `match: {ignore: [...]}`.
+
+Both sides of a comparison are normalised: a UUID becomes `<uuid>`, a time `<timestamp>`, what a
+regular expression matches `<ignored>`, and what stands at a path is left out. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+from mockllm.core.jsonpaths import EXAMPLES, path_pattern
+from mockllm.core.patterns import PatternError, compiled
+from mockllm.core.text import did_you_mean
+from mockllm.scenario.model import Expect, Ignored, Match, Scenario, TextCondition, TurnSpec
+
+_MONTH = (
+    "(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?"
+    "|Sep(?:tember)?|Oct(?:ober)?|Nov(?:ember)?|Dec(?:ember)?)"
+)
+_WEEKDAY = "(?:(?:Mon|Tues?|Wed(?:nes)?|Thu(?:rs)?|Fri|Sat(?:ur)?|Sun)(?:day)?)"
+_DAY = "(?:0?[1-9]|[12][0-9]|3[01])"
+_TIME = r"(?:[01][0-9]|2[0-3]):[0-5][0-9](?::(?:[0-5][0-9]|60)(?:[.,][0-9]{1,9})?)?"
+_ISO_DATE = r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])"
+_ZONE = r"(?: ?(?:Z|UTC|GMT|[+-][0-9]{2}:?[0-9]{2}))?"
+
+_WRITTEN: dict[str, tuple[str, ...]] = {
+    "uuid": (
+        r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}",
+        # Without hyphens it looks like an MD5 digest. Versions 3 and 5 are digests themselves, the
+        # same in each run; with the bits of the others a digest is taken for one in 21.
+        r"[0-9a-fA-F]{12}[147][0-9a-fA-F]{3}[89abAB][0-9a-fA-F]{15}",
+    ),
+    "timestamp": (
+        rf"{_ISO_DATE}[Tt ]{_TIME}{_ZONE}",  # ISO 8601, RFC 3339
+        r"[0-9]{8}T[0-9]{6}(?:[.,][0-9]{1,9})?Z?",  # ISO 8601, basic format
+        # RFC 5322, and HTTP (RFC 9110)
+        rf"(?:{_WEEKDAY}, )?{_DAY} {_MONTH} [0-9]{{4}} {_TIME}(?: [A-Z]{{1,4}}| [+-][0-9]{{4}})?",
+        rf"{_WEEKDAY} {_MONTH} [ 0-9][0-9] {_TIME} [0-9]{{4}}",  # `ctime` of C
+    ),
+    "date": (
+        _ISO_DATE,
+        rf"(?:{_WEEKDAY}, )?{_MONTH} {_DAY}, [0-9]{{4}}",
+        rf"(?:{_WEEKDAY},? )?{_DAY} {_MONTH} [0-9]{{4}}",
+    ),
+}
+"""By name, how a value is written. An earlier name is tried first: a time has a date in it."""
+
+NAMES = tuple(_WRITTEN)
+
+GENERATED: Ignored = ("uuid", "timestamp")
+"""What a client makes up anew for each run."""
+
+IGNORED = "<ignored>"
+PLACEHOLDERS = (*(f"<{name}>" for name in NAMES), IGNORED)
+
+_TIME_FIELD = re.compile(
+    r"(?:(?i:time|stamp|date|epoch|created|updated|modified|started|ended|expires|now)"
+    r"|^(?:iat|exp|nbf|ts))(?:_?[mM]?[sS])?$|(?:_at|[a-z]At)(?:_?[mM]?[sS])?$"
+)
+_UNIX = re.compile(r"[1-3][0-9]{9}(?:[0-9]{3}|\.[0-9]+)?")
+"""Seconds, whole or not, or milliseconds, of the years 2001 to 2096."""
+
+
+def flaw_of(part: str) -> str | None:
+    """Why a text is nothing that can be ignored; None for what can."""
+    if part in _WRITTEN:
+        return None
+    if part.startswith("$"):
+        known = path_pattern(part) is not None
+        return None if known else f"is no path that is known here; such are {EXAMPLES}"
+    if len(part) > 2 and part[0] == part[-1] == "/":
+        try:
+            compiled(part[1:-1])
+        except PatternError as problem:
+            return str(problem)
+        return None
+    hint = did_you_mean(part.lower(), NAMES)
+    names = f"must be {', '.join(NAMES)}, a path such as $.metadata, or a /regular expression/"
+    return f"{names}, got {part!r}{f'; {hint}' if hint else ''}"
+
+
+class _Normaliser:
+    """Replaces what is ignored."""
+
+    def __init__(self, ignore: Ignored) -> None:
+        self._patterns = [compiled(part[1:-1]) for part in ignore if part.startswith("/")]
+        paths = [path_pattern(part) or "" for part in ignore if part.startswith("$")]
+        self._paths = re.compile("|".join(paths)) if paths else None
+        named = [name for name in NAMES if name in ignore]
+        self._named = _named(named) if named else None
+        self._times = "timestamp" in named
+
+    def text(self, text: str) -> str:
+        for pattern in self._patterns:
+            text = pattern.replaced(text, IGNORED)
+        return text if self._named is None else self._named.sub(_placeholder, text)
+
+    def value(self, value: Any, path: str = "") -> Any:
+        if isinstance(value, str):
+            return self.text(value)
+        if isinstance(value, list | tuple):
+            return [
+                None if self._leaves_out(below := f"{path}\x1f{index}") else self._item(item, below)
+                for index, item in enumerate(value)
+            ]
+        if isinstance(value, Mapping):
+            return {
+                key: self._item(item, below, key)
+                for key, item in value.items()
+                if not self._leaves_out(below := f"{path}\x1f{key}")
+            }
+        return value
+
+    def _leaves_out(self, path: str) -> bool:
+        return self._paths is not None and self._paths.match(path) is not None
+
+    def _item(self, item: Any, path: str, key: str = "") -> Any:
+        return "<timestamp>" if self._times and _is_unix_time(key, item) else self.value(item, path)
+
+
+def _named(names: Iterable[str]) -> re.Pattern[str]:
+    ways = (f"(?P<{name}>{'|'.join(_WRITTEN[name])})" for name in names)
+    return re.compile(rf"(?<![0-9A-Za-z])(?:{'|'.join(ways)})(?![0-9A-Za-z])")
+
+
+def _placeholder(match: re.Match[str]) -> str:
+    return f"<{match.lastgroup}>"
+
+
+def _is_unix_time(key: str, value: Any) -> bool:
+    """Whether a number, or a text of digits, is a time; only the name of its field tells."""
+    is_number = isinstance(value, int | float | str) and not isinstance(value, bool)
+    if not is_number or _TIME_FIELD.search(key) is None:
+        return False
+    return _UNIX.fullmatch(str(value)) is not None
+
+
+_normaliser = lru_cache(maxsize=256)(_Normaliser)
+
+
+def normal_text(ignore: Ignored, text: str) -> str:
+    """A text with placeholders for what is ignored.
+
+    Raises:
+        PatternGaveUpError: the search for a regular expression took too long.
+    """
+    return _normaliser(ignore).text(text) if ignore else text
+
+
+def normal_value(ignore: Ignored, value: Any) -> Any:
+    """A JSON value with placeholders in its texts, and without what stands at ignored paths. An
+    item of a list leaves None, so that the others keep their numbers.
+
+    Raises:
+        PatternGaveUpError: the search for a regular expression took too long.
+    """
+    return _normaliser(ignore).value(value) if ignore else value
+
+
+@lru_cache(maxsize=8192)
+def wanted_text(condition: TextCondition) -> str:
+    """The text of a condition as texts are compared with it. That of a regular expression stays: it
+    is searched in the text as it was sent."""
+    if condition.op == "regex":
+        return condition.value
+    return normal_text(condition.ignore, condition.value)
+
+
+def competing(condition: TextCondition | None) -> TextCondition | None:
+    """A condition that is equal for all that the same texts meet."""
+    if condition is None or not condition.ignore:
+        return condition
+    return replace(condition, value=wanted_text(condition))
+
+
+def differing(one: Any, other: Any) -> Ignored | None:
+    """The fewest kinds of generated values without which two JSON values are equal; None where
+    they differ in anything else, or in nothing."""
+    if one == other:
+        return None
+    ways = (*((kind,) for kind in GENERATED), GENERATED)
+    return next((way for way in ways if normal_value(way, one) == normal_value(way, other)), None)
+
+
+# Scenarios
+
+
+def with_ignored(scenario: Scenario, ignore: Ignored = ()) -> Scenario:
+    """A scenario whose conditions all ignore what its `match` says, and this.
+
+    Args:
+        ignore: further parts.
+    """
+    match = scenario.match
+    own = match.ignore if match is not None else ()
+    ignore = (*own, *(part for part in ignore if part not in own))
+    if not ignore:
+        return scenario
+    if match is not None and match.conditions:
+        match = _match(match, ignore)
+    turns = tuple(_turn(turn, ignore) for turn in scenario.turns)
+    return replace(scenario, match=match, turns=turns)
+
+
+def _match(match: Match, ignore: Ignored) -> Match:
+    return replace(
+        match,
+        user=_condition(match.user, ignore),
+        system=_condition(match.system, ignore),
+        headers=_named_conditions(match.headers, ignore),
+        query=_named_conditions(match.query, ignore),
+        ignore=ignore,
+    )
+
+
+def _condition(condition: TextCondition | None, ignore: Ignored) -> TextCondition | None:
+    return None if condition is None else replace(condition, ignore=ignore)
+
+
+def _named_conditions(
+    conditions: tuple[tuple[str, TextCondition], ...], ignore: Ignored
+) -> tuple[tuple[str, TextCondition], ...]:
+    return tuple((name, replace(condition, ignore=ignore)) for name, condition in conditions)
+
+
+def _turn(turn: TurnSpec, ignore: Ignored) -> TurnSpec:
+    return replace(
+        turn,
+        request=None if turn.request is None else _expectation(turn.request, ignore),
+        attempts=tuple(_turn(attempt, ignore) for attempt in turn.attempts),
+        variants=tuple((api, _turn(variant, ignore)) for api, variant in turn.variants),
+    )
+
+
+def _expectation(expect: Expect, ignore: Ignored) -> Expect:
+    results = tuple(
+        (id, replace(result, text=_condition(result.text, ignore))) for id, result in expect.results
+    )
+    user = _condition(expect.user, ignore)
+    return replace(expect, user=user, results=results, ignore=ignore)
