@@ -51,6 +51,7 @@ class _Test:
         reason: why it did not pass.
         opened: the cassettes that it opened.
         played: the answers that it got, as cassettes have them.
+        refused: how many requests VCR refused, as no cassette has them.
     """
 
     test: str
@@ -64,6 +65,7 @@ class _Test:
     reason: str
     opened: list[str]
     played: list[dict[str, Any]]
+    refused: int
 
     @property
     def uses_vcr(self) -> bool:
@@ -184,21 +186,23 @@ def _convert_sources(
     paths: Iterable[Path], tests: Iterable[_Test], *, write: bool
 ) -> tuple[list[str], list[str]]:
     """Converts the marks; returns what stays as it is, and what is to know."""
-    from mockllm.importers.vcr_marks import convert
+    from mockllm.importers.vcr_marks import RECORDED, UNMATCHED, convert
 
     problems: list[str] = []
     remarks: list[str] = []
-    unmarked: dict[Path, set[str]] = {}
+    marks: dict[Path, dict[str, list[str]]] = {}
     for test in tests:
-        if not (test.marked or test.recorded):
-            unmarked.setdefault(test.module.resolve(), set()).add(test.function)
+        new = [RECORDED] if not (test.marked or test.recorded) else []
+        new += [UNMATCHED] if test.outcome == "passed" and test.refused else []
+        own = marks.setdefault(test.module.resolve(), {}).setdefault(test.function, [])
+        own += [mark for mark in new if mark not in own]
     for file in files_below(paths, (".py",), _NOT_SEARCHED):
         if file.suffix != ".py":
             continue
         data = file.read_bytes()
         try:
             source = data.decode()
-            conversion = convert(source, unmarked.get(file.resolve(), ()))
+            conversion = convert(source, marks.get(file.resolve(), {}))
         except (UnicodeDecodeError, SyntaxError, ValueError) as error:
             if b"vcr" in data:
                 problems.append(f"{file}: cannot be read as Python in UTF-8: {error}")

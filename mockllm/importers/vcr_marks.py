@@ -7,8 +7,15 @@ listed with its line.
 from __future__ import annotations
 
 import ast
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
+
+RECORDED = "mockllm_recorded"
+UNMATCHED = "mockllm(unmatched=True)"
+"""Of tests that pass although nothing answers a request."""
+
+NO_MARKS: Mapping[str, Sequence[str]] = MappingProxyType({})
 
 _MODES = {"once": "once", "new_episodes": "new_episodes", "all": "all", "rewrite": "all"}
 _DEFAULT_MODE = "none"
@@ -69,12 +76,12 @@ class _Edit:
     text: bytes
 
 
-def convert(source: str, unmarked: Collection[str] = ()) -> Conversion:
+def convert(source: str, marks: Mapping[str, Sequence[str]] = NO_MARKS) -> Conversion:
     """A Python file with the marks of mockllm instead of `pytest.mark.vcr`.
 
     Args:
-        unmarked: tests that use a cassette and have no mark: they get one. With their classes, as
-            in `TestIt.test_it`.
+        marks: those that tests get, such as `RECORDED`, by their names with their classes
+            (`TestIt.test_it`).
 
     Raises:
         SyntaxError: it is not Python.
@@ -82,7 +89,7 @@ def convert(source: str, unmarked: Collection[str] = ()) -> Conversion:
     file = _File(source)
     for node in ast.walk(file.tree):
         file.look_at(node)
-    file.mark(unmarked)
+    file.mark(marks)
     return Conversion(file.edited(), tuple(sorted(file.notes, key=lambda note: note.line)))
 
 
@@ -162,14 +169,15 @@ class _File:
         text = f"pytest.mark.vcr with {what}: convert it by hand"
         self.notes.append(Note(call.lineno, text, stays=True))
 
-    def mark(self, tests: Collection[str]) -> None:
+    def mark(self, marks: Mapping[str, Sequence[str]]) -> None:
         """Marks functions, and imports pytest for it."""
-        found = {name: node for name, node in _functions(self.tree) if name in tests}
-        for node in found.values():
+        found = {name: node for name, node in _functions(self.tree) if name in marks}
+        for name, node in found.items():
             line = min((each.lineno for each in node.decorator_list), default=node.lineno)
             start = self._starts[line - 1]
             indent = b" " * node.col_offset
-            self._edits.append(_Edit(start, start, indent + b"@pytest.mark.mockllm_recorded\n"))
+            lines = (b"%b@pytest.mark.%b\n" % (indent, mark.encode()) for mark in marks[name])
+            self._edits.append(_Edit(start, start, b"".join(lines)))
         if found and not _imports_pytest(self.tree):
             body = self.tree.body
             head = [node for node in body if _stands_first(node)]

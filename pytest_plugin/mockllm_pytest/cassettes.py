@@ -72,6 +72,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         "reason": "",
         "opened": [],
         "played": [],
+        "refused": 0,
     }
 
 
@@ -125,6 +126,9 @@ def _cassette_name(item: pytest.Item) -> str:
 def _watch_vcr() -> None:
     """Notes the cassettes that are opened and the answers that are played."""
     from vcr.cassette import Cassette  # type: ignore[import-untyped]
+    from vcr.errors import (  # type: ignore[import-untyped]
+        CannotOverwriteExistingCassetteException,
+    )
     from vcr.record_mode import RecordMode  # type: ignore[import-untyped]
 
     load, play = Cassette.load, Cassette.play_response
@@ -155,6 +159,15 @@ def _watch_vcr() -> None:
             _running[0]["played"].append({**note, **_exchange(request, stored, response)})
         return response
 
+    refuse = CannotOverwriteExistingCassetteException.__init__
+
+    @wraps(refuse)
+    def refused(error: Any, *args: Any, **options: Any) -> None:
+        if _running:
+            _running[0]["refused"] += 1
+        refuse(error, *args, **options)
+
+    CannotOverwriteExistingCassetteException.__init__ = refused
     Cassette.load, Cassette.play_response = staticmethod(loaded), played
     Cassette._save = lambda *_, **__: None  # noqa: SLF001 - nothing may be written
 

@@ -184,6 +184,35 @@ def test_cassettes_that_code_opens(mockllm, project):
     assert "never requested" not in "".join((folder / name).read_text() for name in files(folder))
 
 
+REFUSED = """\
+import vcr
+from client import reply_to
+
+cassettes = vcr.VCR(cassette_library_dir="tests/elsewhere")
+
+
+def test_refused():
+    with cassettes.use_cassette("more.yaml"):
+        assert reply_to("Hello") == "answer to Hello"
+        try:
+            reply_to("Nobody answers this")
+        except Exception:
+            pass
+"""
+
+
+@pytest.mark.slow
+def test_a_request_that_vcr_refuses(mockllm, project):
+    """Where a test passes although no cassette has what it asks for, so does the converted one."""
+    (project / "tests" / "test_b.py").write_text(REFUSED)
+    write_cassette(project / "tests" / "elsewhere" / "more.yaml", "Hello")
+    result = mockllm("convert-tests", "tests/test_b.py", "--write", "--run")
+    source = (project / "tests" / "test_b.py").read_text()
+    marks = "@pytest.mark.mockllm_recorded\n@pytest.mark.mockllm(unmatched=True)\ndef test_refused"
+    assert marks in source
+    assert result.exit_code == 0, result.output
+
+
 @pytest.mark.slow
 def test_what_a_filter_of_vcr_hides(mockllm, project):
     """A recording has what the test sends, not what VCR writes of it; the command says so."""

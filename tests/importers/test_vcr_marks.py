@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockllm.importers.vcr_marks import convert
+from mockllm.importers.vcr_marks import RECORDED, UNMATCHED, convert
 from tests.cases import for_all
 
 MARKS = {
@@ -118,12 +118,16 @@ def test_tests_without_mark():
 
             def test_c(self): ...
         """)
-    after = convert(before, {"test_a", "TestIt.test_b"}).source.splitlines()
+    after = convert(
+        before, dict.fromkeys(("test_a", "TestIt.test_b"), (RECORDED,))
+    ).source.splitlines()
     assert after[2] == "import pytest"
     assert after[4:6] == ["@pytest.mark.mockllm_recorded", "def test_a():"]
     assert after[9:11] == ["    @pytest.mark.mockllm_recorded", "    @other"]
     assert "\n".join(after).count("mockllm_recorded") == 2
-    again = convert("import pytest\n\ndef test_c(): ...\n", {"test_c"}).source
+    again = convert(
+        "import pytest\n\ndef test_c(): ...\n", {"test_c": (RECORDED, UNMATCHED)}
+    ).source
     assert again.count("import pytest") == 1
 
 
