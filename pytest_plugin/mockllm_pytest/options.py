@@ -89,6 +89,7 @@ _VALUES: tuple[tuple[str, Callable[[str], Any], str, str], ...] = (
     ),
 )
 _FLAGS = (
+    ("unplayed", "Turns that are not played fail no test, as with mockllm(unplayed=True)."),
     ("show", "Print the exchanges of every test that has a session."),
     ("unused", "Name the scenarios of --mockllm-scenarios that nothing played."),
     ("trust_env", "Record through the proxies that the environment names."),

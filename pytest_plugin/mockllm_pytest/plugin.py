@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -157,6 +158,8 @@ def _session(request: pytest.FixtureRequest, server: MockService) -> MockSession
 
     node, config = request.node, request.config
     mark, recorded = session_mark(node), recorded_mark(node)
+    if options.flag(config, "unplayed"):
+        mark = replace(mark, allowed=replace(mark.allowed, unplayed=True))
     if recorded is None:
         speed = options.chosen(config, "speed", mark.speed, server.speed)
         return MockSession(server, node.nodeid, node.path.parent, mark, speed)

@@ -114,6 +114,18 @@ def test_a_wrong_value_is_an_error(project, run, argument, ini, message):
     assert message in result.stdout.str() + result.stderr.str()
 
 
+def test_turns_that_no_test_has_to_play(project, run):
+    """`mockllm_unplayed` allows for all tests what `unplayed=True` allows for one."""
+    test = """
+        def test_it(mockllm_session):
+            mockllm_session.reply("never asked for")
+    """
+    run(test).assert_outcomes(failed=1)
+    run(test, "--mockllm-unplayed").assert_outcomes(passed=1)
+    project.makeini(f"{INI}    mockllm_unplayed = true\n")
+    run(test).assert_outcomes(passed=1)
+
+
 def test_what_the_run_ignores(project, run):
     """The ini file and the command line together; for every scenario of the tests."""
     project.makeini(f"{INI}    mockllm_match_ignore = uuid\n")
