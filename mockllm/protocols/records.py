@@ -8,7 +8,7 @@ keeps answers, `Environment` which variables its SDKs read.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
@@ -153,6 +153,8 @@ class StreamEvents:
             by dots; "" if no event has them.
         finish_path: in the same form, the field of the last event that says how the answer ended,
             where the neutral finish does not follow from it.
+        mistakes: what of a whole stream is against the form that the API documents: how parts open
+            and close, and which event belongs to which.
     """
 
     is_end: Callable[[Fields], bool]
@@ -160,6 +162,7 @@ class StreamEvents:
     id_path: str = ""
     model_path: str = ""
     finish_path: str = ""
+    mistakes: Callable[[Sequence[Fields]], Iterable[str]] = lambda _: ()
 
 
 @record

@@ -10,6 +10,7 @@ from mockllm.protocols.anthropic_messages.blocks import message_id
 from mockllm.protocols.anthropic_messages.client import CLIENT
 from mockllm.protocols.anthropic_messages.decoder import Decoder, decode_body
 from mockllm.protocols.anthropic_messages.encoder import Encoder, encode_body
+from mockllm.protocols.anthropic_messages.form import mistakes
 from mockllm.protocols.anthropic_messages.request import options, parse
 from mockllm.protocols.base import WireProtocol
 from mockllm.protocols.decoding import projection
@@ -42,6 +43,7 @@ PROTOCOL = WireProtocol(
         map_text=mapped_text(lambda name, _: name in ("text", "thinking"), frozenset({"input"})),
         id_path="message.id",
         model_path="message.model",
+        mistakes=mistakes,
     ),
     fields=records.FieldNames(
         fragments=frozenset({"input", "partial_json", "text", "thinking"}),

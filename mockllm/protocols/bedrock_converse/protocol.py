@@ -11,6 +11,7 @@ from mockllm.protocols.bedrock_converse.blocks import STOPS
 from mockllm.protocols.bedrock_converse.client import CLIENT
 from mockllm.protocols.bedrock_converse.decoder import Decoder, decode_body
 from mockllm.protocols.bedrock_converse.encoder import Encoder, encode_body
+from mockllm.protocols.bedrock_converse.form import mistakes
 from mockllm.protocols.bedrock_converse.request import count_tokens, options, parse
 from mockllm.protocols.bedrock_converse.union import UNION, is_error
 from mockllm.protocols.decoding import projection
@@ -65,6 +66,7 @@ PROTOCOL = WireProtocol(
     events=records.StreamEvents(
         is_end=lambda event: "messageStop" in event or any(map(is_error, event)),
         map_text=mapped_text(lambda name, _: name == "text", frozenset({"input", "citation"})),
+        mistakes=mistakes,
     ),
     fields=records.FieldNames(
         fragments=frozenset({"input", "text"}),

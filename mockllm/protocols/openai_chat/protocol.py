@@ -12,6 +12,7 @@ from mockllm.protocols.openai_chat.decoder import Decoder, decode_body
 from mockllm.protocols.openai_chat.encoder import Encoder, encode_body, join
 from mockllm.protocols.openai_chat.fallback import FALLBACK_ROUTES
 from mockllm.protocols.openai_chat.fields import answer_id, move_reasoning, reasoning_field
+from mockllm.protocols.openai_chat.form import mistakes
 from mockllm.protocols.openai_chat.request import Options, options, parse
 from mockllm.protocols.records import Json
 from mockllm.protocols.values import mapped_text
@@ -61,6 +62,7 @@ PROTOCOL = WireProtocol(
         map_text=mapped_text(lambda name, _: name in _TEXT, frozenset({"logprobs"})),
         id_path="id",
         model_path="model",
+        mistakes=mistakes,
     ),
     fields=records.FieldNames(
         # Services send reasoning as `reasoning` or `thinking` too; custom tools have an `input`.

@@ -9,6 +9,7 @@ from mockllm.protocols.openai_responses import ADDRESS, routes
 from mockllm.protocols.openai_responses.client import CLIENT
 from mockllm.protocols.openai_responses.decoder import Decoder, decode_body
 from mockllm.protocols.openai_responses.encoder import Encoder, encode_body
+from mockllm.protocols.openai_responses.form import mistakes
 from mockllm.protocols.openai_responses.objects import Options, numbered, response_id
 from mockllm.protocols.openai_responses.request import options, parse
 from mockllm.protocols.records import Fields
@@ -58,6 +59,7 @@ PROTOCOL = WireProtocol(
         map_text=mapped_text(_is_text, frozenset({"input", "logprobs", "tools"})),
         id_path="response.id",
         model_path="response.model",
+        mistakes=mistakes,
     ),
     fields=records.FieldNames(
         fragments=frozenset({"arguments", "content", "delta", "input", "refusal", "text"}),
