@@ -8,6 +8,7 @@ everything. Where mockllm itself fails, that is seen: in answer, log and verdict
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 from collections.abc import Awaitable, Iterable
 from dataclasses import replace
@@ -139,6 +140,8 @@ class Handler:
             if shown is not None:
                 return await self._show(arrival, sent, shown)
         name, refusal = arrival.session, None
+        if name == DEFAULT and self._options.session_in_body is not None:
+            name = await self._session_in_body(arrival, self._options.session_in_body)
         if name != DEFAULT:
             try:
                 check_session(name)
@@ -152,6 +155,15 @@ class Handler:
             return await self._answer(arrival, session, refusal)
         finally:
             self._shared.release(session)
+
+    async def _session_in_body(self, arrival: Arrival, pattern: re.Pattern[bytes]) -> str:
+        """The session that the body of a request names."""
+        try:
+            body = await arrival.read(self._options.max_body, self._options.patience)
+        except RequestError:
+            return DEFAULT  # the request is refused for it where it is answered
+        found = pattern.search(body)
+        return DEFAULT if found is None else found[0].decode()
 
     async def _answer(
         self, arrival: Arrival, session: Session, refusal: RequestError | None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from pathlib import Path
@@ -141,6 +142,8 @@ class ServerOptions:
         ignore: what of requests is not compared, for each scenario that has a `match`, besides what
             that ignores.
         tls: whether the server itself speaks TLS, with a certificate of its own authority.
+        session_in_body: finds the name of the session in the body of a request that names none
+            elsewhere: gateways hand on neither paths nor headers.
     """
 
     host: str = "127.0.0.1"
@@ -167,3 +170,4 @@ class ServerOptions:
     page: Callable[..., Page] | None = None
     intercept: InterceptOptions | None = None
     tls: bool = False
+    session_in_body: re.Pattern[bytes] | None = None
