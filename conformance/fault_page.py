@@ -62,7 +62,7 @@ def reproduced() -> Mapping[str, frozenset[str]]:
     return {name: frozenset(rows) for name, rows in tomllib.loads(text).items()}
 
 
-def with_table(text: str, results: Sequence[Results]) -> str:
+def with_table(text: str, lines: str) -> str:
     """The page with a new table after its marker.
 
     Raises:
@@ -70,10 +70,10 @@ def with_table(text: str, results: Sequence[Results]) -> str:
     """
     before, marker, after = text.partition(_BEGIN)
     if not marker:
-        raise UsageError(f"{PAGE.name} has no line {_BEGIN}, where the table is put")
+        raise UsageError(f"the page has no line {_BEGIN}, where the table is put")
     _, ended, rest = after.partition(_END)
     kept = rest if ended else after
-    return f"{before}{_BEGIN}\n{table(results)}\n{_END}{kept}"
+    return f"{before}{_BEGIN}\n{lines}\n{_END}{kept}"
 
 
 def table(results: Sequence[Results]) -> str:
@@ -197,7 +197,7 @@ def main() -> None:
     """Writes the table."""
     try:
         results = measured_faults()
-        PAGE.write_text(with_table(PAGE.read_text("utf-8"), results), "utf-8")
+        PAGE.write_text(with_table(PAGE.read_text("utf-8"), table(results)), "utf-8")
     except MockLLMError as error:
         sys.exit(str(error))
     sys.stdout.write(f"{PAGE.relative_to(ROOT)}: {len(results)} clients\n")

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from conformance.entries import RESULTS, ROOT
-from mockllm.checking.rules import COSTS
+from mockllm.checking.rules import COSTS, STREAM_COSTS
 from mockllm.conformance.results import Results
 from mockllm.conformance.results.file import read_results
 from mockllm.conformance.site import overview_page
@@ -24,9 +24,6 @@ PAGE = ROOT / "docs" / "clients.md"
 OVERVIEW = ROOT / "docs" / "conformance.html"
 _MOST = 10
 """Quirks on the page."""
-
-_COSTS = [cost for cost in COSTS if cost != "unreliable"]
-"""Without faults, nothing shows how reliable a client is."""
 
 
 def published() -> list[Results]:
@@ -130,11 +127,12 @@ def _ranking(columns: Sequence[Column]) -> Iterator[str]:
             continue
         yield ""
         title = PROTOCOLS.addresses[api].title
-        yield f"| | {title} | version | {' | '.join(_COSTS)} | right | not judged |"
-        yield "|---" * (len(_COSTS) + 5) + "|"
+        yield f"| | {title} | version | {' | '.join(STREAM_COSTS)} | right | not judged |"
+        yield "|---" * (len(STREAM_COSTS) + 5) + "|"
         for one in own:
             client = one.results.client
-            numbers = (*one.counts[: len(_COSTS)], one.right, one.unjudged)
+            costs = (one.counts[COSTS.index(cost)] for cost in STREAM_COSTS)
+            numbers = (*costs, one.right, one.unjudged)
             name, place = f"{client.name} ({client.language})", str(one.place or "–")
             yield _row(place, name, client.version, *map(str, numbers))
 

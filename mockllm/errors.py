@@ -8,7 +8,7 @@ MockLLMError
 ├── RequestError         a request that is refused; becomes the API's error body
 │   ├── NoMatchError     no scenario, or no turn of it, answers the request
 │   └── ExpectationError the turn's `request:` conditions are not met
-├── ProbeError           a client under test that cannot be run; its cases are not judged
+├── ProbeError           a client or gateway that cannot be run; its cases are not judged
 ├── UpstreamError        the real service behind a recording server gives no complete answer
 └── UsageError           wrong use of the command line or of the Python interface
 
@@ -106,7 +106,8 @@ class ExpectationError(RequestError):
 
 class ProbeError(MockLLMError):
     """A client under test cannot be run: a missing import, a constructor that fails, a probe
-    without `feed`. No case is judged, because no stream was read."""
+    without `feed`; or a gateway that does not start. No case is judged, because no stream was
+    read."""
 
 
 class UpstreamError(MockLLMError):

@@ -18,9 +18,9 @@ _LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @cache
-def table(path: str) -> Any:
-    """The value of a YAML file of the kit, by its path below this package."""
-    text = files(__package__).joinpath(path).read_bytes()
+def table(path: str, package: str = __package__) -> Any:
+    """The value of a YAML file of the kit, by its path below a package."""
+    text = files(package).joinpath(path).read_bytes()
     return yaml.load(text, _LOADER)  # noqa: S506 - a safe one
 
 
@@ -46,12 +46,25 @@ adapter or runner, not in the client; `not applicable`: the client has nothing t
 mistakes do not count: `non-strict` is an error on a stream that breaks its own protocol, and
 `informational` is any mistake with a stream that no source shows."""
 
-Cost = Literal["wrong call", "data lost", "wrong metadata", "loud failure", "unreliable"]
+Cost = Literal[
+    "wrong call",
+    "silent failure",
+    "error unseen",
+    "cut unreported",
+    "data lost",
+    "request changed",
+    "wrong metadata",
+    "loud failure",
+    "unreliable",
+]
 
 COST_MEANINGS: Mapping[Cost, str] = _TABLE["costs"]
 """What a mistake does to the client's users, the worst first."""
 
 COSTS = tuple(COST_MEANINGS)
+
+STREAM_COSTS: tuple[Cost, ...] = ("wrong call", "data lost", "wrong metadata", "loud failure")
+"""Those of clients that read whole streams; only faults and gateways show the others."""
 
 INVARIANTS: Mapping[str, str] = _TABLE["invariants"]
 """How an answer is put together: by name, the promise; reports list them in this order."""
@@ -61,8 +74,16 @@ RESILIENCE: Mapping[str, str] = {
 }
 """What a resilient client does, by the name of the rule."""
 
-RULE_COSTS: Mapping[str, Cost] = {name: rule["cost"] for name, rule in _TABLE["resilience"].items()}
-"""What it costs to break a rule of resilience."""
+GATEWAYS: Mapping[str, str] = {name: rule["promise"] for name, rule in _TABLE["gateways"].items()}
+"""What a gateway does between a client and its upstream, by the name of the rule."""
+
+CASE_RULES: Mapping[str, str] = {**RESILIENCE, **GATEWAYS}
+"""The rules of which one case can judge several."""
+
+RULE_COSTS: Mapping[str, Cost] = {
+    name: rule["cost"] for part in ("resilience", "gateways") for name, rule in _TABLE[part].items()
+}
+"""What it costs to break one of them."""
 
 CONVERSATION_INVARIANTS: tuple[str, ...] = tuple(_TABLE["conversations"])
 """The names of the conversation invariants, as reports order them."""
@@ -81,6 +102,6 @@ def severity(cost: Cost | None) -> int:
 
 def promise(rule: str) -> str:
     """What a rule promises, as a sentence without its end; "" for a name that is none."""
-    if rule in RESILIENCE:
-        return f"a client {RESILIENCE[rule]}"
+    if rule in CASE_RULES:
+        return f"a {'gateway' if rule in GATEWAYS else 'client'} {CASE_RULES[rule]}"
     return INVARIANTS.get(rule, "")

@@ -78,7 +78,7 @@ def check_command(setting: Setting, case: str) -> str:
     """The line that judges a case again."""
     paths = _paths(setting.scenarios)
     words = ["mockllm", "check", *setting.options, *paths, "--only", case]
-    return shlex.join([*words, "--", *setting.command])
+    return shlex.join([*words, *(("--", *setting.command) if setting.command else ())])
 
 
 def show_command(setting: Setting, case: str) -> str:

@@ -27,17 +27,27 @@ from mockllm.checking.resilience.outcomes import (
     waits,
     wrong_body,
 )
-from mockllm.checking.rules import Verdict
+from mockllm.checking.rules import RULE_COSTS, Cost, Verdict
 from mockllm.replay.sessions.exchange import Exchange
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A rule in a case."""
+    """A rule in a case.
+
+    Args:
+        cost: of a mistake, where it is not that of the rule.
+    """
 
     rule: str
     verdict: Verdict
     text: str = ""
+    cost: Cost | None = None
+
+    @property
+    def costs(self) -> Cost:
+        """What a mistake costs."""
+        return self.cost or RULE_COSTS[self.rule]
 
 
 def judge(

@@ -10,7 +10,11 @@ from mockllm.conformance.results import Results, passes
 
 _COLOURS: dict[Cost, str] = {
     "wrong call": "#a32020",
+    "silent failure": "#a32020",
+    "error unseen": "#b34700",
+    "cut unreported": "#b34700",
     "data lost": "#b34700",
+    "request changed": "#b34700",
     "wrong metadata": "#806000",
     "loud failure": "#5c5c8a",
     "unreliable": "#4a6078",

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 
-from mockllm.checking.rules import COST_MEANINGS, RESILIENCE, promise, severity
+from mockllm.checking.rules import CASE_RULES, COST_MEANINGS, promise, severity
 from mockllm.conformance.case_names import Setting, show_command
 from mockllm.conformance.results import CaseResult, Play, Results, log_line, passes, rule_verdict
 from mockllm.conformance.results.known import Standing
@@ -59,7 +59,7 @@ def _title(results: Results) -> str:
 
 def _table(results: Results) -> Iterator[str]:
     groups = results.groups
-    order = {name: number for number, name in enumerate(("plain", "cuts", *TOPICS, *RESILIENCE))}
+    order = {name: number for number, name in enumerate(("plain", "cuts", *TOPICS, *CASE_RULES))}
     rows: list[tuple[str, ...]] = [("GROUP", "CASES", "RIGHT", "WRONG", "OTHER", "WORST MISTAKE")]
     for group in sorted(groups, key=lambda name: order.get(name, len(order))):
         cases = groups[group]
@@ -97,7 +97,7 @@ def _worst(new: Sequence[CaseResult], results: Results) -> Iterator[str]:
     the cases in which a rule of resilience is broken."""
     mistakes: dict[tuple[str, str, str], list[CaseResult]] = {}
     for case in worst_first(new):
-        topic = case.group if case.group == "cuts" or case.group in RESILIENCE else case.case
+        topic = case.group if case.group == "cuts" or case.group in CASE_RULES else case.case
         about = case.quirk.partition(":")[0] or topic
         mistakes.setdefault((case.cost or "", about, case.invariant), []).append(case)
     if not mistakes:
@@ -113,7 +113,7 @@ def _worst(new: Sequence[CaseResult], results: Results) -> Iterator[str]:
             cost = first.cost
             yield f"{cost}: {COST_MEANINGS[cost or 'loud failure']}"
         yield from mistake_lines(first, cases[1:], results.plays)
-    plain = next((case.case for case in new if case.group not in RESILIENCE), "")
+    plain = next((case.case for case in new if case.group not in CASE_RULES), "")
     if plain:
         yield f"To see the bytes: {show_command(Setting((), ()), plain)}"
 
@@ -125,7 +125,7 @@ def worst_first(mistakes: Iterable[CaseResult]) -> list[CaseResult]:
 
 
 def _severity(case: CaseResult) -> tuple[int, bool, bool]:
-    empty = case.group in RESILIENCE and case.stream is not None and not any(case.stream.writes)
+    empty = case.group in CASE_RULES and case.stream is not None and not any(case.stream.writes)
     return severity(case.cost), "~" in case.case, empty
 
 
@@ -153,14 +153,14 @@ def mistake_lines(
     """
     also = f" (and {len(more)} more like it)" if more else ""
     yield f"  {case.case}{also}"
-    if case.group in RESILIENCE:
+    if case.group in CASE_RULES:
         yield f"    {case.group}: {promise(case.group)}"
     texts = [case.exception] if case.exception else []
     texts += [text for text in case.differences if not case.exception or case.exception not in text]
     for text in texts[:_MOST_DIFFERENCES]:
         yield f"    {_short(text)}"
     yield from (f"    {line}" for line in _play_lines(case, plays))
-    if case.group in RESILIENCE:
+    if case.group in CASE_RULES:
         yield from _others(more)
         yield from (f"    again: {line}" for line in case.reproduce[:1])
 
@@ -227,7 +227,7 @@ def _reasons(results: Results) -> Iterable[str]:
 
 def _reason(case: CaseResult) -> str:
     """Why there is no verdict; of a rule of resilience, with its name."""
-    rule = f"{case.group}: " if case.group in RESILIENCE else ""
+    rule = f"{case.group}: " if case.group in CASE_RULES else ""
     apart = "does not apply: " if case.verdict == "not applicable" else ""
     return f"{rule}{apart}{case.reason}"
 
@@ -236,5 +236,5 @@ def _unconfirmed(results: Results) -> Iterator[str]:
     once = [case for case in results.cases if case.unconfirmed]
     if once:
         yield ""
-        yield "SEEN ONCE in three times, so not counted"
+        yield "NOT SEEN AGAIN when it was played again, so not counted"
         yield from (f"  {case.case}: {_short(case.unconfirmed)}" for case in once)

@@ -11,8 +11,11 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Literal
 
-from mockllm.checking.rules import COSTS, RESILIENCE, Cost, Verdict
+from mockllm.checking.rules import CASE_RULES, COSTS, Cost, Verdict
 from mockllm.replay.sessions.exchange import Exchange
+
+GATEWAY_LEVEL = "gateway"
+"""The level of the results of a gateway, whose `api` names those of its clients and upstream."""
 
 ClosedBy = Literal["client", "server", "kept open", "still sending"]
 """`kept open`: the answer was complete, and the connection could be used again; `still sending`:
@@ -317,9 +320,9 @@ class Results:
 
     @property
     def rules(self) -> dict[str, list[CaseResult]]:
-        """The cases of each rule of resilience that was to be judged."""
+        """The cases of each rule that was to be judged in several."""
         groups = self.groups
-        return {name: groups[name] for name in RESILIENCE if name in groups}
+        return {name: groups[name] for name in CASE_RULES if name in groups}
 
 
 def passes(case: CaseResult) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mockllm.checking.rules import COST_MEANINGS, COSTS, RESILIENCE, promise
+from mockllm.checking.rules import CASE_RULES, COST_MEANINGS, COSTS, STREAM_COSTS, promise
 from mockllm.conformance.results import CaseResult, QuirkInfo, Results, rule_verdict
 from mockllm.conformance.site.rendering import addresses, slug
 from mockllm.core.text import shorten
@@ -28,23 +28,30 @@ class Mark:
     meaning: str
 
 
+_OTHERS = (
+    ("non-strict", "◇", "non-strict", "an error on a stream that breaks its own protocol"),
+    ("as-plain", "≈", "as in the plain stream", "the same mistake as without the quirk"),
+    ("allowed", "△", "allowed", "wrong, and excused by the policy of this run"),
+    ("adapter", "⚙", "adapter", "the adapter failed, not the client; not judged"),
+    ("informational", "i", "informational", "wrong with a stream that no source shows"),
+    ("not-judged", "–", "not judged", "nothing was compared; this is not a pass"),
+    ("not-applicable", "·", "does not apply", "the client has nothing the rule is about"),
+    ("tolerated", "✓", "tolerated", "not the expected outcome, but an acceptable one"),
+    ("right", "✓", "right", "the expected outcome"),
+)
+
 MISTAKES: tuple[Mark, ...] = tuple(
     Mark(cost.replace(" ", "-"), symbol, cost, rank, COST_MEANINGS[cost])
-    for rank, (cost, symbol) in enumerate(zip(COSTS, "✖∅≠!↯", strict=True))
+    for rank, (cost, symbol) in enumerate(zip(COSTS, "✖⊘⊠⊟∅⇄≠!↯", strict=True))
 )
 """The marks of `rules.COSTS`, in the same order."""
 
 _ALL = (
     *MISTAKES,
-    Mark("non-strict", "◇", "non-strict", 5, "an error on a stream that breaks its own protocol"),
-    Mark("as-plain", "≈", "as in the plain stream", 6, "the same mistake as without the quirk"),
-    Mark("allowed", "△", "allowed", 7, "wrong, and excused by the policy of this run"),
-    Mark("adapter", "⚙", "adapter", 8, "the adapter failed, not the client; not judged"),
-    Mark("informational", "i", "informational", 9, "wrong with a stream that no source shows"),
-    Mark("not-judged", "–", "not judged", 10, "nothing was compared; this is not a pass"),
-    Mark("not-applicable", "·", "does not apply", 11, "the client has nothing the rule is about"),
-    Mark("tolerated", "✓", "tolerated", 12, "not the expected outcome, but an acceptable one"),
-    Mark("right", "✓", "right", 13, "the expected outcome"),
+    *(
+        Mark(key, symbol, word, rank, meaning)
+        for rank, (key, symbol, word, meaning) in enumerate(_OTHERS, len(MISTAKES))
+    ),
 )
 
 MARKS: dict[str, Mark] = {each.key: each for each in _ALL}
@@ -78,7 +85,7 @@ def worst(cases: Iterable[CaseResult]) -> Mark | None:
         return None
     if marks[0].rank <= MARKS["allowed"].rank:
         return marks[0]
-    if rows[0].group in RESILIENCE:
+    if rows[0].group in CASE_RULES:
         return MARKS[rule_verdict(rows).replace(" ", "-")]
     return max(marks, key=lambda mark: mark.rank)
 
@@ -91,13 +98,13 @@ def sentence(case: CaseResult) -> str:
 
     Its own error says the most. Otherwise it is the first difference: the others follow from it.
     """
-    if case.verdict in ("crash", "rejected") and case.group not in RESILIENCE:
+    if case.verdict in ("crash", "rejected") and case.group not in CASE_RULES:
         return _of_error(case)
     if case.differences and case.verdict != "adapter":
         text = _short(case.differences[0].rstrip("."))
         return f"{text[:1].upper()}{text[1:]}."
     reason = (case.reason or "no reason is recorded").removeprefix("accepted: ").rstrip(".")
-    text = _WITHOUT_MISTAKE[case.group in RESILIENCE].get(case.verdict, "Not judged: {}.")
+    text = _WITHOUT_MISTAKE[case.group in CASE_RULES].get(case.verdict, "Not judged: {}.")
     once = f" Once in three times it was not: {case.unconfirmed}." if case.unconfirmed else ""
     return text.format(reason) + once
 
@@ -242,7 +249,7 @@ def _unit(case: CaseResult) -> str:
 
 def groups_of(columns: Iterable[Column]) -> list[str]:
     """The groups in the order of reports; those that are not known here come last."""
-    known = ("plain", *TOPICS, "cuts", *RESILIENCE)
+    known = ("plain", *TOPICS, "cuts", *CASE_RULES)
     names = dict.fromkeys(name for column in columns for name in column.results.groups)
     return [*(name for name in known if name in names), *(n for n in names if n not in known)]
 
@@ -319,8 +326,9 @@ def _used(columns: Sequence[Column]) -> set[Mark | None]:
 
 
 def _mistakes(columns: Sequence[Column]) -> list[Mark]:
-    """The marks of mistakes; without faults, nothing shows how reliable a client is."""
-    unseen = {MARKS["unreliable"]} - _used(columns)
+    """The marks of mistakes; without faults and gateways, some cannot be."""
+    rare = {MARKS[cost.replace(" ", "-")] for cost in COSTS if cost not in STREAM_COSTS}
+    unseen = rare - _used(columns)
     return [mark for mark in MISTAKES if mark not in unseen]
 
 

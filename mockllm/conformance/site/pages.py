@@ -7,8 +7,15 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from mockllm.checking.rules import RESILIENCE, promise
-from mockllm.conformance.results import CaseResult, Results, Smallest, Stream, log_line
+from mockllm.checking.rules import CASE_RULES, promise
+from mockllm.conformance.results import (
+    GATEWAY_LEVEL,
+    CaseResult,
+    Results,
+    Smallest,
+    Stream,
+    log_line,
+)
 from mockllm.conformance.site.case_views import bytes_view, outcome_rows
 from mockllm.conformance.site.columns import (
     GROUP_WORDS,
@@ -67,6 +74,7 @@ class Pages:
             "versions": ", ".join(versions),
             "marks": list(MARKS.values()),
             "measured": self._measured,
+            "who": "gateway" if all(map(_is_gateway, results)) else "client",
         }
 
     def _column_rows(self, column: Column) -> list[Row]:
@@ -93,7 +101,7 @@ class Pages:
 
     def _title(self, column: Column, case: CaseResult) -> str:
         info = column.results.quirks.get(case.quirk)
-        if case.group in RESILIENCE:
+        if case.group in CASE_RULES:
             play = column.results.plays.get(case.played)
             return play.title if play else f"Cut stream {case.played.partition('/')[2]}"
         if info is None:
@@ -283,5 +291,9 @@ def _case_summary(rows: Sequence[Row]) -> str:
     wrong = sum(row.case.failed for row in rows)
     judged = sum(row.mark.key not in ("not-judged", "not-applicable", "adapter") for row in rows)
     if not judged:
-        return "No client was judged in this case."
-    return f"{wrong} of {judged} clients that were judged get it wrong."
+        return "Nothing was judged in this case."
+    return f"{wrong} of {judged} that were judged get it wrong."
+
+
+def _is_gateway(results: Results) -> bool:
+    return results.level == GATEWAY_LEVEL

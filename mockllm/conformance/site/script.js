@@ -121,8 +121,9 @@
     });
     const lines = [table.tHead.rows[0], ...table.tBodies[0].rows];
     if (!table.columns) table.columns = lines.map((line) => [...line.cells].slice(1));
-    const ranks = ["wrong-call", "data-lost", "wrong-metadata", "loud-failure", "unreliable", "non-strict",
-      "as-plain", "allowed", "adapter", "informational", "not-judged", "not-applicable", "tolerated", "right"];
+    const ranks = ["wrong-call", "silent-failure", "error-unseen", "cut-unreported", "data-lost",
+      "request-changed", "wrong-metadata", "loud-failure", "unreliable", "non-strict", "as-plain",
+      "allowed", "adapter", "informational", "not-judged", "not-applicable", "tolerated", "right"];
     const keyOf = (at) => {
       const head = table.columns[0][at];
       if (row) {
