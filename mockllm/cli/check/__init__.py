@@ -14,7 +14,7 @@ _OLD_FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
 
 
 _CHOOSING = (
-    click.option("--api", type=API, required=True, help="The API that the client speaks."),
+    click.option("--api", type=API, help="The API that the client speaks."),
     scenarios_option(
         "Answers to check besides the kit's own; may be repeated. Default: the scenarios that come "
         "with mockllm."
@@ -140,13 +140,67 @@ _REPORTING = (
 """The options for what is written."""
 
 
+_GATEWAYS = (
+    click.option("--gateway", is_flag=True, help="CMD is a gateway; see docs/gateway.md."),
+    click.option("--down", type=API, help="With --gateway: the API that its clients speak."),
+    click.option("--up", type=API, help="With --gateway: the API that its upstream speaks."),
+    click.option("--preset", metavar="NAME", help="A gateway that is known, and how it starts."),
+    click.option("--presets", is_flag=True, help="With --gateway: list what --preset knows."),
+    click.option(
+        "--template",
+        type=_OLD_FILE,
+        multiple=True,
+        metavar="FILE",
+        help="A file of the gateway, copied to {dir} with {upstream}, {port}, {dir} and {model} "
+        "filled in, as in CMD.",
+    ),
+    click.option("--model", metavar="NAME", help="The model that requests to the gateway name."),
+    click.option(
+        "--header", multiple=True, metavar="K:V", help="A header of requests to the gateway."
+    ),
+    click.option("--ready", default="", metavar="PATH", help="Answers once the gateway is ready."),
+    click.option(
+        "--tries",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Requests that a gateway may send upstream for one that fails. Default: 1.",
+    ),
+    click.option(
+        "--rounds",
+        type=click.IntRange(min=1),
+        default=2,
+        metavar="N",
+        help="How often each case is played; a mistake counts if it is made each time.",
+    ),
+    click.option("--url", metavar="URL", help="A gateway that runs already, in place of CMD."),
+    click.option(
+        "--upstream-port",
+        type=click.IntRange(0, 65535),
+        default=0,
+        metavar="N",
+        help="Where the upstream listens. Default: a free port.",
+    ),
+    click.option(
+        "--unsupported",
+        multiple=True,
+        metavar="PATTERN=REASON",
+        help="Cases that the gateway does not promise to support.",
+    ),
+    click.option("--all", "every", is_flag=True, help="With --gateway: all cases of the kit."),
+    click.option(
+        "--sdk", is_flag=True, help="Say what the official SDK makes of an answer that is wrong."
+    ),
+)
+"""The options for gateways."""
+
+
 # What follows CMD is CMD's own, with `--` before it or without.
 @click.command(context_settings={"allow_interspersed_args": False})
-@together(*reversed((*_CHOOSING, *_ATTACHING, *_REPORTING)))
+@together(*reversed((*_CHOOSING, *_ATTACHING, *_GATEWAYS, *_REPORTING)))
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="-- CMD...")
 @click.pass_context
 def check(context: click.Context, /, **options: Any) -> None:
-    """Check a client in any language, and write what it gets wrong to a results file.
+    """Check a client in any language, or a gateway, and write what it gets wrong to a results file.
 
     CMD is a runner: a small program around the client, which reads cases on its standard input
     and writes outcomes on its standard output (docs/runner-protocol.md). `mockllm init --runner`
@@ -164,8 +218,14 @@ def check(context: click.Context, /, **options: Any) -> None:
       mockllm check --api anthropic --http -- python client_runner.py
       mockllm check --api anthropic --http --faults -- python client_runner.py
       mockllm check --api chat --known-failing known.txt --update -- node runner/runner.mjs
+      mockllm check --gateway --down anthropic --up chat -- python my_gateway.py --port {port}
     """
+    from mockllm.cli.check.gateway import GatewayOptions, run_gateway
     from mockllm.cli.check.options import CheckOptions
     from mockllm.cli.check.run import run_check
 
+    gateway = GatewayOptions.taken(options)
+    gateway.check(options["command"], options)
+    if gateway.gateway:
+        context.exit(run_gateway(gateway, CheckOptions.for_gateway(**options)))
     context.exit(run_check(CheckOptions.of(**options)))

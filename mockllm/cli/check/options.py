@@ -57,7 +57,14 @@ class CheckOptions:
             raise UsageError(problem)
         return chosen
 
+    @classmethod
+    def for_gateway(cls, *, api: None, choices: tuple[()], **options: Any) -> Self:
+        """The options of what is written, for a gateway."""
+        return cls(api="", **options)
+
     def _problem(self) -> str:
+        if not self.api:
+            return "which API does the client speak? --api NAME"
         ways = [name for name in ("self_test", "emit", "judge") if getattr(self, name)]
         if len(ways) > 1:
             return (

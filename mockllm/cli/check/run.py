@@ -37,12 +37,12 @@ def run_check(options: CheckOptions) -> int:
     from mockllm.cli.check.sources import plan_of
 
     plan = plan_of(options)
-    lists = _known_lists(options, plan.names)
+    lists = known_lists(options, plan.names)
     with progress_line() as line, Interruptible() as interrupted, plan.attach() as runner:
         results = plan.judge(runner, line, interrupted)
         for remark in runner.attachment.remarks:
             click.echo(f"mockllm: {remark}", err=True)
-    return _report(options, results, plan.names, *lists)
+    return report(options, results, plan.names, *lists)
 
 
 def _self_test(options: CheckOptions) -> int:
@@ -58,7 +58,7 @@ def _self_test(options: CheckOptions) -> int:
     return 2 if findings else 0
 
 
-def _known_lists(options: CheckOptions, names: tuple[str, ...]) -> tuple[KnownList, KnownList]:
+def known_lists(options: CheckOptions, names: tuple[str, ...]) -> tuple[KnownList, KnownList]:
     """The lists of failing and of flaky cases; each line has to match one of the names."""
     failing = flaky = KnownList()
     if options.known_failing:
@@ -73,7 +73,7 @@ def _known_lists(options: CheckOptions, names: tuple[str, ...]) -> tuple[KnownLi
 # What is written
 
 
-def _report(
+def report(
     options: CheckOptions,
     results: Results,
     names: tuple[str, ...],

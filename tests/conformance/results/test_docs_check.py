@@ -1,4 +1,4 @@
-"""docs/check.md: every example parses, every option and value is documented."""
+"""docs/check.md and docs/gateway.md: every example parses, every option and value is documented."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ import click
 import pytest
 
 from mockllm.checking import Policy
-from mockllm.checking.rules import COSTS
+from mockllm.checking.rules import COSTS, GATEWAYS
 from mockllm.cli import main
 from mockllm.cli.check.options import read_policy
 from mockllm.conformance.results.known import read_known
 
 PAGE = Path(__file__).parents[3] / "docs" / "check.md"
 TEXT = PAGE.read_text(encoding="utf-8")
+GATEWAY_PAGE = PAGE.with_name("gateway.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```(?:sh|text)\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
 EXAMPLES = [line for block in BLOCKS for line in block.splitlines() if line.startswith("mockllm ")]
 
@@ -35,11 +36,11 @@ def test_examples_parse(example: str, tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def test_every_option_is_documented() -> None:
-    """The table names every option."""
+    """The tables name every option."""
     command = main.get_command(click.Context(main), "check")
     assert command is not None
     options = {name for param in command.params for name in param.opts if name.startswith("--")}
-    assert {name for name in options if f"`{name}" not in TEXT} == set()
+    assert {name for name in options if f"`{name}" not in TEXT + GATEWAY_PAGE} == set()
 
 
 def test_every_choice_of_a_policy_is_documented() -> None:
@@ -56,10 +57,16 @@ def test_every_choice_of_a_policy_is_documented() -> None:
 
 def test_costs_and_the_list_of_known_mistakes(tmp_path: Path) -> None:
     """Each cost has its row, and the example of a list can be read."""
-    assert [cost for cost in COSTS if f"| {cost} |" not in TEXT] == []
+    assert [cost for cost in COSTS if f"| {cost} |" not in TEXT + GATEWAY_PAGE] == []
     (text,) = (block for block in BLOCKS if block.startswith("# We send"))
     (tmp_path / "known.txt").write_text(text)
     known = read_known(tmp_path / "known.txt").lines
     assert [bool(one.pattern) for one in known] == [False, True, True]
     assert known[1].matches("chat/sample-call+chat-index-missing:empty-id")
     assert known[2].reason == "needs a change of the interface"
+
+
+def test_the_rules_of_gateways_are_documented() -> None:
+    """Each has its row, with its promise."""
+    for rule, promise in GATEWAYS.items():
+        assert f"| `{rule}` | {promise} |" in GATEWAY_PAGE

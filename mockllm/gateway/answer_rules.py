@@ -1,0 +1,374 @@
+"""Judges what came out of a gateway against what its upstream answered. Pure."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from mockllm.checking.judging.difference import canonical, format_value
+from mockllm.checking.outcome import TOKEN_COUNTS
+from mockllm.checking.resilience.judge import Finding
+from mockllm.checking.rules import Cost
+from mockllm.core.text import shorten
+from mockllm.core.turn import Reasoning, ToolCall, Turn
+from mockllm.gateway.cases import GatewayCase
+from mockllm.gateway.reading import Reading
+from mockllm.protocols.records import Json
+from mockllm.replay.sessions.exchange import Exchange
+
+INCREMENTAL = 0.6
+"""The least part of the time that an answer takes upstream in which it arrives at the client."""
+
+_LONGEST = 600
+
+SOON = 1.0
+"""Seconds after which a client that has left is to be gone upstream."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """What a case came to: what the client sent and read, and what reached the upstream.
+
+    Args:
+        body: of the client's request.
+        exchanges: the requests of the case upstream, each with what was sent.
+        tries: how many requests upstream one request of a client may cause, where they fail.
+    """
+
+    case: GatewayCase
+    body: Json
+    reading: Reading
+    exchanges: tuple[Exchange, ...]
+    tries: int = 1
+
+
+Mistakes = Iterator[tuple[str, Cost | None]]
+"""What is wrong under a rule, each with its cost where that is not the rule's."""
+
+
+def findings(rules: Iterable[tuple[str, Callable[[], Mistakes]]]) -> Iterator[Finding]:
+    """The findings of rules."""
+    for rule, judge in rules:
+        mistakes = list(judge())
+        if not mistakes:
+            yield Finding(rule, "right")
+        for text, cost in mistakes:
+            yield Finding(rule, "wrong", shorten(text, _LONGEST), cost)
+
+
+def answer_findings(seen: Observed, like: Observed | None) -> Iterator[Finding]:
+    """The findings about an answer, one for each rule that the case can judge.
+
+    Args:
+        like: the case whose answer this one has.
+    """
+    missed = [exchange.fault_missed for exchange in seen.exchanges]
+    if seen.case.fault and all(missed):
+        yield Finding(
+            "upstream-cut-reported", "not judged", f"the fault did not strike: {missed[0]}"
+        )
+        return
+    yield from findings(_rules(seen, like))
+
+
+def _rules(seen: Observed, like: Observed | None) -> Iterator[tuple[str, Callable[[], Mistakes]]]:
+    """The rules that a case can judge."""
+    case, reading = seen.case, seen.reading
+    if case.leaves:
+        yield "leaves-with-client", partial(_stays, seen)
+        return
+    yield "one-request", partial(_further_requests, seen)
+    if case.error is not None:
+        yield "error-kept", partial(_http_error, case, reading)
+        return
+    expected = case.expected
+    if case.fault:
+        yield "upstream-cut-reported", partial(_cut, case, expected, reading)
+    elif expected.error is not None:
+        yield "error-kept", partial(_stream_error, expected.error.message, expected, reading)
+    else:
+        yield "answer-delivered", partial(_undelivered, reading)
+        if reading.ending in ("whole", "unfinished"):
+            yield from _content_rules(case, expected, reading)
+    if case.request.stream and reading.ending != "refused":
+        yield "stream-valid", partial(_each, reading.mistakes)
+    if case.paced:
+        yield "delivered-as-it-comes", partial(_delayed, seen)
+    if like is not None and like.reading.ending == "whole":
+        yield "boundary-free", partial(_differs, reading, like.reading)
+
+
+def _each(texts: Sequence[str]) -> Mistakes:
+    return ((text, None) for text in texts)
+
+
+# Whole answers
+
+
+def _undelivered(reading: Reading) -> Mistakes:
+    match reading.ending:
+        case "whole":
+            return
+        case "unfinished":
+            end = f": {reading.problem}" if reading.problem else ""
+            yield f"the answer has no end{end}", "wrong metadata"
+        case "error":
+            yield f"the client gets an error: {_message(reading.turn)}", None
+        case "refused":
+            assert reading.error is not None
+            error = reading.error.error
+            text = (error and error.message) or "nothing about it"
+            yield f"the client gets status {reading.error.status}: {text}", None
+        case _:
+            yield f"the answer does not arrive: {reading.reply.problem or reading.problem}", None
+
+
+def _message(turn: Turn) -> str:
+    return turn.error.message if turn.error is not None else ""
+
+
+def _content_rules(
+    case: GatewayCase, expected: Turn, reading: Reading
+) -> Iterator[tuple[str, Callable[[], Mistakes]]]:
+    got = reading.turn
+    if expected.tool_calls or got.tool_calls:
+        yield "calls-kept", partial(_calls, expected.tool_calls, got.tool_calls)
+    if expected.tool_calls:
+        yield "ids-kept", partial(_ids, expected.tool_calls, got.tool_calls)
+    if expected.text or expected.refusal or got.text or got.refusal:
+        yield "text-kept", partial(_texts, expected, got)
+    if expected.reasoning or got.reasoning:
+        yield "reasoning-kept", partial(_reasoning, case, expected, got)
+    yield "finish-kept", partial(_finish, case, expected, got)
+    if expected.usage is not None:
+        yield "usage-kept", partial(_usage, expected, got)
+
+
+def call_text(call: ToolCall) -> str:
+    """Name and arguments, the same for equal ones however they are written."""
+    try:
+        value = json.loads(call.arguments)
+    except ValueError:
+        return f"{call.name} {call.arguments}"
+    return f"{call.name} {canonical(value)}"
+
+
+def _calls(expected: Sequence[ToolCall], got: Sequence[ToolCall]) -> Mistakes:
+    want, have = list(map(call_text, expected)), list(map(call_text, got))
+    if want == have:
+        return
+    lost, added = Counter(want) - Counter(have), Counter(have) - Counter(want)
+    if added:
+        yield f"the calls are {_listed(have)}, not {_listed(want)}", None
+    elif lost:
+        yield f"lost {_listed(list(lost.elements()))}", "data lost"
+    else:
+        yield f"the calls come in the order {_listed(have)}", "wrong metadata"
+
+
+def _listed(calls: Sequence[str]) -> str:
+    return "; ".join(calls) or "none"
+
+
+def _ids(expected: Sequence[ToolCall], got: Sequence[ToolCall]) -> Mistakes:
+    """Ids may be others, as results are named by them; but each call has one, and its own."""
+    if len(expected) != len(got) or not all(call.id for call in expected):
+        return
+    ids = [call.id for call in got]
+    if not all(ids):
+        yield "a call has no id", None
+    elif len(set(ids)) < len(ids):
+        yield f"calls share the id {format_value(ids[0])}", None
+
+
+def _texts(expected: Turn, got: Turn) -> Mistakes:
+    """A refusal may come as a text: APIs differ in having a place for it, and clients show both."""
+    if expected.text + expected.refusal == got.text + got.refusal:
+        return
+    for name in ("text", "refusal"):
+        want, have = getattr(expected, name), getattr(got, name)
+        if want != have:
+            yield f"the {name} is {_shown(have)}, not {_shown(want)}", None
+
+
+def _shown(text: str) -> str:
+    return format_value(text)
+
+
+def _reasoning(case: GatewayCase, expected: Turn, got: Turn) -> Mistakes:
+    if expected.reasoning != got.reasoning:
+        yield f"the reasoning is {_shown(got.reasoning)}, not {_shown(expected.reasoning)}", None
+    # An encoder signs reasoning that has no signature; the upstream did not send that one.
+    sent = set(_signatures(case.answered))
+    lost = (Counter(_signatures(expected)) - Counter(_signatures(got))).elements()
+    for signature in lost:
+        if signature in sent:
+            yield f"lost the signature {format_value(signature)}", None
+
+
+def _signatures(turn: Turn) -> Iterator[str]:
+    return (part.signature for part in turn.parts if isinstance(part, Reasoning) and part.signature)
+
+
+def _finish(case: GatewayCase, expected: Turn, got: Turn) -> Mistakes:
+    """Services name the same end differently, and gateways may do so, too."""
+    accepted = {expected.finish}
+    if expected.finish in ("refusal", "content_filter"):
+        accepted |= {"refusal", "content_filter"}
+    # What a refusal in words ends with, and OpenAI a call that the request names.
+    if case.answered.refusal or case.request.tool_choice not in _CHOICES:
+        accepted.add("stop")
+    if got.finish not in accepted:
+        yield f"it ended by {got.finish or 'nothing'}, not by {expected.finish}", None
+
+
+_CHOICES = ("auto", "none", "required")
+
+
+def _usage(expected: Turn, got: Turn) -> Mistakes:
+    want, have = expected.usage, got.usage
+    assert want is not None
+    if have is None:
+        yield "no usage is handed on", None
+        return
+    wrong = [
+        f"{name} {getattr(have, name)}, not {getattr(want, name)}"
+        for name in TOKEN_COUNTS
+        if getattr(want, name) and getattr(have, name) != getattr(want, name)
+    ]
+    if wrong:
+        yield f"the usage has {', '.join(wrong)}", None
+
+
+def _differs(got: Reading, like: Reading) -> Mistakes:
+    want, have = _compared(like), _compared(got)
+    for name, value in want.items():
+        if have[name] != value:
+            text = f"{name}: {format_value(have[name])}; in one write {format_value(value)}"
+            yield text, None
+            return
+
+
+def _compared(reading: Reading) -> Mapping[str, object]:
+    turn = reading.turn
+    usage = turn.usage
+    return {
+        "ending": reading.ending,
+        "text": turn.text + turn.refusal,
+        "reasoning": turn.reasoning,
+        "calls": list(map(call_text, turn.tool_calls)),
+        "finish": turn.finish,
+        "usage": None if usage is None else [getattr(usage, name) for name in TOKEN_COUNTS],
+    }
+
+
+# Answers that break off, and errors
+
+
+def _cut(case: GatewayCase, expected: Turn, reading: Reading) -> Mistakes:
+    made = set(map(call_text, expected.tool_calls))
+    if reading.ending in ("error", "refused", "broken"):
+        return
+    if reading.ending == "late":
+        yield f"the client still waits: {reading.reply.problem}", "unreliable"
+    elif reading.ending == "unfinished":
+        if not case.ends_orderly:
+            yield "the answer ends in order, without an error and without its end", "cut unreported"
+    else:
+        wrong = [text for call in reading.turn.tool_calls if (text := call_text(call)) not in made]
+        if wrong:
+            text = f"an answer that broke off ends as a whole one, with {_listed(wrong)}"
+            yield text, "wrong call"
+        else:
+            yield "an answer that broke off ends as a whole one", None
+
+
+def _http_error(case: GatewayCase, reading: Reading) -> Mistakes:
+    sent = case.error
+    assert sent is not None
+    wanted = (sent.error and sent.error.message) or ""
+    error = reading.error
+    if error is None:
+        yield from _hidden_error(wanted, reading, f"status {sent.status}")
+        return
+    if error.status != sent.status:
+        yield f"status {sent.status} comes as {error.status}", "wrong metadata"
+    message = (error.error and error.error.message) or ""
+    if wanted not in message:
+        yield (
+            f"the message is {format_value(message)}, not {format_value(wanted)}",
+            "wrong metadata",
+        )
+    wait = None if error.retry_after is None else error.retry_after / 1_000_000
+    if case.retry_after is not None and wait != case.retry_after:
+        yield "the time to wait (retry-after) is lost", "wrong metadata"
+
+
+def _stream_error(wanted: str, expected: Turn, reading: Reading) -> Mistakes:
+    if reading.ending == "error":
+        message = _message(reading.turn)
+    elif reading.error is not None:
+        message = (reading.error.error and reading.error.error.message) or ""
+    else:
+        yield from _hidden_error(wanted, reading, "an error in the stream")
+        return
+    if wanted not in message:
+        yield (
+            f"the message is {format_value(message)}, not {format_value(wanted)}",
+            "wrong metadata",
+        )
+
+
+def _hidden_error(wanted: str, reading: Reading, what: str) -> Mistakes:
+    """What became of an error that the client does not get as one."""
+    match reading.ending:
+        case "whole":
+            yield f"{what} ends as a whole answer", "silent failure"
+        case "error":
+            yield f"{what} comes as an error in a stream with status 200", "wrong metadata"
+            if wanted not in _message(reading.turn):
+                yield f"the message is {format_value(_message(reading.turn))}", "wrong metadata"
+        case "unfinished" if wanted.encode() in reading.reply.body:
+            yield f"{what} is sent in a form that clients of the API do not read", None
+        case "unfinished":
+            yield f"{what} comes as an answer without an end", "cut unreported"
+        case "late":
+            yield f"{what}: the client still waits", "unreliable"
+        case _:
+            yield f"{what} comes as a connection that breaks off", "wrong metadata"
+
+
+# Time and requests
+
+
+def _further_requests(seen: Observed) -> Mistakes:
+    fails = seen.case.error is not None or bool(seen.case.fault) or seen.reading.ending != "whole"
+    allowed, sent = seen.tries if fails else 1, len(seen.exchanges)
+    if sent > allowed:
+        yield f"{sent} requests reach the upstream, and {allowed} would do", None
+
+
+def _delayed(seen: Observed) -> Mistakes:
+    times = [chunk.at for chunk in seen.reading.reply.chunks]
+    planned = seen.case.answer.times
+    took = (planned[-1] - planned[0]) / 1_000_000
+    arrived = (times[-1] - times[0]) / 1_000_000 if times else 0.0
+    if arrived < INCREMENTAL * took:
+        yield (
+            f"the upstream sends for {took:.2f} s, and the client gets it in {arrived:.2f} s",
+            None,
+        )
+
+
+def _stays(seen: Observed) -> Mistakes:
+    left = seen.reading.reply.left
+    for exchange in seen.exchanges:
+        sent = exchange.sent
+        waited = sent.clock + sent.duration - left
+        if exchange.in_use or not sent.client_gone:
+            yield "the gateway reads on after its client has left", None
+        elif waited > SOON:
+            yield f"the gateway leaves {waited:.1f} s after its client", None

@@ -1,0 +1,116 @@
+"""What a gateway answered, as a client of its API reads it. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from mockllm.core.http import TimedBytes
+from mockllm.core.turn import Turn
+from mockllm.errors import MockLLMError, StreamFormatError
+from mockllm.framing.carrier import Carrier
+from mockllm.framing.carriers import carrier_of
+from mockllm.protocols.base import WireProtocol
+from mockllm.protocols.values import json_object
+from mockllm.scenario.model import Http
+from mockllm.tapes.captured import Captured
+from mockllm.tapes.recorded_turn import is_complete, recorded_error, recorded_turn
+
+Transfer = Literal["whole", "broken", "late", "left"]
+"""How the connection ended: the answer came whole, it broke off, it had not ended in time, or the
+client left."""
+
+Ending = Literal["whole", "error", "refused", "broken", "unfinished", "late", "left"]
+"""How an answer ends for a client of its API. `whole`: as answers do; `error`: with an error that
+the client is told; `refused`: with an HTTP error; `broken`: the connection broke off; `unfinished`:
+the connection ended in order, and the answer has no end; `late`: not in time; `left`: the client
+left."""
+
+
+@dataclass(frozen=True, slots=True)
+class HttpReply:
+    """An answer as it came.
+
+    Args:
+        status: 0 where no answer came.
+        headers: names in lower case.
+        chunks: of the body, in microseconds after the request.
+        began: when the request was sent, in seconds of `time.perf_counter`.
+        left: when the client left, in the same clock; 0 where it did not.
+        problem: why there is no whole answer, in words.
+    """
+
+    status: int = 0
+    headers: tuple[tuple[str, str], ...] = ()
+    chunks: tuple[TimedBytes, ...] = ()
+    transfer: Transfer = "whole"
+    began: float = 0.0
+    left: float = 0.0
+    problem: str = ""
+
+    @property
+    def body(self) -> bytes:
+        return b"".join(chunk.data for chunk in self.chunks)
+
+
+NOTHING = Turn()
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """An answer as a client of the API reads it.
+
+    Args:
+        turn: what came of it.
+        mistakes: against the form of the API's streams.
+            problem: why the turn is not all of the answer; "" where it is.
+        error: the HTTP error; None where it is none.
+    """
+
+    reply: HttpReply
+    ending: Ending
+    turn: Turn = NOTHING
+    mistakes: tuple[str, ...] = ()
+    problem: str = ""
+    error: Http | None = None
+
+
+def read_reply(reply: HttpReply, protocol: WireProtocol, *, streamed: bool) -> Reading:
+    """Reads an answer to a request for a stream, or for a body."""
+    captured = Captured("POST", "", (), b"", reply.status, reply.headers, reply.chunks)
+    try:
+        plain = captured.plain()
+    except MockLLMError as error:
+        return Reading(reply, "broken", problem=str(error))
+    if reply.status == 0:
+        return Reading(reply, "late" if reply.transfer == "late" else "broken")
+    if reply.status >= 400:
+        return Reading(reply, "refused", error=recorded_error(plain, protocol))
+    recorded = recorded_turn(plain, protocol, streamed=streamed)
+    carrier = carrier_of(plain.header("content-type"), protocol.carriers) if streamed else None
+    mistakes: tuple[str, ...] = ()
+    if carrier is None:
+        complete = not recorded.problem
+    else:
+        complete = is_complete(plain, protocol)
+        mistakes = _mistakes(plain.body, protocol, carrier)
+    ending = _ending(reply, recorded.turn, complete=complete)
+    return Reading(reply, ending, recorded.turn, mistakes, recorded.problem)
+
+
+def _ending(reply: HttpReply, turn: Turn, *, complete: bool) -> Ending:
+    if turn.error is not None:
+        return "error"
+    if reply.transfer != "whole":
+        return reply.transfer
+    return "whole" if complete and turn.finish is not None else "unfinished"
+
+
+def _mistakes(body: bytes, protocol: WireProtocol, carrier: Carrier) -> tuple[str, ...]:
+    """What is against the form of a stream; nothing where its frames cannot be read at all."""
+    try:
+        frames = carrier.decode(body)
+    except StreamFormatError as error:
+        return (str(error),)
+    values = (json_object(frame.data) for frame in frames)
+    return tuple(protocol.events.mistakes([value for value in values if value is not None]))
