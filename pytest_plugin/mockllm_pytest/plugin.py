@@ -6,7 +6,7 @@ the other modules and `mockllm` are imported when they are used.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
@@ -17,6 +17,7 @@ import pytest
 from mockllm_pytest import options
 
 if TYPE_CHECKING:
+    from mockllm.conformance.results import Results
     from mockllm_pytest.cases import MockCase
     from mockllm_pytest.serving import Library, MockService
     from mockllm_pytest.sessions import MockSession
@@ -125,6 +126,21 @@ def mockllm_server(request: pytest.FixtureRequest) -> Iterator[MockService]:
     service = MockService(_library(config), speed, played, late, required, ignore)
     yield service
     service.close()
+
+
+@pytest.fixture
+def mockllm_gateway() -> Callable[..., Results]:
+    """Judges a gateway: `mockllm_gateway(down="anthropic", up="chat", command=[...])`."""
+    from mockllm_pytest.gateways import judge
+
+    def judged(**settings: Any) -> Results:
+        with _without_traceback():
+            try:
+                return judge(**settings)
+            except AssertionError as error:
+                raise pytest.fail.Exception(str(error), pytrace=False) from None
+
+    return judged
 
 
 @pytest.fixture

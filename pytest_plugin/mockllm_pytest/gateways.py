@@ -1,0 +1,74 @@
+"""The fixture `mockllm_gateway`: judges a gateway, and fails the test with the report."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import mockllm
+from mockllm.conformance.reports.terminal import exit_code, terminal_lines
+from mockllm.conformance.results import GATEWAY_LEVEL, Client, Results
+from mockllm.conformance.results.known import KnownList, Standing
+from mockllm.errors import UsageError
+from mockllm.gateway.cases import Pair, gateway_cases
+from mockllm.gateway.check import MODEL, case_forms
+from mockllm.gateway.program import GatewayCommand, read_templates
+from mockllm.gateway.run import Gateway, judge_gateway
+
+
+def judge(
+    *,
+    down: str,
+    up: str,
+    command: Sequence[str] = (),
+    url: str = "",
+    upstream_port: int = 0,
+    templates: Sequence[Path | str] = (),
+    ready: str = "",
+    model: str = MODEL,
+    headers: Mapping[str, str] | None = None,
+    tries: int = 1,
+    rounds: int = 2,
+    only: Sequence[str] = (),
+    unsupported: Mapping[str, str] | None = None,
+) -> Results:
+    """Judges a gateway; docs/gateway.md describes the arguments.
+
+    Returns:
+        The results, where all is right.
+
+    Raises:
+        AssertionError: there are mistakes, or not all was judged; with the report.
+        UsageError: a pattern of `only` names no case.
+        ProbeError: the gateway does not start, or the control run is not all right.
+    """
+    pair = Pair(down, up)
+    gateway = Gateway(
+        pair=pair,
+        command=GatewayCommand(tuple(command), read_templates(list(map(Path, templates))), ready)
+        if command
+        else None,
+        url=url,
+        upstream_port=upstream_port,
+        model=model,
+        headers=headers or {},
+        tries=tries,
+        rounds=rounds,
+        unsupported=unsupported or {},
+    )
+    cases = [
+        case
+        for case in gateway_cases(pair)
+        if not only or any(fnmatchcase(form, one) for form in case_forms(case) for one in only)
+    ]
+    if not cases:
+        raise UsageError(f"no case of {pair} is named {', '.join(only)}")
+    client = Client(command[0] if command else url)
+    today = datetime.now(UTC).date().isoformat()
+    empty = Results(client, str(pair), GATEWAY_LEVEL, mockllm.__version__, today)
+    results = judge_gateway(gateway, cases, empty).results
+    standing = Standing.of(results.cases, KnownList(), KnownList())
+    assert exit_code(results, standing) == 0, "\n".join(terminal_lines(results, standing))
+    return results
