@@ -1,0 +1,89 @@
+"""Measures the gateways of `mockllm/gateway/presets.yaml` over all their pairs of APIs.
+
+python -m conformance.measure_gateways [GATEWAY...]; `make gateways-ready` installs them.
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import mockllm
+from conformance.entries import ROOT
+from conformance.gateway_page import GATEWAY_RESULTS
+from mockllm.cli.check.plan import source_commit
+from mockllm.conformance.case_names import Setting
+from mockllm.conformance.results import GATEWAY_LEVEL, Client, Results
+from mockllm.conformance.results.file import write_results
+from mockllm.errors import MockLLMError, UsageError
+from mockllm.gateway.cases import Pair, gateway_cases
+from mockllm.gateway.presets import preset_gateway, preset_pairs, presets
+from mockllm.gateway.run import judge_gateway
+
+_FOLDERS = (".venv-gw-{name}/bin", "conformance/gateways/{name}/node_modules/.bin")
+
+
+def program(name: str) -> Path:
+    """The program of a gateway, where `make gateways-ready` puts it.
+
+    Raises:
+        UsageError: it is not there.
+    """
+    word = shlex.split(presets()[name]["command"])[0]
+    places = [ROOT / folder.format(name=name) / word for folder in _FOLDERS]
+    for place in places:
+        if place.exists():
+            return place
+    raise UsageError(f"{name} is not installed: there is no {places[0]}; run `make gateways-ready`")
+
+
+def measure(name: str, pair: Pair) -> Results:
+    """The results of a gateway over a pair of APIs."""
+    preset = presets()[name]
+    words = ("--gateway", "--down", pair.down, "--up", pair.up, "--preset", name)
+    gateway = replace(preset_gateway(name, pair, (str(program(name)),)), setting=Setting((), words))
+    empty = Results(
+        Client(name, preset["version"], adapter=preset["command"]),
+        str(pair),
+        GATEWAY_LEVEL,
+        mockllm.__version__,
+        datetime.now(UTC).date().isoformat(),
+        source_commit(ROOT),
+        {"rounds": gateway.rounds},
+    )
+    return judge_gateway(gateway, gateway_cases(pair), empty).results
+
+
+def _chosen(names: Sequence[str]) -> Iterator[tuple[str, Pair]]:
+    for name in names or presets():
+        if name not in presets():
+            raise UsageError(f"there is no gateway {name!r}; there are: {', '.join(presets())}")
+        yield from ((name, pair) for pair in preset_pairs(name))
+
+
+def main(names: Sequence[str]) -> int:
+    """Measures, and writes a file for each gateway and pair; the exit code."""
+    failed = 0
+    try:
+        for name, pair in _chosen(names):
+            try:
+                results = measure(name, pair)
+            except MockLLMError as error:
+                failed += 1
+                print(f"{name} over {pair}: {error}", file=sys.stderr, flush=True)
+                continue
+            write_results(results, GATEWAY_RESULTS / f"{name}-{pair}.json")
+            wrong = sum(case.failed for case in results.cases)
+            print(f"{name} over {pair}: {wrong} of {len(results.cases)} wrong", flush=True)
+    except UsageError as error:
+        print(error, file=sys.stderr)
+        return 2
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
