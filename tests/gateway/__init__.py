@@ -1,0 +1,1 @@
+"""Gateways that `mockllm check --gateway` is tried with, and bugs that are planted in them."""
