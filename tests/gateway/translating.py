@@ -1,0 +1,434 @@
+"""A gateway from Anthropic Messages to Chat Completions.
+
+    python -m tests.gateway translating --port PORT --upstream URL [--bug NAME]
+
+It is written by hand and imports nothing of mockllm, so that each checks the other.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import AsyncIterator, Iterator, Mapping
+from typing import Any
+
+import aiohttp
+from aiohttp import web
+
+Json = dict[str, Any]
+HTTP = web.AppKey("HTTP", aiohttp.ClientSession)
+URL = web.AppKey("URL", str)
+BROKE_OFF = "The service broke off its answer."
+
+
+def application(upstream: str) -> web.Application:
+    """The gateway.
+
+    Args:
+        upstream: the base URL of its upstream, which ends in `/v1`.
+    """
+    app = web.Application(client_max_size=2**26)
+    app.cleanup_ctx.append(_connected)
+    app[URL] = f"{upstream}/chat/completions"
+    app.router.add_post("/v1/messages", _answer)
+    return app
+
+
+async def _connected(app: web.Application) -> AsyncIterator[None]:
+    timeout = aiohttp.ClientTimeout(total=None)
+    async with aiohttp.ClientSession(timeout=timeout) as app[HTTP]:
+        yield
+
+
+async def _answer(request: web.Request) -> web.StreamResponse:
+    """Answers a request. As a client that leaves cancels this, the request upstream ends with it."""
+    asked = json.loads(await request.read())
+    key = request.headers.get("x-api-key", "")
+    headers = {"authorization": f"Bearer {key}"}
+    url, body = request.app[URL], chat_request(asked)
+    try:
+        async with request.app[HTTP].post(url, headers=headers, json=body) as got:
+            if got.status >= 400:
+                return error_answer(got.status, got.headers, await got.read())
+            if not asked.get("stream"):
+                return web.json_response(message(json.loads(await got.read())))
+            return await _stream(request, got)
+    except aiohttp.ClientError:
+        return web.json_response(error_event(BROKE_OFF), status=502)
+
+
+async def _stream(request: web.Request, got: aiohttp.ClientResponse) -> web.StreamResponse:
+    answer = web.StreamResponse(headers={"content-type": "text/event-stream; charset=utf-8"})
+    await answer.prepare(request)
+    lines, stream = Lines(), Stream()
+    try:
+        async for data in got.content.iter_any():
+            for text in lines.feed(data):
+                for event in stream.feed(text):
+                    await answer.write(written(event))
+    except aiohttp.ClientError:
+        pass  # the stream says that it has no end
+    for event in stream.close():
+        await answer.write(written(event))
+    return answer
+
+
+def written(event: Json) -> bytes:
+    """An event of a stream as bytes."""
+    return f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode()
+
+
+# Errors
+
+TYPES = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    529: "overloaded_error",
+}
+
+
+def error_answer(status: int, headers: Mapping[str, str], body: bytes) -> web.Response:
+    """An error of the upstream, in the form of Messages."""
+    try:
+        problem = json.loads(body)["error"]["message"]
+    except (ValueError, KeyError, TypeError):
+        problem = body.decode("utf-8", "replace")
+    kept = {name: headers[name] for name in ("retry-after", "retry-after-ms") if name in headers}
+    event = error_event(problem, TYPES.get(status, "api_error"))
+    return web.json_response(event, status=status, headers=kept)
+
+
+def error_event(problem: str, kind: str = "api_error") -> Json:
+    """An error as it stands in a stream and in a body."""
+    return {"type": "error", "error": {"type": kind, "message": problem}}
+
+
+# The stream
+
+
+class Lines:
+    """The data of server-sent events, from bytes that come in any pieces."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+        self._data: list[str] = []
+
+    def feed(self, data: bytes) -> Iterator[str]:
+        """The data of the events that are complete with these bytes."""
+        # A CR at the end may be half of a CRLF.
+        *lines, self._rest = re.split(rb"\r\n|\n|\r(?!\Z)", self._rest + data)
+        for line in lines:
+            name, _, value = line.decode().partition(":")
+            if line and name == "data":
+                self._data.append(value.removeprefix(" "))
+            elif not line and self._data:
+                yield "\n".join(self._data)
+                self._data = []
+
+
+class Call:
+    """A call of the upstream's answer, as far as it has come."""
+
+    def __init__(self, id: str, name: str) -> None:
+        self.id, self.name = id, name
+        self.arguments = ""
+        self.sent = 0
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing can follow."""
+        try:
+            json.loads(self.arguments)
+        except ValueError:
+            return False
+        return True
+
+    def unsent(self) -> str:
+        """The arguments that have not been handed on, which they are with this."""
+        text = self.arguments[self.sent :]
+        self.sent = len(self.arguments)
+        return text
+
+
+class Stream:
+    """Turns the chunks of a Chat stream into the events of a Messages stream. One block is open at a
+    time, so what comes of a later call waits until the call before it is whole."""
+
+    def __init__(self) -> None:
+        self._begun = False
+        self._index = -1
+        self._open = ""
+        self._calls: dict[int, Call] = {}
+        self._current = 0
+        self._finish = ""
+        self._refused = False
+        self._usage: Json = {}
+        self._ended = False
+
+    def feed(self, data: str) -> Iterator[Json]:
+        """The events of an event's data."""
+        if self._ended:
+            return
+        if data == "[DONE]":
+            yield from self.close()
+            return
+        chunk = json.loads(data)
+        if chunk.get("error"):
+            self._ended = True
+            yield error_event(chunk["error"]["message"])
+            return
+        yield from self._begin(chunk)
+        self._usage = chunk.get("usage") or self._usage
+        for choice in chunk["choices"]:
+            yield from self._delta(choice["delta"])
+            if choice["finish_reason"]:
+                self._finish = choice["finish_reason"]
+
+    def close(self) -> Iterator[Json]:
+        """The events at the end of the upstream's answer: an error where that is not its end."""
+        if self._ended:
+            return
+        self._ended = True
+        if not self._finish:
+            yield error_event(BROKE_OFF)
+            return
+        for call in list(self._calls.values())[self._current :]:
+            yield from self._call(call)
+        yield from self._stop()
+        delta = {"stop_reason": self._stop_reason(), "stop_sequence": None}
+        yield {"type": "message_delta", "delta": delta, "usage": usage_of(self._usage)}
+        yield {"type": "message_stop"}
+
+    def _begin(self, chunk: Json) -> Iterator[Json]:
+        if self._begun:
+            return
+        self._begun = True
+        opened = opened_message(chunk)
+        yield {"type": "message_start", "message": {**opened, "usage": usage_of({})}}
+
+    def _delta(self, delta: Json) -> Iterator[Json]:
+        if text := delta.get("reasoning_content"):
+            yield from self._text("thinking", text)
+        if text := delta.get("content"):
+            yield from self._text("text", text)
+        if text := delta.get("refusal"):
+            self._refused = True
+            yield from self._text("text", text)
+        for entry in delta.get("tool_calls") or ():
+            self._add(entry)
+        yield from self._waiting()
+
+    def _text(self, kind: str, text: str) -> Iterator[Json]:
+        if self._open != kind:
+            yield from self._start(kind, {"type": kind, kind: ""})
+        yield self._fragment({"type": f"{kind}_delta", kind: text})
+
+    def _add(self, entry: Json) -> None:
+        function = entry.get("function", {})
+        if entry["index"] not in self._calls:
+            self._calls[entry["index"]] = Call(entry["id"], function["name"])
+        self._calls[entry["index"]].arguments += function.get("arguments") or ""
+
+    def _waiting(self) -> Iterator[Json]:
+        """What can be handed on of the calls: the first that is not over, and those after it where
+        it is whole."""
+        calls = list(self._calls.values())
+        while self._current < len(calls):
+            call = calls[self._current]
+            yield from self._call(call)
+            if not (call.whole and self._current + 1 < len(calls)):
+                return
+            yield from self._stop()
+            self._current += 1
+
+    def _call(self, call: Call) -> Iterator[Json]:
+        if self._open != call.id:
+            block = {"type": "tool_use", "id": call.id, "name": call.name, "input": {}}
+            yield from self._start(call.id, block)
+        if text := call.unsent():
+            yield self._fragment({"type": "input_json_delta", "partial_json": text})
+
+    def _start(self, what: str, block: Json) -> Iterator[Json]:
+        yield from self._stop()
+        self._open = what
+        self._index += 1
+        yield {"type": "content_block_start", "index": self._index, "content_block": block}
+
+    def _fragment(self, delta: Json) -> Json:
+        return {"type": "content_block_delta", "index": self._index, "delta": delta}
+
+    def _stop(self) -> Iterator[Json]:
+        if not self._open:
+            return
+        self._open = ""
+        yield {"type": "content_block_stop", "index": self._index}
+
+    def _stop_reason(self) -> str:
+        return stop_reason(self._finish, called=bool(self._calls), refused=self._refused)
+
+
+def stop_reason(finish: str, *, called: bool, refused: bool) -> str:
+    """The reason of an end; a call of a tool that the client named ends in `stop`."""
+    if finish == "stop" and called:
+        return "tool_use"
+    if finish == "stop" and refused:
+        return "refusal"
+    reasons = {"length": "max_tokens", "tool_calls": "tool_use", "content_filter": "refusal"}
+    return reasons.get(finish, "end_turn")
+
+
+def usage_of(usage: Json) -> Json:
+    """Usage, where cached tokens do not count as input."""
+    cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0
+    thinking = (usage.get("completion_tokens_details") or {}).get("reasoning_tokens") or 0
+    return {
+        "input_tokens": usage.get("prompt_tokens", 0) - cached,
+        "cache_creation_input_tokens": 0,
+        "cache_read_input_tokens": cached,
+        "output_tokens": usage.get("completion_tokens", 0),
+        "output_tokens_details": {"thinking_tokens": thinking},
+    }
+
+
+# The body
+
+
+def opened_message(answer: Json) -> Json:
+    """A message before its content."""
+    return {
+        "id": f"msg_{answer['id']}",
+        "type": "message",
+        "role": "assistant",
+        "model": answer["model"],
+        "content": [],
+        "stop_reason": None,
+        "stop_sequence": None,
+    }
+
+
+def message(body: Json) -> Json:
+    """The message of an answer that is not streamed."""
+    choice = body["choices"][0]
+    said = choice["message"]
+    calls, refusal = said.get("tool_calls") or [], said.get("refusal") or ""
+    text = (said.get("content") or "") + refusal
+    content: list[Json] = []
+    if thinking := said.get("reasoning_content"):
+        content.append({"type": "thinking", "thinking": thinking})
+    if text:
+        content.append({"type": "text", "text": text})
+    for call in calls:
+        function = call["function"]
+        arguments = json.loads(function["arguments"] or "{}")
+        content.append(
+            {"type": "tool_use", "id": call["id"], "name": function["name"], "input": arguments}
+        )
+    reason = stop_reason(choice["finish_reason"], called=bool(calls), refused=bool(refusal))
+    return {
+        **opened_message(body),
+        "content": content,
+        "stop_reason": reason,
+        "usage": usage_of(body.get("usage") or {}),
+    }
+
+
+# The request
+
+
+def chat_request(asked: Json) -> Json:
+    """A request of Messages as one of Chat Completions."""
+    body: Json = {"model": asked["model"], "messages": list(_messages(asked))}
+    for name, other in NAMES.items():
+        if name in asked:
+            body[other] = asked[name]
+    if asked.get("stream"):
+        body |= {"stream": True, "stream_options": {"include_usage": True}}
+    if asked.get("tools"):
+        body["tools"] = [_tool(tool) for tool in asked["tools"]]
+        body |= _choice(asked.get("tool_choice", {"type": "auto"}))
+    if form := asked.get("output_config", {}).get("format"):
+        schema = {"name": "answer", "schema": form["schema"], "strict": True}
+        body["response_format"] = {"type": "json_schema", "json_schema": schema}
+    if asked.get("thinking", {}).get("type", "disabled") != "disabled":
+        body["reasoning_effort"] = "medium"
+    return body
+
+
+NAMES = {
+    "max_tokens": "max_completion_tokens",
+    "temperature": "temperature",
+    "top_p": "top_p",
+    "stop_sequences": "stop",
+}
+
+
+def _tool(tool: Json) -> Json:
+    function = {"name": tool["name"], "description": tool.get("description", "")}
+    return {"type": "function", "function": {**function, "parameters": tool["input_schema"]}}
+
+
+def _choice(choice: Json) -> Json:
+    chosen: Any = {"auto": "auto", "any": "required", "none": "none"}.get(choice["type"])
+    if choice["type"] == "tool":
+        chosen = {"type": "function", "function": {"name": choice["name"]}}
+    several = {}
+    if "disable_parallel_tool_use" in choice:
+        several = {"parallel_tool_calls": not choice["disable_parallel_tool_use"]}
+    return {"tool_choice": chosen, **several}
+
+
+def _messages(asked: Json) -> Iterator[Json]:
+    if asked.get("system"):
+        yield {"role": "system", "content": _text(asked["system"])}
+    for message in asked["messages"]:
+        if message["role"] == "assistant":
+            yield _assistant(_blocks(message["content"]))
+        else:
+            yield from _user(_blocks(message["content"]))
+
+
+def _blocks(content: str | list[Json]) -> list[Json]:
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content
+
+
+def _text(content: str | list[Json]) -> str:
+    return "".join(block["text"] for block in _blocks(content) if block["type"] == "text")
+
+
+def _assistant(blocks: list[Json]) -> Json:
+    calls = [
+        {
+            "id": block["id"],
+            "type": "function",
+            "function": {"name": block["name"], "arguments": json.dumps(block["input"])},
+        }
+        for block in blocks
+        if block["type"] == "tool_use"
+    ]
+    called = {"tool_calls": calls} if calls else {}
+    return {"role": "assistant", "content": _text(blocks) or None, **called}
+
+
+def _user(blocks: list[Json]) -> Iterator[Json]:
+    """Results are messages of their own, before what the user says."""
+    for block in blocks:
+        if block["type"] == "tool_result":
+            text = _text(block.get("content", ""))
+            failed = "Error: " if block.get("is_error") else ""
+            yield {"role": "tool", "tool_call_id": block["tool_use_id"], "content": failed + text}
+    parts = [part for block in blocks for part in _part(block)]
+    if parts:
+        yield {"role": "user", "content": parts}
+
+
+def _part(block: Json) -> Iterator[Json]:
+    if block["type"] == "text":
+        yield {"type": "text", "text": block["text"]}
+    if block["type"] == "image":
+        source = block["source"]
+        data = f"data:{source.get('media_type')};base64,{source.get('data')}"
+        yield {"type": "image_url", "image_url": {"url": source.get("url", data)}}
