@@ -13,7 +13,7 @@ from mockllm.checking.outcome import TOKEN_COUNTS
 from mockllm.checking.resilience.judge import Finding
 from mockllm.checking.rules import Cost
 from mockllm.core.text import shorten
-from mockllm.core.turn import Reasoning, ToolCall, Turn
+from mockllm.core.turn import ToolCall, Turn
 from mockllm.gateway.cases import GatewayCase
 from mockllm.gateway.reading import Reading
 from mockllm.protocols.records import Json
@@ -210,7 +210,8 @@ def _reasoning(case: GatewayCase, expected: Turn, got: Turn) -> Mistakes:
 
 
 def _signatures(turn: Turn) -> Iterator[str]:
-    return (part.signature for part in turn.parts if isinstance(part, Reasoning) and part.signature)
+    """The signatures of all parts: Gemini signs the call after the reasoning."""
+    return filter(None, (getattr(part, "signature", None) for part in turn.parts))
 
 
 def _finish(case: GatewayCase, expected: Turn, got: Turn) -> Mistakes:
