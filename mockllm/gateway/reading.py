@@ -86,8 +86,10 @@ def read_reply(reply: HttpReply, protocol: WireProtocol, *, streamed: bool) -> R
         return Reading(reply, "late" if reply.transfer == "late" else "broken")
     if reply.status >= 400:
         return Reading(reply, "refused", error=recorded_error(plain, protocol))
+    carrier = carrier_of(plain.header("content-type"), protocol.carriers)
+    if carrier is not None and not streamed:
+        return Reading(reply, "broken", problem="it is a stream, and none was requested")
     recorded = recorded_turn(plain, protocol, streamed=streamed)
-    carrier = carrier_of(plain.header("content-type"), protocol.carriers) if streamed else None
     mistakes: tuple[str, ...] = ()
     if carrier is None:
         complete = not recorded.problem
