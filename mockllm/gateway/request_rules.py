@@ -72,13 +72,20 @@ def _messages(want: Sequence[Message], got: Sequence[Message]) -> Iterator[str]:
     if [message.role for message in expected] != [message.role for message in received]:
         yield f"the messages are {_roles(received)}, not {_roles(expected)}"
         return
-    calls: dict[str, str] = {}
+    calls: list[str] = []
+    others: list[str] = []
     for message, other in zip(expected, received, strict=True):
         yield from _message(message, other)
-        for call in other.calls:
-            calls[call.id] = call.name
-        if message.role == "tool" and other.call_id and other.call_id not in calls:
+        calls += [call.id for call in message.calls]
+        others += [call.id for call in other.calls]
+        if message.role != "tool" or not other.call_id:
+            continue
+        if other.call_id not in others:
             yield f"a result names the call {other.call_id!r}, which no message has"
+        elif message.call_id in calls and calls.index(message.call_id) != others.index(
+            other.call_id
+        ):
+            yield f"the result {format_value(other.text)} is that of another call"
 
 
 def _joined(messages: Sequence[Message]) -> list[Message]:
@@ -178,7 +185,8 @@ def _output(want: Request, got: Request) -> Iterator[str]:
 
 
 def _parameters(want: Parameters, got: Parameters) -> Iterator[str]:
+    unset = Parameters()
     for name in (field.name for field in fields(Parameters)):
         value, other = getattr(want, name), getattr(got, name)
-        if value not in (None, (), 0) and other != value:
+        if value not in (getattr(unset, name), other):
             yield f"{name} is {format_value(other)}, not {format_value(value)}"
