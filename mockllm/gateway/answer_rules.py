@@ -15,7 +15,7 @@ from mockllm.checking.rules import Cost
 from mockllm.core.text import shorten
 from mockllm.core.turn import ToolCall, Turn
 from mockllm.gateway.cases import GatewayCase
-from mockllm.gateway.reading import Reading
+from mockllm.gateway.reading import Reading, stream_mistakes
 from mockllm.protocols.records import Json
 from mockllm.replay.sessions.exchange import Exchange
 
@@ -67,9 +67,8 @@ def answer_findings(seen: Observed, like: Observed | None) -> Iterator[Finding]:
     """
     missed = [exchange.fault_missed for exchange in seen.exchanges]
     if seen.case.fault and all(missed):
-        yield Finding(
-            "upstream-cut-reported", "not judged", f"the fault did not strike: {missed[0]}"
-        )
+        rule = "upstream-cut-reported" if seen.case.breaks_off else "boundary-free"
+        yield Finding(rule, "not judged", f"the fault did not strike: {missed[0]}")
         return
     yield from findings(_rules(seen, like))
 
@@ -85,7 +84,7 @@ def _rules(seen: Observed, like: Observed | None) -> Iterator[tuple[str, Callabl
         yield "error-kept", partial(_http_error, case, reading)
         return
     expected = case.expected
-    if case.fault:
+    if case.breaks_off:
         yield "upstream-cut-reported", partial(_cut, case, expected, reading)
     elif expected.error is not None:
         yield "error-kept", partial(_stream_error, expected.error.message, expected, reading)
@@ -94,15 +93,18 @@ def _rules(seen: Observed, like: Observed | None) -> Iterator[tuple[str, Callabl
         if reading.ending in ("whole", "unfinished"):
             yield from _content_rules(case, expected, reading)
     if case.request.stream and reading.ending != "refused":
-        yield "stream-valid", partial(_each, reading.mistakes)
+        yield "stream-valid", partial(_form, case, reading)
     if case.paced:
         yield "delivered-as-it-comes", partial(_delayed, seen)
     if like is not None and like.reading.ending == "whole":
         yield "boundary-free", partial(_differs, reading, like.reading)
 
 
-def _each(texts: Sequence[str]) -> Mistakes:
-    return ((text, None) for text in texts)
+def _form(case: GatewayCase, reading: Reading) -> Mistakes:
+    """What a gateway between two equal APIs hands on is no mistake of its own."""
+    down, up = case.pair.protocols
+    sent = stream_mistakes(b"".join(case.answer.data), up, up.usual) if down is up else ()
+    return ((text, None) for text in reading.mistakes if text not in sent)
 
 
 # Whole answers
@@ -346,7 +348,7 @@ def _hidden_error(wanted: str, reading: Reading, what: str) -> Mistakes:
 
 
 def _further_requests(seen: Observed) -> Mistakes:
-    fails = seen.case.error is not None or bool(seen.case.fault) or seen.reading.ending != "whole"
+    fails = seen.case.error is not None or seen.case.breaks_off or seen.reading.ending != "whole"
     allowed, sent = seen.tries if fails else 1, len(seen.exchanges)
     if sent > allowed:
         yield f"{sent} requests reach the upstream, and {allowed} would do", None

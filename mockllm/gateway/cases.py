@@ -24,6 +24,7 @@ from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
 from mockllm.protocols.records import Json
 from mockllm.quirks import QUIRKS
+from mockllm.replay.client_requests import client_target
 from mockllm.replay.compilation.http_answer import HttpAnswer
 from mockllm.replay.compilation.resolve import resolve
 from mockllm.replay.loading import loads
@@ -94,6 +95,11 @@ class GatewayCase:
         """Whether the upstream takes its time."""
         timing = self.scenario.turns[0].timing
         return timing is not None and timing.ttft is not None
+
+    @property
+    def breaks_off(self) -> bool:
+        """Whether the answer has no end; other faults change when its bytes come."""
+        return self.fault.startswith("cut")
 
     @property
     def ends_orderly(self) -> bool:
@@ -269,7 +275,9 @@ def _further(pair: Pair) -> Iterator[GatewayCase]:
             if turn.for_api(pair.up).http is None and not turn.for_api(pair.up).expect:
                 played = single(scenario, position)
                 entry = {"name": played.name, "title": scenario.description or played.name}
-                yield _case(entry, pair, played)
+                case = _case(entry, pair, played)
+                if _offers_what_is_called(case):
+                    yield case
     for name in ("words", "calls"):
         plain = _scenario({"name": name}, _answers()[name], pair.up)
         for form in forms(pair.up, QUIRKS.over(pair.up)):
@@ -280,3 +288,11 @@ def _further(pair: Pair) -> Iterator[GatewayCase]:
             if changes(first_answer(framed, pair.up)[1], first_answer(plain, pair.up)[1]):
                 entry = {"name": f"{name}+{form.name}", "title": prose.title, "like": name}
                 yield _case(entry, pair, framed)
+
+
+def _offers_what_is_called(case: GatewayCase) -> bool:
+    """Whether the answer calls only what the client's API can offer: some have no custom tools."""
+    down = case.pair.protocols[0]
+    offered = down.parse(case.body("model", ""), client_target(down, "model"), False).tools
+    custom = {tool.name for tool in offered if tool.custom}
+    return all(call.name in custom for call in case.answered.tool_calls if call.custom)

@@ -95,7 +95,7 @@ def read_reply(reply: HttpReply, protocol: WireProtocol, *, streamed: bool) -> R
         complete = not recorded.problem
     else:
         complete = is_complete(plain, protocol)
-        mistakes = _mistakes(plain.body, protocol, carrier)
+        mistakes = stream_mistakes(plain.body, protocol, carrier)
     ending = _ending(reply, recorded.turn, complete=complete)
     return Reading(reply, ending, recorded.turn, mistakes, recorded.problem)
 
@@ -108,7 +108,7 @@ def _ending(reply: HttpReply, turn: Turn, *, complete: bool) -> Ending:
     return "whole" if complete and turn.finish is not None else "unfinished"
 
 
-def _mistakes(body: bytes, protocol: WireProtocol, carrier: Carrier) -> tuple[str, ...]:
+def stream_mistakes(body: bytes, protocol: WireProtocol, carrier: Carrier) -> tuple[str, ...]:
     """What is against the form of a stream; nothing where its frames cannot be read at all."""
     try:
         frames = carrier.decode(body)
