@@ -219,7 +219,7 @@ def _signatures(turn: Turn) -> Iterator[str]:
 def _finish(case: GatewayCase, expected: Turn, got: Turn) -> Mistakes:
     """Services name the same end differently, and gateways may do so, too."""
     accepted = {expected.finish}
-    if expected.finish in ("refusal", "content_filter"):
+    if {expected.finish, case.answered.finish} & {"refusal", "content_filter"}:
         accepted |= {"refusal", "content_filter"}
     # What a refusal in words ends with, and OpenAI a call that the request names.
     if case.answered.refusal or case.request.tool_choice not in _CHOICES:

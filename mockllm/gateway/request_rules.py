@@ -53,7 +53,7 @@ def _changed(seen: Observed, exchange: Exchange) -> Mistakes:
         *_tools(want.tools, got.tools),
         *_choice(want, got),
         *_output(want, got),
-        *_parameters(up.client.parameters(body), up.client.parameters(exchange.json)),
+        *_parameters(parameters, up.client.parameters(body), up.client.parameters(exchange.json)),
     ):
         yield text, None
 
@@ -184,9 +184,11 @@ def _output(want: Request, got: Request) -> Iterator[str]:
         yield problem
 
 
-def _parameters(want: Parameters, got: Parameters) -> Iterator[str]:
+def _parameters(sent: Parameters, want: Parameters, got: Parameters) -> Iterator[str]:
+    """Differences of the parameters that the client sent. What it leaves to the service, a gateway
+    may have to set: Messages needs a limit of tokens."""
     unset = Parameters()
     for name in (field.name for field in fields(Parameters)):
         value, other = getattr(want, name), getattr(got, name)
-        if value not in (getattr(unset, name), other):
+        if getattr(sent, name) != getattr(unset, name) and value not in (None, (), other):
             yield f"{name} is {format_value(other)}, not {format_value(value)}"
