@@ -1,7 +1,4 @@
-"""A gateway that hands on everything as it comes, for any API.
-
-    python -m tests.gateway passing --port PORT --upstream URL [--bug NAME]
-"""
+"""A gateway that hands on everything as it comes: `python -m tests.gateway passing`."""
 
 from __future__ import annotations
 
@@ -42,8 +39,8 @@ async def _connected(app: web.Application) -> AsyncIterator[None]:
 
 
 async def _answer(request: web.Request) -> web.StreamResponse:
-    """Sends a request on, and hands on what comes. As a client that leaves cancels this, the request
-    upstream ends with it."""
+    """Sends a request on, and hands on what comes. A client that leaves cancels this, which ends
+    the request upstream."""
     answer = web.StreamResponse()
     try:
         body = await request.read()

@@ -1,4 +1,4 @@
-"""The bugs that are planted in the gateways, and gateways with one of them. It reads `bugs.yaml`."""
+"""Gateways with a bug that is planted in them. It reads `bugs.yaml`."""
 
 from __future__ import annotations
 
@@ -55,7 +55,11 @@ def _read() -> dict[str, Bug]:
     table = yaml.safe_load((HERE / "bugs.yaml").read_text(encoding="utf-8"))
     return {
         entry["name"]: Bug(
-            **{**entry, "found": tuple(entry["found"].split()), "cases": tuple(entry["cases"].split())}
+            **{
+                **entry,
+                "found": tuple(entry["found"].split()),
+                "cases": tuple(entry["cases"].split()),
+            }
         )
         for entry in table
     }

@@ -25,10 +25,10 @@ class Gateways:
         return self._done(self._start(app))
 
     async def _start(self, app: web.Application) -> str:
-        runner = web.AppRunner(app, handler_cancellation=True, access_log=None)
+        runner = web.AppRunner(app, handler_cancellation=True, access_log=None, shutdown_timeout=0)
         self._runners.append(runner)
         await runner.setup()
-        site = web.TCPSite(runner, "127.0.0.1", 0, shutdown_timeout=0)
+        site = web.TCPSite(runner, "127.0.0.1", 0)
         await site.start()
         return f"http://127.0.0.1:{runner.addresses[0][1]}"
 

@@ -1,6 +1,4 @@
-"""A gateway from Anthropic Messages to Chat Completions.
-
-    python -m tests.gateway translating --port PORT --upstream URL [--bug NAME]
+"""A gateway from Anthropic Messages to Chat Completions: `python -m tests.gateway translating`.
 
 It is written by hand and imports nothing of mockllm, so that each checks the other.
 """
@@ -41,7 +39,7 @@ async def _connected(app: web.Application) -> AsyncIterator[None]:
 
 
 async def _answer(request: web.Request) -> web.StreamResponse:
-    """Answers a request. As a client that leaves cancels this, the request upstream ends with it."""
+    """Answers a request. A client that leaves cancels this, which ends the request upstream."""
     asked = json.loads(await request.read())
     key = request.headers.get("x-api-key", "")
     headers = {"authorization": f"Bearer {key}"}
@@ -130,50 +128,60 @@ class Lines:
                 self._data = []
 
 
-class Call:
-    """A call of the upstream's answer, as far as it has come."""
+class Part:
+    """A block of the message, as far as it has come: text, thinking, or arguments of a call."""
 
-    def __init__(self, id: str, name: str) -> None:
-        self.id, self.name = id, name
-        self.arguments = ""
-        self.sent = 0
+    def __init__(self, block: Json, delta: str, field: str) -> None:
+        self.block, self.delta, self.field = block, delta, field
+        self.text = ""
+        self.began = False
+        self._sent = 0
 
     @property
-    def whole(self) -> bool:
-        """Whether nothing can follow."""
-        try:
-            json.loads(self.arguments)
-        except ValueError:
-            return False
-        return True
+    def over(self) -> bool:
+        """Whether nothing of it can follow once another part has begun."""
+        return self.block["type"] != "tool_use" or is_json(self.text)
 
-    def unsent(self) -> str:
-        """The arguments that have not been handed on, which they are with this."""
-        text = self.arguments[self.sent :]
-        self.sent = len(self.arguments)
-        return text
+    def events(self, index: int) -> Iterator[Json]:
+        """The events with what of it has not been handed on."""
+        if not self.began:
+            self.began = True
+            yield {"type": "content_block_start", "index": index, "content_block": self.block}
+        text = self.text[self._sent :]
+        self._sent = len(self.text)
+        if text:
+            delta = {"type": self.delta, self.field: text}
+            yield {"type": "content_block_delta", "index": index, "delta": delta}
+
+
+def is_json(text: str) -> bool:
+    """Whether a text is a whole JSON value."""
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
 
 
 class Stream:
-    """Turns the chunks of a Chat stream into the events of a Messages stream. One block is open at a
-    time, so what comes of a later call waits until the call before it is whole."""
+    """Turns the chunks of a Chat stream into the events of a Messages stream. One block is open at
+    a time, so what comes of a later part waits until the one before it is over."""
 
     def __init__(self) -> None:
         self._begun = False
-        self._index = -1
-        self._open = ""
-        self._calls: dict[int, Call] = {}
-        self._current = 0
+        self._parts: list[Part] = []
+        self._calls: dict[int, Part] = {}
+        self._open = 0
         self._finish = ""
         self._refused = False
         self._usage: Json = {}
         self._ended = False
 
     def feed(self, data: str) -> Iterator[Json]:
-        """The events of an event's data."""
-        if self._ended:
+        """The events of an event's data; services send events of their own between the chunks."""
+        if self._ended or not data:
             return
-        if data == "[DONE]":
+        if data.strip() == "[DONE]":
             yield from self.close()
             return
         chunk = json.loads(data)
@@ -181,12 +189,12 @@ class Stream:
             self._ended = True
             yield error_event(chunk["error"]["message"])
             return
-        yield from self._begin(chunk)
         self._usage = chunk.get("usage") or self._usage
-        for choice in chunk["choices"]:
-            yield from self._delta(choice["delta"])
-            if choice["finish_reason"]:
-                self._finish = choice["finish_reason"]
+        for choice in chunk.get("choices") or ():
+            yield from self._begin(chunk)
+            self._add(choice["delta"])
+            yield from self._ready()
+            self._finish = self._finish or choice.get("finish_reason") or ""
 
     def close(self) -> Iterator[Json]:
         """The events at the end of the upstream's answer: an error where that is not its end."""
@@ -196,79 +204,53 @@ class Stream:
         if not self._finish:
             yield error_event(BROKE_OFF)
             return
-        for call in list(self._calls.values())[self._current :]:
-            yield from self._call(call)
-        yield from self._stop()
-        delta = {"stop_reason": self._stop_reason(), "stop_sequence": None}
+        yield from self._ready(ends=True)
+        reason = stop_reason(self._finish, called=bool(self._calls), refused=self._refused)
+        delta = {"stop_reason": reason, "stop_sequence": None}
         yield {"type": "message_delta", "delta": delta, "usage": usage_of(self._usage)}
         yield {"type": "message_stop"}
 
     def _begin(self, chunk: Json) -> Iterator[Json]:
-        if self._begun:
-            return
-        self._begun = True
-        opened = opened_message(chunk)
-        yield {"type": "message_start", "message": {**opened, "usage": usage_of({})}}
+        if not self._begun:
+            self._begun = True
+            yield {"type": "message_start", "message": {**opened_message(chunk), "usage": NONE}}
 
-    def _delta(self, delta: Json) -> Iterator[Json]:
+    def _add(self, delta: Json) -> None:
         if text := delta.get("reasoning_content"):
-            yield from self._text("thinking", text)
+            self._text("thinking", text)
         if text := delta.get("content"):
-            yield from self._text("text", text)
+            self._text("text", text)
         if text := delta.get("refusal"):
             self._refused = True
-            yield from self._text("text", text)
+            self._text("text", text)
         for entry in delta.get("tool_calls") or ():
-            self._add(entry)
-        yield from self._waiting()
+            self._call(entry["index"], entry)
 
-    def _text(self, kind: str, text: str) -> Iterator[Json]:
-        if self._open != kind:
-            yield from self._start(kind, {"type": kind, kind: ""})
-        yield self._fragment({"type": f"{kind}_delta", kind: text})
+    def _text(self, kind: str, text: str) -> None:
+        last = self._parts[-1] if self._parts else None
+        if last is None or last.block["type"] != kind:
+            last = Part({"type": kind, kind: ""}, f"{kind}_delta", kind)
+            self._parts.append(last)
+        last.text += text
 
-    def _add(self, entry: Json) -> None:
+    def _call(self, index: int, entry: Json) -> None:
         function = entry.get("function", {})
-        if entry["index"] not in self._calls:
-            self._calls[entry["index"]] = Call(entry["id"], function["name"])
-        self._calls[entry["index"]].arguments += function.get("arguments") or ""
+        if index not in self._calls:
+            block = {"type": "tool_use", "id": entry["id"], "name": function["name"], "input": {}}
+            self._calls[index] = Part(block, "input_json_delta", "partial_json")
+            self._parts.append(self._calls[index])
+        self._calls[index].text += function.get("arguments") or ""
 
-    def _waiting(self) -> Iterator[Json]:
-        """What can be handed on of the calls: the first that is not over, and those after it where
-        it is whole."""
-        calls = list(self._calls.values())
-        while self._current < len(calls):
-            call = calls[self._current]
-            yield from self._call(call)
-            if not (call.whole and self._current + 1 < len(calls)):
+    def _ready(self, *, ends: bool = False) -> Iterator[Json]:
+        """What can be handed on."""
+        while self._open < len(self._parts):
+            part, index = self._parts[self._open], self._open
+            yield from part.events(index)
+            follows = self._open + 1 < len(self._parts)
+            if not ends and not (follows and part.over):
                 return
-            yield from self._stop()
-            self._current += 1
-
-    def _call(self, call: Call) -> Iterator[Json]:
-        if self._open != call.id:
-            block = {"type": "tool_use", "id": call.id, "name": call.name, "input": {}}
-            yield from self._start(call.id, block)
-        if text := call.unsent():
-            yield self._fragment({"type": "input_json_delta", "partial_json": text})
-
-    def _start(self, what: str, block: Json) -> Iterator[Json]:
-        yield from self._stop()
-        self._open = what
-        self._index += 1
-        yield {"type": "content_block_start", "index": self._index, "content_block": block}
-
-    def _fragment(self, delta: Json) -> Json:
-        return {"type": "content_block_delta", "index": self._index, "delta": delta}
-
-    def _stop(self) -> Iterator[Json]:
-        if not self._open:
-            return
-        self._open = ""
-        yield {"type": "content_block_stop", "index": self._index}
-
-    def _stop_reason(self) -> str:
-        return stop_reason(self._finish, called=bool(self._calls), refused=self._refused)
+            yield {"type": "content_block_stop", "index": index}
+            self._open += 1
 
 
 def stop_reason(finish: str, *, called: bool, refused: bool) -> str:
@@ -293,6 +275,8 @@ def usage_of(usage: Json) -> Json:
         "output_tokens_details": {"thinking_tokens": thinking},
     }
 
+
+NONE = usage_of({})
 
 # The body
 
