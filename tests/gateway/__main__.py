@@ -12,7 +12,7 @@ from tests.gateway.planted import BUGS, gateway
 def main() -> None:
     """Serves until it is killed."""
     parser = argparse.ArgumentParser(prog="python -m tests.gateway")
-    parser.add_argument("name", choices=["passing", "translating"])
+    parser.add_argument("name", choices=["passing", "translating", "translating_back"])
     parser.add_argument("--port", type=int, required=True)
     parser.add_argument("--upstream", required=True, help="as an SDK is given it")
     parser.add_argument("--bug", choices=sorted(BUGS))

@@ -9,7 +9,7 @@ import pytest
 from mockllm.conformance.results import CaseResult, Client, Results
 from mockllm.gateway.cases import Pair, gateway_cases
 from mockllm.gateway.check import Door, GatewayRun, check_gateway
-from mockllm.gateway.upstream import Upstream
+from mockllm.gateway.upstream import GatewayUpstream
 from mockllm.protocols import PROTOCOLS
 from tests.cases import for_all
 from tests.gateway.planted import BUGS, Bug, gateway
@@ -22,9 +22,9 @@ PASSED = ("chat", "responses", "anthropic", "gemini", "bedrock", "ollama", "cohe
 
 
 @pytest.fixture(scope="module")
-def upstream() -> Iterator[Upstream]:
+def upstream() -> Iterator[GatewayUpstream]:
     """The service behind the gateways."""
-    with Upstream() as upstream:
+    with GatewayUpstream() as upstream:
         yield upstream
 
 
@@ -36,13 +36,14 @@ def gateways() -> Iterator[Gateways]:
 
 
 def judged(
-    gateways: Gateways, upstream: Upstream, name: str, pair: Pair, bug: Bug | None = None
+    gateways: Gateways, upstream: GatewayUpstream, name: str, pair: Pair, bug: Bug | None = None
 ) -> list[CaseResult]:
     """The lines about a gateway that are not right."""
     url = gateways.start(gateway(name, upstream.base_url(pair.up), bug))
     run = GatewayRun(pair, Door(url, "mock-model"), rounds=1, deadline=DEADLINE)
     wanted = {f"{pair}/{case}" for case in bug.cases} if bug else set()
-    cases = [case for case in gateway_cases(pair) if not bug or case.name in wanted]
+    every = gateway_cases(pair, every=bug is None)
+    cases = [case for case in every if bug is None or case.name in wanted]
     assert wanted <= {case.name for case in cases}
     empty = Results(Client(name), str(pair), "gateway", mockllm="", date="")
     results = check_gateway(upstream, run, cases, empty)
@@ -52,7 +53,7 @@ def judged(
 
 @for_all("name", sorted(BUGS))
 @pytest.mark.slow
-def test_bugs_are_found(name: str, gateways: Gateways, upstream: Upstream) -> None:
+def test_bugs_are_found(name: str, gateways: Gateways, upstream: GatewayUpstream) -> None:
     """Each bug is found under the rules that `bugs.yaml` names, and under no other."""
     bug = BUGS[name]
     down, up = bug.pair.split("-")
@@ -63,16 +64,25 @@ def test_bugs_are_found(name: str, gateways: Gateways, upstream: Upstream) -> No
 @for_all("api", PASSED)
 @pytest.mark.slow
 def test_nothing_is_found_where_all_is_handed_on(
-    api: str, gateways: Gateways, upstream: Upstream
+    api: str, gateways: Gateways, upstream: GatewayUpstream
 ) -> None:
     """A gateway that passes everything on has no mistake over any API."""
     assert judged(gateways, upstream, "passing", Pair(api, api)) == []
 
 
+TRANSLATIONS = {
+    "translating": Pair("anthropic", "chat"),
+    "translating_back": Pair("chat", "anthropic"),
+}
+
+
+@for_all("name", sorted(TRANSLATIONS))
 @pytest.mark.slow
-def test_nothing_is_found_in_a_correct_translation(gateways: Gateways, upstream: Upstream) -> None:
+def test_nothing_is_found_in_a_correct_translation(
+    name: str, gateways: Gateways, upstream: GatewayUpstream
+) -> None:
     """A gateway that loses only what one of both APIs cannot express has no mistake."""
-    assert judged(gateways, upstream, "translating", Pair("anthropic", "chat")) == []
+    assert judged(gateways, upstream, name, TRANSLATIONS[name]) == []
 
 
 def test_every_api_is_passed_on() -> None:

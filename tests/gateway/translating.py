@@ -26,13 +26,13 @@ def application(upstream: str) -> web.Application:
         upstream: the base URL of its upstream, which ends in `/v1`.
     """
     app = web.Application(client_max_size=2**26)
-    app.cleanup_ctx.append(_connected)
+    app.cleanup_ctx.append(connected)
     app[URL] = f"{upstream}/chat/completions"
     app.router.add_post("/v1/messages", _answer)
     return app
 
 
-async def _connected(app: web.Application) -> AsyncIterator[None]:
+async def connected(app: web.Application) -> AsyncIterator[None]:
     timeout = aiohttp.ClientTimeout(total=None)
     async with aiohttp.ClientSession(timeout=timeout) as app[HTTP]:
         yield
@@ -113,18 +113,22 @@ class Lines:
 
     def __init__(self) -> None:
         self._rest = b""
+        self._after_cr = False
         self._data: list[str] = []
 
     def feed(self, data: bytes) -> Iterator[str]:
         """The data of the events that are complete with these bytes."""
-        # A CR at the end may be half of a CRLF.
-        *lines, self._rest = re.split(rb"\r\n|\n|\r(?!\Z)", self._rest + data)
+        if self._after_cr:  # it may be half of a CRLF
+            data = data.removeprefix(b"\n")
+        self._after_cr = data.endswith(b"\r")
+        *lines, self._rest = re.split(rb"\r\n|\n|\r", self._rest + data)
         for line in lines:
             name, _, value = line.decode().partition(":")
             if line and name == "data":
                 self._data.append(value.removeprefix(" "))
-            elif not line and self._data:
-                yield "\n".join(self._data)
+            elif not line:
+                if text := "\n".join(self._data):
+                    yield text
                 self._data = []
 
 
@@ -179,7 +183,7 @@ class Stream:
 
     def feed(self, data: str) -> Iterator[Json]:
         """The events of an event's data; services send events of their own between the chunks."""
-        if self._ended or not data:
+        if self._ended:
             return
         if data.strip() == "[DONE]":
             yield from self.close()
