@@ -89,6 +89,8 @@ def read_reply(reply: HttpReply, protocol: WireProtocol, *, streamed: bool) -> R
     carrier = carrier_of(plain.header("content-type"), protocol.carriers)
     if carrier is not None and not streamed:
         return Reading(reply, "broken", problem="it is a stream, and none was requested")
+    if streamed and carrier is None and reply.transfer == "whole" and _is_body(plain, protocol):
+        return Reading(reply, "unfinished", problem="it is a body, and a stream was requested")
     recorded = recorded_turn(plain, protocol, streamed=streamed)
     mistakes: tuple[str, ...] = ()
     if carrier is None:
@@ -98,6 +100,14 @@ def read_reply(reply: HttpReply, protocol: WireProtocol, *, streamed: bool) -> R
         mistakes = stream_mistakes(plain.body, protocol, carrier)
     ending = _ending(reply, recorded.turn, complete=complete)
     return Reading(reply, ending, recorded.turn, mistakes, recorded.problem)
+
+
+def _is_body(plain: Captured, protocol: WireProtocol) -> bool:
+    """Whether clients that read a stream find nothing in an answer."""
+    try:
+        return not any(frame.data for frame in protocol.usual.decode(plain.body))
+    except StreamFormatError:
+        return True
 
 
 def _ending(reply: HttpReply, turn: Turn, *, complete: bool) -> Ending:
