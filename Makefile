@@ -6,6 +6,7 @@
 #             every client of docs/clients.md, and mutation; an hour; run before a release
 # make aiohttp-oldest  the tests of the server with the oldest aiohttp allowed; part of both
 # make conformance  measure all clients of docs/clients.md again; takes an hour
+# make gateways-ready  install the gateways of mockllm/gateway/presets.yaml, each in an environment of its own
 # make site   the whole report on these clients, into build/site
 # make bench  all benchmarks
 # make mutants  how many of 300 changes of the code the fast tests notice; takes half an hour
@@ -26,6 +27,11 @@ NODE_CLIENTS := $(patsubst %/package.json,%/node_modules/.installed,$(wildcard t
 ENVIRONMENTS := $(patsubst conformance/clients/%/requirements.txt,.venv-%/.installed,$(wildcard conformance/clients/*/requirements.txt))
 LARGE := .venv-frameworks/.installed
 APART := $(filter-out $(LARGE),$(ENVIRONMENTS))
+
+# Gateways between clients and services, with exact versions of all that they bring: releases of one
+# stole credentials. Some of them are large, so only `make gateways-ready` and `make test-all` install them.
+GATEWAYS := $(patsubst conformance/gateways/%/requirements.txt,.venv-gw-%/.installed,$(wildcard conformance/gateways/*/requirements.txt)) \
+	$(patsubst %/package-lock.json,%/node_modules/.installed,$(wildcard conformance/gateways/*/package-lock.json))
 
 # llama.cpp's server, to be recorded; where there is no wheel of it its tests skip and say so.
 LLAMA := .venv-llama/.installed
@@ -52,7 +58,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # No test is timed by this: one that waits for ever fails by name, in place of the whole run.
 PYTEST := -n 2 --dist worksteal --timeout 900
 
-.PHONY: demo test test-all aiohttp-oldest aiohttp-oldest-all ready ready-all debian conformance-ready conformance site check bench mutants upstreams lint types lock clean
+.PHONY: demo test test-all aiohttp-oldest aiohttp-oldest-all ready ready-all debian conformance-ready gateways-ready conformance site check bench mutants upstreams lint types lock clean
 
 demo: $(VENV)/.installed
 	$(BIN)/mockllm demo
@@ -88,11 +94,13 @@ with_oldest = if test -e $(OLDEST); then .venv-aiohttp/bin/python -m pytest $(PY
 # Everything that `make test` needs; what takes time here is fetching and unpacking.
 ready: debian $(VENV)/.installed-test $(NODE_CLIENTS) $(APART) $(OTHERS) $(OLDEST) $(SCHEMAS)
 
-ready-all: conformance-ready $(LLAMA) .venv-llama_python/.installed .venv-mutants/.installed
+ready-all: conformance-ready gateways-ready $(LLAMA) .venv-llama_python/.installed .venv-mutants/.installed
 	@$(MAKE) --no-print-directory debian DEBIAN="$(DEBIAN) $(HEAVY)"
 
 # Everything that the clients of docs/clients.md need; the frameworks take minutes.
 conformance-ready: ready $(ENVIRONMENTS)
+
+gateways-ready: $(GATEWAYS)
 
 debian:
 	@missing=$$(for pair in $(DEBIAN); do command -v $${pair%:*} >/dev/null || printf '%s ' $${pair#*:}; done); \
@@ -127,6 +135,12 @@ upstreams: $(VENV)/.installed-test $(LLAMA) .venv-llama_python/.installed
 		cd $* && npm install --no-audit --no-fund --no-package-lock && touch node_modules/.installed; \
 	else echo "npm is not here; the tests with $* will skip"; fi
 
+# Nothing that a package wants to run at its installation is run.
+conformance/gateways/%/node_modules/.installed: conformance/gateways/%/package-lock.json
+	@if command -v npm >/dev/null; then \
+		cd conformance/gateways/$* && npm ci --ignore-scripts --no-audit --no-fund && touch node_modules/.installed; \
+	else echo "npm is not here; the tests with $* will skip"; fi
+
 # Measures all clients again; then the page, the overview and the site show it.
 conformance: conformance-ready
 	$(BIN)/python -m conformance.measure
@@ -141,6 +155,11 @@ site: $(VENV)/.installed-test
 .venv-%/.installed: conformance/clients/%/requirements.txt
 	$(PYTHON) -m venv .venv-$*
 	.venv-$*/bin/python -m pip install --quiet --no-compile -r $<
+	@touch $@
+
+.venv-gw-%/.installed: conformance/gateways/%/requirements.txt
+	$(PYTHON) -m venv .venv-gw-$*
+	.venv-gw-$*/bin/python -m pip install --quiet --no-compile --only-binary :all: --no-deps -r $<
 	@touch $@
 
 $(LLAMA): tests/upstreams/llama_env/requirements.txt
