@@ -6,6 +6,7 @@ Start the gateway with http://127.0.0.1:LISTEN as its upstream, then run:
         --gateway http://127.0.0.1:4000 --model MODEL [--header NAME:VALUE] [--plain]
 
 It prints what the gateway asked the server, what the server answered, and what the client got.
+Without `--gateway` there is none between the two: the control run.
 `--case all` plays every case. The server writes an answer in one write unless `--writes` says
 `events` (one write each) or `bytes`.
 """
@@ -21,7 +22,10 @@ from urllib.parse import urlsplit
 
 SEPARATOR = "\u2028"
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}}
-PICTURE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+PICTURE = (
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk"
+    "+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
 BAD = "messages.0: too long"
 
 # Answers: ("text", TEXT), ("call", ID, NAME, FRAGMENTS of the arguments), ("end", FINISH),
@@ -41,6 +45,7 @@ CASES = {
     "crlf": [("text", "Hello"), ("text", " there."), ("end", "stop")],
     "comment": [("text", "Hello"), ("text", " there."), ("end", "stop")],
     "error-event": [("text", "Hello"), ("error", "Overloaded")],
+    "leave": [("text", f"{number} ") for number in range(30)],
     "cut-text": [("text", "Hello"), ("cut",)],
     "cut-call": [("call", "call_A", "delete_files", ['{"path":"/data/a']), ("cut",)],
     "ended-text": [("text", "Hello")],
@@ -58,8 +63,17 @@ CASES = {
     "no-parallel": [("text", "Hello"), ("end", "stop")],
 }
 
-STREAMED = ("length-in-call", "crlf", "comment", "error-event", "cut-text", "cut-call", "ended-text",
-            "ended-call")  # fmt: skip
+STREAMED = (
+    "leave",
+    "length-in-call",
+    "crlf",
+    "comment",
+    "error-event",
+    "cut-text",
+    "cut-call",
+    "ended-text",
+    "ended-call",
+)
 """What only a stream can have."""
 
 
@@ -71,16 +85,25 @@ def chat_events(answer):
 
     def chunk(delta, finish=None):
         choice = {"index": 0, "delta": delta, "finish_reason": finish}
-        return None, {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "m",
-                      "choices": [choice]}  # fmt: skip
+        return None, {
+            "id": "c1",
+            "object": "chat.completion.chunk",
+            "created": 1,
+            "model": "m",
+            "choices": [choice],
+        }
 
     yield chunk({"role": "assistant", "content": ""})
     for kind, *rest in answer:
         if kind == "text":
             yield chunk({"content": rest[0]})
         elif kind == "call":
-            head = {"index": calls, "id": rest[0], "type": "function",
-                    "function": {"name": rest[1], "arguments": ""}}  # fmt: skip
+            head = {
+                "index": calls,
+                "id": rest[0],
+                "type": "function",
+                "function": {"name": rest[1], "arguments": ""},
+            }
             yield chunk({"tool_calls": [head]})
             for part in rest[2]:
                 yield chunk({"tool_calls": [{"index": calls, "function": {"arguments": part}}]})
@@ -101,19 +124,34 @@ def anthropic_events(answer):
     def event(kind, **fields):
         return kind, {"type": kind, **fields}
 
-    message = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [],
-               "stop_reason": None, "stop_sequence": None,
-               "usage": {"input_tokens": 11, "output_tokens": 1}}  # fmt: skip
+    message = {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "m",
+        "content": [],
+        "stop_reason": None,
+        "stop_sequence": None,
+        "usage": {"input_tokens": 11, "output_tokens": 1},
+    }
     yield event("message_start", message=message)
     for kind, *rest in answer:
-        if open_kind and (kind in ("call", "end") or kind != open_kind) and kind not in ("cut", "error"):
+        if (
+            open_kind
+            and (kind in ("call", "end") or kind != open_kind)
+            and kind not in ("cut", "error")
+        ):
             yield event("content_block_stop", index=index)
             open_kind = None
         if kind == "text":
             if open_kind is None:
                 index, open_kind = index + 1, kind
-                yield event("content_block_start", index=index, content_block={"type": "text", "text": ""})
-            yield event("content_block_delta", index=index, delta={"type": "text_delta", "text": rest[0]})
+                yield event(
+                    "content_block_start", index=index, content_block={"type": "text", "text": ""}
+                )
+            yield event(
+                "content_block_delta", index=index, delta={"type": "text_delta", "text": rest[0]}
+            )
         elif kind == "call":
             index, open_kind = index + 1, kind
             block = {"type": "tool_use", "id": rest[0], "name": rest[1], "input": {}}
@@ -125,8 +163,11 @@ def anthropic_events(answer):
             yield event("error", error={"type": "overloaded_error", "message": rest[0]})
         elif kind == "end":
             reason = {"stop": "end_turn", "calls": "tool_use", "length": "max_tokens"}[rest[0]]
-            yield event("message_delta", delta={"stop_reason": reason, "stop_sequence": None},
-                        usage={"output_tokens": 7})  # fmt: skip
+            yield event(
+                "message_delta",
+                delta={"stop_reason": reason, "stop_sequence": None},
+                usage={"output_tokens": 7},
+            )
             yield event("message_stop")
 
 
@@ -141,17 +182,36 @@ def responses_events(answer):
         return kind, {"type": kind, "sequence_number": number, **fields}
 
     def response(status, usage=None):
-        return {"id": "resp_1", "object": "response", "created_at": 1, "status": status, "model": "m",
-                "output": list(items), "error": None, "incomplete_details": None, "instructions": None,
-                "metadata": {}, "parallel_tool_calls": True, "temperature": 1.0, "tool_choice": "auto",
-                "tools": [], "top_p": 1.0, "usage": usage}  # fmt: skip
+        return {
+            "id": "resp_1",
+            "object": "response",
+            "created_at": 1,
+            "status": status,
+            "model": "m",
+            "output": list(items),
+            "error": None,
+            "incomplete_details": None,
+            "instructions": None,
+            "metadata": {},
+            "parallel_tool_calls": True,
+            "temperature": 1.0,
+            "tool_choice": "auto",
+            "tools": [],
+            "top_p": 1.0,
+            "usage": usage,
+        }
 
     def close_text():
         nonlocal text
         where = {"item_id": "msg_1", "output_index": len(items), "content_index": 0}
         part = {"type": "output_text", "text": text, "annotations": []}
-        item = {"id": "msg_1", "type": "message", "status": "completed", "role": "assistant",
-                "content": [part]}  # fmt: skip
+        item = {
+            "id": "msg_1",
+            "type": "message",
+            "status": "completed",
+            "role": "assistant",
+            "content": [part],
+        }
         yield event("response.output_text.done", **where, text=text, logprobs=[])
         yield event("response.content_part.done", **where, part=part)
         yield event("response.output_item.done", output_index=len(items), item=item)
@@ -167,16 +227,27 @@ def responses_events(answer):
         if kind == "text":
             if text is None:
                 text = ""
-                item = {"id": "msg_1", "type": "message", "status": "in_progress", "role": "assistant",
-                        "content": []}  # fmt: skip
+                item = {
+                    "id": "msg_1",
+                    "type": "message",
+                    "status": "in_progress",
+                    "role": "assistant",
+                    "content": [],
+                }
                 yield event("response.output_item.added", output_index=len(items), item=item)
                 part = {"type": "output_text", "text": "", "annotations": []}
                 yield event("response.content_part.added", **where, part=part)
             text += rest[0]
             yield event("response.output_text.delta", **where, delta=rest[0], logprobs=[])
         elif kind == "call":
-            item = {"id": f"fc_{rest[0]}", "type": "function_call", "status": "in_progress",
-                    "call_id": rest[0], "name": rest[1], "arguments": ""}  # fmt: skip
+            item = {
+                "id": f"fc_{rest[0]}",
+                "type": "function_call",
+                "status": "in_progress",
+                "call_id": rest[0],
+                "name": rest[1],
+                "arguments": "",
+            }
             place = {"item_id": item["id"], "output_index": len(items)}
             yield event("response.output_item.added", output_index=len(items), item=item)
             for part in rest[2]:
@@ -184,7 +255,9 @@ def responses_events(answer):
             if ("cut",) in answer or ("end", "calls") not in answer:
                 continue
             whole = "".join(rest[2]) or "{}"
-            yield event("response.function_call_arguments.done", **place, name=rest[1], arguments=whole)
+            yield event(
+                "response.function_call_arguments.done", **place, name=rest[1], arguments=whole
+            )
             item = {**item, "status": "completed", "arguments": whole}
             yield event("response.output_item.done", output_index=len(items), item=item)
             items.append(item)
@@ -192,12 +265,18 @@ def responses_events(answer):
             failed = {**response("failed"), "error": {"code": "server_error", "message": rest[0]}}
             yield event("response.failed", response=failed)
         elif kind == "end":
-            usage = {"input_tokens": 11, "input_tokens_details": {"cached_tokens": 0},
-                     "output_tokens": 7, "output_tokens_details": {"reasoning_tokens": 0},
-                     "total_tokens": 18}  # fmt: skip
+            usage = {
+                "input_tokens": 11,
+                "input_tokens_details": {"cached_tokens": 0},
+                "output_tokens": 7,
+                "output_tokens_details": {"reasoning_tokens": 0},
+                "total_tokens": 18,
+            }
             if rest[0] == "length":
                 details = {"incomplete_details": {"reason": "max_output_tokens"}}
-                yield event("response.incomplete", response={**response("incomplete", usage), **details})
+                yield event(
+                    "response.incomplete", response={**response("incomplete", usage), **details}
+                )
             else:
                 yield event("response.completed", response=response("completed", usage))
 
@@ -207,8 +286,12 @@ def gemini_events(answer):
 
     def chunk(parts, **more):
         candidate = {"content": {"parts": parts, "role": "model"}, "index": 0, **more}
-        return None, {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "m",
-                      "responseId": "r1"}  # fmt: skip
+        return None, {
+            "candidates": [candidate],
+            "usageMetadata": usage,
+            "modelVersion": "m",
+            "responseId": "r1",
+        }
 
     for kind, *rest in answer:
         if kind == "text":
@@ -236,23 +319,40 @@ def text_of(answer):
 
 def chat_body(answer):
     message = {"role": "assistant", "content": text_of(answer) or None}
-    calls = [{"id": i, "type": "function", "function": {"name": n, "arguments": a}}
-             for i, n, a in calls_of(answer)]  # fmt: skip
+    calls = [
+        {"id": i, "type": "function", "function": {"name": n, "arguments": a}}
+        for i, n, a in calls_of(answer)
+    ]
     if calls:
         message["tool_calls"] = calls
     choice = {"index": 0, "message": message, "finish_reason": "tool_calls" if calls else "stop"}
     usage = {"prompt_tokens": 11, "completion_tokens": 7, "total_tokens": 18}
-    return {"id": "c1", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice],
-            "usage": usage}  # fmt: skip
+    return {
+        "id": "c1",
+        "object": "chat.completion",
+        "created": 1,
+        "model": "m",
+        "choices": [choice],
+        "usage": usage,
+    }
 
 
 def anthropic_body(answer):
     content = [{"type": "text", "text": text_of(answer)}] if text_of(answer) else []
-    content += [{"type": "tool_use", "id": i, "name": n, "input": json.loads(a or "{}")}
-                for i, n, a in calls_of(answer)]  # fmt: skip
-    return {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": content,
-            "stop_reason": "tool_use" if calls_of(answer) else "end_turn", "stop_sequence": None,
-            "usage": {"input_tokens": 11, "output_tokens": 7}}  # fmt: skip
+    content += [
+        {"type": "tool_use", "id": i, "name": n, "input": json.loads(a or "{}")}
+        for i, n, a in calls_of(answer)
+    ]
+    return {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "m",
+        "content": content,
+        "stop_reason": "tool_use" if calls_of(answer) else "end_turn",
+        "stop_sequence": None,
+        "usage": {"input_tokens": 11, "output_tokens": 7},
+    }
 
 
 def responses_body(answer):
@@ -261,16 +361,31 @@ def responses_body(answer):
 
 def gemini_body(answer):
     parts = [{"text": text_of(answer)}] if text_of(answer) else []
-    parts += [{"functionCall": {"name": n, "args": json.loads(a or "{}")}} for _, n, a in calls_of(answer)]
+    parts += [
+        {"functionCall": {"name": n, "args": json.loads(a or "{}")}} for _, n, a in calls_of(answer)
+    ]
     usage = {"promptTokenCount": 11, "candidatesTokenCount": 7, "totalTokenCount": 18}
     candidate = {"content": {"parts": parts, "role": "model"}, "finishReason": "STOP", "index": 0}
-    return {"candidates": [candidate], "usageMetadata": usage, "modelVersion": "m", "responseId": "r1"}
+    return {
+        "candidates": [candidate],
+        "usageMetadata": usage,
+        "modelVersion": "m",
+        "responseId": "r1",
+    }
 
 
-EVENTS = {"chat": chat_events, "responses": responses_events, "anthropic": anthropic_events,
-          "gemini": gemini_events}  # fmt: skip
-BODIES = {"chat": chat_body, "responses": responses_body, "anthropic": anthropic_body,
-          "gemini": gemini_body}  # fmt: skip
+EVENTS = {
+    "chat": chat_events,
+    "responses": responses_events,
+    "anthropic": anthropic_events,
+    "gemini": gemini_events,
+}
+BODIES = {
+    "chat": chat_body,
+    "responses": responses_body,
+    "anthropic": anthropic_body,
+    "gemini": gemini_body,
+}
 
 
 def error_body(api, status):
@@ -310,20 +425,22 @@ def read_request(connection):
             return None
         received += more
     head, _, body = received.partition(b"\r\n\r\n")
-    length = re.search(rb"content-length: *(\d+)", head, re.I)
+    length = re.search(rb"content-length: *(\d+)", head, re.IGNORECASE)
     if length:
         while len(body) < int(length[1]):
             body += connection.recv(65536)
-    elif re.search(rb"transfer-encoding: *chunked", head, re.I):
+    elif re.search(rb"transfer-encoding: *chunked", head, re.IGNORECASE):
         while not body.endswith(b"0\r\n\r\n"):
             body += connection.recv(65536)
-        body = b"".join(re.findall(rb"[0-9a-fA-F]+\r\n(.*?)\r\n(?=[0-9a-fA-F]+\r\n)", body, re.S))
+        body = b"".join(
+            re.findall(rb"[0-9a-fA-F]+\r\n(.*?)\r\n(?=[0-9a-fA-F]+\r\n)", body, re.DOTALL)
+        )
     return head.split(b"\r\n")[0].decode(), body
 
 
-def answer_request(connection, request, options, case):
+def answer_request(connection, request, options, case, say):
     line, body = request
-    print(f"upstream got: {line}\n    {body.decode(errors='replace')}", flush=True)
+    say(f"upstream got: {line}\n    {body.decode(errors='replace')}")
     if line.startswith("GET") or not body:
         connection.sendall(b"HTTP/1.1 200 OK\r\ncontent-length: 2\r\nconnection: close\r\n\r\n{}")
         return
@@ -331,38 +448,52 @@ def answer_request(connection, request, options, case):
     streamed = re.search(rb'"stream": ?true', body) or "streamGenerateContent" in line
     if isinstance(plan, int) or not streamed:
         status = plan if isinstance(plan, int) else 200
-        data = json.dumps(error_body(options.up, status) if status != 200 else BODIES[options.up](plan))
+        data = json.dumps(
+            error_body(options.up, status) if status != 200 else BODIES[options.up](plan)
+        )
         extra = "retry-after: 7\r\n" if status in (429, 503) else ""
-        head = f"HTTP/1.1 {status} X\r\ncontent-type: application/json\r\n{extra}connection: close\r\n"
-        print(f"upstream sent: {status} {data}", flush=True)
+        head = (
+            f"HTTP/1.1 {status} X\r\ncontent-type: application/json\r\n{extra}connection: close\r\n"
+        )
+        say(f"upstream sent: {status} {data}")
         connection.sendall(f"{head}content-length: {len(data.encode())}\r\n\r\n{data}".encode())
         return
-    print("upstream sent:")
+    say("upstream sent:")
     array = "streamGenerateContent" in line and "alt=sse" not in line
     parts = list(elements(case) if array else frames(options.up, case))
     kind = "application/json" if array else "text/event-stream"
     head = f"HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\nconnection: close\r\n"
     connection.sendall(f"{head}transfer-encoding: chunked\r\n\r\n".encode())
     for frame in parts:
-        print("    " + frame.decode().rstrip().replace("\n", "\n    ").replace("\r", ""), flush=True)
+        say("    " + frame.decode().rstrip().replace("\n", "\n    ").replace("\r", ""))
     whole = b"".join(parts)
     if options.writes == "once":
         parts = [whole]
     elif options.writes == "bytes":
         parts = [whole[place : place + 1] for place in range(len(whole))]
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    for part in parts:
-        connection.sendall(b"%x\r\n%s\r\n" % (len(part), part))
-        time.sleep(0.05 if options.writes == "events" else 0)
+    began = time.monotonic()
+    if case == "leave":
+        parts = list(frames(options.up, case))
+    for part in filter(None, parts):
+        try:
+            connection.sendall(b"%x\r\n%s\r\n" % (len(part), part))
+        except OSError:
+            say(f"    (the gateway has left after {time.monotonic() - began:.1f} s)")
+            return
+        time.sleep(
+            {"bytes": 0, "events": 0.05, "once": 0}[options.writes] + 0.1 * (case == "leave")
+        )
+    span = time.monotonic() - began
     time.sleep(0.3)  # What was sent is read before the end is seen.
     if ("cut",) in plan:
-        print("    (the connection is closed inside of the body)", flush=True)
+        say("    (the connection is closed inside of the body)")
     else:
+        say(f"    (the body ends in order; sent in {span:.1f} s)")
         connection.sendall(b"0\r\n\r\n")
-        print("    (the body ends in order)", flush=True)
 
 
-def serve(listener, options, case, asked):
+def serve(listener, options, case, asked, said):
     while True:
         try:
             connection, _ = listener.accept()
@@ -374,7 +505,7 @@ def serve(listener, options, case, asked):
                 request = read_request(connection)
                 if request:
                     asked.append(request)
-                    answer_request(connection, request, options, case)
+                    answer_request(connection, request, options, case, said.append)
 
         threading.Thread(target=one, daemon=True).start()
 
@@ -388,18 +519,35 @@ def chat_request(case, model, stream):
         messages.insert(0, {"role": "system", "content": "Be brief."})
     if case == "picture":
         url = {"url": f"data:image/png;base64,{PICTURE}"}
-        messages[0]["content"] = [{"type": "text", "text": "See"}, {"type": "image_url", "image_url": url}]
+        messages[0]["content"] = [
+            {"type": "text", "text": "See"},
+            {"type": "image_url", "image_url": url},
+        ]
     if case in ("result", "failed-result"):
-        call = {"id": "call_A", "type": "function",
-                "function": {"name": "delete_files", "arguments": '{"path":"/x"}'}}  # fmt: skip
-        messages += [{"role": "assistant", "content": None, "tool_calls": [call]},
-                     {"role": "tool", "tool_call_id": "call_A", "content": "gone"}]  # fmt: skip
-    body = {"model": model, "messages": messages, "stream": stream, "max_tokens": 99,
-            "tools": [{"type": "function", "function":
-                       {"name": n, "description": "d", "parameters": SCHEMA}}
-                      for n in ("delete_files", "get_time")]}  # fmt: skip
-    choice = {"choose-tool": {"type": "function", "function": {"name": "delete_files"}},
-              "choose-any": "required", "choose-none": "none"}.get(case)  # fmt: skip
+        call = {
+            "id": "call_A",
+            "type": "function",
+            "function": {"name": "delete_files", "arguments": '{"path":"/x"}'},
+        }
+        messages += [
+            {"role": "assistant", "content": None, "tool_calls": [call]},
+            {"role": "tool", "tool_call_id": "call_A", "content": "gone"},
+        ]
+    body = {
+        "model": model,
+        "messages": messages,
+        "stream": stream,
+        "max_tokens": 99,
+        "tools": [
+            {"type": "function", "function": {"name": n, "description": "d", "parameters": SCHEMA}}
+            for n in ("delete_files", "get_time")
+        ],
+    }
+    choice = {
+        "choose-tool": {"type": "function", "function": {"name": "delete_files"}},
+        "choose-any": "required",
+        "choose-none": "none",
+    }.get(case)
     if choice:
         body["tool_choice"] = choice
     if case == "no-parallel":
@@ -412,18 +560,42 @@ def chat_request(case, model, stream):
 def responses_request(case, model, stream):
     items = [{"role": "user", "content": [{"type": "input_text", "text": "Clean up."}]}]
     if case == "picture":
-        items[0]["content"].append({"type": "input_image", "image_url": f"data:image/png;base64,{PICTURE}"})
+        items[0]["content"].append(
+            {"type": "input_image", "image_url": f"data:image/png;base64,{PICTURE}"}
+        )
     if case in ("result", "failed-result"):
-        items += [{"type": "function_call", "call_id": "call_A", "name": "delete_files",
-                   "arguments": '{"path":"/x"}'},
-                  {"type": "function_call_output", "call_id": "call_A", "output": "gone"}]  # fmt: skip
-    body = {"model": model, "input": items, "stream": stream, "max_output_tokens": 99,
-            "tools": [{"type": "function", "name": n, "description": "d", "parameters": SCHEMA,
-                       "strict": False} for n in ("delete_files", "get_time")]}  # fmt: skip
+        items += [
+            {
+                "type": "function_call",
+                "call_id": "call_A",
+                "name": "delete_files",
+                "arguments": '{"path":"/x"}',
+            },
+            {"type": "function_call_output", "call_id": "call_A", "output": "gone"},
+        ]
+    body = {
+        "model": model,
+        "input": items,
+        "stream": stream,
+        "max_output_tokens": 99,
+        "tools": [
+            {
+                "type": "function",
+                "name": n,
+                "description": "d",
+                "parameters": SCHEMA,
+                "strict": False,
+            }
+            for n in ("delete_files", "get_time")
+        ],
+    }
     if case == "system":
         body["instructions"] = "Be brief."
-    choice = {"choose-tool": {"type": "function", "name": "delete_files"}, "choose-any": "required",
-              "choose-none": "none"}.get(case)  # fmt: skip
+    choice = {
+        "choose-tool": {"type": "function", "name": "delete_files"},
+        "choose-any": "required",
+        "choose-none": "none",
+    }.get(case)
     if choice:
         body["tool_choice"] = choice
     if case == "no-parallel":
@@ -442,14 +614,26 @@ def anthropic_request(case, model, stream):
         if case == "failed-result":
             result["is_error"] = True
         messages += [{"role": "assistant", "content": [use]}, {"role": "user", "content": [result]}]
-    body = {"model": model, "messages": messages, "stream": stream, "max_tokens": 99,
-            "tools": [{"name": n, "description": "d", "input_schema": SCHEMA}
-                      for n in ("delete_files", "get_time")]}  # fmt: skip
+    body = {
+        "model": model,
+        "messages": messages,
+        "stream": stream,
+        "max_tokens": 99,
+        "tools": [
+            {"name": n, "description": "d", "input_schema": SCHEMA}
+            for n in ("delete_files", "get_time")
+        ],
+    }
     if case == "system":
-        body["system"] = [{"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}]
-    choice = {"choose-tool": {"type": "tool", "name": "delete_files"}, "choose-any": {"type": "any"},
-              "choose-none": {"type": "none"},
-              "no-parallel": {"type": "auto", "disable_parallel_tool_use": True}}.get(case)  # fmt: skip
+        body["system"] = [
+            {"type": "text", "text": "Be brief.", "cache_control": {"type": "ephemeral"}}
+        ]
+    choice = {
+        "choose-tool": {"type": "tool", "name": "delete_files"},
+        "choose-any": {"type": "any"},
+        "choose-none": {"type": "none"},
+        "no-parallel": {"type": "auto", "disable_parallel_tool_use": True},
+    }.get(case)
     if choice:
         body["tool_choice"] = choice
     return "/v1/messages", body
@@ -462,54 +646,83 @@ def gemini_request(case, model, stream):
     if case in ("result", "failed-result"):
         output = {"error": "gone"} if case == "failed-result" else {"output": "gone"}
         contents += [
-            {"role": "model", "parts": [{"functionCall": {"name": "delete_files", "args": {"path": "/x"}}}]},
-            {"role": "user",
-             "parts": [{"functionResponse": {"name": "delete_files", "response": output}}]},
-        ]  # fmt: skip
-    declarations = [{"name": n, "description": "d", "parameters": SCHEMA}
-                    for n in ("delete_files", "get_time")]  # fmt: skip
-    body = {"contents": contents, "tools": [{"functionDeclarations": declarations}],
-            "generationConfig": {"maxOutputTokens": 99}}  # fmt: skip
+            {
+                "role": "model",
+                "parts": [{"functionCall": {"name": "delete_files", "args": {"path": "/x"}}}],
+            },
+            {
+                "role": "user",
+                "parts": [{"functionResponse": {"name": "delete_files", "response": output}}],
+            },
+        ]
+    declarations = [
+        {"name": n, "description": "d", "parameters": SCHEMA} for n in ("delete_files", "get_time")
+    ]
+    body = {
+        "contents": contents,
+        "tools": [{"functionDeclarations": declarations}],
+        "generationConfig": {"maxOutputTokens": 99},
+    }
     if case == "system":
         body["systemInstruction"] = {"parts": [{"text": "Be brief."}]}
-    choice = {"choose-tool": {"mode": "ANY", "allowedFunctionNames": ["delete_files"]},
-              "choose-any": {"mode": "ANY"}, "choose-none": {"mode": "NONE"}}.get(case)  # fmt: skip
+    choice = {
+        "choose-tool": {"mode": "ANY", "allowedFunctionNames": ["delete_files"]},
+        "choose-any": {"mode": "ANY"},
+        "choose-none": {"mode": "NONE"},
+    }.get(case)
     if choice:
         body["toolConfig"] = {"functionCallingConfig": choice}
     method = "streamGenerateContent?alt=sse" if stream else "generateContent"
     return f"/v1beta/models/{model}:{method}", body
 
 
-REQUESTS = {"chat": chat_request, "responses": responses_request, "anthropic": anthropic_request,
-            "gemini": gemini_request}  # fmt: skip
+REQUESTS = {
+    "chat": chat_request,
+    "responses": responses_request,
+    "anthropic": anthropic_request,
+    "gemini": gemini_request,
+}
 
 
-def ask(options, case):
+def ask(options, case, gateway):
+    """What the client got, as text."""
     path, body = REQUESTS[options.down](case, options.model, not options.plain)
-    url = urlsplit(options.gateway)
-    headers = {"content-type": "application/json", "authorization": "Bearer k", "x-api-key": "k",
-               "x-goog-api-key": "k", "anthropic-version": "2023-06-01"}  # fmt: skip
+    path = options.path or path
+    url = urlsplit(gateway)
+    headers = {
+        "content-type": "application/json",
+        "authorization": "Bearer k",
+        "x-api-key": "k",
+        "x-goog-api-key": "k",
+        "anthropic-version": "2023-06-01",
+    }
     headers |= dict(header.split(":", 1) for header in options.header)
     connection = http.client.HTTPConnection(url.hostname, url.port, timeout=options.timeout)
     print(f"client sent: POST {path}\n    {json.dumps(body)}", flush=True)
-    got = b""
-    began = time.monotonic()
+    got, status = b"", "nothing"
+    first = last = time.monotonic()
     try:
         connection.request("POST", url.path + path, json.dumps(body), headers)
         response = connection.getresponse()
         names = ("content-type", "retry-after")
         kept = {name: response.getheader(name) for name in names if response.getheader(name)}
-        print(f"client got: {response.status} {kept}")
+        status = f"{response.status} {kept}"
         while more := response.read1(65536):
+            last = time.monotonic()
+            first = first if got else last
             got += more
+            if case == "leave":
+                connection.close()
+                time.sleep(3.5)
+                break
         end = "the body ends in order"
         if response.length not in (0, None):
             end = "the connection is closed inside of the body"
     except (http.client.HTTPException, OSError) as error:
         end = repr(error)
     text = got.decode(errors="replace").replace(SEPARATOR, "<U+2028>").rstrip()
-    print("    " + text.replace("\n", "\n    "))
-    print(f"    ({end}; {time.monotonic() - began:.1f} s)", flush=True)
+    times = f"first and last bytes {last - first:.1f} s apart"
+    return f"client got: {status}\n    " + text.replace("\n", "\n    ") + f"\n    ({end}; {times})"
 
 
 def main():
@@ -517,24 +730,28 @@ def main():
     parser.add_argument("--down", choices=REQUESTS, required=True)
     parser.add_argument("--up", choices=EVENTS, required=True)
     parser.add_argument("--case", choices=[*CASES, "all"], required=True)
-    parser.add_argument("--listen", type=int, required=True)
-    parser.add_argument("--gateway", required=True)
+    parser.add_argument("--listen", type=int, default=0)
+    parser.add_argument("--gateway", help="its URL; without it, the client asks the server itself")
     parser.add_argument("--model", default="m")
     parser.add_argument("--header", action="append", default=[])
+    parser.add_argument("--path", help="where the client asks, if not where its API has it")
     parser.add_argument("--plain", action="store_true")
     parser.add_argument("--writes", choices=["once", "events", "bytes"], default="once")
     parser.add_argument("--timeout", type=float, default=20)
     options = parser.parse_args()
     whole = [case for case in CASES if not options.plain or case not in STREAMED]
     for case in whole if options.case == "all" else [options.case]:
-        print(f"== {case}: {options.down} to {options.up}, {'plain' if options.plain else 'streamed'}")
+        print(
+            f"== {case}: {options.down} to {options.up}, {'plain' if options.plain else 'streamed'}"
+        )
         with socket.create_server(("127.0.0.1", options.listen), backlog=20) as listener:
-            asked = []
-            arguments = (listener, options, case, asked)
+            asked, said = [], []
+            arguments = (listener, options, case, asked, said)
             threading.Thread(target=serve, args=arguments, daemon=True).start()
-            ask(options, case)
+            itself = f"http://127.0.0.1:{listener.getsockname()[1]}"
+            got = ask(options, case, options.gateway or itself)
             listener.shutdown(socket.SHUT_RDWR)
-        print(f"requests upstream: {len(asked)}\n", flush=True)
+        print(*said, got, f"requests upstream: {len(asked)}\n", sep="\n", flush=True)
 
 
 if __name__ == "__main__":
