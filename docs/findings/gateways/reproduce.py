@@ -126,7 +126,7 @@ def play(name: str) -> Iterator[str]:
                     text=True,
                     check=True,
                 )
-                yield f"{name} {PRESETS[name]['version']} {run.stdout}"
+                yield f"{name} {PRESETS[name]['version']} {run.stdout.replace(str(ROOT), '')}"
 
 
 def main(names: list[str]) -> None:
