@@ -81,6 +81,7 @@ def test_without_a_gateway_nothing_is_lost(api: str) -> None:
         api, "status-429", "--plain"
     )
     assert "IncompleteRead" in _play(api, "cut-call")
+    assert "the gateway has left" in _play(api, "leave")
 
 
 def _play(api: str, *options: str) -> str:

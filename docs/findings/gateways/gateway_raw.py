@@ -712,12 +712,13 @@ def ask(options, case, gateway):
             first = first if got else last
             got += more
             if case == "leave":
+                response.close()  # That of the connection leaves the socket to the response.
                 connection.close()
-                time.sleep(3.5)
+                time.sleep(5)
                 break
         end = "the body ends in order"
-        if response.length not in (0, None):
-            end = "the connection is closed inside of the body"
+        if case == "leave":
+            end = "the client has left"
     except (http.client.HTTPException, OSError) as error:
         end = repr(error)
     text = got.decode(errors="replace").replace(SEPARATOR, "<U+2028>").rstrip()
