@@ -83,7 +83,7 @@ def _mistakes(results: Sequence[Results]) -> Iterator[str]:
         more = f" and {len(pairs) - _MOST_NAMES} more" if len(pairs) > _MOST_NAMES else ""
         yield f"- `{rule}` is broken in {counted(len(failed), 'case')} over {shown}{more}:"
         texts: dict[str, list[str]] = {}
-        for api, case in failed:
+        for _, case in failed:
             texts.setdefault(_plain(case.differences[0]), []).append(case.played)
         ranked = sorted(texts.items(), key=lambda pair: -len(pair[1]))
         for text, cases in ranked[:_MOST_MISTAKES]:
