@@ -281,5 +281,5 @@ def _prefix(cut: Cut, wrong: str, level: str) -> Iterator[str]:
     if level != "payloads":
         rest = shorten(repr(cut.rest), _WIDEST, keep=60, tail=80)
         yield f"bytes after it: {rest if cut.rest else 'none'}"
-    last = shorten(cut.last_event, _WIDEST, keep=60, tail=80)
+    last = shorten(cut.last_event, 180, keep=60, tail=110)  # its end may be padding
     yield f"last event: {last or 'none'}"

@@ -32,6 +32,13 @@ def derive(seed: str, *what: object, length: int = 24, hex: bool = False) -> str
     return "".join(out)
 
 
+def derive_uuid(seed: str, *what: object) -> str:
+    """A UUID of version 4, as text."""
+    digits = derive(seed, *what, length=32, hex=True)
+    groups = (digits[:8], digits[8:12], f"4{digits[13:16]}", f"8{digits[17:20]}", digits[20:])
+    return "-".join(groups)
+
+
 def derive_int(seed: str, *what: object, below: int) -> int:
     """An integer in `range(below)`."""
     return int.from_bytes(_digest(seed, what)[:16], "big") % below

@@ -8,7 +8,7 @@ its frame (`throttlingException`). Pure.
 
 from __future__ import annotations
 
-from mockllm.core.seeded import derive
+from mockllm.core.seeded import derive_uuid
 
 OVERLOADED = "serviceUnavailableException"
 RATE_LIMIT = "throttlingException"
@@ -46,9 +46,7 @@ def exception_name(*types: str | None) -> str:
 
 def request_headers(seed: str, *what: object) -> dict[str, str]:
     """The headers that name a request, by an id derived from the seed."""
-    digits = derive(seed, "request", *what, length=32, hex=True)
-    groups = (digits[:8], digits[8:12], f"4{digits[13:16]}", f"8{digits[17:20]}", digits[20:])
-    return {"x-amzn-requestid": "-".join(groups)}
+    return {"x-amzn-requestid": derive_uuid(seed, "request", *what)}
 
 
 def error_headers(status: int, type: str | None) -> dict[str, str]:

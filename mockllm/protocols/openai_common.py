@@ -47,6 +47,10 @@ SERVICE_ERRORS: Mapping[str, ServiceError] = {
 VERSION = "2020-10-01"
 """The value of the `openai-version` header, the same for years."""
 
+ORGANIZATION = "user-" + derive("organization", length=24, hex=True)
+PROJECT = "proj_" + derive("project", length=24)
+"""The account that each answer names."""
+
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}\Z")
 _NAME_PATTERN = "^[a-zA-Z0-9_-]+$"
 _TEXT_FIELDS = {"refusal": "refusal"} | dict.fromkeys(
@@ -152,6 +156,8 @@ def _identity(seed: str, *what: object) -> dict[str, str]:
     return {
         "x-request-id": "req_" + derive(seed, "request", *what, length=32, hex=True),
         "openai-version": VERSION,
+        "openai-organization": ORGANIZATION,
+        "openai-project": PROJECT,
         "openai-processing-ms": str(20 + derive_int(seed, "processing", *what, below=400)),
     }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import Any
+from uuid import UUID
 
 import pytest
 from anthropic.types import ModelInfo
@@ -23,6 +24,10 @@ def test_headers_of_an_answer() -> None:
     headers = PROTOCOL.headers(reply, True)
     assert headers["content-type"] == "text/event-stream; charset=utf-8"
     assert headers["request-id"].startswith("req_01")
+    own = headers["anthropic-organization-id"]
+    assert str(UUID(own)) == own
+    failed = PROTOCOL.error_headers("other", RequestError("m"), None)
+    assert failed["anthropic-organization-id"] == own
     assert headers["anthropic-ratelimit-input-tokens-remaining"] == "399900"
     assert re.fullmatch(
         r"2026-\d\d-\d\dT\d\d:\d\d:\d\dZ", headers["anthropic-ratelimit-tokens-reset"]

@@ -104,6 +104,21 @@ def test_usage_of_thoughts_and_cache() -> None:
     }
 
 
+def test_older_models_say_what_their_tokens_are() -> None:
+    """Up to 2.0 on the Gemini API, as the corpus shows, and all on Vertex AI."""
+    turn = Turn((Text(("x",)),), "stop", TokenUsage(9, 7))
+    for model, vertex, detailed in (
+        ("gemini-1.5-flash", False, True),
+        ("gemini-2.0-flash", False, True),
+        ("gemini-2.5-pro", False, False),
+        ("gemini-3-flash-preview", True, True),
+    ):
+        reply = Reply("seed", TOKEN, model, Options(vertex=vertex))
+        usage = PROTOCOL.encode_body(turn, reply)["usageMetadata"]
+        expected = [{"modality": "TEXT", "tokenCount": 7}] if detailed else None
+        assert usage.get("candidatesTokensDetails") == expected
+
+
 def test_calls_are_whole_and_end_in_stop() -> None:
     """A call is one part with all its arguments, and the answer ends in STOP."""
     turn = Turn((PARIS, ToolCall("now", "n1")), "tool_calls", TokenUsage(11, 7))

@@ -161,7 +161,7 @@ def test_deployment_of_the_path_is_the_model() -> None:
 def test_options() -> None:
     """The options that the bytes depend on are read and hashable; reading them never fails."""
     plain = PROTOCOL.options(parsed(body()))
-    assert plain == Options()
+    assert plain == Options(obfuscation=True)
     hash(plain)
     full = body(
         n=2,
@@ -173,7 +173,9 @@ def test_options() -> None:
     )
     assert PROTOCOL.options(parsed(full)) == Options(True, 2, True, "flex", True)
     odd = body(n="2", stream_options=3, service_tier=["x"], tool_choice=7)
-    assert PROTOCOL.options(PROTOCOL.parse(odd, NO_TARGET, False)) == Options()
+    assert PROTOCOL.options(PROTOCOL.parse(odd, NO_TARGET, False)) == plain
+    bare = body(stream_options={"include_obfuscation": False})
+    assert PROTOCOL.options(parsed(bare)) == Options()
     assert PROTOCOL.options(PROTOCOL.parse(body(n=10**9), NO_TARGET, False)).n == 128
 
 

@@ -58,6 +58,11 @@ def test_answer_headers() -> None:
     assert stream["cache-control"] == "no-cache"
     assert body["content-type"] == "application/json"
     assert stream["x-request-id"] == body["x-request-id"]
+    failed = error_headers("other", RequestError("m"), None)
+    for name, begin in (("openai-organization", "user-"), ("openai-project", "proj_")):
+        assert stream[name] == failed[name]
+        assert len(stream[name]) == len(begin) + 24
+        assert stream[name].startswith(begin)
     assert stream["openai-version"] == "2020-10-01"
     assert stream["x-ratelimit-remaining-tokens"] == str(30_000_000 - 18)
 

@@ -432,3 +432,14 @@ def test_routes() -> None:
     usual, *_ = PROTOCOL.address.routes
     assert (usual.method, usual.path, usual.operation) == ("POST", "/v1/responses", "generate")
     assert {route.operation for route in PROTOCOL.address.routes} == {"generate", *PROTOCOL.lookups}
+
+
+def test_a_call_names_the_namespace_of_its_tool() -> None:
+    """It is in the item when it opens, when it is done, and in the response, after the name."""
+    turn = Turn((ToolCall("f", "c"), ToolCall("g", "d")), "tool_calls")
+    reply = replace(REPLY, options=Options(namespaces=(("f", "crm"),)))
+    events = values(turn, reply)
+    items = [event["item"] for event in events if "item" in event]
+    items += events[-1]["response"]["output"]
+    assert [item.get("namespace") for item in items] == ["crm", "crm", None, None, "crm", None]
+    assert list(items[0])[-2:] == ["name", "namespace"]

@@ -505,3 +505,20 @@ def test_lookups() -> None:
     assert PROTOCOL.lookups["delete_response"](lookup) == deleted
     items = PROTOCOL.lookups["input_items"](lookup)["data"]
     assert [item["content"][0]["text"] for item in items] == ["a"]
+
+
+def test_calls_name_the_namespace_of_their_tool() -> None:
+    """A tool that only a search loads is its own namespace, also where the input adds it."""
+    loaded = {**TOOL, "defer_loading": True}
+    found = {"type": "tool_search_output", "call_id": "c", "tools": [{**loaded, "name": "later"}]}
+    group = {"type": "namespace", "name": "crm", "description": "d", "tools": [TOOL]}
+    name = TOOL["name"]
+    for fields, expected in (
+        ({"tools": [TOOL]}, ()),
+        ({"tools": [loaded]}, ((name, name),)),
+        ({"tools": [group]}, ((name, "crm"),)),
+        ({"input": [found]}, (("later", "later"),)),
+        ({"tools": [group, 3], "input": 3}, ((name, "crm"),)),
+    ):
+        options = PROTOCOL.options(PROTOCOL.parse({"model": "m", **fields}, NO_TARGET, False))
+        assert options.namespaces == expected

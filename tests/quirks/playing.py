@@ -40,8 +40,8 @@ def _play(scenario: Scenario, api: str, wire: Wire | None) -> HttpAnswer:
     protocol = PROTOCOLS[api]
     body = first_body(protocol, "mock-model", "Hello", scenario.tools)
     body.update(protocol.client.usage)
-    if api == "responses":
-        body["stream_options"] = {"include_obfuscation": False}
+    if "obfuscation" in protocol.fields.opaque:
+        body["stream_options"] = {**body.get("stream_options", {}), "include_obfuscation": False}
     request = replace(
         protocol.parse(body, client_target(protocol, "mock-model"), True), stream=True
     )

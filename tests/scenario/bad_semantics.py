@@ -77,7 +77,7 @@ SEMANTICS: list[Row] = [
         "fault",
         turn("{reply: {text: a}, fault: {cut: {after: 50 events}}}"),
         [
-            "3:31: turns[0].fault: cannot strike: over chat, cut:after=50 events: nothing is after 50 events: the answer has 1349 bytes and 5 events",
+            "3:31: turns[0].fault: cannot strike: over chat, cut:after=50 events: nothing is after 50 events: the answer has 1458 bytes and 5 events",
         ],
     ),
     (
@@ -86,7 +86,7 @@ SEMANTICS: list[Row] = [
             "{reply: {text: a}, attempts: [{reply: {text: b}, fault: {error: {inside: call_1 arguments}}}]}"
         ),
         [
-            "3:61: turns[0].attempts[0].fault: cannot strike: over chat, error:inside=call_1 arguments: nothing is inside call_1 arguments: the answer has 1349 bytes and 5 events",
+            "3:61: turns[0].attempts[0].fault: cannot strike: over chat, error:inside=call_1 arguments: nothing is inside call_1 arguments: the answer has 1458 bytes and 5 events",
         ],
     ),
     (

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 
 from mockllm.core.events import StreamError
 from mockllm.core.http import Target
-from mockllm.core.seeded import derive_int
+from mockllm.core.seeded import derive_int, derive_uuid
 from mockllm.errors import RequestError
 from mockllm.protocols.anthropic_messages import VERSION_HEADER, bedrock
 from mockllm.protocols.anthropic_messages.blocks import DEFAULT_ERROR, UNTHREADED, request_id
@@ -36,6 +36,9 @@ SERVICE_ERRORS: Mapping[str, ServiceError] = {
 }
 """The errors that do not depend on the request."""
 
+
+ORGANIZATION = derive_uuid("organization")
+"""The account that each answer names."""
 
 _TYPES = {
     401: "authentication_error",
@@ -106,7 +109,11 @@ def error_headers(seed: str, error: RequestError, retry_after: float | None) -> 
         retry_after: in seconds; sent as `retry-after` (whole seconds, rounded up) and as
             `retry-after-ms` (exact).
     """
-    headers = {"content-type": "application/json", "request-id": _error_id(error)}
+    headers = {
+        "content-type": "application/json",
+        "request-id": _error_id(error),
+        "anthropic-organization-id": ORGANIZATION,
+    }
     if error.status == 429:
         reset = EPOCH + derive_int(seed, "reset", below=7 * 86400)
         headers |= _limits(reset, dict.fromkeys(_LIMITS, 0))
@@ -130,7 +137,8 @@ def answer_headers(reply: Reply, stream: bool) -> dict[str, str]:
         "output-tokens": reply.usage.output,
     }
     remaining = {name: max(0, limit - used[name]) for name, limit in _LIMITS.items()}
-    return headers | {"request-id": request_id(reply.seed)} | _limits(reply.created, remaining)
+    identity = {"request-id": request_id(reply.seed), "anthropic-organization-id": ORGANIZATION}
+    return headers | identity | _limits(reply.created, remaining)
 
 
 def _limits(reset: int, remaining: Mapping[str, int]) -> dict[str, str]:

@@ -184,17 +184,22 @@ def blocked_reason(value: str) -> str | None:
 
 # Usage
 
+_DETAILED = re.compile(r"gemini-(?:1\.|2\.0)")
+"""The models that say on the Gemini API what kind of tokens an answer has; later ones do not."""
 
-def write_usage(usage: Usage, visible: int, *, vertex: bool) -> Json:
+
+def write_usage(usage: Usage, visible: int, model: str, *, vertex: bool) -> Json:
     """The object in a chunk.
 
     Args:
         visible: the tokens of the visible answer so far.
+        model: of the answer.
         vertex: in the form of Vertex AI, which names the kind of traffic; the Gemini API names the
             service tier.
     """
     thoughts = {"thoughtsTokenCount": usage.reasoning} if usage.reasoning else {}
-    details = _details(visible) if vertex and visible else []
+    detailed = vertex or _DETAILED.match(model) is not None
+    details = _details(visible) if detailed and visible else []
     return {
         "promptTokenCount": usage.input,
         **({"candidatesTokenCount": visible} if visible else {}),

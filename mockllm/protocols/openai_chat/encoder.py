@@ -12,7 +12,7 @@ from typing import Any
 
 from mockllm.core import events as ev
 from mockllm.core.events import Frame
-from mockllm.core.seeded import derive, derive_int
+from mockllm.core.seeded import derive
 from mockllm.core.timeline import expand
 from mockllm.core.turn import Reasoning, Refusal, Text, ToolCall, Turn
 from mockllm.protocols.base import Reply, dumps
@@ -157,11 +157,13 @@ class Encoder:
         if self._options.stream_usage:
             # With `include_usage` every chunk but the usage chunk has an explicit null.
             chunk["usage"] = usage
+        text = dumps(chunk)
         if self._options.obfuscation:
-            length = 1 + derive_int(self._seed, "padding", self._count, below=16)
-            chunk["obfuscation"] = derive(self._seed, "obfuscation", self._count, length=length)
+            # Padding hides how long the fragments are: it fills each chunk up to a multiple of 16.
+            padding = derive(self._seed, "obfuscation", self._count, length=-len(text) % 16)
+            text = f'{text[:-1]},"obfuscation":"{padding}"}}'
         self._count += 1
-        return Frame(dumps(chunk))
+        return Frame(text)
 
 
 def _opening(turn: Turn) -> tuple[Json, bool]:

@@ -46,8 +46,8 @@ class Options:
     Args:
         stream_usage: `stream_options.include_usage`.
         n: how many choices; all have the same content.
-        obfuscation: `stream_options.include_obfuscation`. The service pads its chunks by default;
-            mockllm does so only if the request sets it, to keep streams readable.
+        obfuscation: whether chunks are padded, which `stream_options.include_obfuscation: false`
+            turns off.
         service_tier: the tier that the answer names.
         forced: `tool_choice` names a function; OpenAI finishes such a call with `stop`.
     """
@@ -71,7 +71,7 @@ def options(request: Request) -> Options:
     return Options(
         stream_usage=stream.get("include_usage") is True,
         n=min(max(n, 1), _MOST_CHOICES) if type(n) is int else 1,
-        obfuscation=stream.get("include_obfuscation") is True,
+        obfuscation=stream.get("include_obfuscation") is not False,
         service_tier=_TIERS.get(tier, "default") if isinstance(tier, str) else "default",
         forced=isinstance(choice, dict) and choice.get("type", "function") == "function",
     )

@@ -189,13 +189,14 @@ def _item(
     match parts[-1]:
         case ToolCall(custom=True) as call:
             fields = {"call_id": call.id, "input": call.arguments, "name": call.name}
-            value |= {"status": status, **fields}
+            value |= {"status": status, **fields, **_namespace(call, reply)}
         case ToolCall() as call:
             value |= {
                 "status": status,
                 "arguments": "".join(call.fragments) if call.fragments else "{}",
                 "call_id": call.id,
                 "name": call.name,
+                **_namespace(call, reply),
             }
         case ServerTool() as call:
             known = call.id if own.get(call.id) == group.parts[0] else ""
@@ -208,6 +209,11 @@ def _item(
             value["content"] = [content(part) for part in parts]
             value["role"] = "assistant"
     return OutputItem(id, group.output_index, group.kind, tuple(group.parts), value)
+
+
+def _namespace(call: ToolCall, reply: Reply) -> Json:
+    namespace = dict(reply.options.namespaces).get(call.name)
+    return {} if namespace is None else {"namespace": namespace}
 
 
 def _server_tool_fields(reply: Reply, call: ServerTool, id: str, number: str, status: str) -> Json:

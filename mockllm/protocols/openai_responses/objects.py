@@ -36,11 +36,13 @@ class Options:
         obfuscation: whether deltas have padding, which `stream_options.include_obfuscation: false`
             turns off.
         encrypted: whether reasoning items must have `encrypted_content`.
+        namespaces: of the offered tools that have one, by their names.
     """
 
     echo: str = "{}"
     obfuscation: bool = False
     encrypted: bool = False
+    namespaces: tuple[tuple[str, str], ...] = ()
 
 
 def response_id(token: str) -> str:

@@ -187,6 +187,7 @@ def options(request: Request) -> Options:
         encodable(dumps(echo)) if echo else "{}",
         mapping(body.get("stream_options")).get("include_obfuscation") is not False,
         isinstance(include, list) and "reasoning.encrypted_content" in include,
+        namespaces(body),
     )
 
 
@@ -256,6 +257,21 @@ def added_tools(value: object) -> tuple[OfferedTool, ...]:
     """The tools that items of an `input` add: `additional_tools`, and the results of searches."""
     adding = (item for item in objects(value) if item.get("type") in _ADDING)
     return tuple(tool for item in adding for tool in _offers(array(item.get("tools"))))
+
+
+def namespaces(body: Fields) -> tuple[tuple[str, str], ...]:
+    """The tools that have a namespace, which their calls name: the one that offers them, or their
+    own name where only a search loads them."""
+    adding = [item for item in objects(body.get("input")) if item.get("type") in _ADDING]
+    found = []
+    for offer in objects([tool for one in (body, *adding) for tool in array(one.get("tools"))]):
+        name = offer.get("name")
+        if offer.get("type") == "namespace":
+            inner = [tool.get("name") for tool in objects(offer.get("tools"))]
+        else:
+            inner = [name] if offer.get("defer_loading") is True else []
+        found += [(tool, name) for tool in inner if isinstance(tool, str) and isinstance(name, str)]
+    return tuple(found)
 
 
 def _check_offer(where: str, tool: Any) -> None:
