@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,6 +16,20 @@ from mockllm.core.text import counted
 from mockllm.errors import Problem, ScenarioError
 from mockllm.scenario.model import Scenario
 
+if TYPE_CHECKING:
+    from mockllm.recording.store.ages import MaxAge
+
+
+def _max_age(_: click.Context, __: click.Parameter, value: str | None) -> MaxAge | None:
+    if value is None:
+        return None
+    from mockllm.recording.store.ages import read_max_age
+
+    try:
+        return read_max_age(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
 
 @click.command()
 @click.argument("paths", nargs=-1, required=True, type=EXISTING, metavar="PATH...")
@@ -21,25 +37,40 @@ from mockllm.scenario.model import Scenario
 @click.option(
     "--losses", is_flag=True, help="Report what turns lose over protocols that cannot express it."
 )
+@click.option(
+    "--max-age",
+    callback=_max_age,
+    metavar="AGE[:error]",
+    help="Warn of recordings that are older than 30d (days) or 4w (weeks); with :error they are "
+    "problems.",
+)
 @click.pass_context
-def validate(context: click.Context, paths: tuple[Path, ...], as_json: bool, losses: bool) -> None:
+def validate(
+    context: click.Context,
+    paths: tuple[Path, ...],
+    as_json: bool,
+    losses: bool,
+    max_age: MaxAge | None,
+) -> None:
     """Report every problem of scenario files and folders.
 
     Each has file, line and column, its path in the document, and what to do. The exit code is
     0 where all is well, and 1 where it is not. Losses are no problems: `apis` in a scenario
-    leaves out the protocols that it is not meant for.
+    leaves out the protocols that it is not meant for. Nor are recordings that are too old, unless
+    --max-age says so; lines on standard error warn of them, and of those without a date.
 
     \b
     Examples:
       mockllm validate scenarios/
       mockllm validate --json scenarios/ | jq -r '.[].message'
       mockllm validate --losses scenarios/
+      mockllm validate --max-age 30d:error scenarios/recorded
     """
     scenarios: tuple[Scenario, ...] = ()
     problems: tuple[Problem, ...] = ()
     try:
         scenarios = read_scenarios(paths)
-        problems = tuple(_broken_tapes(scenarios))
+        problems = (*_broken_tapes(scenarios), *_too_old(scenarios, max_age))
     except ScenarioError as error:
         problems = error.problems
     if as_json:
@@ -73,6 +104,23 @@ def _broken_tapes(scenarios: tuple[Scenario, ...]) -> Iterator[Problem]:
             yield Problem(file, 1, 1, "", f"cannot be read: {error.strerror}")
         except ScenarioError as error:
             yield from error.problems
+
+
+def _too_old(scenarios: tuple[Scenario, ...], most: MaxAge | None) -> Iterator[Problem]:
+    """The recordings that are too old, if that is an error; else warns of them."""
+    if most is None:
+        return
+    from mockllm.recording.store.ages import ages
+
+    found = ages(scenarios, most, time.time())
+    for file, sentence in found.too_old:
+        if most.is_error:
+            yield Problem(file, 1, 1, "", sentence)
+        else:
+            click.echo(f"warning: {file}: {sentence}", err=True)
+    if found.undated:
+        count = counted(len(found.undated), "recording")
+        click.echo(f"warning: no date is known of {count}: {found.undated[0]}", err=True)
 
 
 def _losses(scenarios: tuple[Scenario, ...]) -> Iterator[str]:

@@ -119,12 +119,15 @@ class Detection:
             most likely of them.
         identity: the id and the model in a request, an answer or an event; "" for one that it
             does not have.
+        created: the fields of an answer or an event that may have the time of the answer, their
+            keys joined by dots: seconds since 1970, or text.
     """
 
     request: Callable[[Fields], bool] = lambda _: False
     answer: Callable[[Fields], bool] = lambda _: False
     likely_request: Callable[[Fields], bool] = lambda _: False
     identity: Callable[[Fields], Start] = identity
+    created: tuple[str, ...] = ()
 
 
 @record

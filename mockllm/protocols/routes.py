@@ -108,7 +108,7 @@ def detect_by_body(request: Fields | None, body: bytes) -> WireProtocol | None:
     for protocol in PROTOCOLS.values():
         if protocol.detect.request(sent):
             return protocol
-    for value in _values(body):
+    for value in answer_values(body):
         for protocol in PROTOCOLS.values():
             if protocol.detect.answer(value):
                 return protocol
@@ -116,7 +116,7 @@ def detect_by_body(request: Fields | None, body: bytes) -> WireProtocol | None:
     return next(likely, None)
 
 
-def _values(body: bytes) -> Iterator[Json]:
+def answer_values(body: bytes) -> Iterator[Json]:
     """The objects in a body, or in the first frames of a stream, however they travel."""
     whole = json_object(body)
     if whole is not None:
@@ -132,7 +132,7 @@ def model_of(request: Fields | None, body: bytes) -> str:
     """The model in a request or in its answer; "" where neither has one."""
     protocol = detect_by_body(request, body)
     identify = identity if protocol is None else protocol.detect.identity
-    named = (identify(value).model for value in (request or {}, *_values(body)))
+    named = (identify(value).model for value in (request or {}, *answer_values(body)))
     return next(filter(None, named), "")
 
 

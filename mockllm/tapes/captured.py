@@ -9,8 +9,9 @@ itself (compressed, or cut inside a character).
     [412003,"data: {\\"id\\": ...}\\n\\n"]
     [431877,"data: [DONE]\\n\\n"]
 
-The head has the number of chunks, so that a truncated file is detected. `reason` and `trailers` are
-there only if the answer had an unusual reason phrase, or trailer fields.
+The head has the number of chunks, so that a truncated file is detected. `at` is when the request
+was sent, where that is known. `reason` and `trailers` are there only if the answer had an unusual
+reason phrase, or trailer fields.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ import re
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from json.encoder import encode_basestring
 from typing import Any, Literal, get_args
 from urllib.parse import urlsplit
@@ -32,7 +35,7 @@ from mockllm.core.request import Request
 from mockllm.errors import Problem, RequestError, ScenarioError
 from mockllm.framing.content_coding import decompressed
 from mockllm.protocols import PROTOCOLS
-from mockllm.protocols.routes import Detected, detect
+from mockllm.protocols.routes import Detected, answer_values, detect
 from mockllm.protocols.values import json_object, utf8_text
 from mockllm.scenario.model import Api
 
@@ -59,7 +62,7 @@ class Captured:
         method: "" where the request is not known.
         url: of the upstream, with the query.
         chunks: the body as it arrived, not decompressed, in microseconds after the request.
-        at: when the request came, in seconds since 1970.
+        at: when the request came, in seconds since 1970; 0 where that is not known.
         source: the origin, for messages: a file and a number, or the proxy.
         reason: the reason phrase of the status line; None for the usual one of the status.
     """
@@ -112,7 +115,7 @@ class Captured:
 
 @record
 class Tape:
-    """An exchange as a file keeps it: all but `at` and `source`.
+    """An exchange as a file keeps it: all but `source`, and `at` in whole seconds.
 
     Args:
         api: the name of its protocol; "" if the exchange has no known protocol.
@@ -127,6 +130,28 @@ class Tape:
 def detected(exchange: Captured) -> Detected:
     """The API of an exchange, with its path and query; never fails."""
     return detect(exchange.method, exchange.url, exchange.request_body)
+
+
+def recorded_at(exchange: Captured) -> float | None:
+    """When an exchange was recorded, in seconds since 1970: as its file says, or else its answer,
+    in its header or as the service dates it; None where nothing does."""
+    if exchange.at:
+        return exchange.at
+    with suppress(ValueError, OverflowError):
+        return parsedate_to_datetime(exchange.header("date")).timestamp()
+    protocol = detected(exchange).protocol
+    paths = protocol.detect.created if protocol is not None else ()
+    dates = (_date_in(value, path) for value in answer_values(exchange.body) for path in paths)
+    return next(filter(None, dates), None)
+
+
+def _date_in(value: Any, path: str) -> float | None:
+    """The time at a path of an event or a body: in seconds, or as text."""
+    for key in path.split("."):
+        value = value.get(key) if isinstance(value, dict) else None
+    if isinstance(value, str):
+        return _seconds(value)
+    return float(value) if type(value) in (int, float) and 0 < value < 1e11 else None
 
 
 def request_of(exchange: Captured, found: Detected) -> Request:
@@ -202,6 +227,7 @@ def load_head(line: bytes, name: str) -> tuple[Tape, int]:
         _pairs(head["headers"]),
         (),
         head["cut"],
+        at=_seconds(head.get("at", "")) or 0.0,
         source=f"{method} {urlsplit(url).path}",
         reason=head.get("reason"),
         trailers=_pairs(head.get("trailers", [])),
@@ -289,6 +315,19 @@ def _is_reason(value: Any) -> bool:
     return isinstance(value, str) and _REASON.fullmatch(value) is not None
 
 
+def _is_time(value: Any) -> bool:
+    return isinstance(value, str) and _seconds(value) is not None
+
+
+def _seconds(text: str) -> float | None:
+    """A time with its zone, as seconds since 1970; None for any other text."""
+    try:
+        time = datetime.fromisoformat(text)
+        return time.timestamp() if time.tzinfo is not None else None
+    except (ValueError, OverflowError):
+        return None
+
+
 def _is_count(value: Any) -> bool:
     return type(value) is int and value >= 0
 
@@ -306,10 +345,11 @@ def _head_fields() -> dict[str, _Check]:
         "headers": (_is_headers, "a list of [name, value]"),
         "reason": (_is_reason, "a reason phrase"),
         "trailers": (_is_headers, "a list of [name, value]"),
+        "at": (_is_time, "a time such as 2026-01-31T12:00:00Z"),
     }
 
 
-_OPTIONAL = frozenset(("reason", "trailers"))
+_OPTIONAL = frozenset(("reason", "trailers", "at"))
 
 
 # Writing
@@ -327,6 +367,9 @@ def dump_tape(tape: Tape) -> bytes:
         "chunks": len(exchange.chunks),
         "headers": exchange.headers,
     }
+    if exchange.at >= 1:
+        time = datetime.fromtimestamp(int(exchange.at), UTC)
+        first["at"] = f"{time:%Y-%m-%dT%H:%M:%SZ}"
     if exchange.reason is not None:
         first["reason"] = exchange.reason
     if exchange.trailers:

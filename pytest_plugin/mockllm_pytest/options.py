@@ -63,6 +63,16 @@ def _mode(value: str) -> str:
     return value
 
 
+def _max_age(value: str) -> str:
+    from mockllm.recording.store.ages import read_max_age
+
+    try:
+        read_max_age(value)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return value
+
+
 # Name, parser of its text, metavar, help.
 _VALUES: tuple[tuple[str, Callable[[str], Any], str, str], ...] = (
     (
@@ -86,6 +96,13 @@ _VALUES: tuple[tuple[str, Callable[[str], Any], str, str], ...] = (
         "What is recorded of tests that are marked mockllm_recorded. none (default): nothing, "
         "their recordings are played; once: those that have no recording; new_episodes: requests "
         "that are in no recording; all: everything again.",
+    ),
+    (
+        "max_age",
+        _max_age,
+        "AGE[:error]",
+        "Warn of tests whose recordings are older than 30d (days) or 4w (weeks); with :error they "
+        "fail.",
     ),
 )
 _FLAGS = (
@@ -148,7 +165,8 @@ def add_options(parser: pytest.Parser) -> None:
         group.addoption(option, action="append", metavar=metavar, help=f"{text} May be repeated.")
         parser.addini(f"mockllm_{name}", text, type="linelist", default=[])
     for name, parse, metavar, text in _VALUES:
-        group.addoption(f"--mockllm-{name}", type=parse, metavar=metavar, help=text)
+        option = f"--mockllm-{name.replace('_', '-')}"
+        group.addoption(option, type=parse, metavar=metavar, help=text)
         parser.addini(f"mockllm_{name}", text, default="")
     for name, text in _FLAGS:
         option = f"--mockllm-{name.replace('_', '-')}"

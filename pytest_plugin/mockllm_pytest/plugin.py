@@ -6,6 +6,7 @@ the other modules and `mockllm` are imported when they are used.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -19,6 +20,7 @@ from mockllm_pytest import options
 if TYPE_CHECKING:
     from mockllm.conformance.results import Results
     from mockllm_pytest.cases import MockCase
+    from mockllm_pytest.recording import Recording
     from mockllm_pytest.serving import Library, MockService
     from mockllm_pytest.sessions import MockSession
 
@@ -183,7 +185,25 @@ def _session(request: pytest.FixtureRequest, server: MockService) -> MockSession
 
     speed = options.chosen(config, "speed", mark.speed, 0.0)
     recording = Recording(config, node.nodeid, recording_folder(node), recorded)
+    _check_age(node, recording)
     return RecordedSession(server, node.nodeid, node.path.parent, mark, speed, recording)
+
+
+def _check_age(node: pytest.Item, recording: Recording) -> None:
+    """Warns of a test whose recording is too old, or fails it."""
+    text = options.chosen(node.config, "max_age", None, "")
+    if not text or recording.options is not None:
+        return
+    from mockllm.recording.store.ages import ages, read_max_age
+
+    most = read_max_age(text)
+    found = ages(recording.scenarios, most, time.time())
+    undated = [f"{file}: nothing says when it was recorded" for file in found.undated]
+    old = [f"{file} {sentence}" for file, sentence in found.too_old]
+    for message in (*undated, *(() if most.is_error else old)):
+        node.warn(pytest.PytestWarning(message))
+    if most.is_error and old:
+        pytest.fail("\n".join(old), pytrace=False)
 
 
 @pytest.fixture(autouse=True)

@@ -16,6 +16,7 @@ import jsonschema
 import pytest
 
 from tests.ci.action import ACTION, ROOT, STEPS, Job
+from tests.drift.service import exchange, record
 from tests.timeouts import GIVE_UP
 
 pytestmark = pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
@@ -141,6 +142,23 @@ def test_another_command_is_refused(job):
     done = job.run("install", {"command": "serv", "python": "/nowhere"})
     assert done.returncode == 2
     assert "::error::mockllm: command must be check or serve, got 'serv'" in done.stdout
+
+
+@pytest.mark.slow
+def test_recordings_that_are_too_old(job):
+    """A warning of the job; with `:error` the step fails and starts no server."""
+    request = {"model": "m", "messages": [{"role": "user", "content": "old"}]}
+    answer = (200, "application/json", '{"choices": []}')
+    record(
+        job.folder / "recorded", exchange("https://h/v1/chat/completions", request, answer, at=9e8)
+    )
+    done = job.run("serve", {"scenarios": "recorded", "max-age": "30d:error"})
+    assert done.returncode == 1
+    assert "old.1.jsonl:1:1: was recorded on 1998-07-09, " in done.stdout
+    done = job.run("serve", {"scenarios": "recorded", "max-age": "30d"})
+    os.kill(int(job.outputs["pid"]), signal.SIGTERM)
+    assert done.returncode == 0
+    assert "::warning::recorded/old.1.jsonl: was recorded on 1998-07-09, " in done.stdout
 
 
 @pytest.mark.slow

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from tests.drift.service import exchange, record
 from tests.replay.hostile_schemas import nested
 
 BROKEN = "scenario: a\nturns:\n  - reply: {text: hi, splt: words}\n"
@@ -90,3 +91,32 @@ def test_a_pattern_that_would_be_too_large(mockllm, tmp_path):
         f"{file}:2:23: match.user.regex: is a regular expression that would be too large; "
         "make its counted repeats smaller"
     )
+
+
+def test_recordings_that_are_too_old(mockllm, tmp_path):
+    """A warning and exit 0; with `:error` a problem and exit 1. An unknown date is reported."""
+
+    def run(*arguments):
+        result = mockllm("validate", *arguments)
+        return result.exit_code, result.stdout, result.stderr
+
+    folder = tmp_path / "recorded"
+    answer = (200, "application/json", '{"choices": []}')
+    request = {"model": "m", "messages": [{"role": "user", "content": "old"}]}
+    record(folder, exchange("https://api.openai.com/v1/chat/completions", request, answer, at=2e9))
+    file = folder / "old.1.jsonl"
+    whole = file.read_text()
+    assert '"at":"2033-05-18T03:33:20Z"' in whole
+    assert run(folder, "--max-age", "1d") == (0, "1 scenario, no problems\n", "")
+    file.write_text(whole.replace("2033", "2023"))
+    code, output, errors = run(folder, "--max-age", "1d")
+    assert (code, output) == (0, "1 scenario, no problems\n")
+    assert errors.startswith(f"warning: {file}: was recorded on 2023-05-18, ")
+    code, output, errors = run(folder, "--max-age", "2w:error")
+    assert (code, errors) == (1, "")
+    assert output.startswith(f"{file}:1:1: was recorded on 2023-05-18, ")
+    file.write_text(whole.replace('"at":"2033-05-18T03:33:20Z",', ""))
+    code, output, errors = run(folder, "--max-age", "2w:error")
+    assert (code, errors) == (0, f"warning: no date is known of 1 recording: {file}\n")
+    assert "is no age such as 30d" in run(folder, "--max-age", "soon")[2]
+    assert run(folder)[0] == 0

@@ -149,6 +149,25 @@ def test_official_clients_are_recorded_once_and_replayed(project, run):
         result.stdout.no_fnmatch_line("*mockllm recordings*")
 
 
+def test_a_recording_that_is_too_old(project, run, service):
+    """A warning, or with `:error` a failure, from the option or the ini file; each recording holds
+    its date, so that one of today is not too old."""
+    run(both("Hello"), *recording("once", service)).assert_outcomes(passed=1)
+    run(both("Hello"), "--mockllm-max-age", "1d:error").assert_outcomes(passed=1)
+    for file in (project.path / "recorded" / "test_it" / "test_it").glob("*.jsonl"):
+        dated = re.sub(r'"at":"[^"]*"', '"at":"2020-01-02T03:04:05Z"', file.read_text())
+        file.write_text(dated)
+    result = run(both("Hello"), "-W", "default", "--mockllm-max-age", "4w")
+    result.assert_outcomes(passed=1, warnings=2)
+    result.stdout.fnmatch_lines("*hello.1.jsonl was recorded on 2020-01-02, * at most 28 are *")
+    project.makeini("[pytest]\nmockllm_max_age = 30d:error\n")
+    result = run(both("Hello"))
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines("*hello.1.jsonl was recorded on 2020-01-02, *")
+    result = run(both("Hello"), "--mockllm-max-age", "soon")
+    result.stderr.fnmatch_lines("*'soon' is no age such as 30d or 4w, or 30d:error*")
+
+
 def test_a_service_on_this_machine_is_recorded_by_its_own_url(project, run, service):
     """The client asks the service itself. Of several on this machine, only that which is named, or
     which the recording is of, is answered here."""

@@ -96,6 +96,7 @@ PROTOCOL = WireProtocol(
     project=projection(Encoder, Decoder, Options()),
     client=CLIENT,
     detect=records.Detection(
+        created=("createTime",),
         request=lambda body: "contents" in body,
         answer=lambda value: "candidates" in value or "promptFeedback" in value,
         identity=_identity,

@@ -37,6 +37,7 @@ PROTOCOL = WireProtocol(
     project=projection(Encoder, Decoder, Options()),
     client=CLIENT,
     detect=records.Detection(
+        created=("created_at",),
         request=lambda body: "keep_alive" in body or isinstance(body.get("options"), dict),
         answer=lambda value: {"created_at", "done"} <= value.keys(),
     ),

@@ -54,6 +54,7 @@ PROTOCOL = WireProtocol(
     project=projection(Encoder, Decoder, Options(stream_usage=True)),
     client=CLIENT,
     detect=records.Detection(
+        created=("created",),
         answer=lambda value: "choices" in value and value.get("object") != "text_completion",
         likely_request=lambda body: "messages" in body,
     ),

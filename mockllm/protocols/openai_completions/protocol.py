@@ -29,6 +29,7 @@ PROTOCOL = WireProtocol(
     project=projection(Encoder, Decoder, Options(stream_usage=True)),
     client=CLIENT,
     detect=records.Detection(
+        created=("created",),
         answer=lambda value: value.get("object") == "text_completion",
         likely_request=lambda body: "prompt" in body and "messages" not in body,
     ),

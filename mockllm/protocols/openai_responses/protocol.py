@@ -50,6 +50,7 @@ PROTOCOL = WireProtocol(
     project=projection(Encoder, Decoder, Options()),
     client=CLIENT,
     detect=records.Detection(
+        created=("created_at", "response.created_at"),
         answer=_answer,
         likely_request=lambda body: "input" in body,
         identity=records.identity_in("response"),
