@@ -90,6 +90,7 @@ _COMMANDS = {
     "check": "mockllm.cli.check:check",
     "convert-tests": "mockllm.cli.convert:convert_tests",
     "demo": "mockllm.cli.demo:demo",
+    "drift": "mockllm.cli.drift:drift",
     "env": "mockllm.cli.env:env",
     "export": "mockllm.cli.show:export",
     "import": "mockllm.cli.importing:import_",

@@ -1,4 +1,5 @@
-"""The form of runners' messages and of results files, by the JSON Schemas beside this module."""
+"""The form of runners' messages, of results files and of reports about drift, by the JSON Schemas
+beside this module."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ def form_problem(value: Any, schema: str, kind: str = "") -> str:
     """What is wrong with the form of a value, after the name of the field; "" if nothing is.
 
     Args:
-        schema: `runner` or `results`.
+        schema: `runner`, `results` or `drift`.
         kind: the name among the `$defs` of the schema; "" for the schema itself.
     """
     return next(map(_problem, _validator(schema, kind).iter_errors(value)), "")

@@ -35,7 +35,7 @@ class Hosts:
         """Whether a host, without its port, is intercepted."""
         host = host.lower().rstrip(".")
         patterns: tuple[str, ...] = (*self.named, *known_hosts())
-        if _LOOPBACK.fullmatch(host):
+        if is_this_machine(host):
             patterns = tuple(filter(self.names_this_machine, self.named))
         return any(
             fnmatchcase(name, pattern) for pattern in patterns for name in (host, f"{host}:{port}")
@@ -54,6 +54,11 @@ class Hosts:
     def names_this_machine(pattern: str) -> bool:
         """Whether a pattern names this machine, and not any."""
         return _LOOPBACK.fullmatch(pattern.rpartition(":")[0] or pattern) is not None
+
+
+def is_this_machine(host: str) -> bool:
+    """Whether a host, without its port, is the loopback address."""
+    return _LOOPBACK.fullmatch(host) is not None
 
 
 def netloc(scheme: str, host: str, port: int | None) -> str:

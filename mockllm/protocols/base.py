@@ -36,6 +36,7 @@ from mockllm.protocols.records import (
     Fields,
     Json,
     Normalisation,
+    SdkTypes,
     ServiceError,
     StoredAnswers,
     StreamEvents,
@@ -249,6 +250,7 @@ class WireProtocol:
         numbered: frames with the numbers that they have after so many others; None if the events
             of the API have no numbers.
         join: one frame with the content of two consecutive ones; None if there is no such frame.
+        sdk: the types of answers in the SDK of the service; None if it has none.
     """
 
     address: Address
@@ -287,6 +289,7 @@ class WireProtocol:
     service_errors: Mapping[str, ServiceError] = field(default_factory=lambda: SERVICE_ERRORS)
     numbered: Callable[[list[Frame], int], list[Frame]] | None = None
     join: Callable[[Frame, Frame], Frame | None] | None = None
+    sdk: SdkTypes | None = None
 
     @property
     def name(self) -> str:

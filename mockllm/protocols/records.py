@@ -131,6 +131,21 @@ class Detection:
 
 
 @record
+class SdkTypes:
+    """The types of answers in the SDK of the service, which are pydantic models, as `module:name`.
+
+    Args:
+        package: the name of its distribution.
+        stream: of an event of a stream.
+        body: of an answer that is not streamed.
+    """
+
+    package: str
+    stream: str
+    body: str
+
+
+@record
 class ServiceError:
     """An error of a service that has nothing to do with the request.
 

@@ -60,7 +60,7 @@ class RecordedTurn:
 
 def recorded_turn(plain: Captured, protocol: WireProtocol, *, streamed: bool) -> RecordedTurn:
     """The turn of a decompressed answer that is no HTTP error."""
-    carrier = _carrier(plain, protocol, streamed=streamed)
+    carrier = answer_carrier(plain, protocol, streamed=streamed)
     return _of_body(plain, protocol) if carrier is None else _of_stream(plain, protocol, carrier)
 
 
@@ -79,7 +79,7 @@ def is_complete(exchange: Captured, protocol: WireProtocol) -> bool:
 # Streams
 
 
-def _carrier(plain: Captured, protocol: WireProtocol, *, streamed: bool) -> Carrier | None:
+def answer_carrier(plain: Captured, protocol: WireProtocol, *, streamed: bool) -> Carrier | None:
     """How the frames of an answer travel; None if it is a body: a service may answer a request for
     a stream with one."""
     named = carrier_of(plain.header("content-type"), protocol.carriers)

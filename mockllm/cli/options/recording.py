@@ -112,7 +112,7 @@ redaction_options = together(
 )
 """Adds the options for secrets, and for the `match` of recorded scenarios."""
 
-recording_options = together(
+upstream_options = together(
     click.option(
         "--upstream",
         "upstreams",
@@ -126,8 +126,10 @@ recording_options = together(
         is_flag=True,
         help="Reach the services through the proxies that the environment names.",
     ),
-    redaction_options,
 )
+"""Adds the options for the services, and for the way to them."""
+
+recording_options = together(upstream_options, redaction_options)
 """Adds the options of a server that records."""
 
 

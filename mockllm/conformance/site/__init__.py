@@ -20,7 +20,7 @@ from mockllm.errors import UsageError
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-__all__ = ["build_site", "overview_page"]
+__all__ = ["build_site", "inline_files", "overview_page"]
 
 _STREAM_STYLE = FOLDER.parents[1] / "ui" / "site" / "stream.css"
 """How streams look, here and in the live page."""
@@ -60,11 +60,7 @@ def overview_page(results: Sequence[Results]) -> str:
     pages = _pages(results)
     template = environment().get_template("overview.html")
     values = first_page(pages.columns, alone=True) | rules_section(pages.rule_columns)
-    inline = {
-        "stream": _inline(_STREAM_STYLE),
-        "style": _inline(FOLDER / "style.css"),
-        "script": _inline(FOLDER / "script.js"),
-    }
+    inline = inline_files()
     for most in _ROWS:
         details = overview_details((*pages.columns, *pages.rule_columns), most)
         text = template.render(values, **pages.common, root="", inline=inline, details=details)
@@ -74,6 +70,15 @@ def overview_page(results: Sequence[Results]) -> str:
         f"{len(results)} results are too many for one page of 1 MB; build a folder of pages with "
         "`mockllm report RESULTS... -o DIR`"
     )
+
+
+def inline_files() -> dict[str, Markup]:
+    """The styles and the script of a page that stands alone."""
+    return {
+        "stream": _inline(_STREAM_STYLE),
+        "style": _inline(FOLDER / "style.css"),
+        "script": _inline(FOLDER / "script.js"),
+    }
 
 
 def _pages(results: Sequence[Results]) -> Pages:

@@ -62,4 +62,5 @@ PROTOCOL = WireProtocol(
         "stop": ("RUN_FINISHED", "success"),
         "tool_calls": ("RUN_FINISHED", "success", "stop"),
     },
+    sdk=records.SdkTypes("ag-ui-protocol", "ag_ui.core:Event", "ag_ui.core:Event"),
 )

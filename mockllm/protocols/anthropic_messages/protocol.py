@@ -82,4 +82,7 @@ PROTOCOL = WireProtocol(
     carrier=lambda options: CHUNKS if options == BEDROCK else SSE,
     error_at=error_at,
     call_prefix="toolu_",
+    sdk=records.SdkTypes(
+        "anthropic", "anthropic.types:RawMessageStreamEvent", "anthropic.types:Message"
+    ),
 )

@@ -86,4 +86,5 @@ PROTOCOL = WireProtocol(
     service_errors=SERVICE_ERRORS,
     end_data="[DONE]",
     join=join,
+    sdk=records.SdkTypes("cohere", "cohere:V2ChatStreamResponse", "cohere:V2ChatResponse"),
 )

@@ -146,4 +146,9 @@ PROTOCOL = WireProtocol(
     carrier=lambda options: JSON_ARRAY if options.array else SSE,
     line_end="crlf",
     join=join,
+    sdk=records.SdkTypes(
+        "google-genai",
+        "google.genai.types:GenerateContentResponse",
+        "google.genai.types:GenerateContentResponse",
+    ),
 )

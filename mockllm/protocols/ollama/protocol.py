@@ -72,4 +72,5 @@ PROTOCOL = WireProtocol(
     carriers=(NDJSON,),
     carrier=lambda _: NDJSON,
     join=join,
+    sdk=records.SdkTypes("ollama", "ollama:ChatResponse", "ollama:ChatResponse"),
 )

@@ -101,4 +101,7 @@ PROTOCOL = WireProtocol(
         "model": _model,
     },
     join=join,
+    sdk=records.SdkTypes(
+        "openai", "openai.types.chat:ChatCompletionChunk", "openai.types.chat:ChatCompletion"
+    ),
 )

@@ -55,4 +55,5 @@ PROTOCOL = WireProtocol(
     finish_values={"tool_calls": ("stop",), "refusal": ("stop",)},
     end_data="[DONE]",
     join=join,
+    sdk=records.SdkTypes("openai", "openai.types:Completion", "openai.types:Completion"),
 )

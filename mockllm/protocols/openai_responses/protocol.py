@@ -106,4 +106,7 @@ PROTOCOL = WireProtocol(
         "delete_response": routes.deleted_answer,
         "input_items": routes.listed_input,
     },
+    sdk=records.SdkTypes(
+        "openai", "openai.types.responses:ResponseStreamEvent", "openai.types.responses:Response"
+    ),
 )

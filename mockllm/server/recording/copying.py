@@ -146,7 +146,7 @@ class AnswerCopy:
     def _pass(self, chunk: TimedBytes, passed: PassedAnswer) -> None:
         if not passed.status:
             passed.status = self._upstream.response.status
-            passed.headers = tuple(_lowered(self._upstream.headers))
+            passed.headers = tuple(lowered(self._upstream.headers))
         passed.add(chunk)
 
     def passed_on(self) -> None:
@@ -193,16 +193,16 @@ class AnswerCopy:
         return Captured(
             method=exchange.received.method,
             url=self._url,
-            request_headers=tuple(_lowered(self._headers)),
+            request_headers=tuple(lowered(self._headers)),
             request_body=exchange.body if self._upload is None else self._upload.body,
             status=response.status,
-            headers=tuple(_lowered(upstream.headers)),
+            headers=tuple(lowered(upstream.headers)),
             chunks=tuple(self._chunks),
             cut=self.cut,
             at=exchange.received.at,
             source=self._source,
             reason=unusual_reason(response.status, upstream.reason),
-            trailers=tuple(_lowered(upstream.trailers)),
+            trailers=tuple(lowered(upstream.trailers)),
         )
 
 
@@ -213,6 +213,7 @@ def cut_of(error: UpstreamError) -> Cut:
     return "chunk" if error.how == "chunk" else "upstream"
 
 
-def _lowered(headers: RawHeaders) -> Iterator[tuple[str, str]]:
+def lowered(headers: RawHeaders) -> Iterator[tuple[str, str]]:
+    """The headers as text, names in lower case."""
     for name, value in headers:
         yield name.decode("latin-1").lower(), value.decode("latin-1")

@@ -31,6 +31,18 @@ class Scope:
     service: str
 
 
+_HOST = re.compile(
+    r"(?P<service>[a-z0-9]+)(?:-runtime)?(?:-fips)?\.(?P<region>[a-z]{2,}(?:-[a-z]+)+-\d)\."
+    r"(?:amazonaws|api\.aws)"
+)
+
+
+def scope_of(url: str) -> Scope | None:
+    """What the requests for a URL have to be signed for; None for a host that is none of AWS."""
+    found = _HOST.match(urlsplit(url).hostname or "")
+    return Scope(found["region"], found["service"]) if found is not None else None
+
+
 def signed_scope(headers: RawHeaders) -> Scope | None:
     """What a request's signature is for; None for a request that has none."""
     for name, value in headers:

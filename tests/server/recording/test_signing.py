@@ -133,3 +133,15 @@ def test_what_has_no_signature_stays():
     """Bearer tokens of Bedrock and keys of other services are no AWS signature."""
     assert signing.signed_scope(((b"Authorization", b"Bearer bedrock-api-key-1"),)) is None
     assert signing.signed_scope(((b"X-Api-Key", b"AWS4-HMAC-SHA256"),)) is None
+
+
+def test_what_a_host_is_signed_for():
+    """Without a signature to learn it from, the name of the host says service and region."""
+    for host, expected in (
+        ("bedrock-runtime.eu-west-1.amazonaws.com", signing.Scope("eu-west-1", "bedrock")),
+        ("bedrock-runtime-fips.us-gov-west-1.api.aws", signing.Scope("us-gov-west-1", "bedrock")),
+        ("sts.us-east-1.amazonaws.com", signing.Scope("us-east-1", "sts")),
+        ("bedrock-runtime.eu-west-1.example.com", None),
+        ("api.openai.com", None),
+    ):
+        assert signing.scope_of(f"https://{host}/model/m/converse?a=b") == expected

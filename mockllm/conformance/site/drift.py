@@ -1,0 +1,43 @@
+"""The page about the drift of recordings."""
+
+from __future__ import annotations
+
+from itertools import groupby
+
+from mockllm.conformance.site import inline_files
+from mockllm.conformance.site.rendering import environment
+from mockllm.drift.questions import NotAsked
+from mockllm.drift.report import DriftReport, Verdict, title
+
+_HEADLINES: dict[Verdict, str] = {
+    "same": "The services answer as recorded",
+    "drift": "The services do not answer as recorded",
+    "unknown": "Not all recordings could be looked at",
+}
+
+
+def drift_page(report: DriftReport) -> str:
+    """One page that stands alone."""
+    groups = groupby(report.findings, lambda finding: finding.group)
+    lists = (
+        ("Answered otherwise, so not all of it is comparable", report.otherwise),
+        ("Could not be looked at", _pairs(report.failed)),
+        ("Not looked at", _pairs(report.not_asked)),
+        ("Recorded anew", _pairs(report.updated)),
+    )
+    return (
+        environment()
+        .get_template("drift.html")
+        .render(
+            report=report,
+            headline=_HEADLINES[report.verdict],
+            groups=[(title(group), list(findings)) for group, findings in groups],
+            lists=lists,
+            inline=inline_files(),
+            root="",
+        )
+    )
+
+
+def _pairs(left: tuple[NotAsked, ...]) -> tuple[tuple[str, str], ...]:
+    return tuple((one.name, one.reason) for one in left)
