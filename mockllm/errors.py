@@ -11,6 +11,7 @@ MockLLMError
 ├── ProbeError           a client or gateway that cannot be run; its cases are not judged
 ├── UpstreamError        the real service behind a recording server gives no complete answer
 └── UsageError           wrong use of the command line or of the Python interface
+    └── NotStartedError  a command of the user that cannot be started
 
 CollisionWarning         a `UserWarning`: another distribution has files in this package
 
@@ -124,6 +125,18 @@ class UpstreamError(MockLLMError):
 
 class UsageError(MockLLMError):
     """Wrong use of the command line or of the Python interface."""
+
+
+class NotStartedError(UsageError):
+    """A command of the user that cannot be started.
+
+    Args:
+        exit_code: what a shell would give: 127 where there is no such program, else 126.
+    """
+
+    def __init__(self, message: str, exit_code: int) -> None:
+        self.exit_code = exit_code
+        super().__init__(message)
 
 
 class CollisionWarning(UserWarning):

@@ -13,9 +13,11 @@ from typing import Any
 import click
 
 import mockllm
-from mockllm.errors import MockLLMError, ScenarioError
+from mockllm.core.text import did_you_mean
+from mockllm.errors import MockLLMError, NotStartedError, ScenarioError
 
 _FAILED = 2
+_LONGEST_SUMMARY = 200
 _INTERRUPTED = 130
 
 
@@ -43,6 +45,25 @@ class CommandLine(click.Group):
         assert isinstance(command, click.Command)
         return command
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args[0] not in self._commands_at:
+            hint = did_you_mean(args[0], self._commands_at, most=3)
+            ctx.fail(f"there is no command {args[0]!r}{'; ' * bool(hint)}{hint}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Lists the commands, each with its whole first sentence; click cuts it to one line."""
+        commands = ((name, self.get_command(ctx, name)) for name in self.list_commands(ctx))
+        rows = [
+            (name, command.get_short_help_str(_LONGEST_SUMMARY))
+            for name, command in commands
+            if command is not None
+        ]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
     def main(
         self,
         args: Sequence[str] | None = None,
@@ -62,7 +83,7 @@ class CommandLine(click.Group):
             if not standalone_mode:
                 raise
             click.echo(f"mockllm: {_message(error)}", err=True)
-            sys.exit(_FAILED)
+            sys.exit(error.exit_code if isinstance(error, NotStartedError) else _FAILED)
         if not standalone_mode:
             return code
         sys.exit(code if isinstance(code, int) else 0)
@@ -76,18 +97,24 @@ def _message(error: Exception) -> str:
             count = len(problems)
             return f"{count} problem{'s' * (count > 1)} in the scenarios"
         case click.UsageError(ctx=context) if context is not None:
-            return f"{error.format_message()} (see {context.command_path} --help)"
+            return f"{_one_line(error)} (see {context.command_path} --help)"
         case click.ClickException():
-            return error.format_message()
+            return _one_line(error)
         case OSError(filename=str(name), strerror=str(reason)):
             return f"{name}: {reason}"
     return str(error)
+
+
+def _one_line(error: click.ClickException) -> str:
+    """The message of click, which lists choices on lines of their own."""
+    return " ".join(error.format_message().split())
 
 
 __all__ = ["main"]
 
 _COMMANDS = {
     "check": "mockllm.cli.check:check",
+    "completion": "mockllm.cli.completion:completion",
     "convert-tests": "mockllm.cli.convert:convert_tests",
     "demo": "mockllm.cli.demo:demo",
     "drift": "mockllm.cli.drift:drift",

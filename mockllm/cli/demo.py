@@ -14,12 +14,13 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 from urllib.parse import urlsplit
 
 import click
 
 from mockllm.cli.options.parameters import number, read_scenarios
+from mockllm.cli.terminal.colour import in_colour
 from mockllm.core import events as ev
 from mockllm.core.text import shorten
 from mockllm.errors import MockLLMError
@@ -118,11 +119,12 @@ class Screen:
         self._stream = stream
         self._can_draw = _can_draw(stream)
         self._redraws = stream.isatty() and self._can_draw if redraws is None else redraws
+        self._colour = in_colour(stream)
         self._drawn = 0
 
     def line(self, line: str = "", *, bold: bool = False) -> None:
         self._drawn = 0
-        styled = click.style(line, bold=True) if bold and self._redraws else line
+        styled = self._styled(line, bold=True) if bold else line
         encoding = self._stream.encoding or "utf-8"
         self._write(styled.encode(encoding, "backslashreplace").decode(encoding) + "\n")
 
@@ -130,7 +132,7 @@ class Screen:
         if self._redraws:
             width = _columns()
             frame = shorten(f"  {_telling(board.latest)}", width - 1, keep=max(0, width - 2))
-            self._draw([*self._block(board, at), click.style(frame, dim=True)])
+            self._draw([*self._block(board, at), self._styled(frame, dim=True)])
             return
         for lane in changed:
             if lane.done:
@@ -149,9 +151,9 @@ class Screen:
         self._write("\x1b[1F")
 
     def _block(self, board: Board, at: float) -> list[str]:
-        ticks = click.style("▪" * min(board.chunks, _MOST_TICKS), fg="blue")
+        ticks = self._styled("▪" * min(board.chunks, _MOST_TICKS), fg="blue")
         lanes = [self._lane(board, lane) for lane in board.lanes.values()]
-        return [f"  {ticks} {click.style(_tally(board, at), dim=True)}", *lanes]
+        return [f"  {ticks} {self._styled(_tally(board, at), dim=True)}", *lanes]
 
     def _lane(self, board: Board, lane: Lane) -> str:
         label, name = _cells(board, lane)
@@ -159,15 +161,20 @@ class Screen:
         room = max(10, _columns() - len(head) - 3)
         text = lane.text if len(lane.text) <= room else "…" + lane.text[1 - room :]
         old, new = (text[: -lane.fresh], text[-lane.fresh :]) if lane.fresh else (text, "")
-        end = click.style(" ✓", fg="green", bold=True) if lane.done else click.style("▏", dim=True)
-        bar = click.style("  ▏ ", fg="cyan")
-        fresh = click.style(new, fg="yellow", bold=True) if new else ""
-        return f"{bar}{click.style(head[2:], fg='cyan')}{old}{fresh}{end}"
+        end = (
+            self._styled(" ✓", fg="green", bold=True) if lane.done else self._styled("▏", dim=True)
+        )
+        bar = self._styled("  ▏ ", fg="cyan")
+        fresh = self._styled(new, fg="yellow", bold=True) if new else ""
+        return f"{bar}{self._styled(head[2:], fg='cyan')}{old}{fresh}{end}"
 
     def _draw(self, lines: list[str]) -> None:
         up = f"\x1b[{self._drawn}F" if self._drawn else ""
         self._write(up + "".join(f"{line}\x1b[K\n" for line in lines))
         self._drawn = len(lines)
+
+    def _styled(self, text: str, **style: Any) -> str:
+        return click.style(text, **style) if self._colour else text
 
     def _write(self, text: str) -> None:
         self._stream.write(text)

@@ -11,7 +11,7 @@ from unicodedata import combining, east_asian_width
 
 import click
 
-from mockllm.cli.options.parameters import EXISTING, json_option, read_scenarios
+from mockllm.cli.options.parameters import json_option, path_arguments, read_scenarios
 from mockllm.protocols import PROTOCOLS
 from mockllm.scenario.model import Scenario
 
@@ -20,7 +20,7 @@ _TOOLS_SHOWN = 2
 
 
 @click.command("list")
-@click.argument("paths", nargs=-1, type=EXISTING, metavar="[PATH]...")
+@path_arguments("[PATH]...")
 @json_option
 def list_scenarios(paths: tuple[Path, ...], as_json: bool) -> None:
     """List scenarios.

@@ -17,6 +17,7 @@ from mockllm.cli.options.parameters import (
     fault_options,
     ignore_options,
     intercept_options,
+    path_arguments,
     quirk_option,
     read_scenarios,
     server_options,
@@ -110,7 +111,7 @@ def _record_command(options: ServerOptions, report: ServerLog, command: tuple[st
 
 
 @click.command()
-@click.argument("paths", nargs=-1, type=click.Path(path_type=Path), metavar="PATH...")
+@path_arguments("PATH...", click.Path(path_type=Path))
 @answering_options
 @click.option(
     "--flush",

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mockllm.cli.options.parameters import EXISTING, read_scenarios
+from mockllm.cli.options.parameters import path_arguments, read_scenarios
 from mockllm.core.text import counted
 from mockllm.errors import Problem, ScenarioError
 from mockllm.scenario.model import Scenario
@@ -32,7 +32,7 @@ def _max_age(_: click.Context, __: click.Parameter, value: str | None) -> MaxAge
 
 
 @click.command()
-@click.argument("paths", nargs=-1, required=True, type=EXISTING, metavar="PATH...")
+@path_arguments("PATH...")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON list of the problems.")
 @click.option(
     "--losses", is_flag=True, help="Report what turns lose over protocols that cannot express it."
@@ -66,6 +66,8 @@ def validate(
       mockllm validate --losses scenarios/
       mockllm validate --max-age 30d:error scenarios/recorded
     """
+    if not paths:
+        raise click.UsageError("name the files or folders to validate")
     scenarios: tuple[Scenario, ...] = ()
     problems: tuple[Problem, ...] = ()
     try:

@@ -3,10 +3,12 @@
 import os
 import subprocess
 import sys
+from io import StringIO
 
 import pytest
 
 import mockllm as package
+from mockllm.cli.terminal.colour import in_colour
 from mockllm.errors import ScenarioError
 from tests.cases import for_all
 
@@ -45,7 +47,13 @@ def test_version(mockllm):
 @for_all(
     ("arguments", "fragments"),
     [
-        (["serv"], ["No such command 'serv'", "(see mockllm --help)"]),
+        (["srve"], ["no command 'srve'; did you mean 'serve'?", "(see mockllm --help)"]),
+        (["quirks", "chat-index-mising"], ["did you mean 'chat-index-missing'"]),
+        (["show", "weather", "--api", "chatt"], ["no API 'chatt'; did you mean 'chat'?"]),
+        (["check", "--", "true"], ["Missing option '--api'", "chat, responses, anthropic"]),
+        (["serve", ".", "--fault", "cutt"], ["mockllm: there is no fault 'cutt'; did you mean"]),
+        (["validate"], ["name the files or folders"]),
+        (["completion", "tcsh"], ["bash", "zsh", "fish"]),
         (["list", "--jason"], ["No such option", "--json", "(see mockllm list --help)"]),
         (["list", "nowhere"], ["nowhere", "does not exist"]),
         (["serve"], ["needs files or folders", "mockllm init"]),
@@ -55,7 +63,6 @@ def test_version(mockllm):
         (["serve", ".", "--port", "65536"], ["--port", "65535"]),
         (["show", "secret-number"], ["did you mean 'secret-numbers'?"]),
         (["run"], ["Missing argument"]),
-        (["run", "--", "./no-such-command"], ["cannot run './no-such-command'", "No such file"]),
     ],
 )
 def test_wrong_use_is_an_error_of_one_line(mockllm, arguments, fragments):
@@ -67,6 +74,70 @@ def test_wrong_use_is_an_error_of_one_line(mockllm, arguments, fragments):
     assert result.stderr.count("\n") == 1
     for fragment in fragments:
         assert fragment in result.stderr
+
+
+@for_all(("program", "code"), [("./no-such-command", 127), ("/", 126), ("no-such-command", 127)])
+def test_a_command_that_cannot_start_has_the_exit_code_of_a_shell(mockllm, program, code):
+    """127 where there is no such program, 126 where it cannot be run."""
+    result = mockllm("run", "--", program)
+    assert result.exit_code == code
+    assert result.stderr.startswith(f"mockllm: cannot run {program!r}: ")
+    assert result.stderr.count("\n") == 1
+
+
+def test_the_help_cuts_no_summary(mockllm):
+    """The list of commands has the whole first sentence of each."""
+    listed = " ".join(mockllm("--help").stdout.partition("Commands:")[2].split())
+    assert "..." not in listed
+    assert "Print the environment variables that the official SDKs read" in listed
+    assert "judge its requests." in listed
+
+
+@for_all("command", ["list", "validate", "show", "export", "run", "serve", "check"])
+def test_scenarios_are_named_by_one_option(mockllm, command):
+    """Each command that reads scenarios has `--scenarios`, whether it takes paths or not."""
+    assert "--scenarios PATH" in mockllm(command, "--help").stdout
+
+
+def test_paths_and_the_option_for_scenarios_add_up(mockllm, folder, shipped):
+    """`list PATH --scenarios PATH` lists the scenarios of both."""
+    assert "hello" in mockllm("list", "--scenarios", folder).stdout
+    both = mockllm("list", folder, "--scenarios", shipped).stdout
+    assert "hello" in both
+    assert "secret-numbers" in both
+
+
+@for_all(
+    ("variables", "terminal", "colour"),
+    [
+        ({}, True, True),
+        ({}, False, False),
+        ({"NO_COLOR": "1"}, True, False),
+        ({"NO_COLOR": ""}, True, True),
+        ({"FORCE_COLOR": "1"}, False, True),
+        ({"FORCE_COLOR": ""}, False, False),
+        ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, True, False),
+    ],
+)
+def test_variables_decide_on_colour(monkeypatch, variables, terminal, colour):
+    """NO_COLOR takes colours away, FORCE_COLOR gives them; else terminals have them."""
+    for name in ("NO_COLOR", "FORCE_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in variables.items():
+        monkeypatch.setenv(name, value)
+    stream = StringIO()
+    stream.isatty = lambda: terminal
+    assert in_colour(stream) is colour
+
+
+@pytest.mark.slow
+def test_the_demo_obeys_the_variables_of_colour(program):
+    """`mockllm demo` has colours without a terminal where FORCE_COLOR asks for them."""
+    demo = ("demo", "--speed", "0")
+    _, plain, _ = program(*demo, FORCE_COLOR="", NO_COLOR="").end()
+    _, coloured, _ = program(*demo, FORCE_COLOR="1", NO_COLOR="").end()
+    assert "\x1b[" not in plain
+    assert "\x1b[1m" in coloured
 
 
 def test_broken_scenarios_are_reported_with_locations(mockllm, tmp_path):
@@ -118,9 +189,10 @@ def test_a_closed_pipe_ends_quietly():
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion_script(mockllm, monkeypatch, shell):
-    """The completion script of each shell is printed."""
+    """`mockllm completion` prints the script of each shell, as click's own variable does."""
+    result = mockllm("completion", shell)
     monkeypatch.setenv("_MOCKLLM_COMPLETE", f"{shell}_source")
-    result = mockllm()
+    assert mockllm().stdout.strip() == result.stdout.strip()
     assert result.exit_code == 0
     assert f"_MOCKLLM_COMPLETE={shell}_complete" in result.stdout
 

@@ -162,6 +162,13 @@ TURNS: list[Row] = [
         ],
     ),
     (
+        "typo of reply",
+        turn("repply: {text: hi}"),
+        [
+            "3:5: turns[0]: unknown key 'repply'; did you mean 'reply'?",
+        ],
+    ),
+    (
         "both",
         turn("{reply: {text: a}, http: 429}"),
         [

@@ -114,7 +114,10 @@ _ATTACHING = (
 
 _REPORTING = (
     click.option(
+        "-o",
+        "--output",
         "--results",
+        "results",
         type=_FILE,
         metavar="FILE",
         help="The results file. Default: mockllm-results/CLIENT-API.json.",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from mockllm.core.text import did_you_mean
 from mockllm.errors import UsageError
 from mockllm.replay.fault_plan import read_plan
 from mockllm.scenario.durations import read_percent
@@ -71,6 +72,13 @@ class _Api(_Choice):
     @choices.setter
     def choices(self, _: object) -> None:
         """`click.Choice` sets them once; they are not kept."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        if value not in self.choices:
+            known = f"there are: {', '.join(self.choices)}"
+            hint = did_you_mean(str(value), self.choices, known)
+            raise click.BadParameter(f"there is no API {value!r}; {hint}", ctx, param)
+        return str(value)
 
 
 API = _Api()
@@ -157,6 +165,25 @@ def collected(
         return wrapped
 
     return add
+
+
+def path_arguments(metavar: str, kind: click.Path = EXISTING) -> Callable[..., Any]:
+    """Adds scenarios as arguments, and as `--scenarios`, which every command understands; the
+    command gets both as `paths`."""
+    return collected(
+        "paths",
+        ("arguments", "named"),
+        lambda _, arguments, named: arguments + named,
+        click.option(
+            "--scenarios",
+            "named",
+            multiple=True,
+            type=kind,
+            metavar="PATH",
+            help="The same as PATH; may be repeated.",
+        ),
+        click.argument("arguments", nargs=-1, type=kind, metavar=metavar),
+    )
 
 
 answering_options = server_options(

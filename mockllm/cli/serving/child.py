@@ -14,7 +14,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from mockllm.cli.serving.start_errors import not_started
-from mockllm.errors import UsageError
+from mockllm.errors import NotStartedError
 
 if TYPE_CHECKING:
     from mockllm.server.app import MockServer
@@ -94,7 +94,8 @@ def wait_for(command: tuple[str, ...], environment: Mapping[str, str]) -> int:
             process.send_signal(number)
         code = process.wait()
     except OSError as error:
-        raise UsageError(f"cannot run {command[0]!r}: {error.strerror}") from None
+        code = 127 if isinstance(error, FileNotFoundError) else 126
+        raise NotStartedError(f"cannot run {command[0]!r}: {error.strerror}", code) from None
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

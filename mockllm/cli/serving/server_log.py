@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from mockllm.cli.terminal.colour import in_colour
 from mockllm.core.text import counted, printable, shorten
 from mockllm.errors import Problem
 
@@ -112,7 +113,7 @@ class LogOptions:
     """What a server writes about itself.
 
     Args:
-        form: text has aligned lines for people, in colour on a terminal unless NO_COLOR is set.
+        form: text has aligned lines for people, in colour where `terminal.colour` says so.
             JSON has an object a line after the first line; its `event` names the kind.
         quiet: only the line with the address, problems with files and recordings, and notices.
         quotes: whether what is wrong with a request is written, which quotes the request.
@@ -150,7 +151,7 @@ class ServerLog:
         self._only = _QUIET if quiet else None if first else _WORKER
         if quiet and not first:
             self._only = _QUIET & _WORKER
-        self._colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+        self._colour = in_colour(sys.stdout)
         self._api_width = self._name_width = 1
         self._url = ""
         self._has_begun = False

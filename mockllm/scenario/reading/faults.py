@@ -197,9 +197,9 @@ def parse_faults(written: str) -> tuple[Fault, ...]:
     findings = Findings(Vocabulary())
     faults_ = [_parsed(part.strip(), findings) for part in written.split(";")]
     if findings.found:
-        raise UsageError(
-            f"fault {written!r}: " + "; ".join(_message(*finding) for finding in findings.found)
-        )
+        messages = "; ".join(_message(*finding) for finding in findings.found)
+        names_it = messages.startswith(f"there is no fault {written!r}")
+        raise UsageError(messages if names_it else f"fault {written!r}: {messages}")
     return tuple(read for read in faults_ if read is not None)
 
 

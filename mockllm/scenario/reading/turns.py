@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from mockllm.core.text import similar_names
 from mockllm.scenario import model as m
 from mockllm.scenario.reading.conditions import expectation, header_value, headers, ignored
 from mockllm.scenario.reading.faults import faults
@@ -276,14 +277,22 @@ def turn(node: Node, findings: Findings) -> m.TurnSpec:
     return m.TurnSpec(**values, recorded=recorded, variants=variants)
 
 
+_ANSWERS = ("reply", "http", "answer")
+
+
+def _meant(key: str) -> str:
+    """The key of a turn that one is, or is a typo of, which is reported already."""
+    return next(iter(similar_names(key.lower(), _TURN.readers)), "")
+
+
 def _check_one_answer(node: Mapping, findings: Findings) -> None:
-    given = [key for key in ("reply", "http", "answer") if key in node.entries]
+    given = [key for key in _ANSWERS if key in node.entries]
     if given == ["reply", "http"]:
         findings.add(node, "must have either 'reply' or 'http', got both")
     elif len(given) > 1:
         others = " and ".join(map(repr, given[:-1]))
         findings.add(node, f"has 'answer', the answer of a route, and {others}; keep one of them")
-    elif not given:
+    elif not given and not any(_meant(key) in _ANSWERS for key in node.entries):
         findings.add(node, "needs a 'reply', or 'http' for an error, or the 'answer' of a route")
 
 

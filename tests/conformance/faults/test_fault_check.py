@@ -231,7 +231,7 @@ def test_a_runner_that_hangs_is_broken_off_and_the_others_are_judged(tmp_path):
     chosen = ["--only", "stall-after-words", "--only", "cut-in-text-close"]
     words = ["--http", "--faults", *chosen, "--rule", "cut-reported", "--rule", "stall-times-out"]
     words += ["--limit", "3"]
-    result = run_check(*words, "--results", str(file), "--", *command)
+    result = run_check(*words, "-o", str(file), "--", *command)
     assert result.exit_code == 2, result.output
     assert "the runner died" not in result.output
     assert verdicts(read_results(file)) == {
