@@ -192,7 +192,7 @@ class Live:
     async def exchanges(self) -> list[Exchange]:
         """The journals of all sessions."""
         sessions = await self._server.sessions.load()
-        return [entry for session in sessions for entry in tuple(session.journal)]
+        return [entry for session in sessions for entry in session.entries]
 
     async def _session_list(self) -> list[dict[str, Any]]:
         sessions = await self._server.sessions.load()

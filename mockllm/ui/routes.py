@@ -192,13 +192,14 @@ class LivePage:
 
 def _numbered(session: Session, number: str) -> Exchange:
     wanted = int(number) if number.isascii() and number.isdecimal() and len(number) < 18 else -1
-    for entry in tuple(session.journal):
+    for entry in session.entries:
         if entry.number == wanted:
             return entry
     if 0 < wanted <= session.count:
         raise RequestError(
             f"Request {wanted} has left the journal of the session {session.name!r}: a journal "
-            f"keeps the last {session.max_exchanges} requests.",
+            f"keeps the last {session.max_exchanges} requests, and of the others some "
+            "that nothing answered.",
             status=404,
         )
     raise RequestError(f"The session {session.name!r} has no request {number[:40]!r}.", status=404)

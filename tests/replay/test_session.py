@@ -99,3 +99,32 @@ def test_the_body_of_an_exchange_in_json():
     as_json = exchange(b"\xff").as_json()
     assert as_json["body_base64"] == "/w=="
     assert "body" not in as_json
+
+
+def test_failures_outlive_the_requests_that_follow_them():
+    """What nothing answered can be read when the journal has dropped it; the bounds hold."""
+    session = Session("s", max_exchanges=3, max_failures=2, max_failure_bytes=6_000)
+    for outcome in ("played", "unmatched", "invalid", "error", "unmatched", *["played"] * 5):
+        session.record(exchange(b'{"said": "hi"}', outcome=outcome))
+    assert [entry.number for entry in session.entries] == [3, 5, 8, 9, 10]
+    assert session.entries[0].body == b'{"said": "hi"}'
+    assert not session.entries[0].dropped
+    assert session.dropped == 5
+    assert session.outcomes() == {"played": 6, "unmatched": 2, "invalid": 1, "error": 1}
+    assert [entry.number for entry in session.exchanges()] == [*range(1, 11)]
+    for _ in range(4):
+        session.record(exchange(b"x" * 4_000, outcome="unmatched"))
+    for _ in range(3):
+        session.record(exchange(outcome="played"))
+    assert [entry.number for entry in session.failures] == [14]
+    assert session.failure_size == sum(entry.charged for entry in session.failures)
+
+
+def test_failures_are_given_up_where_memory_is_short():
+    """Shedding a session frees its journal, its failures and what it dropped."""
+    session = Session("s", max_exchanges=2)
+    for _ in range(5):
+        session.record(exchange(outcome="unmatched"))
+    while session.shed():
+        pass
+    assert (len(session.journal), len(session.failures), session.failure_size) == (1, 0, 0)

@@ -40,7 +40,7 @@ def numbers(found):
 def session_with(count, **bounds):
     session = Session("default", **bounds)
     for number in range(count):
-        session.record(journal_entry("POST", "/", {}, b"%d" % number))
+        session.record(journal_entry("POST", "/", {}, b"%d" % number, outcome="played"))
     return session
 
 
@@ -90,6 +90,17 @@ def test_entries_that_were_dropped_are_counted():
     assert (found["missed"], found["dropped"], found["next"], found["more"]) == (3, 5, 7, True)
 
 
+def test_failures_that_outlived_the_journal_are_on_pages():
+    """They come first; what is missing between entries is counted on one page only."""
+    session = Session("s", max_exchanges=3)
+    for outcome in ("played", "unmatched", *["played"] * 7):
+        session.record(journal_entry("POST", "/v1/x", {}, b"{}", outcome=outcome))
+    first = json.loads(b"".join(parts_of([session], JournalPage(0, 2, paged=True))))
+    assert (numbers(first), first["missed"], first["next"]) == ([2, 7], 5, 7)
+    second = json.loads(b"".join(parts_of([session], JournalPage(7, 2, paged=True))))
+    assert (numbers(second), second["missed"], second["more"]) == ([8, 9], 0, False)
+
+
 @pytest.mark.parametrize(
     "query",
     [
@@ -121,7 +132,7 @@ def test_it_is_made_entry_by_entry():
         parts = journal_parts([session], JournalPage())
         first = [await anext(parts), await anext(parts)]
         for number in range(2):
-            session.record(journal_entry("POST", "/", {}, b"later %d" % number))
+            session.record(journal_entry("POST", "/", {}, b"later %d" % number, outcome="played"))
         return b"".join([*first, *[part async for part in parts]])
 
     found = json.loads(asyncio.run(read()))

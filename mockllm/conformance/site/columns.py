@@ -145,12 +145,22 @@ class Cell:
         mark: None where the client has no case.
         count: how many quirks (or plain streams) the client gets wrong; variants of a quirk count
             once.
-        text: the same in words.
+        several: of how many.
+        cases: its cases in words, such as `3 right, 1 loud failure`.
     """
 
     mark: Mark | None
-    count: int
-    text: str
+    count: int = 0
+    several: int = 0
+    cases: str = ""
+
+    @property
+    def text(self) -> str:
+        """The same in words."""
+        if self.mark is None:
+            return "no case"
+        wrong = f": {self.count} of {self.several} wrong" if self.count else ""
+        return f"{self.mark.word}{wrong} (cases: {self.cases})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,15 +242,14 @@ def cell_of(cases: Iterable[CaseResult]) -> Cell:
     rows = list(cases)
     mark = worst(rows)
     if mark is None:
-        return Cell(None, 0, "no case")
+        return Cell(None)
     wrong = len({_unit(case) for case in rows if case.failed})
     several = len({_unit(case) for case in rows})
     counts = dict.fromkeys(MARKS.values(), 0)
     for row in rows:
         counts[mark_of(row)] += 1
     parts = ", ".join(f"{count} {kind.word}" for kind, count in counts.items() if count)
-    text = f"{mark.word}: {wrong} of {several} wrong" if wrong else mark.word
-    return Cell(mark, wrong, f"{text} (cases: {parts})")
+    return Cell(mark, wrong, several, parts)
 
 
 def _unit(case: CaseResult) -> str:
@@ -305,7 +314,7 @@ def first_page(columns: Sequence[Column], *, alone: bool) -> dict[str, Any]:
         "mistakes": [(mark.key, mark.word) for mark in mistakes],
         "apis": list(dict.fromkeys((column.results.api, column.api) for column in columns)),
         "languages": sorted({(_language(column), _language(column)) for column in columns}),
-        "empty": Cell(None, 0, "no case"),
+        "empty": Cell(None),
         "client_href": _anchor if alone else (lambda column: f"clients/{column.key}.html"),
         "cell_href": (lambda column, _: _anchor(column)) if alone else _cell,
         "quirk_href": None if alone else (lambda row: f"quirks/{row.key}.html"),

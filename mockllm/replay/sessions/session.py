@@ -14,6 +14,9 @@ from mockllm.replay.sessions.dropped_entries import Dropped
 from mockllm.replay.sessions.exchange import Exchange
 from mockllm.scenario.model import Scenario
 
+_FAILURES = frozenset({"unmatched", "invalid", "unknown route", "failed"})
+"""The outcomes of requests that nothing answered. People look for these, so they stay longer."""
+
 _MOST_NAMES = 65_536
 """How many names of evicted sessions are remembered."""
 
@@ -25,6 +28,9 @@ class Session:
     Args:
         max_exchanges, max_bytes: bounds of the journal; the oldest entries are dropped first.
         max_dropped: how many bytes of the dropped entries are kept for the verdict.
+        max_failures, max_failure_bytes: bounds of `failures`.
+        failures: the latest entries that the journal dropped of requests that nothing answered,
+            for people: the verdict does not read them.
         played: the indices of the turns that were played, by the name of the scenario.
         conversations: the latest token of each conversation that requests name by an id.
         gaps: why nothing is known of some requests, where the state is shared by processes.
@@ -36,8 +42,12 @@ class Session:
     max_exchanges: int = 1000
     max_bytes: int = 16 * 1024 * 1024
     max_dropped: int = 32 * 1024 * 1024
+    max_failures: int = 100
+    max_failure_bytes: int = 1024 * 1024
     journal: deque[Exchange] = field(default_factory=deque)
+    failures: deque[Exchange] = field(default_factory=deque)
     size: int = 0
+    failure_size: int = 0
     count: int = 0
     played: dict[str, set[int]] = field(default_factory=dict)
     conversations: dict[str, str] = field(default_factory=dict)
@@ -67,13 +77,18 @@ class Session:
 
     @property
     def memory(self) -> int:
-        """An estimate of the memory of the journal and of the dropped entries, in bytes."""
-        return self.size + self._dropped.size
+        """An estimate of the memory of all entries, in bytes."""
+        return self.size + self.failure_size + self._dropped.size
+
+    @property
+    def entries(self) -> tuple[Exchange, ...]:
+        """What people may read: the failures that outlived the journal, then the journal."""
+        return (*self.failures, *self.journal)
 
     @property
     def dropped(self) -> int:
-        """How many entries have left the journal."""
-        return self.count - len(self.journal)
+        """How many entries have left the journal, and are not among the failures."""
+        return self.count - len(self.journal) - len(self.failures)
 
     @property
     def forgotten(self) -> int:
@@ -90,12 +105,26 @@ class Session:
         return self._dropped.outcomes() + Counter(entry.outcome for entry in self.journal)
 
     def shed(self) -> bool:
-        """Gives up the oldest entry of the journal, or else the oldest dropped one; returns
-        whether there was one. The last entry of a journal stays."""
+        """Gives up the oldest entry of the journal, else the oldest failure, else the oldest
+        dropped one; returns whether there was one. The last entry of a journal stays."""
         if len(self.journal) > 1:
             self._drop()
             return True
+        if self.failures:
+            self._drop_failure()
+            return True
         return self._dropped.forget()
+
+    def _keep_failure(self, exchange: Exchange) -> None:
+        kept = exchange.copy()
+        kept.charged = exchange.charged
+        self.failures.append(kept)
+        self.failure_size += kept.charged
+        while len(self.failures) > self.max_failures or self.failure_size > self.max_failure_bytes:
+            self._drop_failure()
+
+    def _drop_failure(self) -> None:
+        self.failure_size -= self.failures.popleft().charged
 
     def _drop(self) -> None:
         exchange = self.journal.popleft()
@@ -103,6 +132,8 @@ class Session:
         id = exchange.played.answer_id
         if id and self._answers.get(id) is exchange:
             del self._answers[id]
+        if exchange.outcome in _FAILURES and not exchange.in_use:
+            self._keep_failure(exchange)
         self._dropped.add(exchange)
 
     def attempt(self, scenario: Scenario, position: int, failures: int) -> int:
@@ -271,7 +302,7 @@ class Sessions:
 
     def _evict_oldest(self) -> None:
         name, session = self._sessions.popitem(last=False)
-        self.dropped += len(session.journal)
+        self.dropped += len(session.entries)
         self._size -= session.memory
         self._evicted[name] = None
         if len(self._evicted) > _MOST_NAMES:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
+from bisect import bisect_right
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlsplit
@@ -357,22 +358,20 @@ async def journal_parts(sessions: Iterable[Session], page: JournalPage) -> Async
     """
     yield b'{"exchanges":['
     separator = b""
-    dropped = missed = 0
+    dropped = sent = 0
     gaps: dict[str, None] = {}
     last, more = page.after, False
     for session in sessions:
-        entries = tuple(session.journal)
-        first = entries[0].number if entries else session.count + 1
-        missed = max(0, first - 1 - page.after)
+        entries = session.entries
         if not entries:
             last = max(last, session.count)
         for entry in _of_page(entries, page):
             if entry.dropped:
-                missed += 1
                 continue
             yield separator + json_bytes(dumps(entry.as_json()))
             separator = b","
             last = entry.number
+            sent += 1
         more = session.count > last
         dropped += session.dropped
         gaps |= dict.fromkeys(session.gaps)
@@ -380,13 +379,12 @@ async def journal_parts(sessions: Iterable[Session], page: JournalPage) -> Async
     if gaps:
         end["gaps"] = list(gaps)
     if page.paged:
-        end |= {"missed": missed, "next": last, "more": more}
+        end |= {"missed": last - page.after - sent, "next": last, "more": more}
     yield b"]," + dumps(end).encode()[1:]
 
 
 def _of_page(entries: tuple[Exchange, ...], page: JournalPage) -> Iterable[Exchange]:
-    if not page.paged or not entries:
+    if not page.paged:
         return entries
-    # The numbers of a journal have no gaps.
-    start = max(0, page.after + 1 - entries[0].number)
+    start = bisect_right(entries, page.after, key=lambda entry: entry.number)
     return entries[start:] if page.limit is None else entries[start : start + page.limit]

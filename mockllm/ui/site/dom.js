@@ -134,7 +134,7 @@ export function say(text) {
   say.timer = setTimeout(() => fill(status), 5000);
 }
 
-async function copy(text) {
+export async function copy(text) {
   try {
     await navigator.clipboard.writeText(text);
     say("Copied");

@@ -1,6 +1,6 @@
 // The list of requests: filters, sessions, a window of rows.
 import { address, changed, go, read, replace } from "./address.js";
-import { button, clock, count, fill, h, line, number, plain, span } from "./dom.js";
+import { button, clock, copy, count, fill, h, line, number, plain, span } from "./dom.js";
 import { keyOf, store } from "./live.js";
 
 const OUTCOMES = new Map([
@@ -185,7 +185,8 @@ export class Requests {
     else if (kind) {
       fill(this.empty, h("p", {}, store.connected ? "No request yet. Point a client to one of these; any API key will do:" : "Not connected to the server."),
         h("dl", { class: "facts" }, Object.entries((store.hello || {}).urls || {}).map(([api, url]) =>
-          [h("dt", {}, line(api)), h("dd", {}, h("code", {}, line(url)))])));
+          [h("dt", {}, line(api)), h("dd", {}, h("code", {}, line(url)), " ",
+            button("Copy", () => copy(url), { "aria-label": `Copy the URL for ${plain(api, 40)}`, class: "copy" }))])));
     }
   }
 
@@ -197,7 +198,7 @@ export class Requests {
     const entry = (name, label, total, bad) => h("li", {}, h("a", {
       href: address("requests", [], changed(read().query, { session: name })), "aria-current": name === chosen ? "true" : null },
     h("span", { class: "name" }, label), h("span", { class: "num" }, number(total)),
-    bad ? h("span", { class: "bad" }, `✖ ${number(bad)} not played`) : null));
+    bad ? h("span", { class: "bad" }, `✖ ${number(bad)} unanswered`) : null));
     const badOf = (one) => ["unmatched", "invalid", "failed", "unknown route"].reduce((sum, name) =>
       sum + (Object.hasOwn(one.outcomes || {}, name) ? one.outcomes[name] : 0), 0);
     const total = store.sessions.reduce((sum, one) => sum + one.requests, 0);
@@ -257,13 +258,14 @@ export class Requests {
   rowNode(row, query) {
     const view = query.get("view");
     const to = address("request", [row.session, row.number], changed(query, { view }));
-    const what = row.problem && row.outcome !== "played" ? row.problem : row.text || `${row.method || ""} ${row.path || ""}`;
+    const said = row.text || `${row.method || ""} ${row.path || ""}`;
+    const why = row.outcome === "played" ? "" : row.problem;
     return h("li", { "data-key": keyOf(row) }, h("a", { href: to, tabindex: "-1" },
       h("span", { class: "time" }, clock(row.at).slice(0, 8), h("span", { class: "ms" }, clock(row.at).slice(8))),
       h("span", { class: "outcome" }, outcome(row)),
       h("span", { class: "api" }, line(row.api || "no API", 30)),
       h("span", { class: "turn" }, h("span", { class: "in-compact" }, line(row.api || "no API", 30), " · "), turnText(row) ? line(turnText(row), 120) : "–", h("span", { class: "in-session" }, " ", line(row.session, 40), ` #${row.number}`)),
-      h("span", { class: "what" }, line(what, 300)),
+      h("span", { class: "what" }, line(said, 300), why ? h("span", { class: "reason" }, " – ", line(why, 300)) : null),
       h("span", { class: "code" }, row.status || ""),
       h("span", { class: "took" }, row.open ? "…" : span(row.duration)),
       h("span", { class: "marks" }, marksOf(row).map(([mark, title, word]) => h("span", { title }, mark, h("span", { class: "hidden" }, " ", word, " "))))));

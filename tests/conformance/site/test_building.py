@@ -80,6 +80,16 @@ def test_all_pages_are_linked_and_complete(tmp_path: Path):
     assert page.index("TypeError") < page.index("Expected and actual")
 
 
+def test_the_report_of_one_client_is_a_table_of_topics(tmp_path: Path):
+    """It has no matrix with one column, no ranking of one, and no filters; topics have words."""
+    build_site([results("mine", WRONG, failed("chat/z", "ids", "wrong metadata"))], tmp_path)
+    text = (tmp_path / "index.html").read_text()
+    assert "Does mine read LLM streams correctly?" in text
+    assert "wrong metadata" in text.partition('id="topics"')[2].partition("</table>")[0]
+    for absent in ('id="matrix"', 'id="ranking"', "data-for=", "#ranking-title"):
+        assert absent not in text
+
+
 def test_no_value_of_results_becomes_markup(tmp_path: Path):
     """Names, errors, values and bytes are shown as they are, with what HTML cannot hold escaped."""
     evil = CaseResult(

@@ -148,7 +148,9 @@ def test_from_a_mismatch_to_an_answer(page: Page, client: openai.OpenAI, folder:
     page.open()
     with pytest.raises(openai.NotFoundError):
         run_agent(client, "Tell me a joke")
-    page.wait(ROWS, "unmatched")
+    (row,) = page.wait(ROWS, "unmatched")
+    assert row.index("Tell me a joke") < row.index("No scenario answers")
+    page.wait(".sessions .bad", "1 unanswered")
     page.click(ROWS + " a")
     assert "weather" in page.wait("#panel .nearest")[0]
     unmet = page.wait(".conditions .unmet")[0]
@@ -169,6 +171,16 @@ def test_from_a_mismatch_to_an_answer(page: Page, client: openai.OpenAI, folder:
     assert page.wait(".names li", "played")
     (folder / "unmatched.yaml").unlink()
     page.wait("#about", "1 scenario")
+
+
+def test_an_empty_page_gives_the_addresses_to_copy(page: Page):
+    """Each base URL has a button that copies it."""
+    page.open()
+    page.wait(".empty", "No request yet")
+    page.browser.script("navigator.clipboard.writeText = async (text) => { window.copied = text; }")
+    page.click(".empty .copy[aria-label='Copy the URL for chat']")
+    copied = page.until(lambda: page.browser.script("return window.copied"))
+    assert copied == f"{page.url}/v1"
 
 
 def test_a_file_that_is_broken_shows_its_problem(page: Page, folder: Path):
