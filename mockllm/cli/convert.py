@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import subprocess
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,6 +20,7 @@ import click
 from mockllm.cli.options.parameters import EXISTING
 from mockllm.cli.options.recording import redaction_rules
 from mockllm.cli.scrub import files_below, rewrite
+from mockllm.cli.terminal.progress import progress_line
 from mockllm.core.text import counted
 from mockllm.errors import UsageError
 
@@ -109,18 +111,26 @@ def convert_tests(
     """
     if run and not write:
         raise UsageError("--run runs the converted tests, so it needs --write")
+    if sys.stderr.isatty():
+        click.echo("mockllm: running the tests with VCR; that takes as long as they do", err=True)
     tests = _run(paths)
     using = [test for test in tests if test.uses_vcr]
     problems, remarks = _convert_sources(paths, using, write=write)
     remarks += (f"{test.test}: {_HIDDEN}" for test in using if test.hides)
-    for test in using:
-        problems += _convert_cassettes(test, cassettes, write=write)
+    with progress_line() as progress:
+        for done, test in enumerate(using):
+            progress("tests converted", done, len(using))
+            problems += _convert_cassettes(test, cassettes, write=write)
     for title, lines in (("to know", remarks), ("not converted", problems)):
         if lines:
             click.echo("\n  ".join([f"\n{title}:", *lines]))
     if not write:
         click.echo("\nnothing was changed; with --write it is")
     lost = _compare(tests, _run(paths)) if run else problems
+    if write and using and not lost:
+        click.echo(
+            f"\nnext: pytest {shlex.join(map(str, paths))}; the cassettes can be deleted then"
+        )
     context.exit(1 if lost else 0)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import shlex
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -88,6 +89,8 @@ def import_(
         lines = [*map(str, results), _summary(results)]
         click.echo(redactor.text("\n".join(lines)))
     sums = _totals(results)
+    if sums["scenarios"] and not as_json:
+        click.echo(f"next: mockllm serve {shlex.quote(str(output))}")
     context.exit(1 if sums["skipped"] == sums["exchanges"] else 2 if sums["not_found"] else 0)
 
 

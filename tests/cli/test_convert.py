@@ -115,6 +115,7 @@ def test_converted_tests_replay(mockllm, project):
     result = mockllm("convert-tests", "tests", "--write")
     assert result.exit_code == 0, result.output
     assert "converted tests/test_a.py" in result.output
+    assert result.output.endswith("\nnext: pytest tests; the cassettes can be deleted then\n")
     assert TESTS.count("vcr") == 2
     assert "vcr" not in (project / "tests" / "test_a.py").read_text()
     folder = project / "tests" / "recorded" / "test_a" / "test_it"

@@ -57,7 +57,7 @@ def test_a_line_for_each_exchange(mockllm, recorded, tmp_path):
     """Each exchange has a line with its outcome, and with what only the tape has."""
     result = mockllm("import", recorded, "-o", tmp_path / "out")
     assert result.exit_code == 0, result.output
-    first, second, third, fourth, total = result.output.splitlines()
+    first, second, third, fourth, total, last = result.output.splitlines()
     request = "POST /v1/chat/completions"
     assert first == f"{recorded}#1  {request} -> scenario cassette turn 1: neutral"
     began = f"{recorded}#2  {request} -> scenario cassette-2 turn 1: only the tape has all of it ("
@@ -65,6 +65,7 @@ def test_a_line_for_each_exchange(mockllm, recorded, tmp_path):
     assert third.startswith(f"{recorded}#3  POST /v1/moderations -> scenario cassette-3 turn 1: ")
     assert fourth == f"{recorded}#4 -> skipped: it has no request with its response"
     assert total == ("4 exchanges: 2 neutral, 1 in part, 1 skipped; 3 scenarios")
+    assert last == f"next: mockllm serve {tmp_path / 'out'}"
     names = {scenario.name for scenario in load([tmp_path / "out"])}
     assert names == {"cassette", "cassette-2", "cassette-3"}
 
@@ -199,7 +200,7 @@ def test_fixtures_of_aimock(mockllm, tmp_path):
     path = tmp_path / "fixtures.json"
     path.write_text(json.dumps({"fixtures": [entry, {"match": {}, "response": {}}]}))
     result = mockllm("import", path, "-o", tmp_path / "out")
-    first, second, _ = result.output.splitlines()
+    first, second, *_ = result.output.splitlines()
     assert first == f"{path}#1 -> scenario hello turn 1: neutral"
     assert second.startswith(f"{path}#2 -> skipped: its response has no")
     again = mockllm("import", path, "-o", tmp_path / "out")

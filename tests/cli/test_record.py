@@ -47,7 +47,7 @@ def test_a_recording(program, upstream, tmp_path):
     recorder.signal()
     code, output, errors = recorder.end()
     assert (code, errors) == (0, "")
-    assert output.splitlines()[-1] == "1 recorded"
+    assert output.splitlines()[-2:] == ["1 recorded", f"next: mockllm serve {folder}"]
     assert [scenario.name for scenario in load([folder])] == ["hello"]
 
 

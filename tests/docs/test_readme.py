@@ -20,6 +20,7 @@ ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```", README, re.MULTILINE | re.DOTALL)
 LOOPBACK = "http://127.0.0.1:8080"
+SETTINGS = f'base_url="{LOOPBACK}/v1", api_key="anything"'
 
 
 def blocks(language: str) -> list[str]:
@@ -105,7 +106,10 @@ def test_the_commands_run(tmp_path):
         text=True,
     )
     assert init.returncode == 0, init.stderr
-    assert load([tmp_path / "scenarios"])
+    (tmp_path / "scenarios/umbrella.yaml").write_text(blocks("yaml")[0])
+    assert len(load([tmp_path / "scenarios"])) == 2
+    agent = blocks("python")[1].replace(SETTINGS, "")
+    (tmp_path / "agent.py").write_text(agent)
     for command in commands():
         if command == install:
             continue
@@ -126,5 +130,7 @@ def test_the_commands_run(tmp_path):
             command, shell=True, cwd=tmp_path, env=environment, capture_output=True, text=True
         )
         assert done.returncode == 0, f"{command}: {done.stderr}"
+        if " run " in command:
+            assert "2 requests: 2 played" in done.stderr
         assert done.stdout
         assert "__distribution__" not in command or done.stdout == "mockllm-harness\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import select
+import shlex
 import stat
 import sys
 import time
@@ -153,7 +154,7 @@ class ServerLog:
             self._only = _QUIET & _WORKER
         self._colour = in_colour(sys.stdout)
         self._api_width = self._name_width = 1
-        self._url = ""
+        self._url = self._folder = ""
         self._has_begun = False
         self._early: list[Line] = []
         """Lines of the recorder from before the line with the address, which is the first one."""
@@ -251,6 +252,7 @@ class ServerLog:
 
         upstreams = {api: masked_url(url) for api, url in options.upstreams.items()}
         folder, mode = str(options.folder), options.mode
+        self._folder = folder
         lines = _recording(folder, upstreams) if mode != "none" else ()
         self._put("recording", lines, folder=folder, mode=mode, upstreams=upstreams)
 
@@ -312,7 +314,10 @@ class ServerLog:
     def summary(self) -> int:
         """Says what was recorded; the exit status: 1 if anything is missing."""
         text = _summary_text(**self._counts)
-        self._put("summary", [text], **self._counts)
+        lines = [text]
+        if self._counts["recorded"] and not self._is_missing:
+            lines.append(f"next: mockllm serve {shlex.quote(self._folder)}")
+        self._put("summary", lines, **self._counts)
         if self._is_missing:
             click.echo(f"mockllm: {text}", err=True)
         return int(self._is_missing)
