@@ -3,7 +3,8 @@
 FROM python:3.13-slim AS build
 
 WORKDIR /src
-COPY LICENSE README.md pyproject.toml constraints.txt ./
+COPY LICENSE README.md pyproject.toml hatch_build.py constraints.txt ./
+COPY docs docs
 COPY examples/runners examples/runners
 COPY mockllm mockllm
 COPY pytest_plugin pytest_plugin

@@ -8,6 +8,8 @@
 # make conformance  measure all clients of docs/clients.md again; takes an hour
 # make gateways-ready  install the gateways of mockllm/gateway/presets.yaml, each in an environment of its own
 # make site   the whole report on these clients, into build/site
+# make docs   the documentation as a site, into build/docs
+# make release-check  build what a release publishes, and try it in a new environment
 # make bench  all benchmarks
 # make mutants  how many of 300 changes of the code the fast tests notice; takes half an hour
 # make upstreams  build llama-cpp-python, which takes minutes, and test recording from its server
@@ -20,7 +22,7 @@ BIN := $(VENV)/bin
 LOCK := $(if $(NEWEST),,-c constraints.txt)
 
 # Clients that run under Node; without npm their tests skip and say so.
-NODE_CLIENTS := $(patsubst %/package.json,%/node_modules/.installed,$(wildcard tests/clients/*/package.json conformance/clients/package.json tests/js/package.json tests/upstreams/*/package.json))
+NODE_CLIENTS := $(patsubst %/package.json,%/node_modules/.installed,$(wildcard tests/clients/*/package.json conformance/clients/package.json tests/js/package.json tests/site/package.json tests/upstreams/*/package.json))
 
 # Clients whose dependencies do not agree with the others' have environments of their own. That of
 # the frameworks is large: only `make conformance-ready` installs it, and without it tests skip.
@@ -49,6 +51,9 @@ APT := --yes -o Acquire::Retries=1 -o Acquire::http::Timeout=20 -o Acquire::http
 # Schemas of compose files and Kubernetes' resources, which take 100 MB; without them tests skip.
 SCHEMAS := .venv-schemas/.installed
 
+# What builds the site, and checks packages for an index.
+SITE := .venv-site/.installed
+
 # The oldest aiohttp that is allowed; where it cannot be installed, nothing runs with it.
 OLDEST := .venv-aiohttp/.installed
 
@@ -58,7 +63,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # No test is timed by this: one that waits for ever fails by name, in place of the whole run.
 PYTEST := -n 2 --dist worksteal --timeout 900
 
-.PHONY: demo test test-all aiohttp-oldest aiohttp-oldest-all ready ready-all debian conformance-ready gateways-ready conformance site check bench mutants upstreams lint types lock clean
+.PHONY: demo test test-all aiohttp-oldest aiohttp-oldest-all ready ready-all debian conformance-ready gateways-ready conformance site docs release-check check bench mutants upstreams lint types lock clean
 
 demo: $(VENV)/.installed
 	$(BIN)/mockllm demo
@@ -92,7 +97,7 @@ with_oldest = if test -e $(OLDEST); then .venv-aiohttp/bin/python -m pytest $(PY
 	else echo "the oldest aiohttp is not here; the tests with it are skipped"; fi
 
 # Everything that `make test` needs; what takes time here is fetching and unpacking.
-ready: debian $(VENV)/.installed-test $(NODE_CLIENTS) $(APART) $(OTHERS) $(OLDEST) $(SCHEMAS)
+ready: debian $(VENV)/.installed-test $(NODE_CLIENTS) $(APART) $(OTHERS) $(OLDEST) $(SCHEMAS) $(SITE)
 
 ready-all: conformance-ready gateways-ready $(LLAMA) .venv-llama_python/.installed .venv-mutants/.installed
 	@$(MAKE) --no-print-directory debian DEBIAN="$(DEBIAN) $(HEAVY)"
@@ -152,6 +157,19 @@ conformance: conformance-ready
 site: $(VENV)/.installed-test
 	$(BIN)/mockllm report conformance/results/*.json -o build/site
 
+# The site of the documentation; a dead link or anchor fails it.
+docs: $(SITE)
+	$(BIN)/python -m tools.docs_site
+
+$(SITE): tools/site/requirements.txt $(VENV)/.installed-test
+	$(PYTHON) -m venv .venv-site
+	.venv-site/bin/python -m pip install --quiet --no-compile -r $<
+	@touch $@
+
+# What a release publishes; TAG is that of the release. Nothing is published.
+release-check: $(SITE)
+	.venv-site/bin/python -m tools.release_check $(if $(TAG),--tag $(TAG))
+
 .venv-%/.installed: conformance/clients/%/requirements.txt
 	$(PYTHON) -m venv .venv-$*
 	.venv-$*/bin/python -m pip install --quiet --no-compile -r $<
@@ -208,5 +226,6 @@ $(VENV)/.installed: pyproject.toml
 	@touch $@
 
 $(VENV)/.installed-test: $(VENV)/.installed constraints.txt
-	$(BIN)/python -m pip install --quiet --no-compile -e '.[test,dev,speed,reload,compression]' $(LOCK)
+	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1' # the first that knows groups
+	$(BIN)/python -m pip install --quiet --no-compile -e '.[all]' --group test --group dev $(LOCK)
 	@touch $@

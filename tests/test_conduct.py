@@ -31,6 +31,7 @@ REPLACED = {
 OURS = {
     "clients/test_matrix.py": "A list of the tests.",
     "conformance/test_entries.py": "The folder of the conformance runs.",
+    "cli/test_docs_command.py": "The address of the project, which does not exist yet.",
     "docs/test_resilience_page.py": "A module of the page.",
     "server/recording/test_recording_apart.py": "The interpreter's own path.",
 }

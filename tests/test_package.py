@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import zipfile
@@ -63,6 +64,11 @@ def test_the_wheel_holds_code_schema_types_and_scenarios(wheel):
     assert {f"mockllm/conformance/runners/{file.relative_to(source)}" for file in files} == runners
     pages = {path.name for path in (ROOT / "mockllm" / "ui" / "site").iterdir()}
     assert {f"mockllm/ui/site/{name}" for name in pages} <= names
+    generated = {path.name for path in (ROOT / "docs" / "maintainers").glob("*.md")}
+    docs = {f"mockllm/pages/{path.name}" for path in (ROOT / "docs").glob("*.md")}
+    found = {name for name in names if name.startswith("mockllm/pages/")}
+    assert docs <= found
+    assert not any(Path(name).name in generated for name in found)
     assert not any(name.startswith(("tests/", "benchmarks/", "tools/", "docs/")) for name in names)
     metadata = next(name for name in names if name.endswith("entry_points.txt"))
     with zipfile.ZipFile(wheel) as archive:
@@ -105,3 +111,38 @@ def test_the_first_commands_of_a_new_user(installed):
     assert len(json.loads(installed("list", "--json").stdout)) >= 16
     stream = installed("show", "secret-numbers", "--api", "responses")
     assert stream.stdout.startswith("event: response.created\n")
+
+
+def test_the_pages_are_printed_from_the_wheel(installed):
+    """`mockllm docs` lists the pages and prints one, away from the checkout."""
+    listed = installed("docs")
+    assert listed.returncode == 0, listed.stderr
+    assert "The scenario language" in listed.stdout
+    page = installed("docs", "scenarios")
+    assert page.stdout == (ROOT / "docs" / "scenarios.md").read_text() + "\n"
+
+
+def test_no_link_of_the_index_page_leads_nowhere(wheel):
+    """The README of the wheel has absolute links only, and names `mockllm docs` for the pages."""
+    with zipfile.ZipFile(wheel) as archive:
+        name = next(name for name in archive.namelist() if name.endswith("METADATA"))
+        text = archive.read(name).decode()
+    targets = re.findall(r"\]\(([^)]+)\)", text)
+    assert [target for target in targets if not target.startswith("https://")] == []
+    assert "mockllm docs" in text
+
+
+def test_one_setting_gives_the_package_its_addresses():
+    """With addresses, links of the README lead to the site and the source, and so do `urls`."""
+    sys.path.insert(0, str(ROOT))
+    from hatch_build import readme_for_index, urls
+
+    site, source = "https://docs.example", "https://code.example/x"
+    text = "[a](docs/cli.md#mockllm-run) ![b](docs/images/x.png) [c](CHANGELOG.md) [d](https://e/f)"
+    assert readme_for_index(text, site, source) == (
+        "[a](https://docs.example/cli/#mockllm-run) "
+        "![b](https://code.example/x/raw/main/docs/images/x.png) "
+        "[c](https://code.example/x/blob/main/CHANGELOG.md) [d](https://e/f)"
+    )
+    assert set(urls(site, source)) == {"Homepage", "Documentation", "Source", "Issues", "Changelog"}
+    assert urls("", "") == {}

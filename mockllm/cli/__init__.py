@@ -117,6 +117,7 @@ _COMMANDS = {
     "completion": "mockllm.cli.completion:completion",
     "convert-tests": "mockllm.cli.convert:convert_tests",
     "demo": "mockllm.cli.demo:demo",
+    "docs": "mockllm.cli.docs:docs",
     "drift": "mockllm.cli.drift:drift",
     "env": "mockllm.cli.env:env",
     "export": "mockllm.cli.show:export",
@@ -126,6 +127,7 @@ _COMMANDS = {
     "quirks": "mockllm.cli.quirks:quirks",
     "record": "mockllm.cli.serve:record",
     "report": "mockllm.cli.report:report",
+    "report-bug": "mockllm.cli.report_bug:report_bug",
     "run": "mockllm.cli.run:run",
     "schema": "mockllm.cli.validate:schema",
     "scrub": "mockllm.cli.scrub:scrub",
@@ -180,6 +182,7 @@ def main(context: click.Context) -> None:
       mockllm init scenarios            write a first scenario
       mockllm serve scenarios           serve it on http://127.0.0.1:8080
       mockllm run -- pytest             a server for the time that a command runs
+      mockllm docs                      the pages of the documentation
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())

@@ -81,7 +81,7 @@ def show(
     from mockllm.core.jsontext import parse_object
     from mockllm.replay.turn_answer import route_turn_answer, turn_answer, usual_request
 
-    if _is_case(scenario):
+    if is_case(scenario):
         _print(_case_answer(scenario, paths), timing)
         return
     chosen = scenario_named(scenario, (*read_scenarios(paths), *_samples(scenario)))
@@ -99,7 +99,7 @@ def show(
     _print(answer, timing)
 
 
-def _is_case(name: str) -> bool:
+def is_case(name: str) -> bool:
     """Whether a name is that of a case: `API/SCENARIO`, with a quirk and a variation or without."""
     from mockllm.protocols import PROTOCOLS
 

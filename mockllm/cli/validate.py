@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from mockllm.cli.options.parameters import path_arguments, read_scenarios
+from mockllm.core import documentation
 from mockllm.core.text import counted
 from mockllm.errors import Problem, ScenarioError
 from mockllm.scenario.model import Scenario
@@ -159,4 +160,6 @@ def schema() -> None:
     language = json.loads(file.read_bytes())
     # Editors read the file as well; it has the protocols that come with mockllm.
     language["$defs"]["api"]["enum"] = list(PROTOCOLS)
+    if documentation.SITE:
+        language["$id"] = f"{documentation.SITE}/scenario.schema.json"
     click.echo(json.dumps(language, indent=2))

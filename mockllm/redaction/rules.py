@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
+from mockllm.core import documentation
 from mockllm.core.jsonpaths import EXAMPLES, path_pattern
 from mockllm.core.patterns import PatternError, PatternGaveUpError, TimedPattern, compiled
 from mockllm.core.text import did_you_mean
@@ -54,7 +55,7 @@ def known_kind(name: str, where: str) -> str:
     """
     if name in kinds():
         return name
-    hint = did_you_mean(name, kinds(), "docs/recording.md lists them")
+    hint = did_you_mean(name, kinds(), f"{documentation.page('recording')} lists them")
     raise UsageError(f"{where}: {name!r} is no kind of secret; {hint}")
 
 

@@ -85,7 +85,7 @@ def test_the_lines_without_installing_parse():
 def test_the_workflows_use_inputs_of_the_action(name):
     """Each step with the action has inputs that there are."""
     (job,) = BLOCKS[name]["jobs"].values()
-    (used,) = (step for step in job["steps"] if "/mockllm@" in step.get("uses", ""))
+    (used,) = (step for step in job["steps"] if step.get("uses") == "./.github/actions/mockllm")
     assert set(used["with"]) <= set(ACTION["inputs"])
 
 
@@ -131,8 +131,9 @@ def test_the_hooks_run(project, tmp_path_factory):
     """The configuration of the page passes for a right project; a broken scenario fails it. (The
     hooks run with the `mockllm` of this checkout, so that nothing is installed.)"""
     (repository,) = BLOCKS[".pre-commit-config.yaml"]["repos"]
-    known = {hook["id"]: hook for hook in HOOKS}
-    hooks = [{**known[hook["id"]], **hook, "language": "system"} for hook in repository["hooks"]]
+    hooks = [{**hook, "language": "system"} for hook in repository["hooks"]]
+    for hook in hooks:
+        assert hook.pop("additional_dependencies") == ["mockllm-harness"]
     config = {"repos": [{"repo": "local", "hooks": hooks}]}
     (project / ".pre-commit-config.yaml").write_text(json.dumps(config))
     home = str(tmp_path_factory.mktemp("home"))

@@ -19,7 +19,7 @@ pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(
         importlib.util.find_spec("llm_comply") is None,
-        reason="llm-comply is not installed: pip install -e '.[test]'",
+        reason="llm-comply is not installed: pip install --group test",
     ),
 ]
 

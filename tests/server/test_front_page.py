@@ -40,7 +40,7 @@ def test_the_page_names_what_is_served(serve, method):
             continue
         assert "1 scenario " in answer.text
         assert f"OPENAI_BASE_URL={served.url}/v1" in answer.text
-        assert "docs/server.md" in answer.text
+        assert "mockllm docs server" in answer.text
         for api in served.server.protocols:
             assert api in answer.text
     assert served.http.get("/_mockllm/journal").json()["exchanges"] == []

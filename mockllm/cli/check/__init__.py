@@ -206,8 +206,8 @@ def check(context: click.Context, /, **options: Any) -> None:
     """Check a client in any language, or a gateway, and write what it gets wrong to a results file.
 
     CMD is a runner: a small program around the client, which reads cases on its standard input
-    and writes outcomes on its standard output (docs/runner-protocol.md). `mockllm init --runner`
-    writes one to begin with.
+    and writes outcomes on its standard output. `mockllm init --runner` writes one to begin with;
+    `mockllm docs runner-protocol` describes the protocol.
 
     The exit code is 0 if all is right or as --known-failing lists it, 1 for mistakes, 2 if not
     all cases could be judged.

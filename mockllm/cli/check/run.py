@@ -36,6 +36,10 @@ def run_check(options: CheckOptions) -> int:
         return 0
     from mockllm.cli.check.sources import plan_of
 
+    if options.html is not None:
+        from mockllm.conformance.site.rendering import environment
+
+        environment()  # a missing Jinja2 is an error before the first case, not after the last one
     plan = plan_of(options)
     lists = known_lists(options, plan.names)
     with progress_line() as line, Interruptible() as interrupted, plan.attach() as runner:

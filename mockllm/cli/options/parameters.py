@@ -172,8 +172,8 @@ def path_arguments(metavar: str, kind: click.Path = EXISTING) -> Callable[..., A
     command gets both as `paths`."""
     return collected(
         "paths",
-        ("arguments", "named"),
-        lambda _, arguments, named: arguments + named,
+        ("paths", "named"),
+        lambda _, paths, named: paths + named,
         click.option(
             "--scenarios",
             "named",
@@ -182,7 +182,7 @@ def path_arguments(metavar: str, kind: click.Path = EXISTING) -> Callable[..., A
             metavar="PATH",
             help="The same as PATH; may be repeated.",
         ),
-        click.argument("arguments", nargs=-1, type=kind, metavar=metavar),
+        click.argument("paths", nargs=-1, type=kind, metavar=metavar),
     )
 
 

@@ -31,6 +31,7 @@ from mockllm.conformance.attachments.runner_lines import (
     SilentError,
     parsed_line,
 )
+from mockllm.core import documentation
 from mockllm.core.text import shorten
 from mockllm.quirks.samples import SAMPLES, TEXT
 from mockllm.scenario.model import Scenario, TextPart
@@ -372,4 +373,4 @@ def _problems_at_end(runner: RunnerLines) -> Iterator[RunnerProblem]:
         yield RunnerProblem(problem, "End with exit code 0 at the end of standard input.")
 
 
-_ADVICE = "docs/runner-protocol.md and runner.schema.json describe every field."
+_ADVICE = f"{documentation.page('runner-protocol')} and runner.schema.json describe every field."

@@ -14,6 +14,7 @@ from typing import Any
 
 from aiohttp import web
 
+from mockllm.core import documentation
 from mockllm.core.http import TimedBytes
 from mockllm.errors import RequestError
 from mockllm.interception.headers import SESSION_HEADER
@@ -179,7 +180,7 @@ def _error(error: RequestError) -> dict[str, Any]:
 
 
 _HOST = re.compile(r"(?:[A-Za-z0-9._-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\])(?::[0-9]{1,5})?")
-_FILES = ("docs/server.md", "docs/scenarios.md", "docs/cli.md")
+_PAGES = ("server", "scenarios", "cli")
 
 
 def wants_page(headers: Mapping[str, str]) -> bool:
@@ -212,7 +213,7 @@ def front_page(
         lines.append(f"  {setting}  # {', '.join(base.apis)}")
     lines += ["", "About this server:"]
     lines += [f"  {root}{path}  # {what}" for path, what in (_ROUTES if ui else _ROUTES[1:])]
-    lines += ["", "Documentation:", *(f"  {file}" for file in _FILES), ""]
+    lines += ["", "Documentation:", *(f"  {documentation.page(name)}" for name in _PAGES), ""]
     fields = {"content-type": "text/plain; charset=utf-8", "x-content-type-options": "nosniff"}
     data = "\n".join(lines).encode()
     return bytes_answer(200, {**fields, **CORS}.items(), [TimedBytes(0, data)], streamed=False)

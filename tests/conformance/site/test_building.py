@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -195,3 +197,20 @@ def test_the_command_writes_pages(tmp_path: Path):
     assert (tmp_path / "site" / "index.html").is_file()
     assert "get_weatherget_time" in (tmp_path / "one.html").read_text()
     assert CliRunner().invoke(main, ["report", str(tmp_path / "in")]).exit_code == 2
+
+
+def test_pages_without_jinja2_fail_before_the_first_case(tmp_path: Path):
+    """`check --html` says what to install before it starts the runner."""
+    started = tmp_path / "started"
+    script = (
+        "import sys; sys.modules['jinja2'] = None\n"
+        "from mockllm.cli import main\n"
+        f"main(['check', '--api', 'chat', '--html', {str(tmp_path / 'report')!r},"
+        f" '--', 'touch', {str(started)!r}])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "pip install 'mockllm-harness[report]'" in done.stderr
+    assert not started.exists()

@@ -172,7 +172,10 @@ def test_rules_of_a_file_and_of_options(tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("keep = ['emial']", "keep: 'emial' is no kind of secret; did you mean 'email'?"),
-        ("keep = ['zzzz']", "keep: 'zzzz' is no kind of secret; docs/recording.md lists them"),
+        (
+            "keep = ['zzzz']",
+            "keep: 'zzzz' is no kind of secret; `mockllm docs recording` lists them",
+        ),
         ("keep = ['email in $.a...b']", "keep: '$.a...b' is no path that is known here; "),
         (
             "keep = ['/(/']",

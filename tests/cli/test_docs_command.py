@@ -1,0 +1,52 @@
+"""`mockllm docs` and `mockllm report-bug`."""
+
+from pathlib import Path
+
+import mockllm as package
+from mockllm.core import documentation
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def test_pages_are_listed_with_their_titles(mockllm):
+    """Without a name, each page has a line with its title."""
+    listed = mockllm("docs").stdout.splitlines()
+    for file in DOCS.glob("*.md"):
+        (line,) = [line for line in listed if line.split()[0] == file.stem]
+        title = file.read_text().split("\n", 1)[0].removeprefix("# ")
+        assert line.endswith(title)
+
+
+def test_a_page_is_printed_by_any_of_its_names(mockllm):
+    """Messages and links name a page in three ways."""
+    page = (DOCS / "faults.md").read_text()
+    for name in ("faults", "faults.md", "docs/faults.md", "docs/faults.md#rates"):
+        assert mockllm("docs", name).stdout.strip() == page.strip()
+    missing = mockllm("docs", "fault")
+    assert missing.exit_code == 2
+    assert "did you mean 'faults'" in missing.stderr
+
+
+def test_messages_name_the_site_where_there_is_one(mockllm, monkeypatch):
+    """The one setting leads messages, the schema and `--web` to the site."""
+    assert documentation.page("server", "sessions") == "`mockllm docs server`"
+    assert "there is no site yet" in mockllm("docs", "server", "--web").stderr
+    monkeypatch.setattr(documentation, "SITE", "https://docs.example")
+    assert documentation.page("server", "sessions") == "https://docs.example/server/#sessions"
+    assert "https://docs.example/scenario.schema.json" in mockllm("schema").stdout
+    assert "https://docs.example/" in mockllm("docs").stdout
+
+
+def test_a_report_has_versions_the_scenario_and_its_bytes(mockllm, folder):
+    """It is Markdown for an issue; with a case of `check` it has the bytes of the case."""
+    alone = mockllm("report-bug")
+    assert alone.exit_code == 0
+    assert f"mockllm {package.__version__}" in alone.stdout
+    assert "aiohttp " in alone.stdout
+    report = mockllm("report-bug", "hello", "--scenarios", folder, "--api", "anthropic").stdout
+    assert "```yaml\nscenario: hello\n" in report
+    assert "event: message_start" in report
+    assert report.count("```") == 4
+    assert "chatcmpl-" in mockllm("report-bug", "chat/sample-call+chat-index-missing").stdout
+    wrong = mockllm("report-bug", "helo", "--scenarios", folder)
+    assert (wrong.exit_code, wrong.stdout) == (2, "")
