@@ -60,7 +60,7 @@ the stream says. Each file of results has the versions of everything that ran{ru
 The numbers count groups of quirks, such as `index` or `usage`, not quirks: a client that fails in
 one way fails often. A group counts once, by the worst that happens in it.
 
-| | what happens to the user |
+| mistake | what happens to the user |
 |---|---|
 | wrong call | a call that the model did not make, or one of an answer that broke off |
 | data lost | text, a call or an error of the service is lost, and nothing says so |
@@ -127,7 +127,7 @@ def _ranking(columns: Sequence[Column]) -> Iterator[str]:
             continue
         yield ""
         title = PROTOCOLS.addresses[api].title
-        yield f"| | {title} | version | {' | '.join(STREAM_COSTS)} | right | not judged |"
+        yield f"| # | {title} | version | {' | '.join(STREAM_COSTS)} | right | not judged |"
         yield "|---" * (len(STREAM_COSTS) + 5) + "|"
         for one in own:
             client = one.results.client
@@ -140,7 +140,7 @@ def _ranking(columns: Sequence[Column]) -> Iterator[str]:
 def _worst_quirks(rows: Sequence[QuirkRow]) -> Iterator[str]:
     yield f"## The {_MOST} quirks that break the most clients"
     yield ""
-    yield "| quirk | clients | at worst | |"
+    yield "| quirk | clients | at worst | what the server does |"
     yield "|---|---|---|---|"
     for row in rows:
         clients = f"{len(row.broken)} of {len(row.judged)}"

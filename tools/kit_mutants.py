@@ -40,7 +40,7 @@ from mockllm.scenario.model import Api
 from tests.checking.mutants import FAMILIES, MUTANTS, Mutant
 from tests.checking.mutants.altered import forget_streams
 
-PAGE = Path(__file__).parents[1] / "docs" / "mutants.md"
+PAGE = Path(__file__).parents[1] / "docs" / "maintainers" / "mutants.md"
 
 Verdict = Literal["caught", "tolerated", "escaped"]
 _Factory = Callable[[], Probe | ByteProbe]
@@ -270,7 +270,7 @@ def _lists(results: Sequence[Result]) -> dict[str, list[str]]:
 
 
 def page(results: Sequence[Result]) -> str:
-    """docs/mutants.md."""
+    """docs/maintainers/mutants.md."""
     tested = [
         "# Mutants of accumulators",
         f"{_share(results)}. The correct accumulators of all APIs are accused of nothing.",

@@ -1,4 +1,4 @@
-"""docs/mutants.md is about the mutants that there are. `tools.kit_mutants` writes it in minutes, so
+"""docs/maintainers/mutants.md is about the mutants that there are. Writing it takes minutes, so
 only the head and the table are checked, without running a mutant."""
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ import re
 from tests.checking.mutants import FAMILIES, MUTANTS
 from tools.kit_mutants import PAGE
 
-AGAIN = f"python -m tools.kit_mutants --markdown docs/{PAGE.name}"
+AGAIN = f"python -m tools.kit_mutants --markdown docs/maintainers/{PAGE.name}"
 
 
 def _rows() -> list[list[str]]:

@@ -184,7 +184,7 @@ def test_every_item_is_played_or_has_a_reason(api) -> None:
 
 @pytest.mark.slow
 def test_the_page_is_up_to_date(capsys) -> None:
-    """docs/coverage.md is what the tool writes today."""
+    """docs/maintainers/coverage.md is what the tool writes today."""
     main(["--check"])
     assert "is not up to date" not in capsys.readouterr().out
     assert PAGE.read_text(encoding="utf-8") == page([coverage(api) for api in SDKS])

@@ -1,4 +1,4 @@
-"""`python -m tools.coverage` writes docs/coverage.md; `--check` only reports what is wrong."""
+"""`python -m tools.coverage` writes docs/maintainers/coverage.md; `--check` only reports problems."""
 
 from __future__ import annotations
 

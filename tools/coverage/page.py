@@ -1,4 +1,4 @@
-"""The page docs/coverage.md."""
+"""The page docs/maintainers/coverage.md."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tools.coverage.played import Played, played
 from tools.coverage.reasons import FOLDER, Reason, matching, problems, read
 from tools.coverage.sdk import SDKS, tree
 
-PAGE = Path(__file__).parents[2] / "docs" / "coverage.md"
+PAGE = Path(__file__).parents[2] / "docs" / "maintainers" / "coverage.md"
 
 _TITLES = {
     "chat": "OpenAI Chat Completions",
@@ -103,7 +103,8 @@ def page(found: Sequence[Coverage]) -> str:
 
 
 def _anchor(title: str) -> str:
-    return title.lower().replace(" ", "-")
+    kept = "".join(char for char in title.lower() if char.isalnum() or char in " -_")
+    return kept.replace(" ", "-")
 
 
 def _section(one: Coverage) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """The scenarios of the kit: answers that each client meets, also where the user has no scenario.
 
-One file an API, and `common.yaml` for what all APIs can express. docs/coverage.md shows what each
-scenario plays. It reads the files of this package.
+One file an API, and `common.yaml` for what all APIs can express. docs/maintainers/coverage.md shows
+what each scenario plays. It reads the files of this package.
 """
 
 from __future__ import annotations

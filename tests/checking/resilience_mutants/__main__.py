@@ -1,4 +1,4 @@
-"""Runs every mutant, prints what was found, and writes docs/resilience-mutants.md.
+"""Runs every mutant, prints what was found, and writes docs/maintainers/resilience-mutants.md.
 
 Exit code 1: a mutant was not found, or something was accused falsely; the page is not written then.
 """

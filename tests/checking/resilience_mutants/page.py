@@ -1,4 +1,4 @@
-"""docs/resilience-mutants.md, from what was found."""
+"""docs/maintainers/resilience-mutants.md, from what was found."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from mockllm.checking.rules import RESILIENCE
 from tests.checking.resilience_mutants.declared import MUTANTS
 from tests.checking.resilience_mutants.playing import Found
 
-PAGE = Path(__file__).parents[3] / "docs" / "resilience-mutants.md"
+PAGE = Path(__file__).parents[3] / "docs" / "maintainers" / "resilience-mutants.md"
 
 _HEAD = """# Mutants of a resilient client
 
@@ -17,9 +17,9 @@ _HEAD = """# Mutants of a resilient client
 
 {summary}
 
-[examples/resilient_client](../examples/resilient_client) is a client for five APIs that
+[examples/resilient_client](../../examples/resilient_client) is a client for five APIs that
 survives faults. A mutant is this client with one bug. Each must be found by the rule of its row,
-and must not be accused of anything that it does not do. [resilience.md](resilience.md) describes
+and must not be accused of anything that it does not do. [resilience.md](../resilience.md) describes
 the rules.
 
 `python -m tests.checking.resilience_mutants` plays the cases with faults to the client in each API,

@@ -87,7 +87,7 @@ def test_every_mutant_is_a_program() -> None:
 
 
 def test_the_page_lists_all_mutants() -> None:
-    """docs/resilience-mutants.md is about the mutants that there are."""
+    """docs/maintainers/resilience-mutants.md is about the mutants that there are."""
     text = PAGE.read_text()
     counted = re.search(
         r"^(\d+) mutants: (\d+) are found by the right rule, 0 ", text, re.MULTILINE

@@ -1,0 +1,52 @@
+"""docs/index.md, docs/get-started.md and docs/coding-agents.md work as written; docs/llms.txt leads
+to the pages."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from mockllm import load
+from tests.docs.running import run, write
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+@pytest.mark.slow
+def test_the_first_ten_minutes(tmp_path: Path) -> None:
+    """The files of the tutorial are written, and its commands print what it says."""
+    consoles = write(tmp_path, (DOCS / "get-started.md").read_text())
+    assert len(consoles) == 4
+    for console in consoles:
+        run(tmp_path, console)
+
+
+@pytest.mark.slow
+def test_what_coding_agents_read(tmp_path: Path) -> None:
+    """The tests of the page pass and its scenarios load; it has at most 200 lines."""
+    page = (DOCS / "coding-agents.md").read_text()
+    assert len(page.splitlines()) <= 200
+    write(tmp_path, page)
+    assert len(load([tmp_path / "scenarios"])) == 4
+    run(tmp_path, "$ python -m pytest -q test_agent.py\n6 passed\n")
+
+
+def test_the_first_page_has_the_lines_of_readme() -> None:
+    """Its code is that of README, which a test executes."""
+    block = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+    shown = block.search((DOCS / "index.md").read_text())
+    readme = block.search((DOCS.parent / "README.md").read_text())
+    assert shown is not None
+    assert readme is not None
+    assert shown[1] == readme[1]
+
+
+def test_llms_txt_leads_to_pages() -> None:
+    """It has the form of llmstxt.org: a title, a summary, and lists of links that are there."""
+    text = (DOCS / "llms.txt").read_text()
+    assert text.startswith("# mockllm\n\n> ")
+    targets = re.findall(r"^- \[.+\]\((.+)\): .+$", text, re.MULTILINE)
+    assert len(targets) == text.count("\n- ")
+    assert [target for target in targets if not (DOCS / target).is_file()] == []

@@ -1,0 +1,165 @@
+"""The site in Chromium: pages without a violation of accessibility, search that finds."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import pytest
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.support.wait import WebDriverWait
+
+from tests.timeouts import GIVE_UP
+from tools.browser import Browser
+
+pytestmark = pytest.mark.slow
+ROOT = Path(__file__).parents[2]
+AXE = Path(__file__).parent / "node_modules/axe-core/axe.min.js"
+LOOKED_AT = (
+    "index",
+    "get-started",
+    "glossary",
+    "scenarios",
+    "check",
+    "coming-from",
+    "ui",
+    "clients",
+)
+"""Pages that have everything that pages have."""
+
+QUESTIONS = {
+    "how do I test a retry": "questions",
+    "how do I record": "questions",
+    "why is my request not matched": "questions",
+    "convert vcr cassettes": "questions",
+    "cut a stream": "cuts",
+    "keep secrets out": "questions",
+    "javascript": "javascript",
+    "parallel tool calls": "questions",
+    "load test": "scale",
+    "what is a tape": "questions",
+    "test my agent": "testing",
+}
+"""What users ask, and the page that answers."""
+
+
+LOADED = re.compile(
+    r'<(?:link[^>]+rel="?stylesheet"?[^>]+href|script[^>]+src|img[^>]+src)="?([^"\s>]+)'
+)
+
+
+def size(chromium: Browser, width: int) -> None:
+    metrics = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    chromium.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+
+
+def pages_of_nav() -> list[str]:
+    """The pages that a reader is led to, by their addresses."""
+    settings = tomllib.loads((ROOT / "zensical.toml").read_text())
+
+    def names(item: object) -> list[str]:
+        if isinstance(item, str):
+            return [item]
+        inner = item.values() if isinstance(item, dict) else item
+        return [name for each in inner for name in names(each)]
+
+    return [name.removesuffix(".md") for name in names(settings["project"]["nav"])]
+
+
+def address(page: str) -> str:
+    return "" if page == "index" else f"{page}/"
+
+
+def test_every_page_is_led_to(site: Path) -> None:
+    """Each page of docs/ is in the navigation but those of maintainers, and none is there twice."""
+    pages = pages_of_nav()
+    assert len(pages) == len(set(pages))
+    files = {file.stem for file in (ROOT / "docs").glob("*.md")}
+    assert sorted(files - set(pages)) == []
+    assert not [page for page in pages if page.startswith("maintainers/")]
+    for page in pages:
+        assert (site / address(page) / "index.html").is_file(), page
+
+
+def test_what_stands_beside_the_pages(site: Path) -> None:
+    """llms.txt, the schemas, and a page for each client, case and quirk."""
+    for name in ("llms.txt", "scenario.schema.json", "runner.schema.json", "results/index.html"):
+        assert (site / name).is_file(), name
+    for kind in ("clients", "cases", "quirks"):
+        assert len(list((site / "results" / kind).rglob("*.html"))) > 50, kind
+
+
+def test_no_page_asks_another_host(site: Path) -> None:
+    """Neither fonts nor scripts come from elsewhere."""
+    for page in pages_of_nav():
+        text = (site / address(page) / "index.html").read_text(encoding="utf-8")
+        loaded = LOADED.findall(text)
+        assert loaded
+        assert [one for one in loaded if urlsplit(one).netloc] == [], page
+
+
+@pytest.mark.parametrize(
+    ("scheme", "width"), [("light", 360), ("light", 820), ("light", 1440), ("dark", 1440)]
+)
+def test_axe_finds_no_violation(url: str, chromium: Browser, scheme: str, width: int) -> None:
+    """On a phone, a tablet and a desk, and in the dark; pages with text, tables, code, pictures."""
+    if not AXE.is_file():
+        pytest.skip("axe-core is not here; `make ready` installs it")
+    found = []
+    chromium.media(scheme=scheme)
+    size(chromium, width)
+    for page in LOOKED_AT:
+        chromium.driver.get(f"{url}/{address(page)}")
+        chromium.script(AXE.read_text(encoding="utf-8"))
+        violations = chromium.driver.execute_async_script(
+            "axe.run(document, {resultTypes: ['violations']}).then("
+            "(found) => arguments[arguments.length - 1](found.violations.map((one) =>"
+            " [one.id, one.nodes.length, one.nodes[0].html.slice(0, 160)])))"
+        )
+        found += [(width, page, *violation) for violation in violations]
+        wide = chromium.script("return document.documentElement.scrollWidth - innerWidth")
+        if wide > 0:
+            found.append((width, page, "scrolls sideways", wide, ""))
+    assert found == []
+
+
+_OPEN = """
+const host = [...document.querySelectorAll("*")].find((one) => one.shadowRoot);
+return host && host.shadowRoot.querySelector("dialog[open] input");
+"""
+_HITS = """
+const host = [...document.querySelectorAll("*")].find((one) => one.shadowRoot);
+const input = host && host.shadowRoot.querySelector("input");
+const status = host && host.shadowRoot.querySelector("[role=status]");
+if (!status || !input || input.value !== arguments[0]) return null;
+if (!/result/.test(status.textContent)) return null;
+const links = host.shadowRoot.querySelectorAll("a[role=option]");
+return [...links].map((one) => new URL(one.href).pathname);
+"""
+
+
+def hits(chromium: Browser, url: str, question: str) -> list[str]:
+    """The pages that the search of the site finds, the first one first, as a reader sees them."""
+    chromium.driver.get("about:blank")
+    chromium.driver.get(url)
+    wait = WebDriverWait(chromium.driver, GIVE_UP, 0.1)
+
+    def type_into_search() -> bool:
+        body = chromium.driver.find_element("css selector", "body")
+        ActionChains(chromium.driver).send_keys_to_element(body, "/").perform()
+        return bool(chromium.script(_OPEN))
+
+    wait.until(lambda _: type_into_search())
+    ActionChains(chromium.driver).send_keys(question).perform()
+    found: list[str] = wait.until(lambda _: chromium.script(_HITS, question))
+    return [path.strip("/") for path in found]
+
+
+def test_questions_of_users_are_answered_by_the_first_hits(url: str, chromium: Browser) -> None:
+    """The page that answers is the first or the second that the search shows."""
+    size(chromium, 1440)
+    chromium.media()
+    found = {question: hits(chromium, url, question)[:2] for question in QUESTIONS}
+    assert [each for each in found.items() if QUESTIONS[each[0]] not in each[1]] == []
