@@ -8,19 +8,19 @@ client, case and quirk, and so are the JSON Schemas.
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from mockllm.cli import main as mockllm
 from mockllm.core import documentation
 
 ROOT = Path(__file__).parents[1]
-BUILD = ROOT / "build" / "docs-source"
-SITE = ROOT / "build" / "docs"
 FROM_ROOT = {
     f"{name.upper()}.md": f"{name}.md" for name in ("changelog", "contributing", "security")
 }
@@ -37,9 +37,19 @@ _MORE = {"clients.md": "\n[Every client, case and quirk](../results/index.html) 
 
 def main() -> int:
     """Builds the site."""
-    shutil.rmtree(BUILD, ignore_errors=True)
-    shutil.rmtree(SITE, ignore_errors=True)
-    source = BUILD / "source"
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("-o", "--output", type=Path, default=ROOT / "build" / "docs")
+    site = parser.parse_args().output.resolve()
+    shutil.rmtree(site, ignore_errors=True)
+    with TemporaryDirectory() as folder:
+        code = _build(Path(folder), site)
+    if not code:
+        print(site / "index.html")
+    return code
+
+
+def _build(work: Path, site: Path) -> int:
+    source = work / "source"
     shutil.copytree(ROOT / "docs", source)
     for name, page in FROM_ROOT.items():
         shutil.copyfile(ROOT / name, source / page)
@@ -55,17 +65,17 @@ def main() -> int:
     if documentation.SITE:
         site_url = f'[project]\nsite_url = "{documentation.SITE}/"'
         settings = settings.replace("[project]", site_url, 1)
-    (BUILD / "zensical.toml").write_text(settings, encoding="utf-8")
+    (work / "zensical.toml").write_text(settings, encoding="utf-8")
     build = [ROOT / ".venv-site/bin/zensical", "build", "--strict"]
-    done = subprocess.run(build, cwd=BUILD, check=False)
+    done = subprocess.run(build, cwd=work, check=False)
     if done.returncode:
         return done.returncode
-    shutil.move(BUILD / "site", SITE)
-    _add_clients()
+    site.parent.mkdir(parents=True, exist_ok=True)
+    shutil.move(work / "site", site)
+    _add_clients(site)
     for schema in ("scenario/schema.json", "conformance/runner.schema.json"):
         name = schema.replace("/schema", ".schema").rpartition("/")[2]
-        shutil.copyfile(ROOT / "mockllm" / schema, SITE / name)
-    print(f"{SITE.relative_to(ROOT)}/index.html")
+        shutil.copyfile(ROOT / "mockllm" / schema, site / name)
     return 0
 
 
@@ -101,10 +111,10 @@ def linked(text: str, file: Path) -> str:
     return _LINK.sub(in_site, text)
 
 
-def _add_clients() -> None:
-    """The published tables, at `clients-report/`: an address for each client, case and quirk."""
+def _add_clients(site: Path) -> None:
+    """The published tables, at `results/`: an address for each client, case and quirk."""
     results = [ROOT / "conformance/results", ROOT / "conformance/results/faults"]
-    words = ["report", *map(str, results), "-o", str(SITE / "results")]
+    words = ["report", *map(str, results), "-o", str(site / "results")]
     mockllm.main(words, standalone_mode=False)
 
 

@@ -11,6 +11,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from tests.timeouts import GIVE_UP
 from tools.browser import Browser, missing, started
@@ -26,17 +27,23 @@ class Quiet(SimpleHTTPRequestHandler):
 
 
 @pytest.fixture(scope="session")
-def site() -> Path:
-    """The site as `make docs` builds it."""
+def site(tmp_path_factory: pytest.TempPathFactory, worker_id: str) -> Path:
+    """The site as `make docs` builds it, once for all workers of a run."""
     if not (ROOT / ".venv-site/bin/zensical").exists():
         pytest.skip("Zensical is not here; `make ready` installs it into .venv-site")
-    done = subprocess.run(
-        [sys.executable, "-m", "tools.docs_site"], cwd=ROOT, capture_output=True, text=True,
-        timeout=GIVE_UP, check=False,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "No issues found" in done.stdout + done.stderr
-    return ROOT / "build/docs"
+    folder = tmp_path_factory.getbasetemp()
+    if worker_id != "master":
+        folder = folder.parent
+    built = folder / "site"
+    with FileLock(folder / "site.lock"):
+        if not built.is_dir():
+            done = subprocess.run(
+                [sys.executable, "-m", "tools.docs_site", "-o", built], cwd=ROOT,
+                capture_output=True, text=True, timeout=GIVE_UP, check=False,
+            )  # fmt: skip
+            assert done.returncode == 0, done.stdout + done.stderr
+            assert "No issues found" in done.stdout + done.stderr
+    return built
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""`python -m tools.coverage` writes docs/maintainers/coverage.md; `--check` only reports problems."""
+"""`python -m tools.coverage` writes docs/maintainers/coverage.md; `--check` only reports."""
 
 from __future__ import annotations
 
