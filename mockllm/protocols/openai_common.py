@@ -18,7 +18,17 @@ from mockllm.errors import RequestError
 from mockllm.protocols.base import Reply, content_headers, retry_headers
 from mockllm.protocols.checks import Check, Checks
 from mockllm.protocols.records import Fields, Json, ServiceError
-from mockllm.protocols.values import array, kind, mapping, objects, string, whole
+from mockllm.protocols.values import (
+    array,
+    kind,
+    mapping,
+    objects,
+    sent_as_base64,
+    sent_by_url,
+    sent_files,
+    string,
+    whole,
+)
 from mockllm.protocols.writing import data_url, is_url
 
 SERVICE_ERRORS: Mapping[str, ServiceError] = {
@@ -248,6 +258,30 @@ def _part_text(part: object) -> str:
     type_ = part.get("type", "text")
     field = _TEXT_FIELDS.get(type_, "") if isinstance(type_, str) else "text"
     return string(part.get(field))
+
+
+def files_of(content: object) -> tuple[SentFile, ...]:
+    """The files in the parts of a message, each by its type."""
+    if not isinstance(content, list):
+        return ()
+    return sent_files(_file_in(part) for part in content if isinstance(part, Mapping))
+
+
+def _file_in(part: Mapping[str, object]) -> SentFile | None:
+    kind = part.get("type")
+    given = part.get(kind) if isinstance(kind, str) else None
+    inner = given if isinstance(given, Mapping) else part
+    match kind:
+        case "image_url":
+            return sent_by_url(inner.get("url") or given, "image/*")
+        case "input_image":
+            return sent_by_url(part.get("image_url") or part.get("file_id"), "image/*")
+        case "input_audio":
+            return sent_as_base64(inner.get("data"), f"audio/{string(inner.get('format')) or '*'}")
+        case "file" | "input_file":
+            names = ("file_data", "file_id", "file_url")
+            return sent_by_url(next(filter(None, map(inner.get, names)), None), "*/*")
+    return None
 
 
 def check_parts(where: str, content: object) -> None:

@@ -1,13 +1,14 @@
-"""Readers of JSON values and of text, which return an empty value instead of failing."""
+"""Readers of JSON values, of text and of sent files, which return an empty value instead of
+failing."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from mockllm.core.events import Frame
-from mockllm.core.request import OfferedTool
+from mockllm.core.request import OfferedTool, SentFile
 from mockllm.protocols.records import Fields, Json
 
 
@@ -120,6 +121,31 @@ def kind(value: object) -> str:
         case list():
             return "an array"
     return type(value).__name__
+
+
+def sent_by_url(url: object, media_type: str) -> SentFile | None:
+    """A file by its URL or id, or from a data URL (RFC 2397); None for what is no text, or "".
+
+    Args:
+        media_type: of what is no data URL: `image/*`.
+    """
+    text = string(url)
+    if not text:
+        return None
+    head, comma, data = text.partition(",")
+    if not head.startswith("data:") or not comma:
+        return SentFile(media_type, reference=text)
+    return SentFile(head[5:].partition(";")[0] or media_type, data)
+
+
+def sent_as_base64(data: object, media_type: str) -> SentFile | None:
+    """A file from its base64; None for what is no text, or ""."""
+    return SentFile(media_type, string(data)) if string(data) else None
+
+
+def sent_files(files: Iterable[SentFile | None]) -> tuple[SentFile, ...]:
+    """The files without those that are missing."""
+    return tuple([file for file in files if file is not None])
 
 
 def function_tool(tool: OfferedTool) -> Json:

@@ -15,8 +15,14 @@ from mockllm.errors import RequestError
 from mockllm.protocols.base import dumps
 from mockllm.protocols.checks import Checks
 from mockllm.protocols.records import Fields
-from mockllm.protocols.sent_files import found, sent_as_base64, sent_by_url
-from mockllm.protocols.values import array, mapping, string
+from mockllm.protocols.values import (
+    array,
+    mapping,
+    sent_as_base64,
+    sent_by_url,
+    sent_files,
+    string,
+)
 
 _ROLES = ("user", "assistant", "system")
 _ID = re.compile(r"[a-zA-Z0-9_-]+\Z")
@@ -101,7 +107,7 @@ def _neutral(item: Fields) -> Iterator[Message]:
             results = [_result(block) for block in blocks if block.get("type") == "tool_result"]
             yield from results
             if len(results) < len(blocks) or not results:
-                yield Message("user", text, files=found(map(_file, blocks)))
+                yield Message("user", text, files=sent_files(map(_file, blocks)))
 
 
 def _file(block: Fields) -> SentFile | None:

@@ -16,8 +16,15 @@ from mockllm.protocols.base import dumps
 from mockllm.protocols.bedrock_converse.errors import CHECKS, TEXT, refused
 from mockllm.protocols.checks import Check
 from mockllm.protocols.records import Fields
-from mockllm.protocols.sent_files import found, sent_as_base64, sent_by_url
-from mockllm.protocols.values import array, mapping, objects, string
+from mockllm.protocols.values import (
+    array,
+    mapping,
+    objects,
+    sent_as_base64,
+    sent_by_url,
+    sent_files,
+    string,
+)
 
 
 def text_of(content: object) -> str:
@@ -47,7 +54,7 @@ def _neutral(item: Fields) -> Iterator[Message]:
             results = list(map(_result, _members(blocks, "toolResult")))
             yield from results
             if not results or any(not block.keys() & _NO_MESSAGE for block in blocks):
-                yield Message("user", text, files=found(map(_file, blocks)))
+                yield Message("user", text, files=sent_files(map(_file, blocks)))
 
 
 _NO_MESSAGE = {"toolResult", "cachePoint"}

@@ -11,8 +11,8 @@ from typing import Any
 from mockllm.core.request import CallEcho, Message
 from mockllm.protocols.base import dumps
 from mockllm.protocols.cohere.errors import CHECKS, TEXT, invalid, wrong_type
+from mockllm.protocols.openai_common import files_of
 from mockllm.protocols.records import Fields
-from mockllm.protocols.sent_files import of_openai
 from mockllm.protocols.values import array, mapping, objects, string
 
 
@@ -26,7 +26,7 @@ def _message(value: Fields) -> Message | None:
     text = _text_of(value.get("content"))
     match value.get("role"):
         case "user":
-            return Message("user", text, files=of_openai(value.get("content")))
+            return Message("user", text, files=files_of(value.get("content")))
         case "system" | "developer":
             return Message("system", text)
         case "assistant":

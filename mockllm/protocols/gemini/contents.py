@@ -16,8 +16,13 @@ from mockllm.protocols.gemini.errors import TEXT, invalid, unfit
 from mockllm.protocols.gemini.fields import compact
 from mockllm.protocols.gemini.schema import get
 from mockllm.protocols.records import Fields
-from mockllm.protocols.sent_files import found, sent_as_base64, sent_by_url
-from mockllm.protocols.values import mapping, string
+from mockllm.protocols.values import (
+    mapping,
+    sent_as_base64,
+    sent_by_url,
+    sent_files,
+    string,
+)
 
 _TYPES = "type.googleapis.com/google.ai.generativelanguage.v1beta."
 _ROLES = ("user", "model", "function")
@@ -85,7 +90,7 @@ def _user_messages(content: Fields, waiting: list[CallEcho]) -> list[Message]:
     answered = [_result(result) for result in results if isinstance(result, Mapping)]
     tool_messages = [_identified(message, waiting) for message in answered]
     text = text_of(content)
-    files = found(map(_file, _parts(content)))
+    files = sent_files(map(_file, _parts(content)))
     if text or files or not tool_messages:
         return [*tool_messages, Message("user", text, files=files)]
     return tool_messages

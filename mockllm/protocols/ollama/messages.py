@@ -15,8 +15,7 @@ from mockllm.errors import RequestError
 from mockllm.protocols.base import dumps
 from mockllm.protocols.ollama.errors import CHECKS, TEXT
 from mockllm.protocols.records import Fields
-from mockllm.protocols.sent_files import found, sent_as_base64
-from mockllm.protocols.values import array, mapping, objects, string
+from mockllm.protocols.values import array, mapping, objects, sent_as_base64, sent_files, string
 
 
 def read_messages(value: object) -> list[Message]:
@@ -40,7 +39,7 @@ def _message(value: Fields) -> Message | None:
             return Message("system", content)
         case "user":
             images = array(value.get("images"))
-            files = found(sent_as_base64(image, "image/*") for image in images)
+            files = sent_files(sent_as_base64(image, "image/*") for image in images)
             return Message("user", content, files=files)
         case "assistant":
             return Message(

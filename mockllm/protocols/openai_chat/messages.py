@@ -18,13 +18,13 @@ from mockllm.protocols.openai_common import (
     check_name,
     check_parts,
     empty_array,
+    files_of,
     invalid_type,
     is_tool_name,
     missing,
     text_of,
 )
 from mockllm.protocols.records import Fields, Json
-from mockllm.protocols.sent_files import of_openai
 from mockllm.protocols.values import array, mapping, string
 
 _Role = Literal["system", "user", "assistant", "tool"]
@@ -100,7 +100,7 @@ def _message(message: Json, i: int, strict: bool) -> Message | None:
             call_id=call_id if isinstance(call_id, str) else "",
             name=name if isinstance(name, str) else "",
         )
-    return Message(role, text, files=of_openai(content))
+    return Message(role, text, files=files_of(content))
 
 
 def _check_list(where: str, value: object) -> None:

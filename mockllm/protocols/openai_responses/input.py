@@ -16,12 +16,12 @@ from mockllm.protocols.openai_common import (
     TEXT,
     bad_value,
     check_parts,
+    files_of,
     missing,
     text_of,
 )
 from mockllm.protocols.openai_responses.objects import item_of
 from mockllm.protocols.records import Fields
-from mockllm.protocols.sent_files import of_openai
 from mockllm.protocols.values import array, mapping, string
 
 _ROLES: dict[str, Literal["system", "user", "assistant"]] = {
@@ -90,7 +90,7 @@ def _tool_answer(item: Fields) -> Message:
 
 def _message(item: Fields) -> Message:
     content, role = item.get("content"), _ROLES.get(string(item.get("role")), "user")
-    return Message(role, text_of(content), files=of_openai(content))
+    return Message(role, text_of(content), files=files_of(content))
 
 
 def _call(item: Fields) -> Message:
