@@ -34,20 +34,8 @@ def _sockets_of_sdks() -> Iterator[None]:
         gc.collect()
 
 
-@pytest.fixture
-def collected() -> Iterator[None]:
-    """The same after a test, where nearly every test leaves some."""
-    yield
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        gc.collect()
-
-
-LEAVES_SOCKETS = [
-    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
-    pytest.mark.usefixtures("collected"),
-]
-"""Marks of tests whose client leaves the sockets of failed streams to the garbage collector."""
+LEAVES_SOCKETS = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+"""The mark of a module whose client leaves nearly every test's sockets to the garbage collector."""
 
 
 class Run:
