@@ -116,8 +116,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Takes what was imported out of the collector's sight, which would go through a million objects
-    again and again: in each full collection, and some tests ask for one."""
+    """Takes the million objects that were imported out of the collector's sight, which would go
+    through them in each full collection."""
     gc.collect()
     gc.freeze()
 

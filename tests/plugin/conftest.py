@@ -17,7 +17,7 @@ import mockllm_pytest.suites  # noqa: F401 - see above
 
 INI = """
     [pytest]
-    addopts = -p no:langsmith_plugin -p no:randomly -p no:cacheprovider
+    addopts = -p no:langsmith_plugin -p no:randomly -p no:cacheprovider -p no:hypothesispytest
     asyncio_default_fixture_loop_scope = function
 """
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.inner_pytest import ADDOPTS
 from tests.plugin.conftest import INI
 
 ROOT = Path(__file__).parents[2]
@@ -182,7 +183,7 @@ def test_the_wheel_registers_the_plugin(project, tmp_path_factory):
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q"],
         cwd=project.path,
-        env={**os.environ, "PYTHONPATH": str(site)},
+        env={**os.environ, "PYTHONPATH": str(site), "PYTEST_ADDOPTS": ADDOPTS},
         capture_output=True,
         text=True,
     )

@@ -22,7 +22,7 @@ HTTP = (sys.executable, str(ROOT / "tests" / "conformance" / "runner" / "http_ru
 
 INI = """
     [pytest]
-    addopts = -p no:langsmith_plugin -p no:randomly -p no:cacheprovider
+    addopts = -p no:langsmith_plugin -p no:randomly -p no:cacheprovider -p no:hypothesispytest
     asyncio_default_fixture_loop_scope = function
 """
 

@@ -17,6 +17,7 @@ from mockllm.errors import UsageError
 from mockllm.quirks.samples import NOT_OFFERED, SAMPLES, TEXT_AND_CALL, TWO_CALLS
 from mockllm.replay.loading import load, loads, shipped_scenarios
 from tests.checking.naive import Naive
+from tests.inner_pytest import ADDOPTS
 
 SCENARIOS = load([shipped_scenarios()])
 
@@ -144,7 +145,7 @@ def test_the_files_of_a_failure_reproduce_it(tmp_path: Path) -> None:
     (tmp_path / files.test_name).write_text(files.test)
     assert len([line for line in files.test.splitlines() if line.strip()]) <= 6
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)],
+        [sys.executable, "-m", "pytest", "-q", *ADDOPTS.split(), str(tmp_path)],
         capture_output=True,
         text=True,
         check=False,

@@ -14,6 +14,7 @@ from mockllm.conformance.attachments.runner import Piped, pipe_runner
 from mockllm.errors import ProbeError, UsageError
 from mockllm.quirks.samples import SAMPLES
 from tests.checking.quirk_cases import quirk_cases
+from tests.inner_pytest import ADDOPTS
 from tests.timeouts import GIVE_UP
 
 pytestmark = pytest.mark.slow
@@ -235,7 +236,7 @@ def test_the_suite_of_the_documentation(pytester):
     (block,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
     block = block.replace('["node", "runner/runner.mjs"]', repr(RUNNER))
     pytester.makepyfile(block + "    variations = 0\n    quirks = False\n")
-    result = pytester.runpytest_subprocess("-p", "no:randomly", "-p", "no:cacheprovider")
+    result = pytester.runpytest_subprocess(*ADDOPTS.split())
     outcomes = result.parseoutcomes()
     assert outcomes.get("failed", 0) == 0
     assert outcomes["passed"] >= 12

@@ -15,6 +15,7 @@ from mockllm.replay.loading import load, loads, shipped_scenarios
 from mockllm.ui import live_page
 from mockllm.ui.scenario_json import curl_texts, scenario_entry, scenario_json
 from mockllm.ui.scenario_json import test_text as copied_test
+from tests.inner_pytest import ADDOPTS
 from tests.timeouts import GIVE_UP
 
 TWO = """\
@@ -149,7 +150,7 @@ def test_the_tests_to_copy_pass(file, tmp_path):
     for one in served:
         (folder / f"test_{one.name.replace('-', '_')}.py").write_text(copied_test(one))
     done = subprocess.run(
-        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(folder)],
+        [sys.executable, "-m", "pytest", "-q", *ADDOPTS.split(), str(folder)],
         cwd=tmp_path,
         capture_output=True,
         text=True,
