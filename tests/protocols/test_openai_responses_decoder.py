@@ -78,6 +78,22 @@ CALL_A = ToolCall("f", "c1", ('{"a":1}',))
 # Recorded streams
 
 
+def test_parts_without_an_index() -> None:
+    """Two contents of one message whose events have no index are two: none of them comes twice."""
+    events: list[dict[str, Any]] = [added(0, type="message", id="msg_1")]
+    for text in ("One", "Two"):
+        part = {"type": "output_text", "text": text}
+        events += [
+            {"type": "content_part.added", "output_index": 0, "part": {**part, "text": ""}},
+            {"type": "output_text.delta", "output_index": 0, "delta": text},
+            {"type": "output_text.done", "output_index": 0, "text": text},
+            {"type": "content_part.done", "output_index": 0, "part": part},
+        ]
+    contents = [{"type": "output_text", "text": text} for text in ("One", "Two")]
+    turn = decoded_turn(*events, done(0, type="message", id="msg_1", content=contents))
+    assert [part.text for part in turn.parts if isinstance(part, Text)] == ["One", "Two"]
+
+
 def test_the_corpus_is_there() -> None:
     """Without the corpus its tests are skipped with a message; they do not pass."""
     if not CORPUS.exists():

@@ -63,7 +63,10 @@ class Assembly:
     def part(self, value: Fields, part_type: PartType) -> tuple[IncomingItem, IncomingPart]:
         """The item and the part of an event."""
         item = self.find(value, part_type.item)
-        part = item.part(part_type, value.get(part_type.index))
+        index = value.get(part_type.index)
+        if index is None:
+            index = max(0, item.unnumbered[part_type.index] - 1)
+        part = item.part(part_type, index)
         self._last_key = max(self._last_key, part.key)
         return item, part
 

@@ -192,6 +192,15 @@ def _done(decoder: Decoder, value: Fields) -> Iterable[ev.Event]:
     yield from decoder.assembly.open(value, done=True).complete(mapping(value.get("item")))
 
 
+def _part_added(decoder: Decoder, value: Fields) -> Iterable[ev.Event]:
+    # A part opens with its first delta, since servers leave this out (`resp-missing-openers`).
+    # Where events have no index (`resp-required-missing`), only this says that another one begins.
+    part_type = CONTENT_PARTS[mapping(value["part"])["type"]]
+    if value.get(part_type.index) is None:
+        decoder.assembly.find(value, part_type.item).unnumbered[part_type.index] += 1
+    return ()
+
+
 def _part_done(decoder: Decoder, value: Fields) -> Iterable[ev.Event]:
     content = mapping(value.get("part"))
     part_type = CONTENT_PARTS[content["type"]]
@@ -207,10 +216,6 @@ def _annotated(decoder: Decoder, value: Fields) -> Iterable[ev.Event]:
 
 def _progress(decoder: Decoder, value: Fields) -> Iterable[ev.Event]:
     decoder.assembly.find(value, PROGRESS[value["type"]])
-    return ()
-
-
-def _nothing(decoder: Decoder, value: Fields) -> Iterable[ev.Event]:
     return ()
 
 
@@ -244,10 +249,9 @@ _HANDLERS: dict[str, _Handler] = {
     "response.in_progress": _begin,
     "response.output_item.added": _added,
     "response.output_item.done": _done,
-    # A part opens with its first delta, since servers leave this out (`resp-missing-openers`).
-    "response.content_part.added": _nothing,
+    "response.content_part.added": _part_added,
     "response.content_part.done": _part_done,
-    "response.reasoning_summary_part.added": _nothing,
+    "response.reasoning_summary_part.added": _part_added,
     "response.reasoning_summary_part.done": _part_done,
     _ANNOTATION: _annotated,
     **{f"response.{stem}.delta": partial(_delta, part_type=p) for stem, p in EVENT_PARTS.items()},

@@ -6,6 +6,7 @@ events (`decoder`) nor which item an event belongs to (`assembly`).
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -52,7 +53,8 @@ class IncomingPart:
 
 @dataclass(slots=True)
 class IncomingItem:
-    """One output item while it arrives; `wire_index` is its `output_index`."""
+    """One output item while it arrives; `wire_index` is its `output_index`. `unnumbered` counts the
+    parts that began without an index, by the field that would have it."""
 
     base: int
     kind: str
@@ -65,6 +67,7 @@ class IncomingItem:
     announced: bool = False
     closed: bool = False
     opened: dict[str, str] = field(default_factory=dict)
+    unnumbered: Counter[str] = field(default_factory=Counter)
     parts: dict[tuple[str, int], IncomingPart] = field(default_factory=dict)
 
     @property
