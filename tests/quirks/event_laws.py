@@ -99,9 +99,10 @@ def sent(turn: Turn, api: str, *quirks: str) -> list[TimedBytes]:
 
 def assert_plays(turn: Turn, api: str, quirk: Quirk, variant: Variant) -> None:
     """A variant changes any turn to bytes with sorted times, and always to the same."""
-    timed = sent(turn, api, named(quirk, variant))
-    assert timed == sent(turn, api, named(quirk, variant))
-    assert all(a.at <= b.at for a, b in pairwise(timed))
+    name = named(quirk, variant)
+    timed = sent(turn, api, name)
+    assert timed == sent(turn, api, name), name
+    assert all(a.at <= b.at for a, b in pairwise(timed)), name
 
 
 def read(timed: list[TimedBytes], api: str) -> Turn:
