@@ -54,7 +54,7 @@ def test_a_correct_accumulator_passes_every_test(run, api):
         + f"""
     class TestRight(AccumulatorSuite):
         api = "{api}"
-        variations = 1
+        variations = 0
         quirks = {api in WITH_QUIRKS}
         policy = Policy(intermediate=True)
 
