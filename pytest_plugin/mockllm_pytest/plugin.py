@@ -253,9 +253,7 @@ def pytest_fixture_setup(
     return result
 
 
-def _of_pytest_recording(
-    fixturedef: pytest.FixtureDef[Any], item: pytest.Item, value: Any
-) -> Any:
+def _of_pytest_recording(fixturedef: pytest.FixtureDef[Any], item: pytest.Item, value: Any) -> Any:
     """The value of a fixture, of those of pytest-recording what a recorded test needs."""
     name = fixturedef.argname
     is_recorded = item.get_closest_marker("mockllm_recorded") is not None
