@@ -153,7 +153,8 @@ def _bedrock(url: str, body: dict[str, Any], *, stream: bool) -> str:
     if stream:
         return f"gets {list(client.converse_stream(modelId='m', **body)['stream'])}"
     answer = client.converse(modelId="m", **body)
-    return f"gets {answer['output']}, {answer['stopReason']}"
+    del answer["ResponseMetadata"]
+    return f"gets {answer}"
 
 
 _SDKS: Mapping[str, Callable[..., str]] = {

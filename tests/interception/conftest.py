@@ -45,9 +45,11 @@ class Intercepting:
 
     @property
     def journal(self) -> list[Exchange]:
-        """The requests of the session, and those of Java, which names none to a proxy."""
+        """The requests of the session, and those of Java, which names none to a proxy, as they
+        came."""
         sessions = map(self.thread.server.sessions.find, ("test", "default"))
-        return [entry for session in sessions if session for entry in session.journal]
+        entries = [entry for session in sessions if session for entry in session.journal]
+        return sorted(entries, key=lambda entry: entry.received.clock)
 
     @property
     def trusted(self) -> str:

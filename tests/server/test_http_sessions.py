@@ -190,7 +190,7 @@ def test_a_session_follows_a_reload(serve):
         ({"match": []}, "match must be the name of a scenario of the session, got []"),
         ({"served": "yes"}, "served must be true or false"),
         ({"served": False}, "nothing would answer"),
-        ({"fault": "cutt"}, "fault is wrong: fault 'cutt': there is no fault 'cutt'; did you mean"),
+        ({"fault": "cutt"}, "fault is wrong: there is no fault 'cutt'; did you mean"),
         ({"fault": {"cut": {}}}, "fault must be a text such as 'cut:after=3 events'"),
         ({"fault": "refuse", "fault_rate": 10}, "fault_rate must be a number from 0 to 1"),
         ({"fault_seed": "7"}, "fault_seed needs 'fault'"),

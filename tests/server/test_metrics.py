@@ -118,7 +118,7 @@ def test_dropped_entries_are_counted():
     """Entries that leave a journal, and those of an evicted session, are counted for ever."""
     sessions = Sessions(max_sessions=1)
     for _ in range(1003):
-        sessions.record(sessions.get("one"), journal_entry("POST", "/", {}, b""))
+        sessions.record(sessions.get("one"), journal_entry(outcome="played"))
     assert sessions.dropped == 3
     sessions.get("two")
     assert sessions.dropped == 1003

@@ -22,7 +22,7 @@ ECHO = Path(__file__).parent / "echo"
 FOLDERS = [*sorted(path.parent for path in PACKAGES.glob("*/__init__.py")), ECHO]
 BUILT_IN = tuple(name for name in PROTOCOLS if name != "echo")
 
-MODULES = ("request", "encoder", "decoder", "client", "protocol")
+MODULES = ("request", "encoder", "decoder", "writing", "client", "protocol")
 
 
 def section(title: str) -> str:
@@ -91,6 +91,8 @@ MAY_NAME = {
     "mockllm/importers/aimock.py": "aimock's own format names services",
     "mockllm/importers/aimock_replies.py": "aimock's own format names services",
     "mockllm/importers/file_formats.py": "aimock's own format names services",
+    "mockllm/gateway/sdk.py": "it calls the official SDK of each API",
+    "mockllm/cli/report_bug.py": "two distributions have the names of APIs",
     "pytest_plugin/mockllm_pytest/sessions.py": "`openai_url` and its like are conveniences",
 }
 

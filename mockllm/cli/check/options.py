@@ -13,6 +13,7 @@ from mockllm.checking.outcome import FIELDS, LABELS
 from mockllm.checking.policy import Policy
 from mockllm.conformance.case_names import Setting
 from mockllm.errors import UsageError
+from mockllm.protocols import PROTOCOLS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +65,9 @@ class CheckOptions:
 
     def _problem(self) -> str:
         if not self.api:
-            return "which API does the client speak? --api NAME"
+            return (
+                f"Missing option '--api'. Which API does the client speak? {', '.join(PROTOCOLS)}"
+            )
         ways = [name for name in ("self_test", "emit", "judge") if getattr(self, name)]
         if len(ways) > 1:
             return (

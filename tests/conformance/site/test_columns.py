@@ -7,6 +7,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mockllm.checking.rules import COSTS
 from mockllm.conformance.results import CaseResult
 from mockllm.conformance.site.columns import cell_of, groups_of, quirk_rows
 from mockllm.conformance.site.ranking import sections_of
@@ -31,7 +32,7 @@ def test_a_wrong_call_weighs_more_than_any_number_of_others():
     )
     names = [(column.place, column.results.client.name) for column in columns]
     assert names == [(1, "right"), (2, "loud"), (3, "much lost"), (4, "wrong call"), (0, "nothing")]
-    assert columns[3].counts == (1, 0, 0, 0, 0)
+    assert columns[3].counts == (1, *(0,) * (len(COSTS) - 1))
     assert columns[3].right == 1
     assert columns[4].unjudged == 1
 
@@ -68,7 +69,12 @@ def test_what_does_not_count_is_shown():
     (column,) = sections_of([results("one", loud, unsourced, RIGHT)])[0]
     marks = {name: cell.mark and cell.mark.key for name, cell in column.cells.items()}
     assert marks == {"index": "non-strict", "usage": "informational", "plain": "right"}
-    assert (column.place, column.counts, column.right, column.unjudged) == (1, (0,) * 5, 2, 1)
+    assert (column.place, column.counts, column.right, column.unjudged) == (
+        1,
+        (0,) * len(COSTS),
+        2,
+        1,
+    )
     assert cell_of([unsourced, RIGHT]).mark == cell_of([RIGHT]).mark
 
 
@@ -99,7 +105,7 @@ def test_an_excused_mistake_is_neither_right_nor_counted():
     """The plain stream shows the mistake already."""
     excused = replace(WRONG, baseline="chat/sample-two-calls")
     (column,) = sections_of([results("one", excused)])[0]
-    assert column.counts == (0, 0, 0, 0, 0)
+    assert not any(column.counts)
     mark = column.cells["index"].mark
     assert mark is not None
     assert mark.key == "as-plain"

@@ -44,7 +44,8 @@ def test_of_several_the_longest_match_counts() -> None:
 
 @given(st.text("abc", min_size=12, max_size=30), st.text("abc.", max_size=20), st.integers(0, 18))
 def test_what_is_found_is_in_both(secret: str, noise: str, at: int) -> None:
-    """Whatever the text, and a part of twelve characters is never missed."""
+    """Whatever the text, and a part of twelve characters is never missed. Parts that overlap in the
+    text are found as one."""
     part = secret[at % (len(secret) - 11) :][:12]
     text = f"{noise}{part}{noise}"
     found = find(text, secret)
@@ -52,7 +53,8 @@ def test_what_is_found_is_in_both(secret: str, noise: str, at: int) -> None:
     for known, (start, end) in found:
         assert known == secret
         assert end - start >= MIN_MATCH
-        assert text[start:end] in secret
+        assert text[start : start + MIN_MATCH] in secret
+        assert text[end - MIN_MATCH : end] in secret
 
 
 @for_all(

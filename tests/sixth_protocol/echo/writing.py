@@ -1,0 +1,48 @@
+"""Writes a request of the Echo API from its neutral form."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mockllm.core.request import Message, Parameters, Request
+from mockllm.protocols.records import Json
+from mockllm.protocols.values import tool_schema
+
+
+def write(request: Request, parameters: Parameters) -> Json:
+    told = [message.text for message in request.messages if message.role == "system"]
+    said = [message for message in request.messages if message.role != "system"]
+    body: Json = {"speaker": request.model, "live": request.stream, "dialogue": entries(said)}
+    if any(told):
+        body["stage"] = "\n".join(told)
+    if request.tools:
+        body["gadgets"] = [
+            {"title": tool.name, "about": tool.description, "settings": tool_schema(tool)}
+            for tool in request.tools
+        ]
+    if request.tools and request.tool_choice != "auto":
+        modes: dict[str, Any] = {"none": "none", "required": "must"}
+        body["pick"] = modes.get(request.tool_choice, {"gadget": request.tool_choice})
+    if request.output_schema is not None:
+        body["shape"] = request.output_schema
+    if request.wants_reasoning:
+        body["muse"] = True
+    return body
+
+
+_WHO = {"user": "human", "assistant": "machine", "tool": "gadget"}
+
+
+def entries(messages: Sequence[Message]) -> list[Json]:
+    return [_entry(message) for message in messages]
+
+
+def _entry(message: Message) -> Json:
+    entry: Json = {"who": _WHO[message.role], "line": message.text}
+    if message.role == "tool":
+        return {**entry, "cue": message.call_id, **({"broken": True} if message.error else {})}
+    cues = [
+        {"cue": call.id, "gadget": call.name, "settings": call.arguments} for call in message.calls
+    ]
+    return {**entry, **({"cues": cues} if cues else {})}
