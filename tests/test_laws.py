@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import subprocess
 import sys
 from dataclasses import dataclass, replace
@@ -133,19 +134,24 @@ def test_every_turn_decodes_to_its_projection(protocol: WireProtocol, turn: Turn
 
 
 @pytest.mark.slow
-@every_case
-def test_every_single_cut_gives_the_same_frames(case):
-    """Law 3: an event that is cut at any byte is the same event."""
-    data, carrier = case.stream(), case.protocol.usual
-    start = 0
-    seen = carrier.decoder()
-    for end in boundaries(data, carrier):
-        part = data[start:end]
-        frames = list(seen.decode(part))
-        for cut in range(1, len(part)):
+def test_every_single_cut_gives_the_same_frames():
+    """Law 3: an event that is cut at any byte is the same event. Of events of an API that differ in
+    their words only, the longest is cut."""
+    longest: dict[tuple[str, bytes], bytes] = {}
+    for case in CASES:
+        data = case.stream()
+        for start, end in pairwise([0, *boundaries(data, case.protocol.usual)]):
+            event = data[start:end]
+            key = case.protocol.name, re.sub(rb"\w+", b"w", event)
+            longest[key] = max(longest.get(key, b""), event, key=len)
+    for (name, _), event in longest.items():
+        carrier = PROTOCOLS[name].usual
+        frames = carrier.decode(event)
+        assert frames, event
+        for cut in range(1, len(event)):
             decoder = carrier.decoder()
-            assert [*decoder.decode(part[:cut]), *decoder.decode(part[cut:])] == frames
-        start = end
+            got = [*decoder.decode(event[:cut]), *decoder.decode(event[cut:])]
+            assert got == frames, (name, event, cut)
 
 
 def boundaries(data: bytes, carrier: Carrier) -> list[int]:
@@ -184,6 +190,7 @@ def test_stream_and_body_have_the_same_turn(case):
     ]
 
 
+@cache
 def fingerprint() -> str:
     """A digest of every byte that the shipped scenarios can send."""
     digest = hashlib.sha256()
@@ -207,7 +214,7 @@ def in_process(seed: str) -> str:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", ["0", "1", "4242"])
+@pytest.mark.parametrize("seed", ["0", "4242"])
 def test_the_bytes_are_the_same_in_every_process(seed):
     """Law 5: neither hash seeds nor the process nor the time zone change a byte."""
     assert in_process(seed) == fingerprint()

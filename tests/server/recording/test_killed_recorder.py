@@ -26,7 +26,7 @@ from tests.timeouts import GIVE_UP
 pytestmark = pytest.mark.slow
 
 RECORD = (sys.executable, "-m", "mockllm", "record", "--quiet", "--port", "0", "--upstream")
-KILLS = 20
+KILLS = 12
 RECORDERS = 2
 
 

@@ -145,10 +145,10 @@ def verdict(workers: Workers, session: str) -> tuple[Any, int]:
     return found, sum(ENDED_EARLY not in entry["problems"] for entry in journal["exchanges"])
 
 
-@pytest.mark.parametrize(("kind", "seed"), [("sqlite", 0), ("sqlite", 1), ("redis", 0)])
-def test_no_kill_makes_a_right_client_bad(tmp_path: Path, kind: str, seed: int) -> None:
+@pytest.mark.parametrize("kind", ["sqlite", "redis"])
+def test_no_kill_makes_a_right_client_bad(tmp_path: Path, kind: str) -> None:
     """The verdict on a session that lost requests is `unknown`, on every other one `good`."""
-    rng = random.Random(f"{kind} {seed}")
+    rng = random.Random(f"{kind} 0")
     clients = {f"s{at}": (chat, responses)[at % 2]() for at in range(_SESSIONS)}
     waiting = {session: next(client) for session, client in clients.items()}
     sent: Counter[str] = Counter()
