@@ -1,5 +1,5 @@
-"""Readers of JSON values, of text and of sent files, which return an empty value instead of
-failing."""
+"""Readers of JSON values, of text, of sent files and of stop reasons, which return an empty or a
+usual value instead of failing."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from mockllm.core.events import Frame
+from mockllm.core.events import Finish, FinishReason, Frame
 from mockllm.core.request import OfferedTool, SentFile
 from mockllm.protocols.records import Fields, Json
 
@@ -192,3 +192,28 @@ def mapped_text(
         return changed
 
     return mapped
+
+
+class StopReasons:
+    """How an API writes why an answer ended.
+
+    Args:
+        usual: the value for each reason; one value for several is read as the first.
+        rare: further values, each with the reason that is nearest.
+    """
+
+    def __init__(self, usual: Mapping[FinishReason, str], rare: Mapping[str, FinishReason]) -> None:
+        self.usual = usual
+        self._rare = rare
+        self._reasons = {value: reason for reason, value in reversed(list(usual.items()))}
+
+    def write(self, finish: Finish) -> str:
+        """The value for a finish."""
+        if finish.raw is not None and self._rare.get(finish.raw) == finish.reason:
+            return finish.raw
+        return self.usual[finish.reason]
+
+    def read(self, value: str) -> Finish:
+        """The finish of a value; `raw` keeps one that is not the usual one."""
+        reason = self._reasons.get(value)
+        return Finish(reason) if reason else Finish(self._rare.get(value, "stop"), value)

@@ -5,14 +5,14 @@ https://docs.claude.com/en/api/messages
 
 from __future__ import annotations
 
-from mockllm.core.events import Cite, Finish, FinishReason
+from mockllm.core.events import Cite
 from mockllm.core.seeded import derive
 from mockllm.core.turn import Part, Reasoning, Refusal, ServerTool, Text, TokenUsage, ToolCall, Turn
 from mockllm.protocols.anthropic_messages.bedrock import BEDROCK
 from mockllm.protocols.anthropic_messages.server_tools import DIRECT, opened_tool, requests_of
 from mockllm.protocols.base import Reply
 from mockllm.protocols.records import Fields, Json
-from mockllm.protocols.values import count, mapping, string
+from mockllm.protocols.values import StopReasons, count, mapping, string
 
 DEFAULT_ERROR = "api_error"
 """The type of an error that has none; the service always sends one."""
@@ -23,37 +23,21 @@ UNTHREADED = "thread_unsupported_request"
 REFUSAL_DETAILS = {"type": "refusal", "category": None, "explanation": None}
 """The `stop_details` of a refusal under no named policy."""
 
-_STOPS: dict[FinishReason, str] = {
-    "stop": "end_turn",
-    "tool_calls": "tool_use",
-    "length": "max_tokens",
-    "refusal": "refusal",
-    "content_filter": "refusal",
-}
-_FINISHES: dict[str, FinishReason] = {
-    "end_turn": "stop",
-    "tool_use": "tool_calls",
-    "max_tokens": "length",
-    "refusal": "refusal",
-}
-_RARE: dict[str, FinishReason] = {
-    "stop_sequence": "stop",
-    "pause_turn": "stop",
-    "model_context_window_exceeded": "length",
-}
-
-
-def write_stop(finish: Finish) -> str:
-    """The `stop_reason` of a finish."""
-    if finish.raw is not None and _RARE.get(finish.raw) == finish.reason:
-        return finish.raw
-    return _STOPS[finish.reason]
-
-
-def read_stop(value: str) -> Finish:
-    """The finish of a `stop_reason`; `raw` keeps a value that is not the usual one."""
-    usual = _FINISHES.get(value)
-    return Finish(usual) if usual else Finish(_RARE.get(value, "stop"), value)
+STOPS = StopReasons(
+    {
+        "stop": "end_turn",
+        "tool_calls": "tool_use",
+        "length": "max_tokens",
+        "refusal": "refusal",
+        "content_filter": "refusal",
+    },
+    rare={
+        "stop_sequence": "stop",
+        "pause_turn": "stop",
+        "model_context_window_exceeded": "length",
+    },
+)
+"""The values of `stop_reason`."""
 
 
 # Usage

@@ -17,7 +17,7 @@ from mockllm.core.events import Frame
 from mockllm.core.timeline import fold
 from mockllm.core.turn import Turn
 from mockllm.protocols.anthropic_messages.assembly import Assembly, is_placeholder
-from mockllm.protocols.anthropic_messages.blocks import DEFAULT_ERROR, read_stop, read_usage
+from mockllm.protocols.anthropic_messages.blocks import DEFAULT_ERROR, STOPS, read_usage
 from mockllm.protocols.base import dumps, no_body
 from mockllm.protocols.records import Fields, Json
 from mockllm.protocols.values import array, mapping, string, typed_event
@@ -125,7 +125,7 @@ def _filled(decoder: Decoder, message: Fields, blocks: list[Fields]) -> list[ev.
     reason = message.get("stop_reason")
     if isinstance(reason, str):
         usage = [read_usage(decoder.usage)] if decoder.usage else []
-        out += [*usage, read_stop(reason)]
+        out += [*usage, STOPS.read(reason)]
     return out
 
 
@@ -137,7 +137,7 @@ def _delta(decoder: Decoder, value: Fields, frame: Frame) -> list[ev.Event]:
         decoder.usage.update(usage)
         out.append(read_usage(decoder.usage))
     if isinstance(reason, str):
-        out.append(read_stop(reason))
+        out.append(STOPS.read(reason))
     return out
 
 

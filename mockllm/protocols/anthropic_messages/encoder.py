@@ -181,7 +181,7 @@ class Encoder:
     def _finish(self, event: ev.Finish) -> list[Frame]:
         frames = self._ping()
         if not self._finished:
-            reason = blocks.write_stop(event)
+            reason = blocks.STOPS.write(event)
             delta = {
                 "stop_reason": reason,
                 "stop_sequence": None,

@@ -7,46 +7,38 @@ The service sorts the keys of all objects.
 
 from __future__ import annotations
 
-from mockllm.core.events import Cite, Finish, FinishReason
+from mockllm.core.events import Cite
 from mockllm.core.seeded import derive, derive_int
 from mockllm.core.turn import ServerTool, TokenUsage
 from mockllm.protocols.base import Reply
 from mockllm.protocols.records import Fields, Json
-from mockllm.protocols.values import array, count, json_object, mapping, sendable_value, string
+from mockllm.protocols.values import (
+    StopReasons,
+    array,
+    count,
+    json_object,
+    mapping,
+    sendable_value,
+    string,
+)
 
-STOPS: dict[FinishReason, str] = {
-    "stop": "end_turn",
-    "tool_calls": "tool_use",
-    "length": "max_tokens",
-    "content_filter": "content_filtered",
-    "refusal": "content_filtered",
-}
-_FINISHES: dict[str, FinishReason] = {
-    "end_turn": "stop",
-    "tool_use": "tool_calls",
-    "max_tokens": "length",
-    "content_filtered": "content_filter",
-}
-_RARE: dict[str, FinishReason] = {
-    "guardrail_intervened": "content_filter",
-    "malformed_model_output": "stop",
-    "malformed_tool_use": "stop",
-    "model_context_window_exceeded": "length",
-    "stop_sequence": "stop",
-}
-
-
-def write_stop(finish: Finish) -> str:
-    """The `stopReason` of a finish."""
-    if finish.raw is not None and _RARE.get(finish.raw) == finish.reason:
-        return finish.raw
-    return STOPS[finish.reason]
-
-
-def read_stop(value: str) -> Finish:
-    """The finish of a `stopReason`; `raw` keeps a value that is not the usual one."""
-    usual = _FINISHES.get(value)
-    return Finish(usual) if usual else Finish(_RARE.get(value, "stop"), value)
+STOPS = StopReasons(
+    {
+        "stop": "end_turn",
+        "tool_calls": "tool_use",
+        "length": "max_tokens",
+        "content_filter": "content_filtered",
+        "refusal": "content_filtered",
+    },
+    rare={
+        "guardrail_intervened": "content_filter",
+        "malformed_model_output": "stop",
+        "malformed_tool_use": "stop",
+        "model_context_window_exceeded": "length",
+        "stop_sequence": "stop",
+    },
+)
+"""The values of `stopReason`."""
 
 
 # Usage

@@ -165,7 +165,7 @@ class Decoder:
         """The events of `messageStop`."""
         self.complete = True
         yield from self.close()
-        yield blocks.read_stop(string(value.get("stopReason")))
+        yield blocks.STOPS.read(string(value.get("stopReason")))
 
     def metadata(self, value: Fields, _frame: Frame) -> Iterator[ev.Event]:
         """The events of `metadata`."""

@@ -54,7 +54,7 @@ class Encoder:
             case ev.Start():
                 return [self._frame("messageStart", role="assistant")]
             case ev.Finish():
-                stop = self._frame("messageStop", stopReason=blocks.write_stop(event))
+                stop = self._frame("messageStop", stopReason=blocks.STOPS.write(event))
                 if self._turn.usage is None:
                     return [stop]
                 usage, metrics = blocks.write_usage(self._turn.usage), blocks.metrics(self._reply)

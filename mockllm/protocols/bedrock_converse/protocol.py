@@ -88,7 +88,7 @@ PROTOCOL = WireProtocol(
         },
     ),
     zero_arguments="",
-    finish_values={reason: (value,) for reason, value in STOPS.items()},
+    finish_values={reason: (value,) for reason, value in STOPS.usual.items()},
     lookups={"count_tokens": count_tokens},
     call_prefix="tooluse_",
     carriers=(UNION,),

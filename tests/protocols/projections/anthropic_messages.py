@@ -14,11 +14,10 @@ from mockllm.protocols.anthropic_messages import API
 from mockllm.protocols.anthropic_messages.assembly import is_neutral
 from mockllm.protocols.anthropic_messages.blocks import (
     DEFAULT_ERROR,
+    STOPS,
     message_usage,
     opened_block,
-    read_stop,
     signature_of,
-    write_stop,
 )
 from mockllm.protocols.anthropic_messages.server_tools import (
     is_result,
@@ -121,7 +120,7 @@ class _Decoded:
                 yield replace(event, part=self._new_key())
             case ev.Finish():
                 yield message_usage(self._turn)
-                yield read_stop(write_stop(event))
+                yield STOPS.read(STOPS.write(event))
             case ev.StreamError():
                 yield replace(event, type=event.type or DEFAULT_ERROR, code=None)
             case ev.Start():

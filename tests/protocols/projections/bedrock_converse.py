@@ -17,7 +17,7 @@ from mockllm.core.turn import (
     ToolCall,
     Turn,
 )
-from mockllm.protocols.bedrock_converse.blocks import read_stop, server_id, write_stop
+from mockllm.protocols.bedrock_converse.blocks import STOPS, server_id
 from mockllm.protocols.custom_calls import with_functions
 from tests.protocols.projections.anthropic_messages import Opening, Openings
 
@@ -53,7 +53,7 @@ def _decoded(event: ev.Event | Opening, turn: Turn) -> Iterable[ev.Event]:
             name = named[0] if named else "internalServerException"
             yield ev.StreamError(message, name[0].lower() + name[1:])
         case ev.Finish():
-            yield read_stop(write_stop(event))
+            yield STOPS.read(STOPS.write(event))
             usage = turn.usage
             if usage is not None:
                 yield replace(usage, reasoning=0, cached=min(usage.cached, usage.input))
