@@ -6,6 +6,7 @@
 #             every client of docs/clients.md, and mutation; an hour; run before a release
 # make aiohttp-oldest  the tests of the server with the oldest aiohttp allowed; part of both
 # make conformance  measure all clients of docs/clients.md again; takes an hour
+# make gateways   measure the gateways of docs/gateways.md again; takes half an hour
 # make gateways-ready  install the gateways of mockllm/gateway/presets.yaml, each in an environment of its own
 # make site   the whole report on these clients, into build/site
 # make docs   the documentation as a site, into build/docs
@@ -63,7 +64,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # No test is timed by this: one that waits for ever fails by name, in place of the whole run.
 PYTEST := -n 2 --dist worksteal --timeout 900
 
-.PHONY: demo test test-all aiohttp-oldest aiohttp-oldest-all ready ready-all debian conformance-ready gateways-ready conformance site docs release-check check bench mutants upstreams lint types lock clean
+.PHONY: demo test test-all aiohttp-oldest aiohttp-oldest-all ready ready-all debian conformance-ready gateways-ready gateways conformance site docs release-check check bench mutants upstreams lint types lock clean
 
 demo: $(VENV)/.installed
 	$(BIN)/mockllm demo
@@ -152,6 +153,10 @@ conformance: conformance-ready
 	$(BIN)/python -m conformance.measure --faults
 	$(BIN)/python -m conformance.page
 	$(BIN)/python -m conformance.fault_page
+
+gateways: gateways-ready
+	$(BIN)/python -m conformance.measure_gateways
+	$(BIN)/python -m conformance.gateway_page
 
 # The whole report, with a page for each case that a client gets wrong.
 site: $(VENV)/.installed-test
