@@ -6,11 +6,13 @@ scenarios.
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
+from click.core import ParameterSource
 
 from mockllm.cli.options.parameters import (
     answering_options,
@@ -77,6 +79,8 @@ def record(
       mockllm record --intercept api.cohere.com -o recorded -- python agent.py
     """
     intercepts = server["intercept"] is not None
+    if command and context.get_parameter_source("port") is ParameterSource.DEFAULT:
+        server["port"] = 0  # nobody else has to find it
     options = record_options(output, "add", server["ignore"], intercepts=intercepts, **recording)
     with ended_at_once(), uncollected():
         from mockllm.recording.store.folder import Folder
@@ -104,7 +108,11 @@ def _record_command(options: ServerOptions, report: ServerLog, command: tuple[st
     from mockllm.cli.serving.child import run_beside
     from mockllm.server.thread import ServerThread
 
-    report.begin()
+    assert options.record is not None
+    replay = ["mockllm", "run", "--scenarios", str(options.record.folder)]
+    if options.intercept is not None:
+        replay += ["--intercept", ",".join(options.intercept.hosts.named) or "known"]
+    report.begin_beside(f"{shlex.join(replay)} -- CMD")
     code = run_beside(ServerThread((), options), command, keeps_keys=True)
     missing = report.summary()
     return code or missing

@@ -56,7 +56,8 @@ def test_a_command_is_recorded(program, tmp_path):
         assert (code, errors) == (0, "")
         assert f"200 {place}/v1/chat/completions\n" in output
         assert " recorded: turn 1 of hello\n" in output
-        assert output.endswith("\n1 recorded\n")
+        replay = f"mockllm run --scenarios {folder} --intercept {host} -- CMD"
+        assert output.endswith(f"\n1 recorded\nnext: {replay}\n")
     assert [scenario.name for scenario in load([folder])] == ["hello"]
     played = program("run", "--scenarios", folder, "--intercept", host, "--", *command)
     code, output, errors = played.end()
@@ -134,6 +135,7 @@ def test_a_server_with_tls(program, folder):
         name, _, value = line.partition("=")
         variables[name] = value
     assert not [name for name in variables if name.endswith(("_BASE_URL", "_KEY"))]
+    assert {"NODE_EXTRA_CA_CERTS", "DENO_CERT", "GIT_SSL_CAINFO"} <= variables.keys()
     command = [sys.executable, "-c", ASKS, server.url]
     asked = program("run", "--scenarios", folder, "--", *command, **variables)
     _, output, _ = asked.end()
@@ -151,7 +153,7 @@ answer = httpx.post(
         "messages": [{{"role": "user", "content": sys.argv[sys.argv.index("-p") + 1]}}],
     }},
 )
-print(answer.status_code, "Hello back" in answer.text)
+sys.stdout.write(f"{{answer.status_code}} {{'Hello back' in answer.text}}\\n")
 """
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -9,6 +10,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -129,22 +131,37 @@ def test_a_stack(stack: Callable[[Path], list[str]], tmp_path: Path) -> None:
         assert [entry.outcome for entry in server.journal] == ["played"]
 
 
-def test_botocore() -> None:
-    """Its requests are signed; here nothing plays Bedrock, so that it reports what answers."""
+def test_botocore(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its requests are signed, and again for the service that is recorded."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "any")
     program = """
-import boto3, botocore.exceptions
-client = boto3.client(
-    "bedrock-runtime", "us-east-1", aws_access_key_id="any", aws_secret_access_key="any"
+import boto3
+client = boto3.client("bedrock-runtime", "us-east-1")
+answer = client.converse(
+    modelId="any", messages=[{"role": "user", "content": [{"text": "hello"}]}]
 )
-try:
-    client.apply_guardrail(
-        guardrailIdentifier="any", guardrailVersion="1", source="INPUT", content=[]
-    )
-except botocore.exceptions.ClientError as error:
-    print(error.response["ResponseMetadata"]["HTTPStatusCode"])
+print(answer["ResponseMetadata"]["HTTPStatusCode"], answer["output"]["message"]["content"])
 """
-    with intercepting("bedrock-runtime.*.amazonaws.com") as server:
-        assert status(server, sys.executable, "-c", program) == "404"
+    host, folder = "bedrock-runtime.*.amazonaws.com", tmp_path / "recorded"
+
+    answer = {
+        "output": {"message": {"role": "assistant", "content": [{"text": "hi"}]}},
+        "stopReason": "end_turn",
+        "usage": {"inputTokens": 1, "outputTokens": 1, "totalTokens": 2},
+        "metrics": {"latencyMs": 1},
+    }
+
+    async def play(request: Any, wire: Any) -> None:
+        await wire.body(json.dumps(answer), "Content-Type: application/json")
+
+    with OddUpstream(play) as service:
+        record = RecordOptions(folder, {"bedrock": service.url}, "add")
+        with intercepting(host, record=record) as server:
+            assert status(server, sys.executable, "-c", program) == "200 [{'text': 'hi'}]"
+        assert len(service.requests) == 1
+    with intercepting(host, scenarios=load([folder])) as server:
+        assert status(server, sys.executable, "-c", program) == "200 [{'text': 'hi'}]"
         (entry,) = server.journal
     assert entry.headers["host"] == "bedrock-runtime.us-east-1.amazonaws.com"
 

@@ -154,7 +154,7 @@ class ServerLog:
             self._only = _QUIET & _WORKER
         self._colour = in_colour(sys.stdout)
         self._api_width = self._name_width = 1
-        self._url = self._folder = ""
+        self._url = self._next = ""
         self._has_begun = False
         self._early: list[Line] = []
         """Lines of the recorder from before the line with the address, which is the first one."""
@@ -177,10 +177,18 @@ class ServerLog:
         self._url = url
         if self._shows("address"):
             self._output.line(f"mockllm listening on {url}")
-        self.begin()
+        self._begin()
 
-    def begin(self) -> None:
-        """Writes what the recorder reports: the line with the address is there, or none comes."""
+    def begin_beside(self, next_command: str) -> None:
+        """Writes what the recorder reports: no line with an address comes.
+
+        Args:
+            next_command: that plays what was recorded.
+        """
+        self._next = next_command
+        self._begin()
+
+    def _begin(self) -> None:
         self._has_begun = True
         for line in self._early:
             self.recorded(line)
@@ -252,7 +260,7 @@ class ServerLog:
 
         upstreams = {api: masked_url(url) for api, url in options.upstreams.items()}
         folder, mode = str(options.folder), options.mode
-        self._folder = folder
+        self._next = f"mockllm serve {shlex.quote(folder)}"
         lines = _recording(folder, upstreams) if mode != "none" else ()
         self._put("recording", lines, folder=folder, mode=mode, upstreams=upstreams)
 
@@ -316,7 +324,7 @@ class ServerLog:
         text = _summary_text(**self._counts)
         lines = [text]
         if self._counts["recorded"] and not self._is_missing:
-            lines.append(f"next: mockllm serve {shlex.quote(self._folder)}")
+            lines.append(f"next: {self._next}")
         self._put("summary", lines, **self._counts)
         if self._is_missing:
             click.echo(f"mockllm: {text}", err=True)
