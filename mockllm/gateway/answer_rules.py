@@ -104,7 +104,10 @@ def _form(case: GatewayCase, reading: Reading) -> Mistakes:
     """What a gateway between two equal APIs hands on is no mistake of its own."""
     down, up = case.pair.protocols
     sent = stream_mistakes(b"".join(case.answer.data), up, up.usual) if down is up else ()
-    return ((text, None) for text in reading.mistakes if text not in sent)
+    for mistake in reading.mistakes:
+        if mistake not in sent:
+            text, loses_content = mistake
+            yield text, None if loses_content else "wrong metadata"
 
 
 # Whole answers

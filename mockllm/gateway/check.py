@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 import aiohttp
 
 from mockllm.checking.resilience.judge import Finding
-from mockllm.checking.rules import GATEWAYS, severity
+from mockllm.checking.rules import GATEWAYS, Cost, severity
 from mockllm.conformance.case_names import Setting, check_command
 from mockllm.conformance.measured import rule_line
 from mockllm.conformance.results import CaseResult, Client, Play, Results, Stream, logged
@@ -216,7 +216,9 @@ async def _observe(
 def _findings(seen: Observed, played: Mapping[str, Observed]) -> list[Finding]:
     """All findings of a case."""
     if not seen.exchanges:
-        return [Finding("answer-delivered", "wrong", _unreached(seen))]
+        hidden = seen.reading.ending == "whole"
+        cost: Cost | None = "silent failure" if hidden else None
+        return [Finding("answer-delivered", "wrong", _unreached(seen), cost)]
     found = list(request_findings(seen))
     if not refused(seen):
         found += answer_findings(seen, played.get(seen.case.like))

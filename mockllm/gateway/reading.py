@@ -11,6 +11,7 @@ from mockllm.errors import MockLLMError, StreamFormatError
 from mockllm.framing.carrier import Carrier
 from mockllm.framing.carriers import carrier_of
 from mockllm.protocols.base import WireProtocol
+from mockllm.protocols.records import FormMistake
 from mockllm.protocols.values import json_object
 from mockllm.scenario.model import Http
 from mockllm.tapes.captured import Captured
@@ -70,7 +71,7 @@ class Reading:
     reply: HttpReply
     ending: Ending
     turn: Turn = NOTHING
-    mistakes: tuple[str, ...] = ()
+    mistakes: tuple[FormMistake, ...] = ()
     problem: str = ""
     error: Http | None = None
 
@@ -92,7 +93,7 @@ def read_reply(reply: HttpReply, protocol: WireProtocol, *, streamed: bool) -> R
     if streamed and carrier is None and reply.transfer == "whole" and _is_body(plain, protocol):
         return Reading(reply, "unfinished", problem="it is a body, and a stream was requested")
     recorded = recorded_turn(plain, protocol, streamed=streamed)
-    mistakes: tuple[str, ...] = ()
+    mistakes: tuple[FormMistake, ...] = ()
     if carrier is None:
         complete = not recorded.problem
     else:
@@ -118,11 +119,13 @@ def _ending(reply: HttpReply, turn: Turn, *, complete: bool) -> Ending:
     return "whole" if complete and turn.finish is not None else "unfinished"
 
 
-def stream_mistakes(body: bytes, protocol: WireProtocol, carrier: Carrier) -> tuple[str, ...]:
+def stream_mistakes(
+    body: bytes, protocol: WireProtocol, carrier: Carrier
+) -> tuple[FormMistake, ...]:
     """What is against the form of a stream; nothing where its frames cannot be read at all."""
     try:
         frames = carrier.decode(body)
     except StreamFormatError as error:
-        return (str(error),)
+        return ((str(error), True),)
     values = (json_object(frame.data) for frame in frames)
     return tuple(protocol.events.mistakes([value for value in values if value is not None]))

@@ -158,6 +158,10 @@ class ServiceError:
     error: StreamError
 
 
+FormMistake = tuple[str, bool]
+"""What of a stream is against the form of its API, and whether clients lose content by it."""
+
+
 @record
 class StreamEvents:
     """What can be read from one event of one API, and changed in it, without the events before.
@@ -180,7 +184,7 @@ class StreamEvents:
     id_path: str = ""
     model_path: str = ""
     finish_path: str = ""
-    mistakes: Callable[[Sequence[Fields]], Iterable[str]] = lambda _: ()
+    mistakes: Callable[[Sequence[Fields]], Iterable[FormMistake]] = lambda _: ()
 
 
 @record

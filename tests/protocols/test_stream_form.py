@@ -18,7 +18,8 @@ from tools.corpus import recordings
 
 def _mistakes(protocol: WireProtocol, frames: list[Frame]) -> list[str]:
     values = (json_object(frame.data) for frame in frames)
-    return list(protocol.events.mistakes([value for value in values if value is not None]))
+    given = [value for value in values if value is not None]
+    return [text for text, _ in protocol.events.mistakes(given)]
 
 
 def test_what_mockllm_sends_has_the_form() -> None:

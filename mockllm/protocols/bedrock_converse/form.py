@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from mockllm.protocols.records import Fields
+from mockllm.protocols.records import Fields, FormMistake
 from mockllm.protocols.values import mapping
 
 _INDEX = "contentBlockIndex"
 
 
-def mistakes(events: Sequence[Fields]) -> Iterator[str]:
+def mistakes(events: Sequence[Fields]) -> Iterator[FormMistake]:
     """What is against the form of a stream. A block of text need not have a start."""
     opened: set[object] = set()
     ended: set[object] = set()
@@ -21,18 +21,18 @@ def mistakes(events: Sequence[Fields]) -> Iterator[str]:
         name = next(iter(event), "")
         index = mapping(event.get(name)).get(_INDEX)
         if number == 0 and name != "messageStart" and index is not None:
-            yield f"the first event is {name}, not messageStart"
+            yield f"the first event is {name}, not messageStart", True
         if name == "contentBlockStart":
             if index in opened:
-                yield f"a second block opens with the index {index}"
+                yield f"a second block opens with the index {index}", True
             opened.add(index)
         elif name == "contentBlockDelta":
             if index in ended:
-                yield f"contentBlockDelta for the block {index}, which has ended"
+                yield f"contentBlockDelta for the block {index}, which has ended", True
             opened.add(index)
         elif name == "contentBlockStop":
             if index not in opened:
-                yield f"contentBlockStop for the block {index}, which is not open"
+                yield f"contentBlockStop for the block {index}, which is not open", True
             ended.add(index)
     if any("messageStop" in event for event in events) and opened - ended:
-        yield f"the block {min(map(str, opened - ended))} never ends"
+        yield f"the block {min(map(str, opened - ended))} never ends", True
