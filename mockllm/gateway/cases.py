@@ -33,6 +33,9 @@ from mockllm.scenario.model import Api, ErrorSpec, Http, Scenario, Timing
 
 PROMPT = "What is the weather in Paris?"
 
+LIMIT = 1000
+"""The tokens that every request allows, as some services need a limit; one case has none."""
+
 
 @dataclass(frozen=True, slots=True)
 class Pair:
@@ -206,7 +209,7 @@ def _scenario(entry: Mapping[str, Any], answer: Scenario, up: Api) -> Scenario:
 
 
 def _case(entry: Mapping[str, Any], pair: Pair, scenario: Scenario) -> GatewayCase:
-    given = dict(entry.get("request", ()))
+    given = {"max_tokens": LIMIT, **entry.get("request", {})}
     parameters = {name: given.pop(name) for name in _PARAMETERS if name in given}
     if "stop" in parameters:
         parameters["stop"] = tuple(parameters["stop"])

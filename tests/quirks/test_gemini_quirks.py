@@ -230,7 +230,7 @@ def test_array_form() -> None:
         '[{"candidates": [{"content": {"parts": [{"text": "Hel"}],"role": "model"},"index": 0}],'
     )
     assert text.startswith(begin)
-    assert text.count('}\r\n,\r\n{"candidates": [') == 2
+    assert text.count('}\n,\r\n{"candidates": [') == 2
     assert text.endswith('"}\r\n]')
     assert "data:" not in text
     assert [part[:1] for part in answer.data] == [b"[", b"\r", b"\r"]

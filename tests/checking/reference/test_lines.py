@@ -129,7 +129,7 @@ def test_an_array_of_chunks_is_an_answer():
         {"candidates": [{"content": {"parts": [{"text": "Hel"}]}}]},
         {"candidates": [{"content": {"parts": [{"text": "lo"}]}, "finishReason": "STOP"}]},
     ]
-    data = "[" + "\r\n,\r\n".join(map(json.dumps, values)) + "\r\n]"
+    data = "[" + "\n,\r\n".join(map(json.dumps, values)) + "\n]"
     for chunks in ([data.encode()], cut_at(data.encode(), range(len(data)))):
         assert by_bytes("gemini", chunks).outcome == Outcome("Hello", finish="STOP")
     cut = by_bytes("gemini", [data[:-1].encode()]).outcome
