@@ -308,7 +308,7 @@ def test_the_array_of_chunks() -> None:
     text = wire(Turn((Text(("Hi", "!")),), "stop"), array=True)
     assert text.startswith('[{"candidates"')
     assert text.count("\n,\r\n") == 2
-    assert text.endswith("}\r\n]")
+    assert text.endswith("}\n]")
 
 
 def test_array_keeps_frames_that_are_json() -> None:

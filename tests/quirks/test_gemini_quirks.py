@@ -231,7 +231,7 @@ def test_array_form() -> None:
     )
     assert text.startswith(begin)
     assert text.count('}\n,\r\n{"candidates": [') == 2
-    assert text.endswith('"}\r\n]')
+    assert text.endswith('"}\n]')
     assert "data:" not in text
     assert [part[:1] for part in answer.data] == [b"[", b"\r", b"\r"]
 

@@ -90,7 +90,7 @@ class Encoder:
                 self._signatures.sent(None)
                 return [*late, *self._raw(frame)]
             case ev.Finish() if self._ended:
-                return [Frame(raw="\n]")] if self._options.array else []
+                return [Frame(raw=fields.ARRAY_END)] if self._options.array else []
             case ev.Finish():
                 return self._finish(event)
             case ev.StreamError():
@@ -124,12 +124,12 @@ class Encoder:
 
     def _framed(self, text: str, *, last: bool = False) -> Frame:
         """One chunk: an event, or an element of the JSON array with its separator. Without
-        `alt=sse` the service sends one array. Clients split it at LF comma CRLF."""
+        `alt=sse` the service sends one array."""
         if not self._options.array:
             return Frame(text)
-        before = "\n,\r\n" if self._begun else "["
+        before = fields.ARRAY_SEPARATOR if self._begun else "["
         self._begun = True
-        return Frame(raw=before + text + "\n]" * last)
+        return Frame(raw=before + text + fields.ARRAY_END * last)
 
     def _chunk(self, candidate: Json, more: Json | None = None, *, last: bool = False) -> Frame:
         candidates = [

@@ -45,6 +45,10 @@ class Options:
 NO_JSON = object()
 """The result of `json_value` for text that is not JSON."""
 
+ARRAY_SEPARATOR, ARRAY_END = "\n,\r\n", "\n]"
+"""What stands between the elements of the array that the service sends without `alt=sse`, and at
+its end; clients split it there."""
+
 _spaced = json.JSONEncoder(ensure_ascii=False, separators=(",", ": ")).encode
 # Google escapes `<` and `>` (which could end a script element), controls and invisible characters.
 _ESCAPED = re.compile(

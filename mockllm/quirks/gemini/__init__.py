@@ -9,7 +9,7 @@ from typing import Any
 
 from mockllm.core.events import StreamError
 from mockllm.core.turn import ToolCall, Turn
-from mockllm.protocols.gemini.fields import SAFETY_RATINGS, compact
+from mockllm.protocols.gemini.fields import ARRAY_END, ARRAY_SEPARATOR, SAFETY_RATINGS, compact
 from mockllm.protocols.gemini.partial import cut
 from mockllm.protocols.records import Json
 from mockllm.protocols.values import mapping
@@ -218,9 +218,9 @@ def _array(items: list[Item], context: Context) -> list[Item]:
     return [
         Item(
             item.at,
-            raw=("\r\n,\r\n" if position else "[")
+            raw=(ARRAY_SEPARATOR if position else "[")
             + str(text)
-            + "\r\n]" * (whole and position == last),
+            + ARRAY_END * (whole and position == last),
         )
         for position, (item, text) in enumerate(zip(elements, texts, strict=True))
     ]
