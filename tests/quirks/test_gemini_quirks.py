@@ -233,7 +233,7 @@ def test_array_form() -> None:
     assert text.count('}\n,\r\n{"candidates": [') == 2
     assert text.endswith('"}\n]')
     assert "data:" not in text
-    assert [part[:1] for part in answer.data] == [b"[", b"\r", b"\r"]
+    assert [part[:1] for part in answer.data] == [b"[", b"\n", b"\n"]
 
 
 def test_array_of_a_cut_stream_stays_open() -> None:
