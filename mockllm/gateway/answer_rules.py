@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from mockllm.checking.judging.difference import canonical, format_value
 from mockllm.checking.outcome import TOKEN_COUNTS
@@ -14,9 +15,11 @@ from mockllm.checking.resilience.judge import Finding
 from mockllm.checking.rules import Cost
 from mockllm.core.text import shorten
 from mockllm.core.turn import ToolCall, Turn
+from mockllm.errors import RequestError
 from mockllm.gateway.cases import GatewayCase
 from mockllm.gateway.reading import Reading, stream_mistakes
 from mockllm.protocols.records import Json
+from mockllm.protocols.values import json_object
 from mockllm.replay.sessions.exchange import Exchange
 
 INCREMENTAL = 0.6
@@ -308,9 +311,36 @@ def _http_error(case: GatewayCase, reading: Reading) -> Mistakes:
             f"the message is {format_value(message)}, not {format_value(wanted)}",
             "wrong metadata",
         )
+    else:
+        yield from _error_form(case, sent.status, wanted, reading)
     wait = None if error.retry_after is None else error.retry_after / 1_000_000
     if case.retry_after is not None and wait != case.retry_after:
         yield "the time to wait (retry-after) is lost", "wrong metadata"
+
+
+def _error_form(case: GatewayCase, status: int, wanted: str, reading: Reading) -> Mistakes:
+    """Whether the message, and the type beside it, stand where clients of the API read them."""
+    down = case.pair.protocols[0]
+    form = down.error_body(RequestError(wanted, status=status))
+    got: Any = json_object(reading.reply.body)
+    for key in _path_to(wanted, form):
+        is_named = isinstance(got, Mapping) and ("type" not in form or got.get("type"))
+        if not is_named or key not in got:
+            yield "the error is in a form that clients of the API do not read", "error unseen"
+            return
+        form, got = form[key], got[key]
+
+
+def _path_to(text: str, value: Any) -> tuple[str, ...]:
+    """The keys that lead to a text in nested objects; () where it is not there."""
+    if not isinstance(value, Mapping):
+        return ()
+    for key, inner in value.items():
+        if inner == text:
+            return (key,)
+        if path := _path_to(text, inner):
+            return (key, *path)
+    return ()
 
 
 def _stream_error(wanted: str, expected: Turn, reading: Reading) -> Mistakes:
