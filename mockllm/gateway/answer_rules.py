@@ -326,7 +326,7 @@ def _error_form(case: GatewayCase, status: int, wanted: str, reading: Reading) -
     for key in _path_to(wanted, form):
         is_named = isinstance(got, Mapping) and ("type" not in form or got.get("type"))
         if not is_named or key not in got:
-            yield "the error is in a form that clients of the API do not read", "error unseen"
+            yield "the body of the error does not have the form of the API", "wrong metadata"
             return
         form, got = form[key], got[key]
 
