@@ -1,4 +1,4 @@
-"""Writes the table of docs/resilience.md from conformance/results/faults/*.json.
+"""Writes the table of docs/resilience-clients.md from conformance/results/faults/*.json.
 
 python -m conformance.fault_page
 """
@@ -19,7 +19,7 @@ from mockllm.protocols import PROTOCOLS
 
 __all__ = ["PAGE", "measured_faults", "table", "with_table"]
 
-PAGE = ROOT / "docs" / "resilience.md"
+PAGE = ROOT / "docs" / "resilience-clients.md"
 _BEGIN = "<!-- matrix -->"
 _END = "<!-- end of matrix -->"
 
@@ -126,7 +126,7 @@ def _lines(results: Sequence[Results]) -> Iterator[str]:
         own = [result for result in results if result.api == api]
         if own:
             own.sort(key=lambda one: (_broken(one), one.client.name.lower()))
-            yield f"### {PROTOCOLS.addresses[api].title}"
+            yield f"## {PROTOCOLS.addresses[api].title}"
             yield ""
             yield from _matrix(own)
             yield ""

@@ -119,7 +119,7 @@ class Screen:
         self._stream = stream
         self._can_draw = _can_draw(stream)
         self._redraws = stream.isatty() and self._can_draw if redraws is None else redraws
-        self._colour = in_colour(stream)
+        self._colour = in_colour(stream) if redraws is None else redraws
         self._drawn = 0
 
     def line(self, line: str = "", *, bold: bool = False) -> None:

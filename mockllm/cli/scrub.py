@@ -24,7 +24,7 @@ _SUFFIXES = frozenset((".yaml", ".yml", ".json", ".jsonl", ".ndjson", ".har", ".
 def scrub(context: click.Context, /, paths: tuple[Path, ...], check: bool, **secrets: Any) -> None:
     """Take secrets out of scenarios, their tapes and other text files.
 
-    `mockllm docs recording` lists what is secret; `[redact]` in mockllm.toml and the options add
+    `mockllm docs secrets` lists what is secret; `[redact]` in mockllm.toml and the options add
     to it. Folders are searched to the bottom for YAML, JSON, HAR and text files, and for what
     scenarios name: tapes, long texts, the bodies of routes. What is hidden is passed over. Files
     are rewritten whole or not at all. The secrets themselves are not printed. Of a file that is no

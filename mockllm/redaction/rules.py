@@ -55,7 +55,7 @@ def known_kind(name: str, where: str) -> str:
     """
     if name in kinds():
         return name
-    hint = did_you_mean(name, kinds(), f"{documentation.page('recording')} lists them")
+    hint = did_you_mean(name, kinds(), f"{documentation.page('secrets')} lists them")
     raise UsageError(f"{where}: {name!r} is no kind of secret; {hint}")
 
 

@@ -1,4 +1,4 @@
-"""docs/cli.md: every example parses, and every option of `serve` is documented."""
+"""docs/cli.md, cli-serving.md: every example parses, every option of `serve` is documented."""
 
 import re
 import shlex
@@ -9,9 +9,9 @@ import pytest
 
 from mockllm.cli import main
 from tests.cases import for_all
+from tests.docs.pages import text_of
 
-PAGE = Path(__file__).parents[2] / "docs" / "cli.md"
-TEXT = PAGE.read_text(encoding="utf-8")
+TEXT = text_of("cli", "cli-serving")
 BLOCKS = re.findall(r"^```sh\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
 EXAMPLES = [line for block in BLOCKS for line in block.splitlines()]
 COMMANDS = sorted(main.list_commands(click.Context(main)))

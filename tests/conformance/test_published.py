@@ -119,6 +119,6 @@ def test_the_overview_equals_the_files() -> None:
 
 
 def test_the_table_of_rules_equals_the_files() -> None:
-    """The table of docs/resilience.md is what `python -m conformance.fault_page` writes."""
+    """The table of docs/resilience-clients.md is what `python -m conformance.fault_page` writes."""
     text = fault_page.PAGE.read_text("utf-8")
     assert text == fault_page.with_table(text, fault_page.table(fault_page.measured_faults()))

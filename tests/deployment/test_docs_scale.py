@@ -1,4 +1,5 @@
-"""docs/scale.md: its commands are ones that there are, its settings those of the files."""
+"""docs/scale.md, deployment.md and load-tests.md: their commands are ones that there are, their
+settings those of the files."""
 
 from __future__ import annotations
 
@@ -11,8 +12,9 @@ import pytest
 import yaml
 
 from tests.deployment.command_lines import ROOT, parsed, program, run
+from tests.docs.pages import text_of
 
-PAGE = (ROOT / "docs" / "scale.md").read_text()
+PAGE = text_of("scale", "deployment", "load-tests")
 COMPOSE = yaml.safe_load((ROOT / "compose.yaml").read_text())["services"]
 
 

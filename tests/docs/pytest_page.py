@@ -106,7 +106,7 @@ _PARTS = """\
 ## Parts of a reply
 
 Functions of `mockllm_pytest` for `MockSession.reply`. Each returns a `Part`: the mapping that a
-[scenario file](scenarios.md#parts) would have. A `Split` is `"whole"`, `"chars"`, `"words"`, a
+[scenario file](parts.md#parts) would have. A `Split` is `"whole"`, `"chars"`, `"words"`, a
 number of characters, `{"random": [1, 8]}`, or the list of the fragments.
 """
 

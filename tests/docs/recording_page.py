@@ -1,4 +1,4 @@
-"""Writes the tables of imports into docs/recording.md: `python -m tests.docs.recording_page`.
+"""Writes the tables of imports into docs/importing.md: `python -m tests.docs.recording_page`.
 
 Every cassette and stream of the recorded corpus is imported into a temporary folder, and so are
 all cassettes of a whole test suite; the tables have the results.
@@ -19,7 +19,7 @@ from mockllm.recording.store.folder import Folder
 from mockllm.tapes.captured import detected
 from tests.importers.corpus import read, recorded_files, suite_files, title
 
-PAGE = Path(__file__).parents[2] / "docs" / "recording.md"
+PAGE = Path(__file__).parents[2] / "docs" / "importing.md"
 BEGIN, END = "<!-- imports: begin -->", "<!-- imports: end -->"
 
 _LONGEST_REASON = 110

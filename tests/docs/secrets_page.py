@@ -1,4 +1,4 @@
-"""Writes the kinds of secrets into docs/recording.md: `python -m tests.docs.secrets_page`."""
+"""Writes the kinds of secrets into docs/secrets.md: `python -m tests.docs.secrets_page`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from mockllm.redaction.find.patterns import NAMED_KEYS, PATTERNS, gitleaks_rules
 from mockllm.redaction.rules import kind_name, kinds
 
-PAGE = Path(__file__).parents[2] / "docs" / "recording.md"
+PAGE = Path(__file__).parents[2] / "docs" / "secrets.md"
 BEGIN, END = "<!-- secrets: begin -->", "<!-- secrets: end -->"
 
 _BY_PLACE = {

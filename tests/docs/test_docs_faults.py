@@ -20,10 +20,11 @@ from mockllm.scenario.reading.tables import TABLES
 from mockllm.server.options import ServerOptions
 from mockllm.server.thread import ServerThread
 from tests.cases import for_all
+from tests.docs.pages import text_of
 from tests.inner_pytest import ADDOPTS
 from tests.timeouts import GIVE_UP
 
-PAGE = (Path(__file__).parents[2] / "docs" / "faults.md").read_text(encoding="utf-8")
+PAGE = text_of("faults", "fault-kinds")
 SERVED = "http://127.0.0.1:8080"
 
 

@@ -1,7 +1,6 @@
-"""Every complete example on the page about the scenario language loads."""
+"""Every complete example on the pages about the scenario language loads."""
 
 import re
-from pathlib import Path
 
 import pytest
 
@@ -12,9 +11,9 @@ from mockllm.replay.routes import RoutePlayer
 from mockllm.replay.sessions.session import Session
 from mockllm.tapes.captured import load_tape
 from tests.cases import for_all
+from tests.docs.pages import text_of
 
-PAGE = Path(__file__).parents[2] / "docs" / "scenarios.md"
-TEXT = PAGE.read_text(encoding="utf-8")
+TEXT = text_of("scenarios", "turns", "parts", "routes")
 FENCES = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

@@ -1,4 +1,4 @@
-"""docs/resilience.md describes each rule and lists the public reports about it."""
+"""docs/resilience-rules.md describes each rule and lists the public reports about it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from mockllm.checking import Outcome
 from mockllm.checking.resilience.cases import fault_cases
 from mockllm.checking.rules import RESILIENCE
 from tests.cases import for_all
+from tests.docs.pages import text_of
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGE = (DOCS / "resilience.md").read_text(encoding="utf-8")
+PAGE = text_of("resilience", "resilience-rules")
 REPORTS: dict[str, list[dict[str, str]]] = tomllib.loads(
     (DOCS / "resilience_reports.toml").read_text(encoding="utf-8")
 )
@@ -36,7 +37,9 @@ def test_the_reports_are_those_of_the_rules() -> None:
 def test_the_page_has_the_rules() -> None:
     """Each rule has a section, and a line in the table that links to it."""
     assert set(re.findall(r"^### ([a-z-]+)$", PAGE, re.MULTILINE)) == set(RESILIENCE)
-    assert set(re.findall(r"\| \[`([\w-]+)`\]\(#\1\) \|", PAGE)) == set(RESILIENCE)
+    assert set(re.findall(r"\| \[`([\w-]+)`\]\(resilience-rules\.md#\1\) \|", PAGE)) == set(
+        RESILIENCE
+    )
 
 
 @for_all("rule", sorted(REPORTS))

@@ -1,4 +1,4 @@
-"""The kinds of secrets in docs/recording.md."""
+"""The kinds of secrets in docs/secrets.md."""
 
 from __future__ import annotations
 

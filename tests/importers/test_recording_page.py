@@ -1,4 +1,4 @@
-"""docs/recording.md has the results of importing the recorded corpus."""
+"""docs/importing.md has the results of importing the recorded corpus."""
 
 import pytest
 

@@ -257,9 +257,9 @@ def test_a_name_that_exists_is_refused(serve):
 
 
 def test_the_examples_in_the_documentation(serve):
-    """docs/server.md: the body of the request makes a session, and the error is a real one."""
-    page = (FOLDER / "docs" / "server.md").read_text()
-    page = page.partition("### Sessions with scenarios of their own")[2]
+    """docs/sessions.md: the body of the request makes a session, and the error is a real one."""
+    page = (FOLDER / "docs" / "sessions.md").read_text()
+    page = page.partition("## Sessions with scenarios of their own")[2]
     served = serve(SERVED)
     body = json.loads(page.partition("-d '")[2].partition("'\n```")[0])
     assert say(served, "anything", create(served, **body)["session"]) == "Hello!"

@@ -295,8 +295,8 @@ def test_quirks_of_the_server_are_no_violations_of_the_client(serve):
 
 
 def test_the_example_in_the_documentation(serve):
-    """The example in docs/server.md is the real answer."""
-    page = (FOLDER / "docs" / "server.md").read_text().partition("## Verify")[2]
+    """The example in docs/verify.md is the real answer."""
+    page = (FOLDER / "docs" / "verify.md").read_text()
     example = json.loads(page.partition("```json\n")[2].partition("```")[0])
     served = serve((FOLDER / "scenarios" / "secret-numbers.yaml").read_text(), speed=0)
     conversation, name = HttpConversation(served, "chat"), "get_secret_number"

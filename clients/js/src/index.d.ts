@@ -237,7 +237,7 @@ export class Session {
   verify(options?: VerifyOptions & { allowNoRequests?: boolean }): Promise<Verification>;
   /** The verdict on the session's requests, whatever it is. */
   verification(options?: VerifyOptions): Promise<Verification>;
-  /** The requests, as docs/server.md describes the journal. */
+  /** The requests, as docs/control.md describes the journal. */
   journal(): Promise<Array<Record<string, unknown>>>;
   /** Deletes the session with all that the server knows of it. */
   delete(): Promise<void>;

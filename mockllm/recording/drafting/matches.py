@@ -1,7 +1,7 @@
 """The `match` of a recorded scenario: the first text of the user, and further conditions only
 where competing scenarios need them.
 
-docs/recording.md describes the rule. Pure.
+docs/recorded-files.md describes the rule. Pure.
 """
 
 from __future__ import annotations

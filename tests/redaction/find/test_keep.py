@@ -174,7 +174,7 @@ def test_rules_of_a_file_and_of_options(tmp_path: Path) -> None:
         ("keep = ['emial']", "keep: 'emial' is no kind of secret; did you mean 'email'?"),
         (
             "keep = ['zzzz']",
-            "keep: 'zzzz' is no kind of secret; `mockllm docs recording` lists them",
+            "keep: 'zzzz' is no kind of secret; `mockllm docs secrets` lists them",
         ),
         ("keep = ['email in $.a...b']", "keep: '$.a...b' is no path that is known here; "),
         (
