@@ -5,12 +5,21 @@ function complete() {
   for (const part of document.querySelectorAll(".md-typeset__scrollwrap:not([tabindex]), pre > code:not([tabindex])")) {
     if (part.scrollWidth > part.clientWidth) part.setAttribute("tabindex", "0");
   }
-  // Navigation and table of contents have the name of the page, both.
-  for (const nav of document.querySelectorAll("nav.md-nav[aria-labelledby]")) {
-    const label = document.getElementById(nav.getAttribute("aria-labelledby"));
-    const level = nav.dataset.mdLevel;
-    nav.setAttribute("aria-label", `${label ? label.textContent.trim() : "pages"}, level ${level}`);
+  name();
+}
+
+// Several parts of the navigation have one name, such as that of the page: the later ones get a number.
+function name() {
+  const taken = new Map();
+  for (const nav of document.querySelectorAll("nav:not([role])")) {
+    const label = document.getElementById(nav.getAttribute("aria-labelledby") || "");
+    const text = nav.dataset.label || (label ? label.textContent.trim() : nav.getAttribute("aria-label")) || "pages";
+    const count = (taken.get(text) || 0) + 1;
+    const wanted = count > 1 ? `${text}, ${count}` : text;
+    taken.set(text, count);
+    nav.dataset.label = text;
     nav.removeAttribute("aria-labelledby");
+    if (nav.getAttribute("aria-label") !== wanted) nav.setAttribute("aria-label", wanted);
   }
 }
 

@@ -38,7 +38,7 @@ QUESTIONS = {
     "keep secrets out": "questions",
     "javascript": "javascript",
     "parallel tool calls": "questions",
-    "load test": "scale",
+    "load test": "load-tests",
     "what is a tape": "questions",
     "test my agent": "testing",
 }
