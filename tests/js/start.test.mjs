@@ -104,6 +104,8 @@ test("where mockllm is not found, the error says what to do", async () => {
     assert.equal(error.name, "MockllmError");
     assert.match(error.message, /not found/);
     assert.match(error.message, /pip install mockllm-harness/);
+    assert.match(error.message, /'uvx', '--from', 'mockllm-harness', 'mockllm'/);
+    assert.match(error.message, /'pipx', 'run', '--spec', 'mockllm-harness', 'mockllm'/);
     assert.match(error.message, /start\(\{ url: /);
     return true;
   });

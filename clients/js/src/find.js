@@ -25,6 +25,8 @@ export function findCommand(command, { cwd = process.cwd(), env = process.env } 
         "module of python3.",
       "  Install it (Python 3.11 or newer):  pip install mockllm-harness",
       "  or name it:                         start({ command: '/path/to/mockllm' })",
+      "  or run it from PyPI each time:      start({ command: ['uvx', '--from', 'mockllm-harness', 'mockllm'] })",
+      "    or, with pipx:                    ['pipx', 'run', '--spec', 'mockllm-harness', 'mockllm']",
       "  or use a server that runs already:  start({ url: 'http://127.0.0.1:8080' })",
       "  The package `mockllm` on PyPI is another project.",
     ].join("\n"),
