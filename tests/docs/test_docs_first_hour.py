@@ -50,3 +50,29 @@ def test_llms_txt_leads_to_pages() -> None:
     targets = re.findall(r"^- \[.+\]\((.+)\): .+$", text, re.MULTILINE)
     assert len(targets) == text.count("\n- ")
     assert [target for target in targets if not (DOCS / target).is_file()] == []
+
+
+LONGEST = 15_000
+"""Bytes of a page. Some 12,000 are meant; the rest is for what is added to a page."""
+
+LONGER = {
+    "architecture": "For contributors, who read it once.",
+    "findings": "A list; each finding is a page of its own length.",
+    "protocols": "Generated tables, one API after the other.",
+    "pytest": "Generated.",
+    "quirks": "Generated.",
+    "resilience-clients": "Generated.",
+    "resilience-rules": "A reference of rules, each looked up by its name.",
+}
+
+
+def test_pages_are_short_and_begin_with_text() -> None:
+    """A page is read in one sitting, or its length has a reason. Title and text come first."""
+    pages = {file.stem: file for file in DOCS.glob("*.md")}
+    longer = {name for name, file in pages.items() if file.stat().st_size > LONGEST}
+    assert longer == set(LONGER)
+    for name, file in pages.items():
+        title, empty, first, *_ = file.read_text(encoding="utf-8").splitlines()
+        assert title.startswith("# "), name
+        assert not empty, name
+        assert first[0].isalpha() or first[0] in "`|*", (name, first)
