@@ -75,4 +75,4 @@ def test_pages_are_short_and_begin_with_text() -> None:
         title, empty, first, *_ = file.read_text(encoding="utf-8").splitlines()
         assert title.startswith("# "), name
         assert not empty, name
-        assert first[0].isalpha() or first[0] in "`|*", (name, first)
+        assert first[0].isalnum() or first[0] in "`|*", (name, first)
