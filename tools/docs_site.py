@@ -33,7 +33,7 @@ _MARKED_BLOCK = re.compile(r"^( *```\w+) .*$", re.MULTILINE)
 _NOT_SEARCHED = "---\nsearch:\n  exclude: true\n---\n\n"
 _MORE = dict.fromkeys(
     ("clients.md", "resilience-clients.md"),
-    "\n[Every client, case and quirk](../results/index.html) has a page.\n",
+    "\n[Every client, case and quirk](results/index.html) has a page.\n",
 )
 """What a page has in the site only: links to what is made there."""
 

@@ -13,12 +13,13 @@ from mockllm.cli.options.parameters import API, read_scenarios, scenarios_option
 from mockllm.cli.show import is_case, scenario_named, scenario_names, show
 from mockllm.cli.terminal.installation import findings, installed_version
 from mockllm.core import documentation
+from mockllm.protocols import PROTOCOLS
 from mockllm.scenario.dump import dump
 
 _OURS = ("aiohttp", "click", "jsonschema", "pyyaml", "regex", "uvloop", "pytest")
-_SDKS = (
-    *("openai", "anthropic", "google-genai", "boto3", "cohere", "ollama", "ag-ui-protocol"),
-    *("langchain-openai", "langchain-anthropic", "pydantic-ai-slim", "litellm", "httpx"),
+_CLIENTS = (
+    *("openai", "google-genai", "boto3", "ag-ui-protocol", "langchain-openai", "pydantic-ai-slim"),
+    *("litellm", "httpx", *PROTOCOLS),  # some SDKs have the name of their API
 )
 
 
@@ -62,7 +63,7 @@ def _versions() -> Iterator[str]:
     yield "### Versions\n"
     python = f"{platform.python_implementation()} {platform.python_version()}"
     yield f"- mockllm {installed_version()}, {python}, {platform.platform()}"
-    for what, names in (("with", _OURS), ("clients", _SDKS)):
+    for what, names in (("with", _OURS), ("clients", _CLIENTS)):
         known = [f"{name} {installed[name]}" for name in names if name in installed]
         yield f"- {what}: {', '.join(known) or 'none'}"
     for problem in findings():

@@ -45,6 +45,7 @@ QUESTIONS = {
 """What users ask, and the page that answers."""
 
 
+LINKS = re.compile(r'<(?:a|img)\b[^>]*?\s(?:href|src)="?(?!mailto:|javascript:)([^"\s>#]+)')
 LOADED = re.compile(
     r'<(?:link[^>]+rel="?stylesheet"?[^>]+href|script[^>]+src|img[^>]+src)="?([^"\s>]+)'
 )
@@ -98,6 +99,20 @@ def test_no_page_asks_another_host(site: Path) -> None:
         loaded = LOADED.findall(text)
         assert loaded
         assert [one for one in loaded if urlsplit(one).netloc] == [], page
+
+
+def test_every_link_leads_to_a_file(site: Path) -> None:
+    """Links of the built pages, also to what is added after the pages: tables and pictures."""
+    dead = []
+    for page in pages_of_nav():
+        file = site / address(page) / "index.html"
+        for link in LINKS.findall(file.read_text(encoding="utf-8")):
+            path = urlsplit(link).path
+            target = file.parent / path
+            is_local = path and not urlsplit(link).netloc and not path.startswith("/")
+            if is_local and not (target.is_file() or (target / "index.html").is_file()):
+                dead.append((page, link))
+    assert dead == []
 
 
 @pytest.mark.parametrize(
