@@ -92,7 +92,6 @@ MAY_NAME = {
     "mockllm/importers/aimock_replies.py": "aimock's own format names services",
     "mockllm/importers/file_formats.py": "aimock's own format names services",
     "mockllm/gateway/sdk.py": "it calls the official SDK of each API",
-    "mockllm/cli/report_bug.py": "two distributions have the names of APIs",
     "pytest_plugin/mockllm_pytest/sessions.py": "`openai_url` and its like are conveniences",
 }
 
