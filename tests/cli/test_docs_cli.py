@@ -11,7 +11,7 @@ from mockllm.cli import main
 from tests.cases import for_all
 from tests.docs.pages import text_of
 
-TEXT = text_of("cli", "cli-serving")
+TEXT = text_of("cli", "cli-serving", "cli-recordings")
 BLOCKS = re.findall(r"^```sh\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
 EXAMPLES = [line for block in BLOCKS for line in block.splitlines()]
 COMMANDS = sorted(main.list_commands(click.Context(main)))
