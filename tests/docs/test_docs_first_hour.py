@@ -57,7 +57,6 @@ LONGEST = 15_000
 
 LONGER = {
     "architecture": "For contributors, who read it once.",
-    "cli": "A reference of commands, each looked up by its name.",
     "findings": "A list; each finding is a page of its own length.",
     "protocols": "Generated tables, one API after the other.",
     "pytest": "Generated.",
