@@ -1,6 +1,6 @@
 """Measures the gateways of `mockllm/gateway/presets.yaml` over all their pairs of APIs.
 
-python -m conformance.measure_gateways [GATEWAY...]; `make gateways-ready` installs them.
+python -m conformance.measure_gateways [GATEWAY[:PAIR]...]; `make gateways-ready` installs them.
 """
 
 from __future__ import annotations
@@ -59,10 +59,11 @@ def measure(name: str, pair: Pair) -> Results:
 
 
 def _chosen(names: Sequence[str]) -> Iterator[tuple[str, Pair]]:
-    for name in names or presets():
+    for given in names or presets():
+        name, _, only = given.partition(":")
         if name not in presets():
             raise UsageError(f"there is no gateway {name!r}; there are: {', '.join(presets())}")
-        yield from ((name, pair) for pair in preset_pairs(name))
+        yield from ((name, pair) for pair in preset_pairs(name) if only in ("", str(pair)))
 
 
 def main(names: Sequence[str]) -> int:

@@ -47,14 +47,24 @@ class Door:
     """Where a client sends its requests.
 
     Args:
-        url: the origin, with what stands before the paths of the API.
+        url: the origin.
         model: that requests name.
         headers: besides those of the API.
+        base: the path of the base URL; None for that of the API.
     """
 
     url: str
     model: str
     headers: Mapping[str, str] = field(default_factory=dict)
+    base: str | None = None
+
+    def target(self, case: GatewayCase) -> str:
+        """The URL of a request."""
+        down = case.pair.protocols[0]
+        path = down.client.path_of(self.model, stream=case.request.stream)
+        if self.base is not None:
+            path = self.base + path.removeprefix(down.address.base_path)
+        return self.url + path
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,12 +202,11 @@ async def _observe(
     upstream.begin(case, nonce)
     down = case.pair.protocols[0]
     body = case.body(run.door.model, nonce)
-    path = down.client.path_of(run.door.model, stream=case.request.stream)
     headers = {"content-type": "application/json", **down.client.headers, **run.door.headers}
     try:
         reply = await request_answer(
             http,
-            run.door.url + path,
+            run.door.target(case),
             headers,
             json.dumps(body).encode(),
             deadline=run.deadline,

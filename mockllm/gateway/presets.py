@@ -59,7 +59,7 @@ def _gateway(
     return Gateway(
         pair=pair,
         command=command,
-        base=entry.get("base", ""),
+        base=entry.get("base"),
         model=entry["model"],
         headers=entry.get("headers", {}),
         tries=preset.get("tries", 1),

@@ -167,8 +167,10 @@ def _tools(want: Sequence[OfferedTool], got: Sequence[OfferedTool]) -> Iterator[
 
 
 def _plain(tool: OfferedTool) -> Any:
-    """The schema as a JSON value."""
-    return json.loads(json.dumps(tool.parameters, default=dict))
+    """The schema as a JSON value, at its top without what says nothing: Gemini refuses an empty
+    `properties`."""
+    schema = json.loads(json.dumps(tool.parameters, default=dict))
+    return {name: value for name, value in schema.items() if value not in ({}, [])}
 
 
 def _choice(want: Request, got: Request) -> Iterator[str]:

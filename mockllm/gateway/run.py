@@ -31,7 +31,7 @@ class Gateway:
     Args:
         command: starts it; None for one that runs already, at `url`.
         upstream_port: where its upstream listens; 0 for a free port.
-        base: the path before those of the API, for its clients.
+        base: the path of the base URL that its clients have; None for that of the API.
         model: that requests name.
         headers: of requests, besides those of the API; with placeholders, as in the command.
         tries: how many requests upstream one request of a client may cause, where they fail.
@@ -46,7 +46,7 @@ class Gateway:
     command: GatewayCommand | None = None
     url: str = ""
     upstream_port: int = 0
-    base: str = ""
+    base: str | None = None
     model: str = MODEL
     headers: Mapping[str, str] = field(default_factory=dict)
     tries: int = 1
@@ -110,9 +110,9 @@ def judge_gateway(
 def _door(gateway: Gateway, upstream: GatewayUpstream) -> Iterator[Door]:
     """Where the gateway takes requests until the block ends."""
     if gateway.command is None:
-        yield Door(gateway.url.rstrip("/") + gateway.base, gateway.model, gateway.headers)
+        yield Door(gateway.url.rstrip("/"), gateway.model, gateway.headers, gateway.base)
         return
     base_url = upstream.base_url(gateway.pair.up)
     with GatewayProgram(gateway.command, gateway.pair, base_url, gateway.model) as program:
         headers = {name: program.filled(value) for name, value in gateway.headers.items()}
-        yield Door(program.url + gateway.base, gateway.model, headers)
+        yield Door(program.url, gateway.model, headers, gateway.base)

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from conformance import fault_page
+from conformance import fault_page, gateway_page
 from conformance.entries import RESULTS, ROOT, entries
 from conformance.page import OVERVIEW, PAGE, page, published
 from mockllm.conformance.results import Results
 from mockllm.conformance.site import overview_page
+from mockllm.gateway.presets import preset_pairs, presets
 from mockllm.quirks import QUIRKS, find
 from tests.cases import for_all
 
@@ -122,3 +123,18 @@ def test_the_table_of_rules_equals_the_files() -> None:
     """The table of docs/resilience-clients.md is what `python -m conformance.fault_page` writes."""
     text = fault_page.PAGE.read_text("utf-8")
     assert text == fault_page.with_table(text, fault_page.table(fault_page.measured_faults()))
+
+
+def test_the_tables_of_gateways_equal_the_files() -> None:
+    """docs/gateways.md is what `python -m conformance.gateway_page` writes, and has every pair that
+    is known, in the versions that are."""
+    results = gateway_page.measured_gateways()
+    text = gateway_page.PAGE.read_text("utf-8")
+    assert text == fault_page.with_table(text, gateway_page.table(results))
+    measured = {(one.client.name, one.api): one.client.version for one in results}
+    assert measured == {
+        (name, str(pair)): str(preset["version"])
+        for name, preset in presets().items()
+        for pair in preset_pairs(name)
+    }
+    assert not [one.api for one in results if one.stopped]

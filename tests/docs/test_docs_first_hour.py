@@ -58,6 +58,7 @@ LONGEST = 15_000
 LONGER = {
     "architecture": "For contributors, who read it once.",
     "findings": "A list; each finding is a page of its own length.",
+    "gateways": "Generated.",
     "protocols": "Generated tables, one API after the other.",
     "pytest": "Generated.",
     "quirks": "Generated.",
