@@ -23,6 +23,8 @@ import {
   type Server,
   type Session,
 } from "mockllm-harness";
+import { mockllm as ofJest } from "mockllm-harness/jest";
+import { mockllm, type TestMock } from "mockllm-harness/vitest";
 
 const scenario: Scenario = reply("a", text("b", { split: { random: [1, 2] } }))
   .reply(parallel(tool("f", { x: 1 }), tool("g")), interleaved([text("a")], [0]))
@@ -75,4 +77,12 @@ export function read(thrown: unknown): unknown {
   if (thrown instanceof VerificationError) return thrown.verification.violations;
   if (thrown instanceof ConformanceError) return thrown.results.report;
   return thrown instanceof MockllmError && thrown.message;
+}
+
+export async function test(): Promise<void> {
+  const mock: TestMock = mockllm({ scenarios: "scenarios/", verify: { allowNoRequests: true } });
+  const session: Session = await mock.session({ scenarios: reply("a") });
+  const url: string = mock.baseUrls.chat + session.url + (await ofJest().verify({ once: true })).verdict;
+  // @ts-expect-error an option that does not exist
+  mockllm({ verify: { depht: 3 }, url });
 }

@@ -2,13 +2,18 @@
 
 // Scenarios
 
+/** Fragments of random lengths between two numbers of characters. */
+export interface RandomSplit {
+  random: [least: number, most: number];
+}
+
 /** How a text is cut into fragments: a rule, a number of characters, or the fragments. */
 export type Split =
   | "whole"
   | "chars"
   | "words"
   | number
-  | { random: [least: number, most: number] }
+  | RandomSplit
   | readonly string[];
 
 /** A number with a unit, such as `20ms` or `1.5s`. */
@@ -26,8 +31,14 @@ export interface FragmentOptions {
   every?: Duration;
 }
 
+export interface Citation {
+  url?: string;
+  title?: string;
+  cited_text?: string;
+}
+
 export interface TextOptions extends FragmentOptions {
-  citations?: ReadonlyArray<{ url?: string; title?: string; cited_text?: string }>;
+  citations?: readonly Citation[];
   logprobs?: boolean;
   /** The service's opaque value, which clients send back. */
   signature?: string;
@@ -56,6 +67,16 @@ export interface ServerToolOptions extends FragmentOptions {
   output?: unknown;
 }
 
+export interface ParallelOptions {
+  /** The index of a call for each fragment. */
+  order: readonly number[];
+}
+
+export interface StreamErrorOptions {
+  type?: string;
+  code?: string;
+}
+
 export interface FrameFields {
   data?: unknown;
   event?: string;
@@ -77,7 +98,7 @@ export function serverTool(kind: string, options?: ServerToolOptions): Part;
 
 /** Tool calls whose fragments alternate. `order` has the index of a call for each fragment. */
 export function parallel(...calls: Part[]): Part;
-export function parallel(...callsAndOrder: [...Part[], { order: readonly number[] }]): Part;
+export function parallel(...callsAndOrder: [...Part[], ParallelOptions]): Part;
 
 /** Parts whose fragments alternate. `order` has the index of a part for each fragment. */
 export function interleaved(parts: readonly Part[], order: readonly number[]): Part;
@@ -88,7 +109,7 @@ export function pause(duration: Duration): Part;
 export function frame(api: string, fields: FrameFields): Part;
 
 /** An error inside the stream, which ends it. */
-export function error(message?: string, options?: { type?: string; code?: string }): Part;
+export function error(message?: string, options?: StreamErrorOptions): Part;
 
 /** An answer made from the request. */
 export function auto(): Part;
@@ -130,9 +151,14 @@ export interface ScenarioKeys {
   ids?: "any";
 }
 
+/** A scenario file as a value. */
+export interface ScenarioFile extends ScenarioKeys {
+  readonly turns: readonly Turn[];
+}
+
 /** A conversation: a plain value that JSON.stringify makes a scenario file of. */
-export class Scenario implements ScenarioKeys {
-  constructor(keys: ScenarioKeys & { turns: readonly Turn[] });
+export class Scenario implements ScenarioFile {
+  constructor(keys: ScenarioFile);
   readonly scenario?: string;
   readonly match?: "any" | object;
   readonly turns: readonly Turn[];
@@ -155,11 +181,14 @@ export function httpError(status: number, options?: HttpErrorOptions): Scenario;
 /** A scenario that answers any request with this turn. */
 export function turn(keys: Turn): Scenario;
 
+/** A scenario from elsewhere, such as a JSON file; the server judges its keys. */
+export interface ParsedScenario {
+  readonly turns: readonly object[];
+  readonly [key: string]: unknown;
+}
+
 /** YAML text, or a scenario as a value. */
-export type ScenarioSource =
-  | string
-  | Scenario
-  | { readonly turns: readonly object[]; readonly [key: string]: unknown };
+export type ScenarioSource = string | Scenario | ParsedScenario;
 
 // The server
 
@@ -234,11 +263,11 @@ export class Session {
   /** A header that leads a request to this session, in place of the base URL. */
   readonly headers: Readonly<Record<string, string>>;
   /** Throws a `VerificationError` unless the verdict on the session's requests is good. */
-  verify(options?: VerifyOptions & { allowNoRequests?: boolean }): Promise<Verification>;
+  verify(options?: SessionVerifyOptions): Promise<Verification>;
   /** The verdict on the session's requests, whatever it is. */
   verification(options?: VerifyOptions): Promise<Verification>;
   /** The requests, as docs/control.md describes the journal. */
-  journal(): Promise<Array<Record<string, unknown>>>;
+  journal(): Promise<Exchange[]>;
   /** Deletes the session with all that the server knows of it. */
   delete(): Promise<void>;
 }
@@ -256,30 +285,109 @@ export interface VerifyOptions {
   allowUnplayed?: boolean;
 }
 
+export interface SessionVerifyOptions extends VerifyOptions {
+  /** Whether a session without a request is right. */
+  allowNoRequests?: boolean;
+}
+
 /** The options of `verify`, each with its parameter of the server. */
 export const VERIFY_OPTIONS: Readonly<Record<keyof VerifyOptions, string>>;
+
+/** One request with its answer, as docs/control.md describes the journal. */
+export interface Exchange {
+  readonly number: number;
+  readonly method: string;
+  readonly path: string;
+  readonly status: number | null;
+  readonly [key: string]: unknown;
+}
+
+/** A rule for clients that requests break. */
+export interface Violation {
+  readonly invariant: string;
+  /** The number of the request, if it is one. */
+  readonly exchange: number | null;
+  readonly message: string;
+}
+
+/** A turn that was not played, of a scenario that was begun. */
+export interface UnplayedTurn {
+  readonly scenario: string;
+  /** From 0. */
+  readonly turn: number;
+}
+
+export type Verdict = "good" | "bad" | "unknown";
 
 export interface Verification {
   readonly session: string;
   readonly good: boolean;
-  readonly verdict: "good" | "bad" | "unknown";
-  readonly violations: ReadonlyArray<{ invariant: string; exchange: number | null; message: string }>;
+  readonly verdict: Verdict;
+  readonly violations: readonly Violation[];
   /** What may be a mistake, and is none of the verdict. */
-  readonly remarks: ReadonlyArray<{ invariant: string; exchange: number | null; message: string }>;
-  readonly unplayed: ReadonlyArray<{ scenario: string; turn: number }>;
+  readonly remarks: readonly Violation[];
+  readonly unplayed: readonly UnplayedTurn[];
   readonly unmatched: readonly number[];
   readonly invalid: readonly number[];
   readonly not_judged: readonly number[];
   readonly dropped: number;
   readonly forgotten: number;
   readonly evicted: boolean;
+  /** Requests that mockllm could not answer because of a mistake of its own. */
+  readonly failed?: readonly number[];
+  /** Why requests may be missing. */
+  readonly gaps?: readonly string[];
+  /** Requests with a fault that did not strike. */
+  readonly missed_faults?: readonly number[];
   /** Requests that were refused as the state store was away, and may have been counted. */
   readonly maybe_counted?: readonly number[];
   /** What would be in the lists above if no request were missing; a missing one may be its cause. */
   readonly doubtful?: readonly string[];
 }
 
+// The helpers of mockllm-harness/vitest and mockllm-harness/jest
+
+/** The options of `start`, and how each test is judged. */
+export interface MockllmOptions extends StartOptions {
+  /** The options of the `verify` after each test. */
+  verify?: SessionVerifyOptions;
+}
+
+/** The session of the test that runs. It is judged after the test if the test has used it. */
+export interface TestMock {
+  readonly url: Session["url"];
+  readonly baseUrls: BaseUrls;
+  readonly env: Session["env"];
+  readonly headers: Session["headers"];
+  /** Makes a session with scenarios of its own that of the test from now on. */
+  session(options?: SessionOptions): Promise<Session>;
+  /** Judges the session now, in place of the end of the test. */
+  verify(options?: SessionVerifyOptions): Promise<Verification>;
+  journal(): Promise<Exchange[]>;
+}
+
 // The check
+
+/** A call as the client has it. */
+export interface ToolCall {
+  id?: string | null;
+  name: string;
+  /** Text as accumulated, or a value as parsed. */
+  arguments: unknown;
+  raw_arguments?: string | null;
+}
+
+export interface TokenUsage {
+  input?: number | null;
+  output?: number | null;
+  reasoning?: number | null;
+  cached?: number | null;
+}
+
+export interface ReportedError {
+  message: string;
+  raised?: string;
+}
 
 /** What a client ends up with. A field that is left out is not judged; null is a value. */
 export interface Outcome {
@@ -288,21 +396,10 @@ export interface Outcome {
   refusal?: string | null;
   role?: string | null;
   finish?: string | null;
-  tool_calls?: ReadonlyArray<{
-    id?: string | null;
-    name: string;
-    /** Text as accumulated, or a value as parsed. */
-    arguments: unknown;
-    raw_arguments?: string | null;
-  }>;
-  usage?: {
-    input?: number | null;
-    output?: number | null;
-    reasoning?: number | null;
-    cached?: number | null;
-  } | null;
+  tool_calls?: readonly ToolCall[];
+  usage?: TokenUsage | null;
   /** The errors that the client reports. */
-  errors?: ReadonlyArray<string | Error | { message: string; raised?: string }>;
+  errors?: ReadonlyArray<string | Error | ReportedError>;
   /** The values that a client sends back unchanged, such as signatures. */
   opaque?: readonly string[] | null;
   model?: string | null;
@@ -337,6 +434,14 @@ export interface StreamCase {
   readonly tools: readonly OfferedTool[];
 }
 
+/** What the results say of a client. */
+export interface CheckedClient {
+  name?: string;
+  version?: string;
+  entry_point?: string;
+  notes?: string;
+}
+
 export interface CheckOptions {
   /** The name of an API: `chat`, `responses`, `anthropic`, `gemini`, `agui`, `bedrock`, ... */
   api: string;
@@ -354,8 +459,7 @@ export interface CheckOptions {
   knownFailing?: string;
   /** The fields of an outcome that the client has no place for. */
   unsupported?: readonly string[];
-  /** What the results say of the client. */
-  client?: { name?: string; version?: string; entry_point?: string; notes?: string };
+  client?: CheckedClient;
   /** The file of the accumulator, such as `import.meta.url`: an exception whose innermost frame is
    * there is a mistake of the adapter, not of the client. */
   adapter?: string;
@@ -371,19 +475,32 @@ export interface CheckOptions {
   env?: Readonly<Record<string, string | undefined>>;
 }
 
+export interface ByteCheckOptions extends CheckOptions {
+  level?: "bytes";
+}
+
+export interface PayloadCheckOptions extends CheckOptions {
+  level: "payloads";
+}
+
+export type CaseVerdict =
+  | "right"
+  | "tolerated"
+  | "wrong"
+  | "silent"
+  | "rejected"
+  | "crash"
+  | "adapter"
+  | "not judged";
+
+/** What a mistake costs, the worst first. */
+export type Cost = "wrong call" | "data lost" | "wrong metadata" | "loud failure";
+
 export interface CaseResult {
   readonly case: string;
   readonly group: string;
-  readonly verdict:
-    | "right"
-    | "tolerated"
-    | "wrong"
-    | "silent"
-    | "rejected"
-    | "crash"
-    | "adapter"
-    | "not judged";
-  readonly cost: "wrong call" | "data lost" | "wrong metadata" | "loud failure" | null;
+  readonly verdict: CaseVerdict;
+  readonly cost: Cost | null;
   /** The rule that the client breaks; "" if none. */
   readonly invariant: string;
   /** The plain case in which the client makes the same mistake, which excuses this one. */
@@ -407,7 +524,7 @@ export interface CheckResults {
   /** The mistakes of the client, the worst first. */
   readonly failures: readonly CaseResult[];
   /** The results file as a value, see docs/check.md. */
-  readonly data: { readonly [key: string]: any };
+  readonly data: Readonly<Record<string, any>>;
   /** Throws a `ConformanceError` with the worst mistakes unless `good`. */
   assertRight(): void;
 }
@@ -415,11 +532,11 @@ export interface CheckResults {
 /** Feeds the streams of `mockllm check` to accumulators of this process. */
 export function check(
   factory: (stream: StreamCase) => ByteAccumulator | Promise<ByteAccumulator>,
-  options: CheckOptions & { level?: "bytes" },
+  options: ByteCheckOptions,
 ): Promise<CheckResults>;
 export function check(
   factory: (stream: StreamCase) => PayloadAccumulator | Promise<PayloadAccumulator>,
-  options: CheckOptions & { level: "payloads" },
+  options: PayloadCheckOptions,
 ): Promise<CheckResults>;
 
 // Errors

@@ -10,6 +10,7 @@ import { scenarioList } from "./replies.js";
 import { control, createSession } from "./session.js";
 
 const OPTIONS = ["scenarios", "url", "command", "port", "args", "cwd", "env", "log", "timeout"];
+export { OPTIONS as START_OPTIONS };
 const OF_PROCESS = OPTIONS.filter((name) => name !== "url");
 
 // `mockllm serve` needs a scenario. This one answers only requests that name it.
