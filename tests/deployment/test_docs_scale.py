@@ -56,6 +56,10 @@ def test_every_other_command_names_what_is_there():
                 assert profile in COMPOSE[service]["profiles"]
             case ["kubectl", "apply", "-k", folder]:
                 assert (ROOT / folder / "kustomization.yaml").exists()
+            case ["helm", "install" | "upgrade", "mockllm", folder, *options]:
+                values = yaml.safe_load((ROOT / folder / "values.yaml").read_text())
+                settings = [word for word in options if not word.startswith("--")]
+                assert {re.split(r"[.=]", setting)[0] for setting in settings} <= set(values)
             case ["locust", "-f", file, *_] | ["k6", *_, file]:
                 assert (ROOT / file).exists()
             case ["docker", "compose", "up"] | ["docker", "build", *_]:
@@ -65,7 +69,7 @@ def test_every_other_command_names_what_is_there():
             case _:
                 pytest.fail(f"this command is not checked: {words}")
         seen.add(words[0])
-    assert seen == {"mockllm", "docker", "kubectl", "locust", "k6", "pip", "curl"}
+    assert seen == {"mockllm", "docker", "kubectl", "helm", "locust", "k6", "pip", "curl"}
     for service in re.findall(r"docker compose restart (\w+)", PAGE):
         assert service in COMPOSE
 
