@@ -54,7 +54,9 @@ def test_the_types_describe_what_there_is():
 
 def test_every_type_has_a_name_that_is_exported():
     """A user can import the type of every option and result: none is written inside of another."""
-    assert re.findall(r"^(?:declare )?(?:interface|type|class|function) .*", TYPES, re.MULTILINE) == []
+    assert (
+        re.findall(r"^(?:declare )?(?:interface|type|class|function) .*", TYPES, re.MULTILINE) == []
+    )
     assert re.findall(r".*[:<&|(,] *\{.*", TYPES) == []
     for entry in MANIFEST["exports"].values():
         for file in entry.values() if isinstance(entry, dict) else [entry]:
