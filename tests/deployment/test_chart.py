@@ -49,12 +49,9 @@ def kustomized(name: str) -> Resources:
     for kind, resource in resources(name):
         if kind == "ConfigMap":
             text = text.replace(resource, "mockllm-scenarios")
-    found = [
-        one for one in yaml.safe_load_all(text) if one["metadata"]["name"].startswith("mockllm")
-    ]
     return {
         one["kind"]: one
-        for one in found
+        for one in yaml.safe_load_all(text)
         if one["kind"] in ("Deployment", "Service", "ConfigMap")
         and "valkey" not in one["metadata"]["name"]
     }
