@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from mockllm.core.turn import Turn
 from mockllm.protocols.openai_chat.request import Options
@@ -35,6 +35,7 @@ OTHER_CHOICES = ("chat-choice-index:counts",)
 """Our decoder reads the choice with index 0 alone."""
 
 EACH = for_all(("quirk", "variant"), laws.each_variant(chat.QUIRKS))
+few = settings(max_examples=30)  # each plays every variant
 
 SAMPLES_OF_CALLS = [*test_chat_identity.SAMPLES, *test_chat_arguments.SAMPLES]
 SAMPLES = [
@@ -77,6 +78,7 @@ def test_unknown_frames_stay(quirk: Quirk, variant: Variant) -> None:
 
 
 @pytest.mark.slow
+@few
 @given(turn=turns(parts | opaques))
 def test_every_turn_plays(turn: Turn) -> None:
     """Whatever the turn and the request, the stream stays in order and well-formed."""
@@ -85,6 +87,7 @@ def test_every_turn_plays(turn: Turn) -> None:
 
 
 @pytest.mark.slow
+@few
 @given(turn=calls.called)
 def test_our_decoder_reads_it(turn: Turn) -> None:
     """Our decoder, which is lenient, reads the turn that each variant declares."""
