@@ -71,7 +71,7 @@ test("each mistake of an accumulator concerns one case, and is described", async
 test("what cannot be checked is an error", async () => {
   await assert.rejects(check(right, { api: "chatt" }), (error) => {
     assert.ok(error instanceof MockllmError);
-    assert.match(error.message, /mockllm check --emit.*ended with 2:\n.*'chatt' is not one of/s);
+    assert.match(error.message, /mockllm check --emit.*ended with 2:\n.*there is no API 'chatt'/s);
     return true;
   });
   await assert.rejects(check(right, { api: "chat", levl: "bytes" }), /no option 'levl'/);

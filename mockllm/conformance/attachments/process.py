@@ -242,6 +242,8 @@ class RunnerProcess:
         try:
             value = parse(line)
         except InvalidMessageError as error:
+            if not line.endswith(b"\n"):
+                return  # the process died inside of an answer; its end comes next
             raise ProbeError(
                 f"{error}; standard output is for answers alone, everything else has to go to "
                 f"standard error. {_SELF_TEST}"

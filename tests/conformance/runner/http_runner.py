@@ -39,6 +39,8 @@ def outcome(case):
         while data := answer.read1(1000):
             client.feed_bytes(data)
     if "die" in FAULTS and "two-same" in case.get("case", ""):
+        if "inside" in FAULTS:
+            print('{"id": ', end="", flush=True)
         os._exit(3)
     if "again" in FAULTS:
         with urllib.request.urlopen(request, timeout=case["deadline"]) as answer:

@@ -78,6 +78,14 @@ def test_a_client_that_dies_while_others_are_served(samples):
     assert wrong == culprits
 
 
+def test_a_client_that_dies_inside_of_an_answer(samples):
+    """Half a line is no answer, and no breach of the protocol either."""
+    with http_runner([*RUNNER, "die", "inside"], "chat", limit=GIVE_UP) as runner:
+        report = runner.examine(samples, Policy())
+    wrong = [result.case.name for result in report.results if result.judgement.differences]
+    assert wrong == [sample.name for sample in samples if "two-same" in sample.name]
+
+
 def test_a_client_gives_up_before_it_is_stopped(samples):
     with ServerThread([]) as thread:
         session = CaseSession(thread, samples[0], count(1), 10.0)
