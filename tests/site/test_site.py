@@ -144,6 +144,13 @@ _OPEN = """
 const host = [...document.querySelectorAll("*")].find((one) => one.shadowRoot);
 return host && host.shadowRoot.querySelector("dialog[open] input");
 """
+_ASK = """
+const host = [...document.querySelectorAll("*")].find((one) => one.shadowRoot);
+const input = host.shadowRoot.querySelector("input");
+Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, "value").set.call(input, arguments[0]);
+input.dispatchEvent(new Event("input", { bubbles: true, composed: true }));
+"""
+"""Enters a question at once: key by key, the hits of the keys before are there for a while."""
 _HITS = """
 const host = [...document.querySelectorAll("*")].find((one) => one.shadowRoot);
 const input = host && host.shadowRoot.querySelector("input");
@@ -167,7 +174,7 @@ def hits(chromium: Browser, url: str, question: str) -> list[str]:
         return bool(chromium.script(_OPEN))
 
     wait.until(lambda _: type_into_search())
-    ActionChains(chromium.driver).send_keys(question).perform()
+    chromium.script(_ASK, question)
     found: list[str] = wait.until(lambda _: chromium.script(_HITS, question))
     return [path.strip("/") for path in found]
 
