@@ -19,6 +19,7 @@ from mockllm.conformance.results import CaseResult, Client, Play, Results, Strea
 from mockllm.gateway.answer_rules import Observed, answer_findings
 from mockllm.gateway.cases import GatewayCase, Pair, gateway_cases
 from mockllm.gateway.client import request_answer
+from mockllm.gateway.program import GatewayCommand
 from mockllm.gateway.reading import read_reply
 from mockllm.gateway.request_rules import refused, request_findings
 from mockllm.gateway.sdk import sdk_line
@@ -67,20 +68,31 @@ class Door:
         return self.url + path
 
 
-@dataclass(frozen=True, slots=True)
-class GatewayRun:
-    """How a gateway is judged.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gateway:
+    """What is judged, and how.
 
     Args:
+        command: starts it; None for one that runs already, at `url`.
+        upstream_port: where its upstream listens; 0 for a free port.
+        base: the path of the base URL that its clients have; None for that of the API.
+        model: that requests name.
+        headers: of requests, besides those of the API; with placeholders, as in the command.
         tries: how many requests upstream one request of a client may cause, where they fail.
         rounds: how often each case is played; a mistake counts where it is made each time.
+        deadline: seconds until an answer is to be over.
         unsupported: why cases are not judged, by patterns of their names.
         setting: the words that reproduce a case.
         sdk: whether the official SDK reads the answers that are wrong, too.
     """
 
     pair: Pair
-    door: Door
+    command: GatewayCommand | None = None
+    url: str = ""
+    upstream_port: int = 0
+    base: str | None = None
+    model: str = MODEL
+    headers: Mapping[str, str] = field(default_factory=dict)
     tries: int = 1
     rounds: int = 2
     deadline: float = DEADLINE
@@ -91,7 +103,8 @@ class GatewayRun:
 
 def check_gateway(
     upstream: GatewayUpstream,
-    run: GatewayRun,
+    gateway: Gateway,
+    door: Door,
     cases: Sequence[GatewayCase],
     empty: Results,
     *,
@@ -104,19 +117,19 @@ def check_gateway(
         empty: the results but for the cases.
         goes_on: called before each case; once it is false, no further case is played.
     """
-    judged = [case for case in cases if not _reason(case, run)]
+    judged = [case for case in cases if not _reason(case, gateway)]
     rounds: list[dict[str, Observed]] = []
-    for number in range(run.rounds):
+    for number in range(gateway.rounds):
         what = f"cases, round {number + 1}"
-        rounds.append(asyncio.run(_play(upstream, run, judged, what, progress, goes_on)))
+        rounds.append(asyncio.run(_play(upstream, gateway, door, judged, what, progress, goes_on)))
     rows: list[CaseResult] = []
     plays: dict[str, Play] = {}
     for case in cases:
         times = [played for played in rounds if case.name in played]
         if case not in judged:
-            rows.append(_unsupported(case, _reason(case, run)))
-        elif len(times) == run.rounds:
-            own = _rows(case, times, run)
+            rows.append(_unsupported(case, _reason(case, gateway)))
+        elif len(times) == gateway.rounds:
+            own = _rows(case, times, gateway)
             rows += own
             wrong = any(row.failed for row in own)
             plays[case.name] = _play_of(times[-1][case.name], wrong=wrong)
@@ -133,8 +146,8 @@ def control_problem(upstream: GatewayUpstream, pair: Pair, cases: Sequence[Gatew
     for api in dict.fromkeys((pair.down, pair.up)):
         same = Pair(api, api)
         direct = [case for case in gateway_cases(same, every=True) if short_name(case) in names]
-        run = GatewayRun(same, Door(upstream.url, MODEL), rounds=1)
-        results = check_gateway(upstream, run, direct, Results(Client(""), api, "", "", ""))
+        alone, door = Gateway(pair=same, rounds=1), Door(upstream.url, MODEL)
+        results = check_gateway(upstream, alone, door, direct, Results(Client(""), api, "", "", ""))
         wrong = next((row for row in results.cases if row.verdict != "right"), None)
         if wrong is not None:
             text = "; ".join(wrong.differences) or wrong.reason
@@ -142,9 +155,11 @@ def control_problem(upstream: GatewayUpstream, pair: Pair, cases: Sequence[Gatew
     return ""
 
 
-def _reason(case: GatewayCase, run: GatewayRun) -> str:
+def _reason(case: GatewayCase, gateway: Gateway) -> str:
     """Why a case is declared as not supported; "" where it is not."""
-    return next((why for pattern, why in run.unsupported.items() if _is_named(case, pattern)), "")
+    return next(
+        (why for pattern, why in gateway.unsupported.items() if _is_named(case, pattern)), ""
+    )
 
 
 def _is_named(case: GatewayCase, pattern: str) -> bool:
@@ -166,7 +181,8 @@ def short_name(case: GatewayCase) -> str:
 
 async def _play(
     upstream: GatewayUpstream,
-    run: GatewayRun,
+    gateway: Gateway,
+    door: Door,
     cases: Sequence[GatewayCase],
     what: str,
     progress: Progress | None,
@@ -179,7 +195,7 @@ async def _play(
     async def play(case: GatewayCase) -> None:
         async with places:
             if goes_on():
-                played[case.name] = await _observe(upstream, run, case, http)
+                played[case.name] = await _observe(upstream, gateway, door, case, http)
                 if progress is not None:
                     progress(what, len(played), len(cases))
 
@@ -195,28 +211,32 @@ async def _play(
 
 
 async def _observe(
-    upstream: GatewayUpstream, run: GatewayRun, case: GatewayCase, http: aiohttp.ClientSession
+    upstream: GatewayUpstream,
+    gateway: Gateway,
+    door: Door,
+    case: GatewayCase,
+    http: aiohttp.ClientSession,
 ) -> Observed:
     """Plays one case."""
     nonce = f"gw-{secrets.token_hex(8)}"
     upstream.begin(case, nonce)
     down = case.pair.protocols[0]
-    body = case.body(run.door.model, nonce)
-    headers = {"content-type": "application/json", **down.client.headers, **run.door.headers}
+    body = case.body(door.model, nonce)
+    headers = {"content-type": "application/json", **down.client.headers, **door.headers}
     try:
         reply = await request_answer(
             http,
-            run.door.target(case),
+            door.target(case),
             headers,
             json.dumps(body).encode(),
-            deadline=run.deadline,
+            deadline=gateway.deadline,
             leaves=case.leaves,
         )
         exchanges = await asyncio.to_thread(upstream.settled, nonce, _SETTLE)
     finally:
         upstream.end(nonce)
     reading = read_reply(reply, down, streamed=case.request.stream)
-    return Observed(case, body, reading, exchanges, run.tries)
+    return Observed(case, body, reading, exchanges, gateway.tries)
 
 
 # Judging
@@ -249,7 +269,7 @@ def _unsupported(case: GatewayCase, reason: str) -> CaseResult:
 
 
 def _rows(
-    case: GatewayCase, rounds: Sequence[Mapping[str, Observed]], run: GatewayRun
+    case: GatewayCase, rounds: Sequence[Mapping[str, Observed]], gateway: Gateway
 ) -> list[CaseResult]:
     """The lines of a results file for a case, one for each rule. A mistake counts where it is made
     in every round."""
@@ -257,11 +277,11 @@ def _rows(
     seen = rounds[-1][case.name]
     rules = {finding.rule for found in times for finding in found}
     rows = [
-        _row(rule, [[one for one in found if one.rule == rule] for found in times], seen, run)
+        _row(rule, [[one for one in found if one.rule == rule] for found in times], seen, gateway)
         for rule in GATEWAYS
         if rule in rules
     ]
-    if run.sdk and any(row.failed for row in rows):
+    if gateway.sdk and any(row.failed for row in rows):
         line = sdk_line(seen)
         rows = [
             replace(row, differences=(*row.differences, line)) if row.failed else row
@@ -274,10 +294,10 @@ def _row(
     rule: str,
     times: Sequence[Sequence[Finding]],
     seen: Observed,
-    run: GatewayRun,
+    gateway: Gateway,
 ) -> CaseResult:
     """The line for a rule, from what was found in each round."""
-    name = f"{seen.case.name}:{rule}"
+    name, setting = f"{seen.case.name}:{rule}", gateway.setting
     wrong = [[finding for finding in found if finding.verdict == "wrong"] for found in times]
     if all(wrong):
         return rule_line(
@@ -287,7 +307,7 @@ def _row(
             tuple(finding.text for finding in wrong[-1]),
             min((finding.costs for finding in wrong[-1]), key=severity),
             reaction="either",
-            reproduce=() if run.setting is None else (check_command(run.setting, seen.case.name),),
+            reproduce=() if setting is None else (check_command(setting, seen.case.name),),
             stream=_stream(seen),
         )
     once = next((found[0].text for found in wrong if found), "")

@@ -10,8 +10,8 @@ from mockllm.checking.rules import table
 from mockllm.core.text import did_you_mean
 from mockllm.errors import UsageError
 from mockllm.gateway.cases import Pair
+from mockllm.gateway.check import Gateway
 from mockllm.gateway.program import GatewayCommand
-from mockllm.gateway.run import Gateway
 
 
 def presets() -> Mapping[str, Mapping[str, Any]]:

@@ -2,59 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from mockllm.conformance.case_names import Setting
 from mockllm.conformance.results import Results
 from mockllm.errors import ProbeError
-from mockllm.gateway.cases import GatewayCase, Pair
-from mockllm.gateway.check import (
-    DEADLINE,
-    MODEL,
-    Door,
-    GatewayRun,
-    Progress,
-    check_gateway,
-    control_problem,
-)
-from mockllm.gateway.program import GatewayCommand, GatewayProgram
+from mockllm.gateway.cases import GatewayCase
+from mockllm.gateway.check import Door, Gateway, Progress, check_gateway, control_problem
+from mockllm.gateway.program import GatewayProgram
 from mockllm.gateway.upstream import GatewayUpstream
 from mockllm.replay.sessions.exchange import Exchange
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Gateway:
-    """What is judged, and how.
-
-    Args:
-        command: starts it; None for one that runs already, at `url`.
-        upstream_port: where its upstream listens; 0 for a free port.
-        base: the path of the base URL that its clients have; None for that of the API.
-        model: that requests name.
-        headers: of requests, besides those of the API; with placeholders, as in the command.
-        tries: how many requests upstream one request of a client may cause, where they fail.
-        rounds: how often each case is played; a mistake counts where it is made each time.
-        deadline: seconds until an answer is to be over.
-        unsupported: why cases are not judged, by patterns of their names.
-        setting: the words that reproduce a case.
-        sdk: whether the official SDK reads the answers that are wrong, too.
-    """
-
-    pair: Pair
-    command: GatewayCommand | None = None
-    url: str = ""
-    upstream_port: int = 0
-    base: str | None = None
-    model: str = MODEL
-    headers: Mapping[str, str] = field(default_factory=dict)
-    tries: int = 1
-    rounds: int = 2
-    deadline: float = DEADLINE
-    unsupported: Mapping[str, str] = field(default_factory=dict)
-    setting: Setting | None = None
-    sdk: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,18 +49,10 @@ def judge_gateway(
         if problem:
             raise ProbeError(problem)
         with _door(gateway, upstream) as door:
-            run = GatewayRun(
-                gateway.pair,
-                door,
-                gateway.tries,
-                gateway.rounds,
-                gateway.deadline,
-                gateway.unsupported,
-                gateway.setting,
-                gateway.sdk,
-            )
             before = len(upstream.strangers)
-            results = check_gateway(upstream, run, cases, empty, progress=progress, goes_on=goes_on)
+            results = check_gateway(
+                upstream, gateway, door, cases, empty, progress=progress, goes_on=goes_on
+            )
         return JudgedGateway(results, upstream.strangers[before:])
 
 

@@ -13,9 +13,9 @@ from mockllm.conformance.results import GATEWAY_LEVEL, Client, Results
 from mockllm.conformance.results.known import KnownList, Standing
 from mockllm.errors import UsageError
 from mockllm.gateway.cases import Pair, gateway_cases
-from mockllm.gateway.check import MODEL, case_forms
+from mockllm.gateway.check import MODEL, Gateway, case_forms
 from mockllm.gateway.program import GatewayCommand, read_templates
-from mockllm.gateway.run import Gateway, judge_gateway
+from mockllm.gateway.run import judge_gateway
 
 
 def judge(

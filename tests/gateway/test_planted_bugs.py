@@ -8,7 +8,7 @@ import pytest
 
 from mockllm.conformance.results import CaseResult, Client, Results
 from mockllm.gateway.cases import Pair, gateway_cases
-from mockllm.gateway.check import Door, GatewayRun, check_gateway
+from mockllm.gateway.check import Door, Gateway, check_gateway
 from mockllm.gateway.upstream import GatewayUpstream
 from mockllm.protocols import PROTOCOLS
 from tests.cases import for_all
@@ -40,13 +40,13 @@ def judged(
 ) -> list[CaseResult]:
     """The lines about a gateway that are not right."""
     url = gateways.start(gateway(name, upstream.base_url(pair.up), bug))
-    run = GatewayRun(pair, Door(url, "mock-model"), rounds=1, deadline=DEADLINE)
+    judged = Gateway(pair=pair, rounds=1, deadline=DEADLINE)
     wanted = {f"{pair}/{case}" for case in bug.cases} if bug else set()
     every = gateway_cases(pair, every=bug is None)
     cases = [case for case in every if bug is None or case.name in wanted]
     assert wanted <= {case.name for case in cases}
     empty = Results(Client(name), str(pair), "gateway", mockllm="", date="")
-    results = check_gateway(upstream, run, cases, empty)
+    results = check_gateway(upstream, judged, Door(url, "mock-model"), cases, empty)
     assert not results.stopped
     return [line for line in results.cases if line.verdict != "right"]
 

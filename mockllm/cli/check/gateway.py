@@ -23,10 +23,10 @@ from mockllm.conformance.results import GATEWAY_LEVEL, Client, Results
 from mockllm.core.text import counted
 from mockllm.errors import UsageError
 from mockllm.gateway.cases import Pair, gateway_cases
-from mockllm.gateway.check import case_forms
+from mockllm.gateway.check import Gateway, case_forms
 from mockllm.gateway.presets import preset_gateway, preset_lines, presets
 from mockllm.gateway.program import GatewayCommand, read_templates
-from mockllm.gateway.run import Gateway, judge_gateway
+from mockllm.gateway.run import judge_gateway
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
