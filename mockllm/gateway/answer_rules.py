@@ -90,7 +90,7 @@ def _rules(seen: Observed, like: Observed | None) -> Iterator[tuple[str, Callabl
     if case.breaks_off:
         yield "upstream-cut-reported", partial(_cut, case, expected, reading)
     elif expected.error is not None:
-        yield "error-kept", partial(_stream_error, expected.error.message, expected, reading)
+        yield "error-kept", partial(_stream_error, expected.error.message, reading)
     else:
         yield "answer-delivered", partial(_undelivered, reading)
         if reading.ending in ("whole", "unfinished"):
@@ -124,18 +124,12 @@ def _undelivered(reading: Reading) -> Mistakes:
             end = f": {reading.problem}" if reading.problem else ""
             yield f"the answer has no end{end}", "wrong metadata"
         case "error":
-            yield f"the client gets an error: {_message(reading.turn)}", None
+            yield f"the client gets an error: {reading.error_message}", None
         case "refused":
-            assert reading.error is not None
-            error = reading.error.error
-            text = (error and error.message) or "nothing about it"
-            yield f"the client gets status {reading.error.status}: {text}", None
+            text = reading.error_message or "nothing about it"
+            yield f"the client gets status {reading.reply.status}: {text}", None
         case _:
             yield f"the answer does not arrive: {reading.reply.problem or reading.problem}", None
-
-
-def _message(turn: Turn) -> str:
-    return turn.error.message if turn.error is not None else ""
 
 
 def _content_rules(
@@ -199,16 +193,13 @@ def _texts(expected: Turn, got: Turn) -> Mistakes:
     for name in ("text", "refusal"):
         want, have = getattr(expected, name), getattr(got, name)
         if want != have:
-            yield f"the {name} is {_shown(have)}, not {_shown(want)}", None
-
-
-def _shown(text: str) -> str:
-    return format_value(text)
+            yield f"the {name} is {format_value(have)}, not {format_value(want)}", None
 
 
 def _reasoning(case: GatewayCase, expected: Turn, got: Turn) -> Mistakes:
     if expected.reasoning != got.reasoning:
-        yield f"the reasoning is {_shown(got.reasoning)}, not {_shown(expected.reasoning)}", None
+        have, want = format_value(got.reasoning), format_value(expected.reasoning)
+        yield f"the reasoning is {have}, not {want}", None
     # An encoder signs reasoning that has no signature; the upstream did not send that one.
     sent = set(_signatures(case.answered))
     lost = (Counter(_signatures(expected)) - Counter(_signatures(got))).elements()
@@ -305,17 +296,19 @@ def _http_error(case: GatewayCase, reading: Reading) -> Mistakes:
         return
     if error.status != sent.status:
         yield f"status {sent.status} comes as {error.status}", "wrong metadata"
-    message = (error.error and error.error.message) or ""
-    if wanted not in message:
-        yield (
-            f"the message is {format_value(message)}, not {format_value(wanted)}",
-            "wrong metadata",
-        )
-    else:
+    yield from _message(wanted, reading)
+    if wanted in reading.error_message:
         yield from _error_form(case, sent.status, wanted, reading)
     wait = None if error.retry_after is None else error.retry_after / 1_000_000
     if case.retry_after is not None and wait != case.retry_after:
         yield "the time to wait (retry-after) is lost", "wrong metadata"
+
+
+def _message(wanted: str, reading: Reading) -> Mistakes:
+    message = reading.error_message
+    if wanted not in message:
+        text = f"the message is {format_value(message)}, not {format_value(wanted)}"
+        yield text, "wrong metadata"
 
 
 def _error_form(case: GatewayCase, status: int, wanted: str, reading: Reading) -> Mistakes:
@@ -343,19 +336,10 @@ def _path_to(text: str, value: Any) -> tuple[str, ...]:
     return ()
 
 
-def _stream_error(wanted: str, expected: Turn, reading: Reading) -> Mistakes:
-    if reading.ending == "error":
-        message = _message(reading.turn)
-    elif reading.error is not None:
-        message = (reading.error.error and reading.error.error.message) or ""
-    else:
-        yield from _hidden_error(wanted, reading, "an error in the stream")
-        return
-    if wanted not in message:
-        yield (
-            f"the message is {format_value(message)}, not {format_value(wanted)}",
-            "wrong metadata",
-        )
+def _stream_error(wanted: str, reading: Reading) -> Mistakes:
+    if reading.ending in ("error", "refused"):
+        return _message(wanted, reading)
+    return _hidden_error(wanted, reading, "an error in the stream")
 
 
 def _hidden_error(wanted: str, reading: Reading, what: str) -> Mistakes:
@@ -365,8 +349,8 @@ def _hidden_error(wanted: str, reading: Reading, what: str) -> Mistakes:
             yield f"{what} ends as a whole answer", "silent failure"
         case "error":
             yield f"{what} comes as an error in a stream with status 200", "wrong metadata"
-            if wanted not in _message(reading.turn):
-                yield f"the message is {format_value(_message(reading.turn))}", "wrong metadata"
+            if wanted not in reading.error_message:
+                yield f"the message is {format_value(reading.error_message)}", "wrong metadata"
         case "unfinished" if wanted.encode() in reading.reply.body:
             yield f"{what} is sent in a form that clients of the API do not read", None
         case "unfinished":

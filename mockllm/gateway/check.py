@@ -256,11 +256,10 @@ def _findings(seen: Observed, played: Mapping[str, Observed]) -> list[Finding]:
 
 def _unreached(seen: Observed) -> str:
     reading = seen.reading
-    error = reading.error
-    if error is None:
-        return f"no request reaches the upstream, and the client gets: {reading.ending}"
-    message = (error.error and error.error.message) or "no message"
-    return f"no request reaches the upstream, and the client gets status {error.status}: {message}"
+    got = f": {reading.ending}"
+    if reading.error is not None:
+        got = f" status {reading.error.status}: {reading.error_message or 'no message'}"
+    return f"no request reaches the upstream, and the client gets{got}"
 
 
 def _unsupported(case: GatewayCase, reason: str) -> CaseResult:

@@ -75,6 +75,12 @@ class Reading:
     problem: str = ""
     error: Http | None = None
 
+    @property
+    def error_message(self) -> str:
+        """What the error says, in the stream or over HTTP; "" where it says nothing, or is none."""
+        error = self.turn.error if self.error is None else self.error.error
+        return (error and error.message) or ""
+
 
 def read_reply(reply: HttpReply, protocol: WireProtocol, *, streamed: bool) -> Reading:
     """Reads an answer to a request for a stream, or for a body."""
