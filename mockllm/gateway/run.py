@@ -11,7 +11,7 @@ from mockllm.errors import ProbeError
 from mockllm.gateway.cases import GatewayCase
 from mockllm.gateway.check import Door, Gateway, Progress, check_gateway, control_problem
 from mockllm.gateway.program import GatewayProgram
-from mockllm.gateway.upstream import GatewayUpstream
+from mockllm.gateway.upstream import GatewayUpstream, gateway_upstream
 from mockllm.replay.sessions.exchange import Exchange
 
 
@@ -44,7 +44,7 @@ def judge_gateway(
     Raises:
         ProbeError: the control run is not all right, or the gateway does not start.
     """
-    with GatewayUpstream(gateway.upstream_port) as upstream:
+    with gateway_upstream(gateway.upstream_port) as upstream:
         problem = control_problem(upstream, gateway.pair, cases)
         if problem:
             raise ProbeError(problem)

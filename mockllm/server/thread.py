@@ -4,16 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Coroutine, Iterable
 from types import TracebackType
 from typing import Any, ParamSpec, Self, TypeVar
 
+from mockllm.replay.sessions.exchange import Exchange
 from mockllm.scenario.model import Scenario
 from mockllm.server.app import MockServer
 from mockllm.server.options import ServerOptions
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
+
+_LOOK = 0.02
+"""Seconds between two looks at what is not over."""
 
 
 class ServerThread:
@@ -56,6 +61,23 @@ class ServerThread:
     ) -> _R:
         """Runs a coroutine function in the server's loop; returns or raises what it does."""
         return asyncio.run_coroutine_threadsafe(function(*args, **kwargs), self._loop).result()
+
+    def exchanges(self, session: str) -> tuple[Exchange, ...]:
+        """What was requested of a session so far, as it is now, not as it becomes."""
+        return self.ask(self._exchanges, session)
+
+    def _exchanges(self, session: str) -> tuple[Exchange, ...]:
+        found = self.server.sessions.find(session)
+        return () if found is None else tuple(exchange.copy() for exchange in found.journal)
+
+    def settled(self, session: str, seconds: float) -> tuple[Exchange, ...]:
+        """What was requested of a session, once every answer is over, or after some seconds."""
+        until = time.monotonic() + seconds
+        while True:
+            exchanges = self.exchanges(session)
+            if not any(exchange.in_use for exchange in exchanges) or time.monotonic() > until:
+                return exchanges
+            time.sleep(_LOOK)
 
     def __enter__(self) -> Self:
         self._thread.start()

@@ -9,7 +9,7 @@ import pytest
 from mockllm.conformance.results import CaseResult, Client, Results
 from mockllm.gateway.cases import Pair, gateway_cases
 from mockllm.gateway.check import Door, Gateway, check_gateway
-from mockllm.gateway.upstream import GatewayUpstream
+from mockllm.gateway.upstream import GatewayUpstream, gateway_upstream
 from mockllm.protocols import PROTOCOLS
 from tests.cases import for_all
 from tests.gateway.planted import BUGS, Bug, gateway
@@ -24,7 +24,7 @@ PASSED = ("chat", "responses", "anthropic", "gemini", "bedrock", "ollama", "cohe
 @pytest.fixture(scope="module")
 def upstream() -> Iterator[GatewayUpstream]:
     """The service behind the gateways."""
-    with GatewayUpstream() as upstream:
+    with gateway_upstream() as upstream:
         yield upstream
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import inspect
 import threading
-import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as LateError
@@ -47,8 +46,6 @@ END = 10.0
 _GRACE = 1.0
 """Seconds that the connections of a client that has answered may take to end."""
 
-_LOOK = 0.02
-
 Urls = Mapping[str, str]
 """The base URL of each API, by its name."""
 
@@ -83,22 +80,13 @@ class CaseSession:
         self.urls = base_urls(PROTOCOLS, f"{self.thread.url}/s/{self._name}")
         return case_message(self.case, self.urls, self.limit)
 
-    def exchanges(self) -> list[Exchange]:
-        """What was requested so far, as it is now, not as it becomes."""
-        return self.thread.ask(self._exchanges)
+    def exchanges(self) -> tuple[Exchange, ...]:
+        """What was requested so far."""
+        return self.thread.exchanges(self._name)
 
-    def _exchanges(self) -> list[Exchange]:
-        session = self.thread.server.sessions.find(self._name)
-        return [] if session is None else [exchange.copy() for exchange in session.journal]
-
-    def settled(self) -> list[Exchange]:
+    def settled(self) -> tuple[Exchange, ...]:
         """What was requested, once every answer is over, or after `_GRACE` seconds."""
-        until = time.monotonic() + _GRACE
-        while True:
-            exchanges = self.exchanges()
-            if not any(exchange.in_use for exchange in exchanges) or time.monotonic() > until:
-                return exchanges
-            time.sleep(_LOOK)
+        return self.thread.settled(self._name, _GRACE)
 
     def break_off(self) -> None:
         """Ends the connections on which an answer is not over; further requests get an error."""
@@ -160,11 +148,11 @@ def finished(case: Case, session: CaseSession, job: Future[Answer]) -> PlayedCas
     try:
         answer = job.result(case.deadline + PATIENCE)
     except LateError:
-        exchanges = tuple(session.exchanges())
+        exchanges = session.exchanges()
         session.break_off()
         return PlayedCase(case, _late_answer(job, case), exchanges, late=True)
     else:
-        return PlayedCase(case, answer, tuple(session.settled()))
+        return PlayedCase(case, answer, session.settled())
     finally:
         session.close()
 
