@@ -9,11 +9,10 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -51,8 +50,15 @@ class GatewayCommand:
     variables: Mapping[str, str] = field(default_factory=dict)
 
 
-class GatewayProgram:
-    """A gateway that runs while the `with` block lasts.
+@contextmanager
+def running_gateway(
+    command: GatewayCommand,
+    pair: Pair,
+    upstream: str,
+    model: str,
+    limit: float = START_LIMIT,
+) -> Iterator[GatewayProgram]:
+    """Runs a gateway while the `with` block lasts.
 
     Args:
         upstream: the base URL of the upstream.
@@ -61,68 +67,60 @@ class GatewayProgram:
     Raises:
         ProbeError: it cannot be started, ends, or is not ready in time; with the end of its output.
     """
+    with tempfile.TemporaryDirectory(prefix="mockllm-gateway-") as folder:
+        program = GatewayProgram(command, pair, upstream, model, Path(folder))
+        process = program.start()
+        try:
+            asyncio.run(program.wait(process, limit))
+            yield program
+        finally:
+            end_process(process, at_once=True)
+
+
+class GatewayProgram:
+    """A gateway with its folder, its port, and the values of its placeholders."""
 
     def __init__(
-        self,
-        command: GatewayCommand,
-        pair: Pair,
-        upstream: str,
-        model: str,
-        limit: float = START_LIMIT,
+        self, command: GatewayCommand, pair: Pair, upstream: str, model: str, folder: Path
     ) -> None:
-        self._command, self._pair, self._upstream, self._limit = command, pair, upstream, limit
-        self._folder = tempfile.TemporaryDirectory(prefix="mockllm-gateway-")
-        self.port = _free_port()
+        self._command, self._pair, self._upstream = command, pair, upstream
+        self._folder = folder
+        self._port = _free_port()
         self._values = {
             # The first ones, as they may have placeholders themselves.
             **{f"{{{name}}}": value for name, value in command.variables.items()},
             "{upstream}": upstream,
             "{origin}": "{0.scheme}://{0.netloc}".format(urlsplit(upstream)),
-            "{port}": str(self.port),
-            "{dir}": self._folder.name,
+            "{port}": str(self._port),
+            "{dir}": str(folder),
             "{model}": model,
         }
-        self._process: subprocess.Popen[bytes] | None = None
 
     @property
     def url(self) -> str:
         """`http://127.0.0.1:PORT`."""
-        return f"http://127.0.0.1:{self.port}"
+        return f"http://127.0.0.1:{self._port}"
 
-    @property
-    def log(self) -> Path:
-        """What it prints."""
-        return Path(self._folder.name, "gateway.log")
+    def filled(self, text: str) -> str:
+        """A text with the values of its placeholders."""
+        for name, value in self._values.items():
+            text = text.replace(name, value)
+        return text
 
-    def __enter__(self) -> Self:
-        try:
-            self._start()
-            asyncio.run(self._wait())
-        except BaseException:
-            self.__exit__(None, None, None)
-            raise
-        return self
+    def start(self) -> subprocess.Popen[bytes]:
+        """Writes the files, and starts the process.
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._process is not None:
-            end_process(self._process, at_once=True)
-        self._folder.cleanup()
-
-    def _start(self) -> None:
-        folder = Path(self._folder.name)
+        Raises:
+            ProbeError: it cannot be started.
+        """
         for name, text in self._command.files.items():
-            path = folder / name
+            path = self._folder / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(self.filled(text), encoding="utf-8")
         words = list(map(self.filled, self._command.words))
         try:
-            with self.log.open("wb") as log:
-                self._process = subprocess.Popen(  # noqa: S603  the user's own command
+            with self._log.open("wb") as log:
+                return subprocess.Popen(  # noqa: S603  the user's own command
                     words,
                     stdin=subprocess.DEVNULL,
                     stdout=log,
@@ -139,40 +137,42 @@ class GatewayProgram:
         """All that a gateway gets: nothing of the user's own, above all no real key."""
         own = {
             "PATH": os.environ.get("PATH", os.defpath),
-            "HOME": self._folder.name,
+            "HOME": str(self._folder),
             "MOCKLLM_UPSTREAM_URL": self._upstream,
-            "MOCKLLM_GATEWAY_PORT": str(self.port),
+            "MOCKLLM_GATEWAY_PORT": str(self._port),
         }
         given = {name: self.filled(value) for name, value in self._command.env.items()}
         return {**own, **client_environment({self._pair.up: self._upstream}), **given}
 
-    def filled(self, text: str) -> str:
-        """A text with the values of its placeholders."""
-        for name, value in self._values.items():
-            text = text.replace(name, value)
-        return text
+    async def wait(self, process: subprocess.Popen[bytes], limit: float) -> None:
+        """Waits until the gateway answers.
 
-    async def _wait(self) -> None:
-        """Waits until the gateway answers."""
-        assert self._process is not None
-        until = time.monotonic() + self._limit
+        Args:
+            limit: seconds that it may take.
+
+        Raises:
+            ProbeError: it ends, or does not answer in time.
+        """
+        until = time.monotonic() + limit
         async with aiohttp.ClientSession() as http:
             while not await self._is_ready(http):
-                code = self._process.poll()
+                code = process.poll()
                 if code is not None:
-                    raise ProbeError(f"the gateway ended with exit code {code}{self.last_output()}")
+                    raise ProbeError(
+                        f"the gateway ended with exit code {code}{self._last_output()}"
+                    )
                 if time.monotonic() > until:
                     where = f"{self.url}{self._command.ready}"
                     raise ProbeError(
-                        f"the gateway does not answer at {where} within {self._limit:g} s"
-                        f"{self.last_output()}"
+                        f"the gateway does not answer at {where} within {limit:g} s"
+                        f"{self._last_output()}"
                     )
                 await asyncio.sleep(_LOOK)
 
     async def _is_ready(self, http: aiohttp.ClientSession) -> bool:
         try:
             if not self._command.ready:
-                _, writer = await asyncio.open_connection("127.0.0.1", self.port)
+                _, writer = await asyncio.open_connection("127.0.0.1", self._port)
                 writer.close()
                 return True
             async with http.get(self.url + self._command.ready) as response:
@@ -180,9 +180,14 @@ class GatewayProgram:
         except (OSError, aiohttp.ClientError):
             return False
 
-    def last_output(self) -> str:
+    @property
+    def _log(self) -> Path:
+        """What it prints."""
+        return self._folder / "gateway.log"
+
+    def _last_output(self) -> str:
         """The last lines that it printed, after a colon; "" for none."""
-        lines = self.log.read_text("utf-8", "replace").splitlines()[-_LAST_LINES:]
+        lines = self._log.read_text("utf-8", "replace").splitlines()[-_LAST_LINES:]
         return ":\n" + "\n".join(f"  {line}" for line in lines) if lines else ""
 
 

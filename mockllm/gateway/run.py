@@ -10,7 +10,7 @@ from mockllm.conformance.results import Results
 from mockllm.errors import ProbeError
 from mockllm.gateway.cases import GatewayCase
 from mockllm.gateway.check import Door, Gateway, Progress, check_gateway, control_problem
-from mockllm.gateway.program import GatewayProgram
+from mockllm.gateway.program import running_gateway
 from mockllm.gateway.upstream import GatewayUpstream, gateway_upstream
 from mockllm.replay.sessions.exchange import Exchange
 
@@ -63,6 +63,6 @@ def _door(gateway: Gateway, upstream: GatewayUpstream) -> Iterator[Door]:
         yield Door(gateway.url.rstrip("/"), gateway.model, gateway.headers, gateway.base)
         return
     base_url = upstream.base_url(gateway.pair.up)
-    with GatewayProgram(gateway.command, gateway.pair, base_url, gateway.model) as program:
+    with running_gateway(gateway.command, gateway.pair, base_url, gateway.model) as program:
         headers = {name: program.filled(value) for name, value in gateway.headers.items()}
         yield Door(program.url, gateway.model, headers, gateway.base)
