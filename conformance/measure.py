@@ -13,19 +13,17 @@ from collections import Counter
 from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any
 
-import mockllm
 from conformance.entries import ROOT, Entry, chosen
 from conformance.measure_faults import measure_faults
 from mockllm.checking import Case, Policy
 from mockllm.checking.cases.compile import cases, plain_cases
 from mockllm.checking.cases.scenarios import PLAIN
 from mockllm.checking.judging.compare import judge
-from mockllm.cli.check.plan import source_commit
+from mockllm.cli.check.plan import results_of_today
 from mockllm.conformance.attachments.http_clients import http_runner
 from mockllm.conformance.attachments.runner import Runner
 from mockllm.conformance.case_names import Setting
@@ -87,16 +85,8 @@ def measure(entry: Entry, cases: Sequence[Case] | None = None) -> Results:
         for name, answer in runner.answers.items():
             if answer.invalid:
                 raise ProbeError(f"{entry.name}: {name}: {answer.invalid}")
-        run = Results(
-            runner.hello.client,
-            entry.api,
-            "http",
-            mockllm.__version__,
-            datetime.now(UTC).date().isoformat(),
-            source_commit(ROOT),
-            _ARGUMENTS,
-            tuple(sorted(runner.hello.unsupported)),
-        )
+        hello = runner.hello
+        run = results_of_today(hello.client, entry.api, "http", _ARGUMENTS, hello.unsupported)
         setting = Setting(tuple(entry.argv), ("--api", entry.api, "--http"))
         results = measured(report, runner, run, POLICY, setting)
         reported = {

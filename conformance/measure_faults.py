@@ -6,13 +6,11 @@ import re
 from collections.abc import Mapping
 from contextlib import closing
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any
 
-import mockllm
 from conformance.entries import ROOT, Entry
 from mockllm.checking.resilience.cases import fault_cases
-from mockllm.cli.check.plan import source_commit
+from mockllm.cli.check.plan import results_of_today
 from mockllm.conformance.attachments.http_clients import HttpClients, fault_limit
 from mockllm.conformance.attachments.process import Program
 from mockllm.conformance.case_names import Setting
@@ -36,17 +34,10 @@ def measure_faults(entry: Entry) -> Results:
     program = Program(command=entry.argv, limit=fault_limit(cases), cwd=ROOT)
     with closing(HttpClients(program, entry.api, options=options)) as runner:
         runner.play(cases[0])  # a client loads what it needs with its first request
-        run = Results(
-            runner.hello.client,
-            entry.api,
-            "http",
-            mockllm.__version__,
-            datetime.now(UTC).date().isoformat(),
-            source_commit(ROOT),
-            {"cases": "all cases with faults"},
-            tuple(sorted(runner.hello.unsupported)),
-        )
-        results = check_faults(runner, cases, runner.hello.resilience, run, setting=setting)
+        hello = runner.hello
+        arguments = {"cases": "all cases with faults"}
+        run = results_of_today(hello.client, entry.api, "http", arguments, hello.unsupported)
+        results = check_faults(runner, cases, hello.resilience, run, setting=setting)
     for case in results.cases:
         _check_adapter(entry, case, results.plays[case.played])
     return replace(

@@ -9,19 +9,17 @@ import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from pathlib import Path
 
-import mockllm
 from conformance.entries import ROOT
 from conformance.gateway_page import GATEWAY_RESULTS
-from mockllm.cli.check.plan import source_commit
+from mockllm.cli.check.plan import results_of_today
 from mockllm.conformance.case_names import Setting
-from mockllm.conformance.results import GATEWAY_LEVEL, Client, Results
+from mockllm.conformance.results import GATEWAY_LEVEL, Results
 from mockllm.conformance.results.file import write_results
 from mockllm.errors import MockLLMError, UsageError
 from mockllm.gateway.cases import Pair, gateway_cases
-from mockllm.gateway.presets import preset_gateway, preset_pairs, presets
+from mockllm.gateway.presets import preset_client, preset_gateway, preset_pairs, presets
 from mockllm.gateway.run import judge_gateway
 
 _FOLDERS = (".venv-gw-{name}/bin", "conformance/gateways/{name}/node_modules/.bin")
@@ -43,18 +41,10 @@ def program(name: str) -> Path:
 
 def measure(name: str, pair: Pair) -> Results:
     """The results of a gateway over a pair of APIs."""
-    preset = presets()[name]
     words = ("--gateway", "--down", pair.down, "--up", pair.up, "--preset", name)
     gateway = replace(preset_gateway(name, pair, (str(program(name)),)), setting=Setting((), words))
-    empty = Results(
-        Client(name, preset["version"], adapter=preset["command"]),
-        str(pair),
-        GATEWAY_LEVEL,
-        mockllm.__version__,
-        datetime.now(UTC).date().isoformat(),
-        source_commit(ROOT),
-        {"rounds": gateway.rounds},
-    )
+    arguments = {"rounds": gateway.rounds}
+    empty = results_of_today(preset_client(name), str(pair), GATEWAY_LEVEL, arguments)
     return without_path(judge_gateway(gateway, gateway_cases(pair), empty).results, str(ROOT))
 
 

@@ -158,11 +158,12 @@ def control_problem(upstream: GatewayUpstream, pair: Pair, cases: Sequence[Gatew
 def _reason(case: GatewayCase, gateway: Gateway) -> str:
     """Why a case is declared as not supported; "" where it is not."""
     return next(
-        (why for pattern, why in gateway.unsupported.items() if _is_named(case, pattern)), ""
+        (why for pattern, why in gateway.unsupported.items() if is_named(case, pattern)), ""
     )
 
 
-def _is_named(case: GatewayCase, pattern: str) -> bool:
+def is_named(case: GatewayCase, pattern: str) -> bool:
+    """Whether a pattern with * and ? matches one of the names of a case."""
     return any(fnmatchcase(name, pattern) for name in case_forms(case))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from mockllm.checking.rules import table
+from mockllm.conformance.results import Client
 from mockllm.core.text import did_you_mean
 from mockllm.errors import UsageError
 from mockllm.gateway.cases import Pair
@@ -65,6 +66,12 @@ def _gateway(
         tries=preset.get("tries", 1),
         unsupported=preset.get("unsupported", {}),
     )
+
+
+def preset_client(name: str) -> Client:
+    """A preset as results name what is judged."""
+    preset = presets()[name]
+    return Client(name, preset["version"], adapter=preset["command"])
 
 
 def preset_lines() -> Iterator[str]:

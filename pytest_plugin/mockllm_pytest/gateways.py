@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from fnmatch import fnmatchcase
 from pathlib import Path
 
 import mockllm
@@ -13,7 +12,7 @@ from mockllm.conformance.results import GATEWAY_LEVEL, Client, Results
 from mockllm.conformance.results.known import KnownList, Standing
 from mockllm.errors import UsageError
 from mockllm.gateway.cases import Pair, gateway_cases
-from mockllm.gateway.check import MODEL, Gateway, case_forms
+from mockllm.gateway.check import MODEL, Gateway, is_named
 from mockllm.gateway.program import GatewayCommand, read_templates
 from mockllm.gateway.run import judge_gateway
 
@@ -61,7 +60,7 @@ def judge(
     cases = [
         case
         for case in gateway_cases(pair)
-        if not only or any(fnmatchcase(form, one) for form in case_forms(case) for one in only)
+        if not only or any(is_named(case, pattern) for pattern in only)
     ]
     if not cases:
         raise UsageError(f"no case of {pair} is named {', '.join(only)}")

@@ -5,26 +5,23 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
 import click
 
-import mockllm
 from mockllm.checking.rules import GATEWAYS
 from mockllm.cli.check.options import CheckOptions
-from mockllm.cli.check.plan import Interruptible, chosen, source_commit
+from mockllm.cli.check.plan import Interruptible, chosen, results_of_today
 from mockllm.cli.check.run import known_lists, report
 from mockllm.cli.terminal.progress import progress_line
 from mockllm.conformance.case_names import Setting
-from mockllm.conformance.measured import json_value
-from mockllm.conformance.results import GATEWAY_LEVEL, Client, Results
+from mockllm.conformance.results import GATEWAY_LEVEL, Client
 from mockllm.core.text import counted
 from mockllm.errors import UsageError
 from mockllm.gateway.cases import Pair, gateway_cases
 from mockllm.gateway.check import Gateway, case_forms
-from mockllm.gateway.presets import preset_gateway, preset_lines, presets
+from mockllm.gateway.presets import preset_client, preset_gateway, preset_lines
 from mockllm.gateway.program import GatewayCommand, read_templates
 from mockllm.gateway.run import judge_gateway
 
@@ -136,15 +133,14 @@ def run_gateway(options: GatewayOptions, reporting: CheckOptions) -> int:
     gateway = _gateway(options, reporting)
     listed = gateway_cases(options.pair, every=options.every)
     cases = chosen(listed, reporting.only, case_forms, "case")
+    client = _client(options, reporting.command)
+    arguments = {"rounds": options.rounds, "all": options.every}
+    empty = results_of_today(client, str(options.pair), GATEWAY_LEVEL, arguments)
     names = tuple(f"{case.name}:{rule}" for case in listed for rule in GATEWAYS)
     lists = known_lists(reporting, names)
     with progress_line() as progress, Interruptible() as interrupted:
         judged = judge_gateway(
-            gateway,
-            cases,
-            _empty(options, reporting),
-            progress=progress,
-            goes_on=lambda: not interrupted.happened,
+            gateway, cases, empty, progress=progress, goes_on=lambda: not interrupted.happened
         )
     if judged.strangers:
         first = judged.strangers[0].received
@@ -194,20 +190,9 @@ def _reason(text: str) -> tuple[str, str]:
     return pattern, reason
 
 
-def _empty(options: GatewayOptions, reporting: CheckOptions) -> Results:
-    """The results but for the cases."""
-    command = shlex.join(reporting.command) or options.url or ""
+def _client(options: GatewayOptions, command: Sequence[str]) -> Client:
+    """What is judged, as results name it."""
     if options.preset:
-        preset = presets()[options.preset]
-        client = Client(options.preset, preset["version"], adapter=preset["command"])
-    else:
-        client = Client(Path(command.split()[0]).name, adapter=command)
-    return Results(
-        client=client,
-        api=str(options.pair),
-        level=GATEWAY_LEVEL,
-        mockllm=mockllm.__version__,
-        commit=source_commit(),
-        date=datetime.now(UTC).date().isoformat(),
-        arguments=json_value({"rounds": options.rounds, "all": options.every}),
-    )
+        return preset_client(options.preset)
+    adapter = shlex.join(command) or options.url or ""
+    return Client(Path(adapter.split()[0]).name, adapter=adapter)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import signal
 import subprocess
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -21,7 +21,7 @@ from mockllm.conformance.attachments.http_clients import HTTP_LIMIT, http_runner
 from mockllm.conformance.attachments.messages import Hello
 from mockllm.conformance.attachments.runner import LIMIT, Runner, pipe_runner
 from mockllm.conformance.measured import json_value
-from mockllm.conformance.results import Results
+from mockllm.conformance.results import Client, Results
 from mockllm.core.text import did_you_mean
 from mockllm.errors import UsageError
 
@@ -81,16 +81,28 @@ def attached(options: CheckOptions) -> Runner:
 
 def empty_results(options: CheckOptions, hello: Hello, stopped: str = "") -> Results:
     """The results of a run but for its cases."""
+    level, arguments = options.measured_level, json_value(options.arguments)
+    results = results_of_today(hello.client, options.api, level, arguments, hello.unsupported)
+    return replace(results, stopped=stopped)
+
+
+def results_of_today(
+    client: Client,
+    api: str,
+    level: str,
+    arguments: Mapping[str, Any],
+    unsupported: Iterable[str] = (),
+) -> Results:
+    """Results without a case, with the version, the commit and the day of the run."""
     return Results(
-        client=hello.client,
-        api=options.api,
-        level=options.measured_level,
-        mockllm=mockllm.__version__,
-        commit=source_commit(),
+        client,
+        api,
+        level,
+        mockllm.__version__,
         date=datetime.now(UTC).date().isoformat(),
-        arguments=json_value(options.arguments),
-        unsupported=tuple(sorted(hello.unsupported)),
-        stopped=stopped,
+        commit=source_commit(),
+        arguments=arguments,
+        unsupported=tuple(sorted(unsupported)),
     )
 
 
