@@ -25,13 +25,13 @@ from mockllm.core.text import counted
 from mockllm.errors import UsageError
 
 if TYPE_CHECKING:
-    from mockllm.drift.asking import LiveAnswer
     from mockllm.drift.destinations import Destination
-    from mockllm.drift.questions import NotAsked, Question, Questions
+    from mockllm.drift.live import LiveAnswer
     from mockllm.drift.report import DriftReport
+    from mockllm.drift.selection import LiveRequest, LiveRequests, RecordingNote
     from mockllm.scenario.model import Scenario
 
-    Asked = list[tuple[Question, Destination]]
+    Sent = list[tuple[LiveRequest, Destination]]
 
 
 @click.command()
@@ -109,19 +109,19 @@ def drift(
       mockllm drift scenarios/recorded --upstream chat=https://api.groq.com/openai
       mockllm drift scenarios/recorded --update
     """
-    from mockllm.drift.questions import questions
     from mockllm.drift.run import recordings
+    from mockllm.drift.selection import select
 
     scenarios = read_scenarios(paths)
     found, unread = recordings(scenarios)
     if not found and not unread:
         raise UsageError("there are no recordings: no turn of these scenarios has a tape")
-    chosen = questions(found, include, sample)
-    asked, failed = _destinations(chosen, services(upstreams, os.environ), headers)
-    click.echo(_announcement(asked))
-    if asked and not yes:
+    chosen = select(found, include, sample)
+    sent, failed = _destinations(chosen, services(upstreams, os.environ), headers)
+    click.echo(_announcement(sent))
+    if sent and not yes:
         _confirm()
-    answers = _ask(asked, trust_env=trust_env)
+    answers = _send(sent, trust_env=trust_env)
     report, drifted = _compared(chosen, answers, (*failed, *unread))
     if update and drifted:
         report = _updated(report, drifted, scenarios, secrets)
@@ -133,11 +133,11 @@ def drift(
 
 
 def _destinations(
-    chosen: Questions, upstreams: dict[str, str], headers: Sequence[str]
-) -> tuple[Asked, list[NotAsked]]:
+    chosen: LiveRequests, upstreams: dict[str, str], headers: Sequence[str]
+) -> tuple[Sent, list[RecordingNote]]:
     """Where each request goes, and those that can go nowhere."""
     from mockllm.drift.destinations import Destinations
-    from mockllm.drift.questions import NotAsked
+    from mockllm.drift.selection import RecordingNote
 
     pairs = [header.partition("=") for header in headers]
     if not all(name and variable for name, _, variable in pairs):
@@ -146,25 +146,26 @@ def _destinations(
         raise UsageError("--header is for the service that --upstream names; name it, too")
     named = {name.strip().lower(): variable.strip() for name, _, variable in pairs}
     places = Destinations(upstreams, os.environ, named)
-    asked, failed = [], []
-    for question in chosen.asked:
-        place = places.of(question.recording.tape.exchange)
+    sent: Sent = []
+    failed: list[RecordingNote] = []
+    for request in chosen.requests:
+        place = places.of(request.recording.tape.exchange)
         if isinstance(place, str):
-            failed.append(NotAsked(question.recording.name, place))
+            failed.append(RecordingNote(request.recording.name, place))
         else:
-            asked.append((question, place))
-    return asked, failed
+            sent.append((request, place))
+    return sent, failed
 
 
-def _announcement(asked: Asked) -> str:
-    hosts = Counter(urlsplit(place.url).netloc for _, place in asked)
+def _announcement(sent: Sent) -> str:
+    hosts = Counter(urlsplit(place.url).netloc for _, place in sent)
     if not hosts:
         return "no request is sent"
     where = ", ".join(f"{count} to {host}" for host, count in hosts.items())
-    sent = sum(question.input for question, _ in asked)
-    got = sum(question.output for question, _ in asked)
-    number = counted(len(asked), "request")
-    return f"{number} ({where}); about {sent:,} tokens in and {got:,} out"
+    tokens_in = sum(request.input for request, _ in sent)
+    tokens_out = sum(request.output for request, _ in sent)
+    number = counted(len(sent), "request")
+    return f"{number} ({where}); about {tokens_in:,} tokens in and {tokens_out:,} out"
 
 
 def _confirm() -> None:
@@ -173,9 +174,9 @@ def _confirm() -> None:
     click.confirm("Send them?", abort=True)
 
 
-def _ask(asked: Asked, *, trust_env: bool) -> list[LiveAnswer]:
+def _send(sent: Sent, *, trust_env: bool) -> list[LiveAnswer]:
     from mockllm.cli.terminal.progress import progress_line
-    from mockllm.drift.asking import ask
+    from mockllm.drift.live import send_all
 
     count = 0
     with progress_line() as progress:
@@ -183,21 +184,21 @@ def _ask(asked: Asked, *, trust_env: bool) -> list[LiveAnswer]:
         def answered(_: LiveAnswer) -> None:
             nonlocal count
             count += 1
-            progress("answers", count, len(asked))
+            progress("answers", count, len(sent))
 
-        return ask(asked, trust_env=trust_env, answered=answered)
+        return send_all(sent, trust_env=trust_env, answered=answered)
 
 
 def _compared(
-    chosen: Questions, answers: list[LiveAnswer], failed: Sequence[NotAsked]
+    chosen: LiveRequests, answers: list[LiveAnswer], failed: Sequence[RecordingNote]
 ) -> tuple[DriftReport, list[LiveAnswer]]:
     import mockllm
-    from mockllm.drift.questions import NotAsked
     from mockllm.drift.report import DriftReport
     from mockllm.drift.run import DriftRun
+    from mockllm.drift.selection import RecordingNote
 
     run = DriftRun(chosen)
-    reasons = [(answer.question.recording.name, run.add(answer)) for answer in answers]
+    reasons = [(answer.request.recording.name, run.add(answer)) for answer in answers]
     report = DriftReport(
         mockllm=mockllm.__version__,
         date=f"{datetime.now(UTC):%Y-%m-%d}",
@@ -206,8 +207,8 @@ def _compared(
         otherwise=tuple(run.comparison.otherwise.items()),
         chance=run.comparison.chance,
         same_request=chosen.same,
-        failed=(*failed, *(NotAsked(name, why) for name, why in reasons if why)),
-        not_asked=chosen.not_asked,
+        failed=(*failed, *(RecordingNote(name, why) for name, why in reasons if why)),
+        left_out=chosen.left_out,
     )
     return report, run.drifted
 

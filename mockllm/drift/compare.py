@@ -94,7 +94,7 @@ class DriftFinding:
     Args:
         answers: the names of the recordings whose answers have it.
         compared: of how many.
-        witness: what the SDK's types say of it; "" where it was not asked.
+        witness: what the SDK's types say of it; "" where there is none.
     """
 
     group: Group
@@ -129,7 +129,7 @@ class Comparison:
     """Compares answers with the recordings of their groups.
 
     Args:
-        recordings: all recordings, whether they are asked for or not.
+        recordings: all recordings, whether they are sent again or not.
     """
 
     def __init__(self, recordings: Iterable[tuple[Group, AnswerShape]]) -> None:

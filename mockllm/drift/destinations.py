@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from mockllm.core.record import record
-from mockllm.drift.questions import without_secrets
+from mockllm.drift.selection import without_secrets
 from mockllm.errors import RequestError
 from mockllm.interception.hosts import is_this_machine
 from mockllm.protocols import PROTOCOLS

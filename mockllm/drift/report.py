@@ -9,7 +9,7 @@ from typing import Any, Literal
 from mockllm.core.record import record
 from mockllm.core.text import counted, printable
 from mockllm.drift.compare import DriftFinding, Group
-from mockllm.drift.questions import NotAsked
+from mockllm.drift.selection import RecordingNote
 
 FORMAT = 1
 """The version of the JSON: the value of `mockllm_drift`."""
@@ -29,8 +29,8 @@ class DriftReport:
         otherwise: of these, what the model answered otherwise, by recording.
         chance: how many fields differed that not every answer has.
         same_request: how many recordings have the request of another one.
-        failed: what was asked, and why there is no answer to compare.
-        not_asked: what was not looked at.
+        failed: what was sent or should have been, and why there is no answer to compare.
+        left_out: what was not looked at.
         updated: the recordings that were written anew, each with what became of it.
     """
 
@@ -41,13 +41,13 @@ class DriftReport:
     otherwise: tuple[tuple[str, str], ...] = ()
     chance: int = 0
     same_request: int = 0
-    failed: tuple[NotAsked, ...] = ()
-    not_asked: tuple[NotAsked, ...] = ()
-    updated: tuple[NotAsked, ...] = ()
+    failed: tuple[RecordingNote, ...] = ()
+    left_out: tuple[RecordingNote, ...] = ()
+    updated: tuple[RecordingNote, ...] = ()
 
     @property
     def verdict(self) -> Verdict:
-        """`unknown` where an answer that was asked for could not be compared, or none was."""
+        """`unknown` where an answer to a chosen request could not be compared, or none was."""
         if self.findings:
             return "drift"
         return "unknown" if self.failed or not self.compared else "same"
@@ -81,12 +81,12 @@ def _lines(report: DriftReport) -> Iterator[str]:
     if report.failed:
         yield f"could not be looked at: {len(report.failed)}"
         yield from _reasons(report.failed)
-    if report.not_asked:
-        yield f"not looked at: {len(report.not_asked)}"
-        yield from _reasons(report.not_asked)
+    if report.left_out:
+        yield f"not looked at: {len(report.left_out)}"
+        yield from _reasons(report.left_out)
     if report.updated:
         yield f"recorded anew: {len(report.updated)}"
-        yield from (f"  {one.name}: {one.reason}" for one in report.updated)
+        yield from (f"  {note.name}: {note.text}" for note in report.updated)
     yield _summary(report)
 
 
@@ -98,11 +98,11 @@ def _line(finding: DriftFinding) -> str:
     return f"{difference.kind:<14} {difference.place}  {difference.detail} ({where}: {first}{said})"
 
 
-def _reasons(left: tuple[NotAsked, ...]) -> Iterator[str]:
+def _reasons(notes: tuple[RecordingNote, ...]) -> Iterator[str]:
     """Each reason once, with how many recordings have it."""
     reasons: dict[str, list[str]] = {}
-    for one in left:
-        reasons.setdefault(one.reason, []).append(one.name)
+    for note in notes:
+        reasons.setdefault(note.text, []).append(note.name)
     for reason, names in reasons.items():
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
         yield f"  {names[0]}{more}: {reason}"
@@ -138,7 +138,7 @@ def report_json(report: DriftReport) -> dict[str, Any]:
         "chance": report.chance,
         "same_request": report.same_request,
         "failed": _named(report.failed),
-        "not_looked_at": _named(report.not_asked),
+        "not_looked_at": _named(report.left_out),
         "updated": _named(report.updated),
     }
 
@@ -161,5 +161,5 @@ def _finding(finding: DriftFinding) -> dict[str, Any]:
     }
 
 
-def _named(left: tuple[NotAsked, ...]) -> list[dict[str, str]]:
-    return [{"recording": one.name, "reason": one.reason} for one in left]
+def _named(notes: tuple[RecordingNote, ...]) -> list[dict[str, str]]:
+    return [{"recording": note.name, "reason": note.text} for note in notes]

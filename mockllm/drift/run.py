@@ -8,9 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from mockllm.drift.answers import answer_shape
-from mockllm.drift.asking import LiveAnswer, error_message
 from mockllm.drift.compare import Comparison
-from mockllm.drift.questions import NotAsked, Questions, TapeOfTurn
+from mockllm.drift.live import LiveAnswer, error_message
+from mockllm.drift.selection import LiveRequests, RecordingNote, TapeOfTurn
 from mockllm.errors import MockLLMError, UsageError
 from mockllm.recording.drafting.draft import Draft, DraftedTurn
 from mockllm.recording.drafting.route_drafts import route_turn
@@ -23,10 +23,10 @@ from mockllm.tapes.captured import Captured, detected, load_tape, request_of
 
 def recordings(
     scenarios: Iterable[Scenario],
-) -> tuple[tuple[TapeOfTurn, ...], tuple[NotAsked, ...]]:
+) -> tuple[tuple[TapeOfTurn, ...], tuple[RecordingNote, ...]]:
     """The recordings of scenarios, and those whose tape cannot be read."""
     found: list[TapeOfTurn] = []
-    unread: list[NotAsked] = []
+    unread: list[RecordingNote] = []
     for scenario in scenarios:
         for turn, spec in enumerate(scenario.turns):
             tries = [(number, attempt.recorded) for number, attempt in enumerate(spec.attempts)]
@@ -37,38 +37,38 @@ def recordings(
                     tape = load_tape(Path(recorded.path).read_bytes(), recorded.path)
                     found.append(TapeOfTurn(scenario.name, turn, number, tape))
                 except (OSError, MockLLMError) as error:
-                    unread.append(NotAsked(f"{scenario.name} turn {turn + 1}", str(error)))
+                    unread.append(RecordingNote(f"{scenario.name} turn {turn + 1}", str(error)))
     return tuple(found), tuple(unread)
 
 
 class DriftRun:
     """The comparison of a run, and which answers have drifted."""
 
-    def __init__(self, asked: Questions) -> None:
-        self.comparison = Comparison(asked.all)
+    def __init__(self, chosen: LiveRequests) -> None:
+        self.comparison = Comparison(chosen.all)
         self.drifted: list[LiveAnswer] = []
 
     def add(self, answer: LiveAnswer) -> str:
         """Compares an answer; why it could not be, "" where it was."""
-        exchange, question = answer.exchange, answer.question
+        exchange, request = answer.exchange, answer.request
         if exchange is None:
             return answer.failure
-        group = question.group
+        group = request.group
         try:
             after = answer_shape(exchange, group.protocol, streamed=group.streamed)
         except MockLLMError as error:
             return f"its answer cannot be read: {error}"
         message = ""
-        if exchange.status >= 400 and exchange.status != question.before.status:
+        if exchange.status >= 400 and exchange.status != request.before.status:
             message = error_message(exchange, group.protocol)
-        if self.comparison.add(question.recording.name, group, question.before, after, message):
+        if self.comparison.add(request.recording.name, group, request.before, after, message):
             self.drifted.append(answer)
         return ""
 
 
 def record_anew(
     answers: Iterable[LiveAnswer], scenarios: Iterable[Scenario], redactor: Redactor
-) -> Iterator[NotAsked]:
+) -> Iterator[RecordingNote]:
     """Writes answers in place of their recordings: the tape, and the turn in the YAML. Each with
     what became of it.
 
@@ -79,25 +79,25 @@ def record_anew(
     in_file = Counter(scenario.file for scenario in known.values())
     folders: dict[Path, Folder] = {}
     for answer in answers:
-        recording, exchange = answer.question.recording, answer.exchange
+        recording, exchange = answer.request.recording, answer.exchange
         scenario = known[recording.scenario]
         path = Path(scenario.file).parent
         folder = folders.setdefault(path, Folder(path))
         assert exchange is not None
         if why := _why_kept(recording, exchange, in_file[scenario.file]):
-            yield NotAsked(recording.name, f"is left as it was: {why}")
+            yield RecordingNote(recording.name, f"is left as it was: {why}")
             continue
         try:
             draft = _draft(scenario, recording.turn, redactor.captured(exchange))
             written = folder.write(draft).scenario
         except MockLLMError as error:
-            yield NotAsked(recording.name, f"is left as it was: {error}")
+            yield RecordingNote(recording.name, f"is left as it was: {error}")
             continue
         assert written is not None
         known[scenario.name] = replace(written, file=scenario.file, line=scenario.line)
         rest = len(scenario.turns) - recording.turn - 1
         note = "; later turns are of the earlier conversation" if rest else ""
-        yield NotAsked(recording.name, f"written{note}")
+        yield RecordingNote(recording.name, f"written{note}")
 
 
 def _why_kept(recording: TapeOfTurn, exchange: Captured, scenarios: int) -> str:

@@ -6,8 +6,8 @@ from itertools import groupby
 
 from mockllm.conformance.site import inline_files
 from mockllm.conformance.site.rendering import environment
-from mockllm.drift.questions import NotAsked
 from mockllm.drift.report import DriftReport, Verdict, title
+from mockllm.drift.selection import RecordingNote
 
 _HEADLINES: dict[Verdict, str] = {
     "same": "The services answer as recorded",
@@ -22,7 +22,7 @@ def drift_page(report: DriftReport) -> str:
     lists = (
         ("Answered otherwise, so not all of it is comparable", report.otherwise),
         ("Could not be looked at", _pairs(report.failed)),
-        ("Not looked at", _pairs(report.not_asked)),
+        ("Not looked at", _pairs(report.left_out)),
         ("Recorded anew", _pairs(report.updated)),
     )
     return (
@@ -39,5 +39,5 @@ def drift_page(report: DriftReport) -> str:
     )
 
 
-def _pairs(left: tuple[NotAsked, ...]) -> tuple[tuple[str, str], ...]:
-    return tuple((one.name, one.reason) for one in left)
+def _pairs(notes: tuple[RecordingNote, ...]) -> tuple[tuple[str, str], ...]:
+    return tuple((note.name, note.text) for note in notes)

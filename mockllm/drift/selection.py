@@ -1,4 +1,4 @@
-"""Which recordings are asked for again, and about what that costs. Pure."""
+"""Which recorded requests are sent again, and about what that costs. Pure."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class TapeOfTurn:
 
 
 @record
-class Question:
+class LiveRequest:
     """A recorded request that is sent again.
 
     Args:
@@ -56,70 +56,68 @@ class Question:
 
 
 @record
-class NotAsked:
-    """A recording that is not looked at, and why."""
+class RecordingNote:
+    """What became of a recording: why it is not looked at, or how it was updated."""
 
     name: str
-    reason: str
+    text: str
 
 
 @record
-class Questions:
-    """What is asked.
+class LiveRequests:
+    """What is sent again, and what is not.
 
     Args:
-        all: every recording whose shape is known, whether it is asked for or not.
-        same: how many have the request of another one, which is asked once.
+        all: every recording whose shape is known, whether it is sent again or not.
+        same: how many have the request of another one, which is sent once.
     """
 
-    asked: tuple[Question, ...]
-    not_asked: tuple[NotAsked, ...]
+    requests: tuple[LiveRequest, ...]
+    left_out: tuple[RecordingNote, ...]
     all: tuple[tuple[Group, AnswerShape], ...]
     same: int = 0
 
 
-def questions(
+def select(
     recordings: Iterable[TapeOfTurn], include: Sequence[str] = (), sample: int | None = None
-) -> Questions:
-    """What to ask.
+) -> LiveRequests:
+    """What to send again.
 
     Args:
-        include: patterns of routes that are asked, too, though they call no model: `/v1/embeddings`
-            or `POST /v1/files*`.
+        include: patterns of routes that are requested, too, though they call no model:
+            `/v1/embeddings` or `POST /v1/files*`.
         sample: at most so many, of each kind of answer in turn.
     """
-    found: list[Question] = []
-    left: list[NotAsked] = []
+    found: list[LiveRequest] = []
+    left: list[RecordingNote] = []
     shapes: list[tuple[Group, AnswerShape]] = []
     for recording in recordings:
         exchange = recording.tape.exchange
-        question = None
+        request = None
         try:
             reason = "its tape has no request"
             if exchange.method:
-                question = _question(recording)
-                shapes.append((question.group, question.before))
-                reason = _why_not(question, include)
+                request = _live_request(recording)
+                shapes.append((request.group, request.before))
+                reason = _why_not(request, include)
         except MockLLMError as error:
             reason = f"it cannot be read: {error}"
-        if reason or question is None:
-            left.append(NotAsked(recording.name, reason))
+        if reason or request is None:
+            left.append(RecordingNote(recording.name, reason))
         else:
-            found.append(question)
-    different = {_key(question): question for question in reversed(found)}
-    asked = list(reversed(different.values()))
-    same = len(found) - len(asked)
+            found.append(request)
+    different = {_key(request): request for request in reversed(found)}
+    requests = list(reversed(different.values()))
+    same = len(found) - len(requests)
     if sample is not None:
-        chosen = _sampled(asked, sample)
-        left += [NotAsked(one.recording.name, _NOT_SAMPLED) for one in asked if one not in chosen]
-        asked = chosen
-    return Questions(tuple(asked), tuple(left), tuple(shapes), same)
+        chosen = _sampled(requests, sample)
+        others = (request for request in requests if id(request) not in chosen)
+        left += [RecordingNote(other.recording.name, "it is not in the sample") for other in others]
+        requests = [request for request in requests if id(request) in chosen]
+    return LiveRequests(tuple(requests), tuple(left), tuple(shapes), same)
 
 
-_NOT_SAMPLED = "it is not in the sample"
-
-
-def _question(recording: TapeOfTurn) -> Question:
+def _live_request(recording: TapeOfTurn) -> LiveRequest:
     tape, exchange = recording.tape, recording.tape.exchange
     found = detected(exchange)
     protocol = found.protocol
@@ -130,7 +128,7 @@ def _question(recording: TapeOfTurn) -> Question:
     error = exchange.status >= 400
     api = protocol.name if protocol is not None else ""
     group = Group(api, exchange.host, route, model, tape.streamed, error)
-    return Question(recording, group, before, *_cost(exchange, before, request))
+    return LiveRequest(recording, group, before, *_cost(exchange, before, request))
 
 
 def _cost(exchange: Captured, before: AnswerShape, request: Request | None) -> tuple[int, int]:
@@ -157,9 +155,9 @@ def is_of_key(status: int) -> bool:
     return status in _OF_THE_KEY
 
 
-def _why_not(question: Question, include: Sequence[str]) -> str:
+def _why_not(request: LiveRequest, include: Sequence[str]) -> str:
     """Why a request is not sent again; "" if it is."""
-    exchange = question.recording.tape.exchange
+    exchange = request.recording.tape.exchange
     found = detected(exchange)
     if found.protocol is None and not any(_is_named(exchange, one) for one in include):
         where = f"{exchange.method} {exchange.path}"
@@ -198,24 +196,23 @@ def without_secrets(url: str) -> str:
     return before + mark + "&".join(kept) if "".join(kept) else before
 
 
-def _key(question: Question) -> tuple[str, str, bytes]:
-    exchange = question.recording.tape.exchange
+def _key(request: LiveRequest) -> tuple[str, str, bytes]:
+    exchange = request.recording.tape.exchange
     return exchange.method, exchange.url, exchange.request_body
 
 
-def _sampled(asked: Sequence[Question], most: int) -> list[Question]:
-    """Questions of each kind in turn, in their order."""
-    kinds: dict[object, list[Question]] = {}
-    for question in asked:
-        kinds.setdefault((question.group, question.before.choice), []).append(question)
-    chosen = set(map(id, _in_turn(kinds.values(), most)))
-    return [question for question in asked if id(question) in chosen]
+def _sampled(requests: Sequence[LiveRequest], most: int) -> set[int]:
+    """The ids of requests that are taken from each kind in turn."""
+    kinds: dict[object, list[LiveRequest]] = {}
+    for request in requests:
+        kinds.setdefault((request.group, request.before.choice), []).append(request)
+    return set(map(id, _in_turn(kinds.values(), most)))
 
 
-def _in_turn(groups: Iterable[Sequence[Question]], most: int) -> Iterator[Question]:
+def _in_turn(groups: Iterable[Sequence[LiveRequest]], most: int) -> Iterator[LiveRequest]:
     count = 0
     for together in zip_longest(*groups):
-        for question in together:
-            if question is not None and count < most:
+        for request in together:
+            if request is not None and count < most:
                 count += 1
-                yield question
+                yield request

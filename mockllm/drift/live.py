@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable
 from mockllm.core.http import TimedBytes, unusual_reason
 from mockllm.core.record import record
 from mockllm.drift.destinations import Destination
-from mockllm.drift.questions import Question, is_of_key, is_passing
+from mockllm.drift.selection import LiveRequest, is_of_key, is_passing
 from mockllm.errors import MockLLMError, UpstreamError
 from mockllm.protocols.base import WireProtocol
 from mockllm.redaction.redact import Redactor
@@ -26,58 +26,58 @@ _PATIENCE = 300.0
 
 @record
 class LiveAnswer:
-    """The answer to a question; without `exchange`, why there is none that can be compared."""
+    """The answer to a request; without `exchange`, why there is none that can be compared."""
 
-    question: Question
+    request: LiveRequest
     exchange: Captured | None
     failure: str = ""
 
 
-def ask(
-    questions: Iterable[tuple[Question, Destination]],
+def send_all(
+    requests: Iterable[tuple[LiveRequest, Destination]],
     *,
     trust_env: bool,
     answered: Callable[[LiveAnswer], None],
 ) -> list[LiveAnswer]:
-    """The answers, in the order of the questions.
+    """The answers, in the order of the requests.
 
     Args:
         trust_env: use the proxies that the environment names.
         answered: called for each as it comes.
     """
-    return asyncio.run(_ask(list(questions), trust_env, answered))
+    return asyncio.run(_send(list(requests), trust_env, answered))
 
 
-async def _ask(
-    questions: list[tuple[Question, Destination]],
+async def _send(
+    requests: list[tuple[LiveRequest, Destination]],
     trust_env: bool,
     answered: Callable[[LiveAnswer], None],
 ) -> list[LiveAnswer]:
     together = asyncio.Semaphore(_TOGETHER)
 
-    async def one(upstreams: Upstreams, question: Question, place: Destination) -> LiveAnswer:
+    async def one(upstreams: Upstreams, request: LiveRequest, place: Destination) -> LiveAnswer:
         async with together:
-            answer = await _answer(upstreams, question, place)
+            answer = await _answer(upstreams, request, place)
         answered(answer)
         return answer
 
     async with Upstreams(trust_env=trust_env) as upstreams:
-        return await asyncio.gather(*(one(upstreams, *pair) for pair in questions))
+        return await asyncio.gather(*(one(upstreams, *pair) for pair in requests))
 
 
-async def _answer(upstreams: Upstreams, question: Question, place: Destination) -> LiveAnswer:
+async def _answer(upstreams: Upstreams, request: LiveRequest, place: Destination) -> LiveAnswer:
     try:
         async with asyncio.timeout(_PATIENCE):
-            exchange = await _exchange(upstreams, question, place)
+            exchange = await _exchange(upstreams, request, place)
     except TimeoutError:
-        return LiveAnswer(question, None, f"no whole answer came in {_PATIENCE:g} seconds")
+        return LiveAnswer(request, None, f"no whole answer came in {_PATIENCE:g} seconds")
     except UpstreamError as error:
-        return LiveAnswer(question, None, f"the service does not answer: {error}")
-    status, before = exchange.status, question.before.status
+        return LiveAnswer(request, None, f"the service does not answer: {error}")
+    status, before = exchange.status, request.before.status
     if status == before or not (is_passing(status) or is_of_key(status) or 300 <= status < 400):
-        return LiveAnswer(question, exchange)
+        return LiveAnswer(request, exchange)
     return LiveAnswer(
-        question, None, f"HTTP {status}: {error_message(exchange, question.group.protocol)}"
+        request, None, f"HTTP {status}: {error_message(exchange, request.group.protocol)}"
     )
 
 
@@ -92,8 +92,8 @@ def error_message(exchange: Captured, protocol: WireProtocol | None) -> str:
     return Redactor().text(" ".join(text.split()))[:200] or "without a message"
 
 
-async def _exchange(upstreams: Upstreams, question: Question, place: Destination) -> Captured:
-    sent = question.recording.tape.exchange
+async def _exchange(upstreams: Upstreams, request: LiveRequest, place: Destination) -> Captured:
+    sent = request.recording.tape.exchange
     at = time.time()
     headers = tuple((name.encode(), value.encode()) for name, value in place.headers)
     scope = scope_of(place.url)
@@ -115,7 +115,7 @@ async def _exchange(upstreams: Upstreams, question: Question, place: Destination
         headers=tuple(lowered(upstream.headers)),
         chunks=chunks,
         at=at,
-        source=question.recording.name,
+        source=request.recording.name,
         reason=unusual_reason(status, upstream.reason),
         trailers=tuple(lowered(upstream.trailers)),
     )

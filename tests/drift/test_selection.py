@@ -1,10 +1,10 @@
-"""Which recordings are asked for again, where, and with which key."""
+"""Which recorded requests are sent again, where, and with which key."""
 
 import json
 from dataclasses import replace
 
 from mockllm.drift.destinations import Destinations
-from mockllm.drift.questions import TapeOfTurn, questions, without_secrets
+from mockllm.drift.selection import TapeOfTurn, select, without_secrets
 from mockllm.tapes.captured import Tape
 from tests.drift.service import exchange
 
@@ -31,8 +31,8 @@ def taped(recorded, api="chat"):
 
 
 def reasons(*recordings, **options):
-    """Why recordings are not asked for."""
-    return [left.reason for left in questions(recordings, **options).not_asked]
+    """Why recordings are not requested again."""
+    return [left.text for left in select(recordings, **options).left_out]
 
 
 def test_what_is_not_sent():
@@ -67,19 +67,19 @@ def test_what_is_named_is_sent():
 def test_equal_requests_are_sent_once_and_cost_what_was_counted():
     """The usage of the recording is the estimate."""
     one = taped(exchange(URL, said("a"), ANSWER))
-    found = questions([one, one, taped(exchange(URL, said("b"), ANSWER))])
-    assert (len(found.asked), found.same, len(found.all)) == (2, 1, 3)
-    assert {(question.input, question.output) for question in found.asked} == {(7, 5)}
+    found = select([one, one, taped(exchange(URL, said("b"), ANSWER))])
+    assert (len(found.requests), found.same, len(found.all)) == (2, 1, 3)
+    assert {(request.input, request.output) for request in found.requests} == {(7, 5)}
 
 
 def test_a_sample_has_each_kind():
     """Models and forms are sampled in turn, the same each time; the rest is counted."""
     many = [taped(exchange(URL, said(str(number)), ANSWER)) for number in range(6)]
     other = taped(exchange(URL, said("x", model="other"), ANSWER))
-    found = questions([*many, other], sample=3)
-    assert [question.group.model for question in found.asked] == ["m", "m", "other"]
-    assert {left.reason for left in found.not_asked} == {"it is not in the sample"}
-    assert len(found.not_asked) == 4
+    found = select([*many, other], sample=3)
+    assert [request.group.model for request in found.requests] == ["m", "m", "other"]
+    assert {left.text for left in found.left_out} == {"it is not in the sample"}
+    assert len(found.left_out) == 4
 
 
 def test_a_key_goes_to_the_service_of_its_api_alone():
