@@ -40,15 +40,15 @@ async def connected(app: web.Application) -> AsyncIterator[None]:
 
 async def _answer(request: web.Request) -> web.StreamResponse:
     """Answers a request. A client that leaves cancels this, which ends the request upstream."""
-    asked = json.loads(await request.read())
+    payload = json.loads(await request.read())
     key = request.headers.get("x-api-key", "")
     headers = {"authorization": f"Bearer {key}"}
-    url, body = request.app[URL], chat_request(asked)
+    url, body = request.app[URL], chat_request(payload)
     try:
         async with request.app[HTTP].post(url, headers=headers, json=body) as got:
             if got.status >= 400:
                 return error_answer(got.status, got.headers, await got.read())
-            if not asked.get("stream"):
+            if not payload.get("stream"):
                 return web.json_response(message(json.loads(await got.read())))
             return await _stream(request, got)
     except aiohttp.ClientError:
@@ -327,21 +327,21 @@ def message(body: Json) -> Json:
 # The request
 
 
-def chat_request(asked: Json) -> Json:
+def chat_request(payload: Json) -> Json:
     """A request of Messages as one of Chat Completions."""
-    body: Json = {"model": asked["model"], "messages": list(_messages(asked))}
+    body: Json = {"model": payload["model"], "messages": list(_messages(payload))}
     for name, other in NAMES.items():
-        if name in asked:
-            body[other] = asked[name]
-    if asked.get("stream"):
+        if name in payload:
+            body[other] = payload[name]
+    if payload.get("stream"):
         body |= {"stream": True, "stream_options": {"include_usage": True}}
-    if asked.get("tools"):
-        body["tools"] = [_tool(tool) for tool in asked["tools"]]
-        body |= _choice(asked.get("tool_choice", {"type": "auto"}))
-    if form := asked.get("output_config", {}).get("format"):
+    if payload.get("tools"):
+        body["tools"] = [_tool(tool) for tool in payload["tools"]]
+        body |= _choice(payload.get("tool_choice", {"type": "auto"}))
+    if form := payload.get("output_config", {}).get("format"):
         schema = {"name": "answer", "schema": form["schema"], "strict": True}
         body["response_format"] = {"type": "json_schema", "json_schema": schema}
-    if asked.get("thinking", {}).get("type", "disabled") != "disabled":
+    if payload.get("thinking", {}).get("type", "disabled") != "disabled":
         body["reasoning_effort"] = "medium"
     return body
 
@@ -369,10 +369,10 @@ def _choice(choice: Json) -> Json:
     return {"tool_choice": chosen, **several}
 
 
-def _messages(asked: Json) -> Iterator[Json]:
-    if asked.get("system"):
-        yield {"role": "system", "content": _text(asked["system"])}
-    for message in asked["messages"]:
+def _messages(payload: Json) -> Iterator[Json]:
+    if payload.get("system"):
+        yield {"role": "system", "content": _text(payload["system"])}
+    for message in payload["messages"]:
         if message["role"] == "assistant":
             yield _assistant(_blocks(message["content"]))
         else:

@@ -30,17 +30,17 @@ def application(upstream: str) -> web.Application:
 
 async def _answer(request: web.Request) -> web.StreamResponse:
     """Answers a request. A client that leaves cancels this, which ends the request upstream."""
-    asked = json.loads(await request.read())
+    payload = json.loads(await request.read())
     key = request.headers.get("authorization", "").removeprefix("Bearer ")
     headers = {"x-api-key": key or "none", "anthropic-version": "2023-06-01"}
-    url, body = request.app[URL], messages_request(asked)
+    url, body = request.app[URL], messages_request(payload)
     try:
         async with request.app[HTTP].post(url, headers=headers, json=body) as got:
             if got.status >= 400:
                 return error_answer(got.status, got.headers, await got.read())
-            if not asked.get("stream"):
+            if not payload.get("stream"):
                 return web.json_response(completion(json.loads(await got.read())))
-            return await _stream(request, got, (asked.get("stream_options") or {}))
+            return await _stream(request, got, (payload.get("stream_options") or {}))
     except aiohttp.ClientError:
         return web.json_response(error_of(BROKE_OFF), status=502)
 
@@ -225,27 +225,27 @@ def _called(block: Json) -> Json:
 # The request
 
 
-def messages_request(asked: Json) -> Json:
+def messages_request(payload: Json) -> Json:
     """A request of Chat Completions as one of Messages."""
-    limit = asked.get("max_completion_tokens") or asked.get("max_tokens") or USUAL_TOKENS
-    body: Json = {"model": asked["model"], "max_tokens": limit}
-    body["messages"] = list(_merged(asked["messages"]))
-    system = [message for message in asked["messages"] if message["role"] in SYSTEM]
+    limit = payload.get("max_completion_tokens") or payload.get("max_tokens") or USUAL_TOKENS
+    body: Json = {"model": payload["model"], "max_tokens": limit}
+    body["messages"] = list(_merged(payload["messages"]))
+    system = [message for message in payload["messages"] if message["role"] in SYSTEM]
     if system:
         body["system"] = "\n".join(_text(message["content"]) for message in system)
     for name in ("temperature", "top_p", "stream"):
-        if asked.get(name) is not None:
-            body[name] = asked[name]
-    if stop := asked.get("stop"):
+        if payload.get(name) is not None:
+            body[name] = payload[name]
+    if stop := payload.get("stop"):
         body["stop_sequences"] = [stop] if isinstance(stop, str) else stop
-    if asked.get("tools"):
-        body["tools"] = [_tool(tool["function"]) for tool in asked["tools"]]
-        body["tool_choice"] = _choice(asked)
-    form = asked.get("response_format") or {}
+    if payload.get("tools"):
+        body["tools"] = [_tool(tool["function"]) for tool in payload["tools"]]
+        body["tool_choice"] = _choice(payload)
+    form = payload.get("response_format") or {}
     if form.get("type") == "json_schema":
         schema = form["json_schema"]["schema"]
         body["output_config"] = {"format": {"type": "json_schema", "schema": schema}}
-    if asked.get("reasoning_effort", "none") != "none" and limit > THINKING_TOKENS:
+    if payload.get("reasoning_effort", "none") != "none" and limit > THINKING_TOKENS:
         body["thinking"] = {"type": "enabled", "budget_tokens": THINKING_TOKENS}
     return body
 
@@ -259,14 +259,14 @@ def _tool(function: Json) -> Json:
     return {"name": function["name"], "description": described, "input_schema": schema}
 
 
-def _choice(asked: Json) -> Json:
-    choice = asked.get("tool_choice", "auto")
+def _choice(payload: Json) -> Json:
+    choice = payload.get("tool_choice", "auto")
     if isinstance(choice, dict):
         chosen: Json = {"type": "tool", "name": choice["function"]["name"]}
     else:
         chosen = {"type": {"required": "any"}.get(choice, choice)}
-    if "parallel_tool_calls" in asked and chosen["type"] != "none":
-        chosen["disable_parallel_tool_use"] = not asked["parallel_tool_calls"]
+    if "parallel_tool_calls" in payload and chosen["type"] != "none":
+        chosen["disable_parallel_tool_use"] = not payload["parallel_tool_calls"]
     return chosen
 
 
