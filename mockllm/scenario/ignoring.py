@@ -161,13 +161,15 @@ def normal_value(ignore: Ignored, value: Any) -> Any:
     return _normaliser(ignore).value(value) if ignore else value
 
 
-@lru_cache(maxsize=8192)
 def wanted_text(condition: TextCondition) -> str:
     """The text of a condition as texts are compared with it. That of a regular expression stays: it
     is searched in the text as it was sent."""
-    if condition.op == "regex":
+    if condition.op == "regex" or not condition.ignore:
         return condition.value
-    return normal_text(condition.ignore, condition.value)
+    return _wanted(condition.ignore, condition.value)
+
+
+_wanted = lru_cache(maxsize=8192)(normal_text)
 
 
 def competing(condition: TextCondition | None) -> TextCondition | None:
