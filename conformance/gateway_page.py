@@ -42,21 +42,21 @@ def table(results: Sequence[Results]) -> str:
 
 
 def _lines(results: Sequence[Results]) -> Iterator[str]:
-    for name, group in groupby(results, key=lambda one: one.client.name):
+    for name, group in groupby(results, key=lambda measured: measured.client.name):
         preset = presets()[name]
         own = list(group)
         yield f"### {preset['title']} {own[0].client.version}"
         yield ""
         yield f"Measured on {own[0].date}. {preset['notes']}".rstrip()
         yield ""
-        costs = [cost for cost in COSTS if any(_of_cost(one, cost) for one in own)]
+        costs = [cost for cost in COSTS if any(_of_cost(pair, cost) for pair in own)]
         yield f"| clients, upstream | judged | right | {' | '.join(costs)} |"
         yield "|---" * (len(costs) + 3) + "|"
-        for one in own:
-            right = sum(map(passes, one.cases))
-            counts = (len(_of_cost(one, cost)) or "" for cost in costs)
-            down, _, up = one.api.partition("-")
-            judged = right + sum(case.failed for case in one.cases)
+        for pair in own:
+            right = sum(map(passes, pair.cases))
+            counts = (len(_of_cost(pair, cost)) or "" for cost in costs)
+            down, _, up = pair.api.partition("-")
+            judged = right + sum(case.failed for case in pair.cases)
             yield f"| {down}, {up} | {judged} | {right} | {' | '.join(map(str, counts))} |"
         yield ""
         yield from _mistakes(own)
@@ -71,9 +71,9 @@ def _mistakes(results: Sequence[Results]) -> Iterator[str]:
     """What is wrong under each rule, over all pairs."""
     for rule in GATEWAYS:
         failed = [
-            (one.api, case)
-            for one in results
-            for case in one.cases
+            (pair.api, case)
+            for pair in results
+            for case in pair.cases
             if case.failed and case.group == rule
         ]
         if not failed:
@@ -85,7 +85,7 @@ def _mistakes(results: Sequence[Results]) -> Iterator[str]:
         texts: dict[str, list[str]] = {}
         for _, case in failed:
             texts.setdefault(_plain(case.differences[0]), []).append(case.played)
-        ranked = sorted(texts.items(), key=lambda pair: -len(pair[1]))
+        ranked = sorted(texts.items(), key=lambda item: -len(item[1]))
         for text, cases in ranked[:_MOST_MISTAKES]:
             again = f" (and {len(cases) - 1} more)" if len(cases) > 1 else ""
             yield f"  - `{cases[0]}`{again}: {text}"

@@ -85,7 +85,7 @@ class Destinations:
             if protocol is not None:
                 return protocol
         known = PROTOCOLS.values() if protocol is None else (protocol,)
-        return next((one for one in known if defines(one, exchange.url)), None)
+        return next((api for api in known if defines(api, exchange.url)), None)
 
     def _own_headers(self) -> Pairs | str:
         missing = [name for name in self._headers.values() if not self._environment.get(name)]

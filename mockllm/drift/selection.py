@@ -159,7 +159,7 @@ def _why_not(request: LiveRequest, include: Sequence[str]) -> str:
     """Why a request is not sent again; "" if it is."""
     exchange = request.recording.tape.exchange
     found = detected(exchange)
-    if found.protocol is None and not any(_is_named(exchange, one) for one in include):
+    if found.protocol is None and not any(_is_named(exchange, pattern) for pattern in include):
         where = f"{exchange.method} {exchange.path}"
         return f"{found.reason}; --include {where!r} sends it"
     if exchange.cut:

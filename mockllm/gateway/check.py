@@ -276,11 +276,7 @@ def _rows(
     times = [_findings(played[case.name], played) for played in rounds]
     seen = rounds[-1][case.name]
     rules = {finding.rule for found in times for finding in found}
-    rows = [
-        _row(rule, [[one for one in found if one.rule == rule] for found in times], seen, gateway)
-        for rule in GATEWAYS
-        if rule in rules
-    ]
+    rows = [_row(rule, times, seen, gateway) for rule in GATEWAYS if rule in rules]
     if gateway.sdk and any(row.failed for row in rows):
         line = sdk_line(seen)
         rows = [
@@ -298,6 +294,7 @@ def _row(
 ) -> CaseResult:
     """The line for a rule, from what was found in each round."""
     name, setting = f"{seen.case.name}:{rule}", gateway.setting
+    times = [[finding for finding in found if finding.rule == rule] for found in times]
     wrong = [[finding for finding in found if finding.verdict == "wrong"] for found in times]
     if all(wrong):
         return rule_line(

@@ -60,6 +60,7 @@ class _Reply:
         *,
         leaves: bool,
     ) -> None:
+        """Sends the request, and notes what comes; what came stays where it raises."""
         async with http.post(url, data=body, headers=headers) as response:
             self._status = response.status
             self._headers = tuple((name.lower(), value) for name, value in response.headers.items())

@@ -132,10 +132,11 @@ def _gemini(url: str, body: dict[str, Any], *, stream: bool) -> str:
 def _ollama(url: str, body: dict[str, Any], *, stream: bool) -> str:
     import ollama
 
-    answer: Any = ollama.Client(host=url).chat(**body)
-    answers = list(answer) if stream else [answer]
-    calls = [call.function for one in answers for call in one.message.tool_calls or ()]
-    text = "".join(one.message.content or "" for one in answers)
+    chat: Any = ollama.Client(host=url).chat(**body)
+    answers = list(chat) if stream else [chat]
+    messages = [answer.message for answer in answers]
+    calls = [call.function for message in messages for call in message.tool_calls or ()]
+    text = "".join(message.content or "" for message in messages)
     shown = [f"{call.name} {json.dumps(dict(call.arguments))}" for call in calls]
     return _line(text, shown, answers[-1].done_reason if answers else None)
 
