@@ -1,0 +1,153 @@
+"""Distributions of times and lengths, as options and scenarios write them, drawn from a seed. Pure.
+
+A value is made from one number between 0 and 1 by the inverse of the distribution function. So the
+same seed gives the same values on every machine, and a test compares them with the definition.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+import struct
+from collections.abc import Callable, Sequence
+from statistics import NormalDist
+from typing import Literal
+
+from mockllm.core.record import record
+
+_STANDARD = NormalDist()
+_P99 = _STANDARD.inv_cdf(0.99)
+
+Kind = Literal["constant", "uniform", "normal", "lognormal", "exponential", "samples"]
+
+
+@record
+class Distribution:
+    """A distribution of numbers that are not negative.
+
+    Args:
+        values: `constant`: the value. `uniform`: the least and the greatest. `normal`: mean and
+            standard deviation, of what is cut off below 0. `lognormal`: the median and the 99th
+            percentile. `exponential`: the mean. `samples`: at least one sample, sorted; each is
+            as likely as the others.
+    """
+
+    kind: Kind
+    values: tuple[float, ...]
+
+    def quantile(self, share: float) -> float:
+        """The value below which a share of all values lies; `share` is between 0 and 1, both left
+        out."""
+        values = self.values
+        match self.kind:
+            case "constant":
+                return values[0]
+            case "uniform":
+                return values[0] + share * (values[1] - values[0])
+            case "exponential":
+                return -values[0] * math.log1p(-share)
+            case "lognormal":
+                return values[0] * math.exp(_STANDARD.inv_cdf(share) * self._sigma)
+            case "samples":
+                return values[int(share * len(values))]
+        mean, deviation = values
+        if not deviation:
+            return mean
+        below = _STANDARD.cdf(-mean / deviation)
+        inside = below + share * (1 - below)
+        return max(0.0, mean + deviation * _STANDARD.inv_cdf(min(max(inside, _LEAST), _MOST)))
+
+    @property
+    def _sigma(self) -> float:
+        return math.log(self.values[1] / self.values[0]) / _P99
+
+    def draw(self, seed: str, *what: object, count: int) -> list[float]:
+        """So many values, the same for the same arguments."""
+        if self.kind == "constant":
+            return [self.values[0]] * count
+        return [self.quantile(share) for share in shares(seed, *what, count=count)]
+
+
+_LEAST, _MOST = 2.0**-53, 1 - 2.0**-53
+
+
+def shares(seed: str, *what: object, count: int) -> list[float]:
+    """So many numbers between 0 and 1, both left out, evenly distributed and derived from `seed`
+    and `what`."""
+    text = "\x1f".join([seed, *map(str, what)])
+    data = hashlib.shake_256(text.encode("utf-8", "surrogatepass")).digest(8 * count)
+    return [((number >> 12) + 0.5) * 2.0**-52 for number in struct.unpack(f"<{count}Q", data)]
+
+
+_CALL = re.compile(r"([a-z]+)\((.*)\)\Z", re.DOTALL)
+
+ReadNumber = Callable[[str], float]
+"""Reads one number, such as a duration; raises ValueError, whose message follows "must be"."""
+
+ReadSamples = Callable[[str], Sequence[float]]
+"""The samples that a name stands for, such as that of a file; raises ValueError with a sentence."""
+
+
+def _no_samples(_: str) -> Sequence[float]:
+    raise ValueError("samples come from a file, and none may be named here")
+
+
+def read_distribution(
+    text: str, number: ReadNumber, samples: ReadSamples = _no_samples
+) -> Distribution:
+    """A distribution as it is written: `300ms`, `uniform(1s, 2s)`, `normal(20ms, 5ms)`,
+    `lognormal(300ms, p99=2s)`, `exponential(40ms)` or `samples(FILE)`.
+
+    Raises:
+        ValueError: what is wrong with it, as a sentence.
+    """
+    text = text.strip()
+    match = _CALL.match(text)
+    if match is None:
+        return Distribution("constant", (_number(text, text, number),))
+    kind, inside = match[1], match[2].strip()
+    if kind == "samples":
+        values = tuple(sorted(samples(inside)))
+        if not values:
+            raise ValueError(f"{text!r} has no samples")
+        return Distribution("samples", values)
+    usage = _USAGE.get(kind)
+    if usage is None:
+        raise ValueError(f"{text!r} is no distribution; there are {', '.join(_USAGE.values())}")
+    given = [part.strip() for part in inside.split(",")]
+    if kind == "lognormal" and len(given) == 2:
+        if not given[1].startswith("p99="):
+            raise ValueError(f"{text!r} must be written as {usage}")
+        given[1] = given[1].removeprefix("p99=")
+    if len(given) != usage.count(",") + 1:
+        raise ValueError(f"{text!r} must be written as {usage}")
+    numbers = tuple(_number(part, text, number) for part in given)
+    _check_order(text, kind, numbers)
+    return Distribution(kind, numbers)  # type: ignore[arg-type]  # a key of _USAGE
+
+
+_USAGE = {
+    "constant": "constant(VALUE)",
+    "uniform": "uniform(LEAST, GREATEST)",
+    "normal": "normal(MEAN, DEVIATION)",
+    "lognormal": "lognormal(MEDIAN, p99=VALUE)",
+    "exponential": "exponential(MEAN)",
+    "samples": "samples(FILE)",
+}
+
+
+def _number(part: str, whole: str, number: ReadNumber) -> float:
+    try:
+        return number(part)
+    except ValueError as problem:
+        raise ValueError(f"{part!r} in {whole!r} must be {problem}") from None
+
+
+def _check_order(text: str, kind: str, numbers: tuple[float, ...]) -> None:
+    if kind == "uniform" and numbers[0] > numbers[1]:
+        raise ValueError(f"{text!r} must have the smaller value first")
+    if kind == "lognormal" and not 0 < numbers[0] < numbers[1]:
+        raise ValueError(f"{text!r} must have a median above 0, and a p99 above the median")
+    if kind == "exponential" and not numbers[0]:
+        raise ValueError(f"{text!r} must have a mean above 0")
