@@ -21,7 +21,7 @@ from mockllm.core.turn import ToolCall
 from mockllm.errors import UsageError
 from mockllm.matching.conditions import text_holds
 from mockllm.matching.conversation import planned_calls
-from mockllm.matching.select import Selection
+from mockllm.matching.selection import Selection
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol, dumps
 from mockllm.protocols.decoding import decoded

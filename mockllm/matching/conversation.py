@@ -151,12 +151,12 @@ class PlannedCall:
 
 def turn_index(scenario: Scenario, position: int) -> int | None:
     """The index of the turn at a position; None past the end."""
-    count = len(scenario.turns)
-    if position < count:
-        return position
+    steps = scenario.steps
+    if position < len(steps):
+        return steps[position]
     if scenario.restart:
-        return position % count
-    return count - 1 if scenario.turns[-1].repeat else None
+        return steps[position % len(steps)]
+    return steps[-1] if scenario.turns[-1].repeat is True else None
 
 
 def turn_at(scenario: Scenario, position: int, api: str) -> TurnSpec | None:
@@ -170,10 +170,18 @@ def planned_calls(scenario: Scenario, position: int, api: str) -> tuple[PlannedC
 
     None where the scenario alone does not determine them: the turn is `auto`, or there is no such
     turn.
+
+    Args:
+        scenario: as the conversation goes, where that may differ (`mockllm.matching.branching`).
     """
     spec = turn_at(scenario, position, api)
-    if spec is None:
-        return None
+    return None if spec is None else calls_of(scenario, position, spec, api)
+
+
+def calls_of(
+    scenario: Scenario, position: int, spec: TurnSpec, api: str
+) -> tuple[PlannedCall, ...] | None:
+    """The tool calls of a form of the turn at a position, as `planned_calls` gives them."""
     if not PROTOCOLS[api].client.tool_fields:
         return ()  # an API without tools
     has_calls = False
@@ -194,18 +202,63 @@ def planned_calls(scenario: Scenario, position: int, api: str) -> tuple[PlannedC
     )
 
 
+def history_agrees(scenario: Scenario, after: Sequence[ModelTurn], api: str) -> bool:
+    """Whether the turns of the history have the tool calls of the scenario's turns."""
+    for position, turn in enumerate(after):
+        spec = turn_at(scenario, position, api)
+        if spec is None:
+            return True  # past the end, which the caller reports
+        if not calls_agree(scenario, position, spec, turn, api):
+            return False
+    return True
+
+
+def calls_agree(
+    scenario: Scenario, position: int, spec: TurnSpec, turn: ModelTurn, api: str
+) -> bool:
+    """Whether a turn of the history has the tool calls of a form of the scenario's turn."""
+    planned = calls_of(scenario, position, spec, api)
+    if planned is None:
+        return True
+    if not planned:  # most turns have no calls, and neither has the history
+        return not turn.calls
+    echoed = [(call.name, call.id) for call in turn.calls]
+    # A malformed call may be missing. It is compared last, so that where ids are absent it does
+    # not use up the echo of another call.
+    for call in sorted(planned, key=lambda call: (call.malformed, call.any_id)):
+        exact = (call.name, call.id)
+        key = next((key for key in echoed if _is_echo(call, *key)), None)
+        if exact in echoed:
+            echoed.remove(exact)
+        elif key is not None:
+            echoed.remove(key)
+        elif not call.malformed:
+            return False
+    return not echoed
+
+
+def _is_echo(call: PlannedCall, name: str, id: str) -> bool:
+    return name == call.name and (call.any_id or id in (call.id, ""))
+
+
 def texts_agree(scenario: Scenario, turns: Sequence[ModelTurn], api: str) -> bool:
-    """Whether turns of the model may be those of a scenario, by their texts. Clients trim, shorten
-    and rewrite texts, so much of the words is enough; a turn with calls is known by these."""
+    """Whether turns of the model may be those of a scenario, by their texts."""
     for position, turn in enumerate(turns):
         spec = turn_at(scenario, position, api)
         if spec is None:
             return True  # past the end
-        texts = [part.text for part in spec.reply if isinstance(part, TextPart)]
-        is_text = all(isinstance(part, (TextPart, ReasoningPart)) for part in spec.reply)
-        if is_text and not _is_alike("".join(texts), turn.text):
+        if not text_agrees(spec, turn):
             return False
     return True
+
+
+def text_agrees(spec: TurnSpec, turn: ModelTurn) -> bool:
+    """Whether a turn of the history may be a form of a scenario's turn, by its text. Clients trim,
+    shorten and rewrite texts, so much of the words is enough; a turn with calls is known by
+    these."""
+    texts = [part.text for part in spec.reply if isinstance(part, TextPart)]
+    is_text = all(isinstance(part, (TextPart, ReasoningPart)) for part in spec.reply)
+    return not is_text or spec.template is True or _is_alike("".join(texts), turn.text)
 
 
 def _is_alike(own: str, sent: str) -> bool:

@@ -10,12 +10,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from mockllm.core.record import record
 from mockllm.core.request import Request
 from mockllm.core.seeded import derive
 from mockllm.matching.conditions import text_holds
 from mockllm.matching.fingerprint import pointer_keys, request_digest
 from mockllm.scenario.ignoring import normal_text, wanted_text
-from mockllm.scenario.model import Ignored, Match, Scenario, TextCondition
+from mockllm.scenario.model import Ignored, Match, Scenario, Taken, TextCondition
 
 SCENARIO_HEADER = "x-mockllm-scenario"
 
@@ -33,12 +34,37 @@ def mint_token(scenario: Scenario, position: int) -> str:
     They are part of the id of each answer. The last 18 digits are a checksum: an id of another
     server is not mistaken for one of ours.
     """
-    check = derive(scenario.seeded, scenario.name, position, "token", length=18, hex=True)
+    path = scenario.path
+    return _token(scenario, position, path[position] if path else None)
+
+
+def _token(scenario: Scenario, position: int, taken: Taken | None) -> str:
+    way = () if taken is None else (taken[2], taken[1])
+    check = derive(scenario.seeded, scenario.name, position, "token", *way, length=18, hex=True)
     return f"{_digest(scenario)}{position:06x}{check}"
 
 
 def _digest(scenario: Scenario) -> str:
     return derive(scenario.name, "scenario", length=16, hex=True)
+
+
+@record
+class TokenOrigin:
+    """What the id of an answer says.
+
+    Args:
+        taken: which form of which turn it was; None where the position says so.
+    """
+
+    scenario: Scenario
+    position: int
+    taken: Taken | None
+
+
+def _ways(scenario: Scenario) -> Iterator[Taken]:
+    for step, turn in enumerate(scenario.steps):
+        for form in range(len(scenario.turns[turn].forms())):
+            yield turn, form, step
 
 
 _Table = dict[str, list[tuple[str, int]]]
@@ -190,8 +216,8 @@ class ScenarioIndex:
         else:
             self._others.append(scenario)
 
-    def by_token(self, token: str) -> tuple[Scenario, int] | None:
-        """The scenario and the position of a token from `mint_token`; None for any other text."""
+    def by_token(self, token: str) -> TokenOrigin | None:
+        """What a token from `mint_token` says; None for any other text."""
         scenario = self._by_digest.get(token[:16])
         if scenario is None or len(token) != 40:
             return None
@@ -199,7 +225,15 @@ class ScenarioIndex:
             position = int(token[16:22], 16)
         except ValueError:
             return None
-        return (scenario, position) if token == mint_token(scenario, position) else None
+        ways: Iterable[Taken | None] = _ways(scenario) if scenario.varies else (None,)
+        return next(
+            (
+                TokenOrigin(scenario, position, taken)
+                for taken in ways
+                if token == _token(scenario, position, taken)
+            ),
+            None,
+        )
 
     def by_user_text(self, text: str) -> tuple[Scenario, ...]:
         """The scenarios whose `match.user` a user message meets."""

@@ -13,7 +13,7 @@ from mockllm.core.request import CallEcho, Message, Request
 from mockllm.errors import ExpectationError
 from mockllm.matching.conditions import JudgedCondition, judged_expectations
 from mockllm.matching.conversation import PlannedCall, planned_calls, read_history
-from mockllm.matching.select import Selection
+from mockllm.matching.selection import Selection
 from mockllm.protocols.base import WireProtocol
 from mockllm.scenario.model import Expect, Scenario, TurnSpec
 from mockllm.scenario.reading.conditions import is_position

@@ -20,8 +20,9 @@ from operator import attrgetter
 
 from mockllm.core.record import record
 from mockllm.core.request import Message, Request
-from mockllm.core.text import did_you_mean
+from mockllm.core.text import counted, did_you_mean
 from mockllm.errors import NoMatchError
+from mockllm.matching.branching import way_after, way_of
 from mockllm.matching.conditions import (
     first_problem,
     judged_match,
@@ -29,45 +30,17 @@ from mockllm.matching.conditions import (
 )
 from mockllm.matching.conversation import (
     ModelTurn,
-    PlannedCall,
-    planned_calls,
+    history_agrees,
     read_history,
     texts_agree,
     turn_index,
 )
-from mockllm.matching.index import SCENARIO_HEADER, ScenarioIndex, named_scenario
+from mockllm.matching.index import SCENARIO_HEADER, ScenarioIndex, TokenOrigin, named_scenario
 from mockllm.matching.mismatch import NEAREST, explain_mismatch
+from mockllm.matching.selection import Selection
 from mockllm.protocols import PROTOCOLS
 from mockllm.scenario.model import Scenario
 from mockllm.scenario.precedence import is_recorded, precedence, user_condition
-
-
-@record
-class Selection:
-    """The turn that answers a request.
-
-    Args:
-        position: how many turns of the model came before in the scenario's conversation.
-        index: of the turn in the scenario.
-        start: the index of the message at which the scenario's conversation begins.
-        continued: whether the position comes from the id of an answer of ours, not from the
-            history.
-        recordings: the recorded turns that answer equally well, in their order, each a scenario and
-            the index of its turn; this one is the first of them.
-    """
-
-    scenario: Scenario
-    position: int
-    index: int
-    start: int = 0
-    continued: bool = False
-    recordings: tuple[tuple[Scenario, int], ...] = ()
-
-    def with_turn(self, scenario: Scenario, index: int) -> Selection:
-        """The same selection with another turn of `recordings`."""
-        same = turn_index(scenario, self.position) == index
-        position = self.position if same else index
-        return replace(self, scenario=scenario, index=index, position=position)
 
 
 def select(served: ScenarioIndex, request: Request, headers: Mapping[str, str]) -> Selection:
@@ -89,10 +62,10 @@ def select(served: ScenarioIndex, request: Request, headers: Mapping[str, str]) 
         return Selection(scenario, index, index, start, continued, same)
     referenced = _referenced_position(served, request, history)
     if named is not None:
-        if referenced is not None and referenced[0] == named:
+        if referenced is not None and referenced[0].name == named.name:
             return _selection(named, referenced[1], 0, continued=True)
-        start, position = search.named_position(named)
-        return _selection(named, position, start, continued=referenced is not None)
+        start, way, position = search.named_position(named)
+        return _selection(way, position, start, continued=referenced is not None)
     if referenced is not None:
         scenario, position = referenced
         has_user = any(message.role == "user" for message in request.messages)
@@ -134,15 +107,26 @@ def _referenced_position(
             named = request.body.get(stored.field)
             id = named if isinstance(named, str) else f"{stored.prefix}{request.previous}"
             raise stored.previous_not_found(id)
-        return known[0], known[1] + 1 + len(history)
+        return _continued(known, request, history)
     for index in range(len(request.messages) - 1, -1, -1):
         ref = request.messages[index].ref
         known = served.by_token(ref) if ref else None
         if known is not None:
             later = sum(turn.end > index for turn in history)
             later -= _turn_continues(request.messages, index)
-            return known[0], known[1] + 1 + later
+            return _continued(known, request, history[len(history) - later :])
     return None
+
+
+def _continued(
+    known: TokenOrigin, request: Request, later: Sequence[ModelTurn]
+) -> tuple[Scenario, int]:
+    """The scenario as the conversation goes, and the position, after an answer of ours and later
+    turns of the model."""
+    scenario, position, taken = known.scenario, known.position, known.taken
+    if taken is not None:
+        scenario = way_after(scenario, position, taken, request, later)
+    return scenario, position + 1 + len(later)
 
 
 def _turn_continues(messages: tuple[Message, ...], index: int) -> bool:
@@ -185,8 +169,9 @@ def _selection(
 
 
 def _past_end(scenario: Scenario, position: int) -> str:
-    count = len(scenario.turns)
-    turns = "1 turn" if count == 1 else f"{count} turns"
+    turns = counted(len(scenario.steps), "turn")
+    if scenario.path:
+        turns += " in this conversation"
     return (
         f"Scenario {scenario.name!r} has {turns}, and this request asks for turn {position + 1}: "
         "the conversation is past its end. Add a turn to the scenario, or `repeat: true` to its "
@@ -349,12 +334,13 @@ class Search:
                 return candidate
             else:
                 past_end = candidate
-                ended = beginning[1][len(scenario.turns) - 1].end + 1
+                ended = beginning[1][len(candidate.scenario.steps) - 1].end + 1
         return doubtful if doubtful is not None and doubtful.playable else past_end or doubtful
 
     def _candidate(self, scenario: Scenario, beginning: Beginning) -> Candidate | None:
         """A scenario that begins there; None where its tool calls are not those in the history."""
         start, after = beginning
+        scenario = self._way(scenario, beginning)
         if not history_agrees(scenario, after, self.request.api):
             return None
         return Candidate(scenario, start, len(after), turn_index(scenario, len(after)) is not None)
@@ -369,8 +355,8 @@ class Search:
         """The position at which the only scenario would answer, and whether it has a turn there;
         None where its conditions do not hold, or its tool calls are not those in the history."""
         if named_scenario(self.served, self.request, self.headers) == scenario.name:
-            position = self.named_position(scenario)[1]
-            return position, turn_index(scenario, position) is not None
+            _, way, position = self.named_position(scenario)
+            return position, turn_index(way, position) is not None
         begun = list(self.candidates())
         if scenario in self.served.fallbacks and (last := self.without_user(scenario)) is not None:
             begun.append(last)
@@ -395,8 +381,9 @@ class Search:
         texts = any(match.user is None or text_holds(match.user, text) for text in users or [""])
         return texts and self._may_answer(scenario)
 
-    def named_position(self, scenario: Scenario) -> tuple[int, int]:
-        """Where the conversation of a named scenario begins, and the position in it.
+    def named_position(self, scenario: Scenario) -> tuple[int, Scenario, int]:
+        """Where the conversation of a named scenario begins, the scenario as it goes, and the
+        position in it.
 
         That is the start of the history. A recording may have begun later in a longer conversation:
         at the latest user message after which the tool calls agree.
@@ -406,8 +393,12 @@ class Search:
             for start, after in ((0, self.turns), *latest_first):
                 has_turn = turn_index(scenario, len(after)) is not None
                 if has_turn and history_agrees(scenario, after, self.request.api):
-                    return start, len(after)
-        return 0, len(self.turns)
+                    return start, scenario, len(after)
+        return 0, self._way(scenario, (0, self.turns)), len(self.turns)
+
+    def _way(self, scenario: Scenario, beginning: Beginning) -> Scenario:
+        """The scenario as the conversation goes that begins there."""
+        return way_of(scenario, self.request, *beginning) if scenario.varies else scenario
 
     def _beginnings(self) -> Iterator[Beginning]:
         """Where a conversation may begin, the earliest first."""
@@ -425,39 +416,6 @@ class Search:
         assert match is not None
         judged = judged_match(match, self.request, self.headers)
         return scenario.plays_over(self.request.api) and first_problem(judged) is None
-
-
-def history_agrees(scenario: Scenario, after: Sequence[ModelTurn], api: str) -> bool:
-    """Whether the turns of the history have the tool calls of the scenario's turns."""
-    for position, turn in enumerate(after):
-        if turn_index(scenario, position) is None:
-            return True  # past the end, which the caller reports
-        planned = planned_calls(scenario, position, api)
-        if planned is None:
-            continue
-        if not planned:  # most turns have no calls, and neither has the history
-            if turn.calls:
-                return False
-            continue
-        echoed = [(call.name, call.id) for call in turn.calls]
-        # A malformed call may be missing. It is compared last, so that where ids are absent it does
-        # not use up the echo of another call.
-        for call in sorted(planned, key=lambda call: (call.malformed, call.any_id)):
-            exact = (call.name, call.id)
-            key = next((key for key in echoed if _is_echo(call, *key)), None)
-            if exact in echoed:
-                echoed.remove(exact)
-            elif key is not None:
-                echoed.remove(key)
-            elif not call.malformed:
-                return False
-        if echoed:
-            return False
-    return True
-
-
-def _is_echo(call: PlannedCall, name: str, id: str) -> bool:
-    return name == call.name and (call.any_id or id in (call.id, ""))
 
 
 def start_after(history: Sequence[ModelTurn], index: int) -> int:

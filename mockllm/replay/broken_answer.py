@@ -13,7 +13,7 @@ from mockllm.errors import MockLLMError, RequestError
 from mockllm.faults.breaking import REDIRECTED, break_answer
 from mockllm.faults.transmission import Circumstances, Transmission
 from mockllm.matching.conversation import planned_calls
-from mockllm.matching.select import Selection
+from mockllm.matching.selection import Selection
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Reply, WireProtocol
 from mockllm.replay.call import Answered, ApiCall
@@ -124,12 +124,13 @@ def fault_mistakes(scenario: Scenario) -> Iterator[tuple[KeyPath, str]]:
         return
     for index, turn in enumerate(scenario.turns):
         base: KeyPath = ("turns", index)
-        variants = dict(turn.variants)
-        apis = [name for name in PROTOCOLS if scenario.plays_over(name) and name not in variants]
-        written = [(turn, base, apis)]
-        for number, (name, variant) in enumerate(turn.variants):
-            if variant.fault != turn.fault or variant.reply != turn.reply:
-                written.append((variant, (*base, "when", number), [name]))
+        every = [name for name in PROTOCOLS if scenario.plays_over(name)]
+        always = {branch.api for branch in turn.branches if branch.condition is None}
+        written = [(turn, base, [name for name in every if name not in always])]
+        for number, branch in enumerate(turn.branches):
+            if branch.turn.fault != turn.fault or branch.turn.reply != turn.reply:
+                apis = every if branch.api is None else [branch.api]
+                written.append((branch.turn, (*base, "when", number), apis))
         for spec, path, names in written:
             for answer, where in _broken_answers(spec, path):
                 missed = {api: _missed(scenario, index, answer, PROTOCOLS[api]) for api in names}
@@ -140,7 +141,8 @@ def fault_mistakes(scenario: Scenario) -> Iterator[tuple[KeyPath, str]]:
 
 def _broken_answers(turn: TurnSpec, path: KeyPath) -> Iterator[tuple[TurnSpec, KeyPath]]:
     """The answers of a turn, and of the tries before it, that have faults and are known."""
-    answers = [] if turn.recorded is not None else [(turn, path)]
+    answers = [] if turn.recorded is not None or turn.one_of else [(turn, path)]
+    answers += [(drawn.turn, (*path, "one_of", n)) for n, drawn in enumerate(turn.one_of)]
     for number, attempt in enumerate(turn.attempts):
         answers.append((turn.tried(attempt), (*path, "attempts", number)))
     for answer, where in answers:

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
 from typing import TYPE_CHECKING
 
 from mockllm.core.request import Request
+from mockllm.core.seeded import derive_int
 from mockllm.errors import RequestError, UsageError
-from mockllm.matching.select import Selection
+from mockllm.matching.selection import Selection
 from mockllm.protocols.base import WireProtocol
 from mockllm.replay.call import Answered
 from mockllm.replay.compilation.compiler import Replayer
 from mockllm.replay.compilation.http_answer import HttpAnswer, http_error_answer
+from mockllm.replay.filling import filled
 from mockllm.replay.loading import quirk_problem
+from mockllm.replay.sessions.session import Session
 from mockllm.scenario.fault_model import Fault
 from mockllm.scenario.model import TurnSpec
 from mockllm.scenario.reading.faults import OF_SERVERS, parse_faults
 
 if TYPE_CHECKING:
     from mockllm.replay.compilation.tape_player import RecordedAnswer
+
+
+_ALL = 1 << 30
+"""More tries at a turn than there are: each of them is counted."""
 
 
 @dataclass(slots=True)
@@ -31,6 +39,7 @@ class Decision:
         quirks: that the server and the request add to those of the turn.
         lasting: whether it depends on the request alone, not on the session.
         faults: those that the request asks for; the turn's own are in `spec`, too.
+        drawn: by the number of the form, the decisions for the entries of the turn's `one_of`.
     """
 
     request: Request
@@ -41,6 +50,52 @@ class Decision:
     path: str = ""
     faults: tuple[Fault, ...] = ()
     answered: Answered | None = None
+    drawn: dict[int, Decision] = field(default_factory=dict)
+
+
+def for_request(decision: Decision) -> Decision:
+    """The decision with the turn as this very request gets it.
+
+    Raises:
+        RequestError: the turn has a template that the request has no value for.
+    """
+    selection = filled(decision.selection, decision.request)
+    if selection is decision.selection:
+        return decision
+    spec = selection.scenario.turns[selection.index].for_api(decision.request.api)
+    return replace(
+        decision, selection=selection, spec=replace(spec, fault=decision.spec.fault), drawn={}
+    )
+
+
+def draw(decision: Decision, body: bytes, attempt: int, session: Session) -> Decision:
+    """The decision for one of the replies of a turn: the same for the same request at the same try
+    in a session.
+
+    Args:
+        attempt: the number of the try, of a turn that has `attempts`; of others they are counted
+            here.
+    """
+    spec, selection = decision.spec, decision.selection
+    scenario, position = selection.scenario, selection.position
+    if not spec.attempts:
+        attempt = 1 + session.attempt(scenario, position, _ALL)
+    request = sha256(body).hexdigest()
+    total = sum(drawn.weight for drawn in spec.one_of)
+    left = derive_int(scenario.seeded, position, "one of", request, attempt, below=total)
+    number = 0
+    while left >= spec.one_of[number].weight:
+        left -= spec.one_of[number].weight
+        number += 1
+    form = selection.form + 1 + number
+    if form not in decision.drawn:
+        turn = spec.one_of[number].turn
+        turn = replace(turn, fault=turn.fault + decision.faults, attempts=spec.attempts)
+        chosen = selection.playing(turn, form, form)
+        decision.drawn[form] = for_request(
+            replace(decision, selection=chosen, spec=turn, answered=None, drawn={})
+        )
+    return decision.drawn[form]
 
 
 RequestKey = tuple[str | bytes | None, ...]

@@ -14,15 +14,14 @@ from urllib.parse import unquote
 from mockllm.core.http import Target
 from mockllm.core.jsontext import parse_object
 from mockllm.core.record import record
-from mockllm.matching.conversation import turn_at
 from mockllm.matching.index import ScenarioIndex
-from mockllm.matching.select import Selection
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Lookup, Operation, WireProtocol
 from mockllm.protocols.records import FallbackRoute, StoredAnswers
 from mockllm.replay.call import Answered, ApiCall
 from mockllm.replay.compilation.compiler import Replayer
 from mockllm.replay.compilation.http_answer import CORS, HttpAnswer, json_answer
+from mockllm.replay.filling import played_selection
 from mockllm.replay.sessions.exchange import Played, not_kept_whole
 
 
@@ -75,10 +74,10 @@ class Lookups:
         body = parse_object(exchange.body)
         request = replace(protocol.parse(body, call.target, False), stream=False)
         scenario = self._served.by_name.get(exchange.scenario or "")
-        if scenario is None or exchange.played.position is None or exchange.turn is None:
+        if scenario is None:
             return None
-        selection = Selection(scenario, exchange.played.position, exchange.turn)
-        if turn_at(scenario, exchange.played.position, protocol.name) is None:
+        selection = played_selection(scenario, exchange.played, request)
+        if selection is None:
             return None
         answer = parse_object(self._replayer.answer(selection, request, protocol).chunks[0].data)
         return Lookup(call.target, request=body, answer={**answer, "id": id})

@@ -14,10 +14,12 @@ from mockllm.core.jsontext import parse_object
 from mockllm.core.later import later
 from mockllm.core.request import Request
 from mockllm.errors import NoMatchError, RequestError
+from mockllm.matching.branching import branch_number, holds
 from mockllm.matching.conversation import turn_at
 from mockllm.matching.index import ScenarioIndex, mint_token, named_scenario, split_model
 from mockllm.matching.request_validation import check_continuation, check_expectations
-from mockllm.matching.select import Selection, select
+from mockllm.matching.select import select
+from mockllm.matching.selection import Selection
 from mockllm.protocols.base import Operation, WireProtocol
 from mockllm.replay.call import Answered, ApiCall, refused
 from mockllm.replay.compilation.compiler import Replayer
@@ -28,10 +30,13 @@ from mockllm.replay.decision import (
     RequestCache,
     RequestKey,
     attempt_answer,
+    draw,
+    for_request,
     requested_faults,
     requested_quirks,
 )
 from mockllm.replay.fault_plan import NO_PLAN, FaultPlan
+from mockllm.replay.filling import played_selection
 from mockllm.replay.lookups import Lookups
 from mockllm.replay.sessions.exchange import Played
 from mockllm.replay.sessions.session import Session
@@ -67,8 +72,8 @@ def _known(decision: Deciding | Decision, api: str) -> Played:
     if request is not None:
         played = replace(played, model=request.model, stream=request.stream)
     if selection is not None:
-        name, turn, position = selection.scenario.name, selection.index, selection.position
-        played = replace(played, scenario=name, turn=turn, position=position)
+        name, turn, position = selection.scenario.name, selection.turn, selection.position
+        played = replace(played, scenario=name, turn=turn, position=position, form=selection.form)
     return played
 
 
@@ -140,7 +145,9 @@ class Player:
         from mockllm.replay.broken_answer import break_answered
 
         scenario = self.served.by_name.get(answered.played.scenario or "")
-        return break_answered(call, answered, faults, scenario, self.speed)
+        selection = None if scenario is None else played_selection(scenario, answered.played)
+        way = scenario if selection is None else selection.scenario
+        return break_answered(call, answered, faults, way, self.speed)
 
     def _play(self, call: ApiCall, decision: Decision) -> Answered:
         spec, session = decision.spec, call.session
@@ -166,11 +173,14 @@ class Player:
         recorded: RecordedAnswer | None,
         notes: tuple[str, ...],
     ) -> Answered:
-        session, selection, spec = call.session, decision.selection, decision.spec
+        session = call.session
+        if decision.spec.one_of:
+            decision = draw(decision, call.body, attempt, session)
+        selection, spec = decision.selection, decision.spec
         repeated = False
         if selection.scenario.turns[selection.index].recorded is not None:
-            repeated = session.repeats(selection.scenario, selection.index)
-        session.note_played(selection.scenario.name, selection.index)
+            repeated = session.repeats(selection.scenario, selection.turn)
+        session.note_played(selection.scenario.name, selection.turn)
         answered = decision.answered
         if answered is None:
             answered = self._make(call, decision, attempt, recorded, notes)
@@ -214,9 +224,10 @@ class Player:
             model=request.model,
             stream=request.stream,
             scenario=selection.scenario.name,
-            turn=selection.index,
+            turn=selection.turn,
             position=selection.position,
             attempt=attempt,
+            form=selection.form,
             quirks=decision.quirks if is_made_stream else (),
             recorded=why,
             retry_after=None if wait is None else wait / 1_000_000,
@@ -305,6 +316,9 @@ class Player:
         deciding.request, deciding.selection = request, selection
         if selection.continued and strict:
             check_continuation(selection, request, protocol)
+        if selection.scenario.varies:
+            selection = self._in_form(selection, request)
+            deciding.selection = selection
         spec = turn_at(selection.scenario, selection.position, protocol.name)
         assert spec is not None
         lacks_content = not (request.model and request.messages)
@@ -319,7 +333,16 @@ class Player:
             spec = replace(spec, fault=spec.fault + faults)
         if spec.fault:  # a redirect names the path of the request, which is no part of the key
             lasting = lasting and all(fault.name != "redirect" for fault in spec.fault)
-        return Decision(request, selection, spec, quirks, lasting, path=call.path, faults=faults)
+        decision = Decision(
+            request, selection, spec, quirks, lasting, path=call.path, faults=faults
+        )
+        return decision if spec.one_of else for_request(decision)
+
+    def _in_form(self, selection: Selection, request: Request) -> Selection:
+        """The selection with the form of its turn whose conditions the request meets."""
+        turn = selection.scenario.turns[selection.index]
+        number = branch_number(turn, request.api, holds(selection, request))
+        return selection.playing(turn.forms()[number], number, number) if number else selection
 
     def _accepted_upstream(self, refusal: RequestError, call: ApiCall) -> Decision:
         """The decision for a request that the API refuses but a recorded service accepted.
@@ -384,7 +407,7 @@ def _sample_notes(decision: Decision, recorded: RecordedAnswer | None) -> tuple[
     if recorded is not None and recorded.answer is not None:
         return ()
     spec = decision.spec
-    if not any(answer.is_auto for answer in (spec, *spec.attempts)):
+    if not any(answer.is_auto for answer in (*spec.forms(), *spec.attempts)):
         return ()
     from mockllm.replay.auto.autoreply import sample_notes
 

@@ -19,6 +19,7 @@ from mockllm.scenario.reading.nodes import KeyPath
 from mockllm.scenario.reading.routes import check_route
 from mockllm.scenario.reading.values import excerpt, suggestion
 from mockllm.scenario.schema_validation import schema_flaws, violations
+from mockllm.scenario.templates import malformed
 
 Mistake = tuple[KeyPath, str]
 """The path to a value of a scenario, and what is wrong with the value."""
@@ -31,23 +32,34 @@ def check(scenario: m.Scenario) -> list[Mistake]:
     mistakes += check_route(scenario)
     for path, turn in _written_turns(scenario):
         mistakes += _turn(scenario, tools, path, turn)
-    for turns in _played_turns(scenario):
+    if scenario.varies:
+        mistakes += _ways(scenario)
+    for turns in () if scenario.varies else _played_turns(scenario):
         mistakes += _call_ids(turns)
     return list(dict.fromkeys(mistakes)) if mistakes else mistakes
 
 
 def _written_turns(scenario: m.Scenario) -> Iterator[tuple[KeyPath, m.TurnSpec]]:
-    """Every turn, and every variant without what it inherits from its turn."""
+    """Every turn, and all that may answer in its place, without what it inherits from the turn."""
     for index, turn in enumerate(scenario.turns):
         yield ("turns", index), turn
-        for number, (_, variant) in enumerate(turn.variants):
+        for path, form in _forms(turn, ("turns", index)):
             own = replace(
-                variant,
-                reply=() if variant.reply == turn.reply else variant.reply,
-                request=None if variant.request == turn.request else variant.request,
-                repeat=variant.repeat and not turn.repeat,
+                form,
+                reply=() if form.reply == turn.reply else form.reply,
+                request=None if form.request == turn.request else form.request,
+                repeat=False if form.repeat == turn.repeat else form.repeat,
             )
-            yield ("turns", index, "when", number), own
+            yield path, own
+
+
+def _forms(turn: m.TurnSpec, path: KeyPath) -> Iterator[tuple[KeyPath, m.TurnSpec]]:
+    """What may answer in place of a turn, with its path."""
+    for number, drawn in enumerate(turn.one_of):
+        yield (*path, "one_of", number), drawn.turn
+    for number, branch in enumerate(turn.branches):
+        yield (*path, "when", number), branch.turn
+        yield from _forms(branch.turn, (*path, "when", number))
 
 
 @record
@@ -60,24 +72,25 @@ class _PlayedTurn:
 
 
 def _played_turns(scenario: m.Scenario) -> Iterator[list[_PlayedTurn]]:
-    """The turns without variants, then once more for each protocol that has variants."""
+    """The turns without branches, then once more for each protocol that has branches."""
     yield [
         _PlayedTurn(turn, ("turns", index), ("turns", index))
         for index, turn in enumerate(scenario.turns)
     ]
-    for api in dict.fromkeys(name for turn in scenario.turns for name, _ in turn.variants):
+    apis = dict.fromkeys(b.api for turn in scenario.turns for b in turn.branches if b.api)
+    for api in apis:
         yield [_played_turn(turn, index, api) for index, turn in enumerate(scenario.turns)]
 
 
 def _played_turn(turn: m.TurnSpec, index: int, api: m.Api) -> _PlayedTurn:
     base: KeyPath = ("turns", index)
-    for number, (name, variant) in enumerate(turn.variants):
-        if name == api:
-            own = (*base, "when", number)
+    for number, branch in enumerate(turn.branches):
+        if branch.api == api:
+            own, form = (*base, "when", number), branch.turn
             return _PlayedTurn(
-                variant,
-                base if variant.request == turn.request else own,
-                base if variant.reply == turn.reply else own,
+                form,
+                base if form.request == turn.request else own,
+                base if form.reply == turn.reply else own,
             )
     return _PlayedTurn(turn, base, base)
 
@@ -95,14 +108,72 @@ def _tools(scenario: m.Scenario) -> Iterator[Mistake]:
 
 def _repeats_and_variants(scenario: m.Scenario) -> Iterator[Mistake]:
     for path, turn in _written_turns(scenario):
-        if turn.repeat and path[1] != len(scenario.turns) - 1:
-            yield (*path, "repeat"), "only the last turn can repeat"
-        if turn.repeat and scenario.restart:
+        if turn.repeat is True and path[1] != len(scenario.turns) - 1:
+            yield (*path, "repeat"), "only the last turn can repeat without end; give a number"
+        if turn.repeat is True and scenario.restart:
             yield (*path, "repeat"), "cannot go with 'then: restart'; take one of them"
     for index, turn in enumerate(scenario.turns):
-        for number, (api, _) in enumerate(turn.variants):
-            if not scenario.plays_over(api):
-                yield ("turns", index, "when", number, "api"), _not_among(api, scenario)
+        for number, branch in enumerate(turn.branches):
+            if branch.api and not scenario.plays_over(branch.api):
+                yield ("turns", index, "when", number, "api"), _not_among(branch.api, scenario)
+
+
+def _ways(scenario: m.Scenario) -> Iterator[Mistake]:
+    """The mistakes of a scenario whose conversations may go in different ways."""
+    named: set[str] = set()
+    for index, turn in enumerate(scenario.turns):
+        if turn.name in named and turn.name:
+            yield ("turns", index, "name"), f"{turn.name!r} is the name of an earlier turn"
+        named.add(turn.name)
+        forms = [(("turns", index), turn), *_forms(turn, ("turns", index))]
+        for path, form in forms:
+            yield from _way(path, form, scenario)
+    yield from _known_results(scenario)
+
+
+def _way(path: KeyPath, form: m.TurnSpec, scenario: m.Scenario) -> Iterator[Mistake]:
+    named = {turn.name: turn for turn in scenario.turns if turn.name}
+    if form.go_to and form.go_to not in named:
+        hint = suggestion(form.go_to, named) or f"; there are: {', '.join(named) or 'none'}"
+        yield (*path, "go_to"), f"no turn has the name {form.go_to!r}{hint}"
+    if form.go_to and form.repeat is True:
+        yield (*path, "go_to"), "cannot go with 'repeat: true': the turn answers without end"
+    if form.template or (form.template is None and scenario.template):
+        for inner, flaw in malformed(form):
+            yield (*path, *inner), flaw
+        yield from _split_templates(path, form)
+    if form.recorded is not None and (form.one_of or form.template or scenario.template):
+        other = "one_of" if form.one_of else "template"
+        yield (*path, "recorded"), f"cannot go with '{other}': the tape is the answer as it was"
+
+
+def _split_templates(path: KeyPath, form: m.TurnSpec) -> Iterator[Mistake]:
+    for index, part in enumerate(form.reply):
+        for where, member in _members((*path, "reply", index), part):
+            text = getattr(member, "text", None) or getattr(member, "arguments", None) or ""
+            if isinstance(getattr(member, "split", None), tuple) and "{{" in text:
+                yield (*where, "split"), "must be a rule: fragments cannot have values put in"
+
+
+def _known_results(scenario: m.Scenario) -> Iterator[Mistake]:
+    """Results are expected only for calls that some turn makes."""
+    forms = [form for turn in scenario.turns for form in turn.forms()]
+    members = [call for form in forms for part in form.reply for _, call in _members((), part)]
+    calls = [call for call in members if isinstance(call, m.ToolPart)]
+    if any(isinstance(part, (m.AutoPart, m.FramePart)) for part in members) or any(
+        call.id is None for call in calls
+    ):
+        return
+    known = {call.id for call in calls if call.id is not None}
+    for index, turn in enumerate(scenario.turns):
+        expected: list[tuple[KeyPath, m.Expect | None]]
+        expected = [(("turns", index, "request", "results"), turn.request)]
+        for number, branch in enumerate(turn.branches):
+            expected.append((("turns", index, "when", number, "results"), branch.condition))
+        for path, expect in expected:
+            for id, _ in expect.results if expect is not None else ():
+                if id not in known and not is_position(id):
+                    yield (*path, id), _no_call(id, known)
 
 
 def _turn(
@@ -190,6 +261,8 @@ def _arguments(path: KeyPath, call: m.ToolPart, tools: dict[str, m.ToolSpec]) ->
         return
     tool = tools.get(call.name)
     if tool is None or tool.parameters is None:
+        return
+    if "{{" in text:  # what stands there is only known when it is played
         return
     for inner, message in violations(tool.parameters, value):
         yield (*arguments, *inner), f"does not fit the parameters of {call.name}: {message}"

@@ -18,6 +18,7 @@ from mockllm.scenario import model as m
 from mockllm.scenario.durations import duration, percent
 from mockllm.scenario.fault_model import Fault
 from mockllm.scenario.reading.tables import FIELDS, properties
+from mockllm.scenario.reading.turns import NOT_DRAWN
 from mockllm.scenario.yamltext import Flow, FlowMap, write
 
 _Write = Callable[[Any], Any]
@@ -248,24 +249,42 @@ def _frame(part: m.FramePart) -> dict[str, Any]:
 
 
 def _turn(turn: m.TurnSpec) -> dict[str, Any]:
-    keys = _keys(turn)
-    when = [{"api": api, **changed} for api, changed in _changes(turn) if changed]
+    keys = _whole(turn)
+    base = _whole(replace(turn, recorded=None)) if turn.branches else {}
+    when = [branch for branch in (_branch(branch, base) for branch in turn.branches) if branch]
     if when:
         keys["when"] = when[0] if len(when) == 1 else when
     return keys
 
 
-def _changes(turn: m.TurnSpec) -> list[tuple[str, dict[str, Any]]]:
-    """For each variant the keys whose values differ; None for keys that it removes."""
-    out: list[tuple[str, dict[str, Any]]] = []
-    base = _keys(replace(turn, recorded=None)) if turn.variants else {}
-    for api, variant in turn.variants:
-        own = _keys(variant)
-        # `reply` of a variant replaces the turn's `http`, and the other way round.
-        removed = [key for key in base if key not in own and key not in ("reply", "http")]
-        changed = {key: value for key, value in own.items() if base.get(key) != value}
-        out.append((api, changed | dict.fromkeys(removed)))
-    return out
+def _branch(branch: m.Branch, base: dict[str, Any]) -> dict[str, Any]:
+    """What a branch changes of its turn, with what it depends on; {} where it changes nothing."""
+    changed = _changes(base, branch.turn)
+    if not changed:
+        return {}
+    condition = {} if branch.condition is None else _keys(branch.condition)
+    return ({} if branch.api is None else {"api": branch.api}) | condition | changed
+
+
+def _changes(base: dict[str, Any], turn: m.TurnSpec) -> dict[str, Any]:
+    """The keys whose values differ from those of another turn; None for keys that are removed."""
+    own = _whole(turn)
+    # A reply replaces the other turn's `http`, and the other way round.
+    removed = [key for key in base if key not in own and key not in ("reply", "http", "one_of")]
+    changed = {key: value for key, value in own.items() if base.get(key) != value}
+    return changed | dict.fromkeys(removed)
+
+
+def _whole(turn: m.TurnSpec) -> dict[str, Any]:
+    """The keys of a turn but `when`; of an entry of `one_of` those that differ from the turn's."""
+    keys = _keys(replace(turn, branches=(), one_of=()))
+    if turn.one_of:
+        base = {key: value for key, value in keys.items() if key not in NOT_DRAWN}
+        drawn = [({"weight": d.weight} if d.weight > 1 else {}, d.turn) for d in turn.one_of]
+        written = [weight | _changes(base, form) for weight, form in drawn]
+        plain = [entry["reply"] if entry.keys() == {"reply"} else entry for entry in written]
+        keys["one_of"] = plain
+    return keys
 
 
 _BY_TYPE: dict[type, _Write] = {

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from mockllm.core.jsonpaths import EXAMPLES, path_pattern
@@ -204,7 +204,7 @@ def with_ignored(scenario: Scenario, ignore: Ignored = ()) -> Scenario:
         return scenario
     if match is not None and match.conditions:
         match = _match(match, ignore)
-    turns = tuple(_turn(turn, ignore) for turn in scenario.turns)
+    turns = tuple(turn.with_each(partial(_turn, ignore)) for turn in scenario.turns)
     return replace(scenario, match=match, turns=turns)
 
 
@@ -229,16 +229,18 @@ def _named_conditions(
     return tuple((name, replace(condition, ignore=ignore)) for name, condition in conditions)
 
 
-def _turn(turn: TurnSpec, ignore: Ignored) -> TurnSpec:
-    return replace(
-        turn,
-        request=None if turn.request is None else _expectation(turn.request, ignore),
-        attempts=tuple(_turn(attempt, ignore) for attempt in turn.attempts),
-        variants=tuple((api, _turn(variant, ignore)) for api, variant in turn.variants),
-    )
+def _turn(ignore: Ignored, turn: TurnSpec) -> TurnSpec:
+    branches = [
+        replace(branch, condition=_expectation(branch.condition, ignore))
+        for branch in turn.branches
+    ]
+    request = _expectation(turn.request, ignore)
+    return replace(turn, request=request, branches=tuple(branches))
 
 
-def _expectation(expect: Expect, ignore: Ignored) -> Expect:
+def _expectation(expect: Expect | None, ignore: Ignored) -> Expect | None:
+    if expect is None:
+        return None
     results = tuple(
         (id, replace(result, text=_condition(result.text, ignore))) for id, result in expect.results
     )

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -530,19 +530,48 @@ class RouteSpec:
 
 
 @record
+class Branch:
+    """An entry of `when:`: a whole turn that answers in place of the one that has the entry.
+
+    Args:
+        api: over which it answers; None: over every one.
+        condition: what the request must have; None: nothing.
+    """
+
+    turn: TurnSpec
+    api: Api | None = None
+    condition: Expect | None = None
+
+
+@record
+class WeightedTurn:
+    """An entry of `one_of:`: a whole turn, and how often it is drawn, compared with the others."""
+
+    turn: TurnSpec
+    weight: int = 1
+
+
+@record
 class TurnSpec:
     """One turn of the model as written.
 
-    Exactly one of `reply` (at least one part), `http` and, in a scenario with a `route`, `answer`
-    is set.
+    Exactly one of `reply` (at least one part), `http`, `one_of` and, in a scenario with a `route`,
+    `answer` is set.
 
     Args:
+        name: for `go_to`; "" for none.
+        go_to: the name of the turn that comes after it; "" for the next one.
+        one_of: the turns of which one is drawn for each request.
+        headers: of the answer, in lower case, besides those of the API and in place of them.
+        template: whether its texts have values of the request (`mockllm.scenario.templates`); None:
+            as the scenario says.
         finish_raw: the finish reason that is sent, where it is not the usual one of the API.
         attempts: what earlier tries of this turn get: an error; or an answer, which without a
             `reply` of its own has that of the turn. What was `recorded` of a try may also be an
             answer that was broken off, with nothing else.
-        variants: whole turns that replace this one for the protocols named (`when:`).
-        recorded: of the turn itself; variants have none.
+        branches: the entries of `when`; the first whose protocol and conditions hold answers.
+        repeat: True: it answers all later requests, too; a number: so many in a row.
+        recorded: of the turn itself; branches have none.
         extra: by protocol and place, fields that its service adds, as `mockllm.protocols.extra`
             describes them.
         fault: what breaks on the way, in this order.
@@ -558,12 +587,17 @@ class TurnSpec:
     attempts: tuple[TurnSpec, ...] = ()
     wire: Wire | None = None
     expect: ExpectedOutcome | None = None
-    repeat: bool = False
+    repeat: bool | int = False
     recorded: Recorded | None = None
-    variants: tuple[tuple[Api, TurnSpec], ...] = ()
+    branches: tuple[Branch, ...] = ()
     answer: RouteAnswer | None = None
     extra: tuple[tuple[Api, Any], ...] = ()
     fault: tuple[Fault, ...] = ()
+    name: str = ""
+    go_to: str = ""
+    one_of: tuple[WeightedTurn, ...] = ()
+    headers: tuple[tuple[str, str], ...] = ()
+    template: bool | None = None
 
     @property
     def is_auto(self) -> bool:
@@ -578,10 +612,57 @@ class TurnSpec:
         return replace(self, attempts=(), recorded=None, fault=attempt.fault, **changed)
 
     def every(self) -> Iterator[TurnSpec]:
-        """The turn, the tries before it, and its variants with theirs."""
+        """The turn, the tries before it, and what may answer in its place, with theirs."""
         yield self
-        for turn in (*self.attempts, *(variant for _, variant in self.variants)):
+        for turn in (
+            *self.attempts,
+            *(branch.turn for branch in self.branches),
+            *(drawn.turn for drawn in self.one_of),
+        ):
             yield from turn.every()
+
+    def forms(self) -> tuple[TurnSpec, ...]:
+        """Every way in which the turn may answer, by number: itself, then each entry of `when`;
+        each is followed by its `one_of`."""
+        return tuple(
+            form
+            for whole in (self, *(branch.turn for branch in self.branches))
+            for form in (whole, *(drawn.turn for drawn in whole.one_of))
+        )
+
+    def answering(self, api: str) -> dict[int, TurnSpec]:
+        """The forms of which one answers over a protocol, by number."""
+        found: dict[int, TurnSpec] = {}
+        number, always = 1 + len(self.one_of), False
+        for branch in self.branches:
+            if branch.api in (None, api) and not always:
+                found |= branch.turn.drawn(number)
+                always = branch.condition is None
+            number += 1 + len(branch.turn.one_of)
+        return found if always else self.drawn(0) | found
+
+    def drawn(self, number: int = 0) -> dict[int, TurnSpec]:
+        """The forms of which one is drawn, by number; `number` is that of the turn itself."""
+        if not self.one_of:
+            return {number: self}
+        return {number + n: drawn.turn for n, drawn in enumerate(self.one_of, 1)}
+
+    def with_each(self, change: Callable[[TurnSpec], TurnSpec]) -> TurnSpec:
+        """The turn with a change of itself, and of all that may answer in its place."""
+        own = change(self)
+        branches = [replace(b, turn=b.turn.with_each(change)) for b in own.branches]
+        drawn = [replace(d, turn=d.turn.with_each(change)) for d in own.one_of]
+        return replace(own, branches=tuple(branches), one_of=tuple(drawn))
+
+    @property
+    def varies(self) -> bool:
+        """Whether more than the protocol of a request decides what it answers, or what follows."""
+        return bool(
+            self.one_of
+            or self.go_to
+            or self.template
+            or any(branch.condition or branch.turn.varies for branch in self.branches)
+        )
 
     def recordings(self) -> Iterator[Recorded]:
         """The recordings of the turn and of the tries before it."""
@@ -590,10 +671,10 @@ class TurnSpec:
                 yield answer.recorded
 
     def for_api(self, api: str) -> TurnSpec:
-        """This turn as protocol `api` plays it."""
-        for name, variant in self.variants:
-            if name == api:
-                return variant
+        """This turn as protocol `api` plays it where no condition of `when` holds."""
+        for branch in self.branches:
+            if branch.api == api and branch.condition is None:
+                return branch.turn
         return self
 
     def extra_for(self, api: str) -> Any:
@@ -603,6 +684,11 @@ class TurnSpec:
 
 _OF_TRIES = ("finish", "finish_raw", "usage", "timing", "wire")
 """What an earlier try may change of the turn's own reply."""
+
+
+Taken = tuple[int, int, int]
+"""Which form of a turn answered: the index of the turn, the number of the form (`TurnSpec.forms`),
+and the step (`Scenario.steps`)."""
 
 
 @record
@@ -615,7 +701,13 @@ class Scenario:
         restart: whether the first turn follows the last one (`then: restart`).
         any_ids: whether calls in a history may have ids that are not those of the scenario.
         route: the route that it answers, which calls no model; None: it plays a conversation.
+        template: whether the texts of its turns have values of the request.
         file, line: where it was loaded from.
+        path: of a scenario as one conversation goes (`mockllm.matching.branching`): where each of
+            its turns comes from. () for a scenario as it is written.
+        steps: the indices of the turns in the order in which they answer.
+        varies: whether a conversation may go in different ways, or an answer be different for
+            another request.
     """
 
     name: str
@@ -629,8 +721,25 @@ class Scenario:
     restart: bool = False
     any_ids: bool = False
     route: RouteSpec | None = None
+    template: bool = False
     file: str = field(default="", compare=False, repr=False)
     line: int = field(default=0, compare=False, repr=False)
+    path: tuple[Taken, ...] = field(default=(), compare=False, repr=False)
+    steps: Sequence[int] = field(init=False, compare=False, repr=False)
+    varies: bool = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        steps: Sequence[int] = range(len(self.turns))
+        if any(turn.repeat > 1 for turn in self.turns):
+            steps = [n for n, turn in enumerate(self.turns) for _ in range(int(turn.repeat) or 1)]
+        object.__setattr__(self, "steps", steps)
+        varies = self.template or any(turn.varies for turn in self.turns)
+        object.__setattr__(self, "varies", varies)
+
+    @property
+    def jumps(self) -> bool:
+        """Whether a conversation may leave turns out (`go_to`)."""
+        return self.varies and any(form.go_to for turn in self.turns for form in turn.forms())
 
     def plays_over(self, api: str) -> bool:
         """Whether the scenario answers requests for answers of a model, of a protocol."""

@@ -17,14 +17,15 @@ from mockllm.core.request import Message, Request
 from mockllm.core.text import display_json, shorten
 from mockllm.errors import MockLLMError
 from mockllm.matching.conditions import JudgedCondition, judged_match, judged_user_text
-from mockllm.matching.conversation import planned_calls, read_history, turn_at
+from mockllm.matching.conversation import planned_calls, read_history
 from mockllm.matching.index import ScenarioIndex, named_scenario, split_model
 from mockllm.matching.mismatch import near_misses
 from mockllm.matching.request_validation import judged_request
 from mockllm.matching.routes import RouteRequest
-from mockllm.matching.select import Search, Selection, select
+from mockllm.matching.select import Search, select
 from mockllm.protocols import PROTOCOLS
 from mockllm.redaction.credentials import MASK
+from mockllm.replay.filling import played_selection, played_turn
 from mockllm.replay.player import Player
 from mockllm.replay.sessions.exchange import Exchange
 from mockllm.replay.sessions.session import Session
@@ -153,18 +154,18 @@ def _refused(player: Player, exchange: Exchange) -> dict[str, Any] | None:
     if scenario is None or protocol is None or exchange.played.position is None:
         return None
     request = _request(player, exchange)
-    spec = turn_at(scenario, exchange.played.position, protocol.name)
-    if request is None or spec is None or spec.request is None or exchange.turn is None:
+    spec = played_turn(scenario, exchange.played)
+    selection = played_selection(scenario, exchange.played)
+    if request is None or spec is None or spec.request is None or selection is None:
         return None
-    selection = Selection(scenario, exchange.played.position, exchange.turn)
     try:
         chosen = select(player.served, request, exchange.headers)
-        if chosen.scenario == scenario and chosen.position == exchange.played.position:
+        if chosen.scenario.name == scenario.name and chosen.position == selection.position:
             selection = chosen
     except MockLLMError:  # it continues an answer that only its session knows
         pass
     conditions = judged_request(selection, spec.request, request, protocol)
-    return _nearest(exchange, scenario, conditions, exchange.turn)
+    return _nearest(exchange, scenario, conditions, selection.turn)
 
 
 # Routes
@@ -258,7 +259,7 @@ def _history(
         sent = [f"{call.name} {call.id}".strip() for m in request.messages for call in m.calls]
         return [_condition("history", expected, _names(sent), note)]
     position, playable = begun
-    count = len(scenario.turns)
+    count = len(scenario.steps)
     note = "" if playable else "the conversation is past its end: add a turn, or `repeat: true`"
     expected = "any" if playable and position >= count else f"at most {count}"
     if playable and position == 0:
@@ -270,7 +271,7 @@ def _planned(scenario: Scenario, request: Request) -> str:
     """The calls of the turns that the history has, with their ids."""
     turns = len(read_history(request.messages).turns)
     names: list[str] = []
-    for position in range(min(turns, len(scenario.turns))):
+    for position in range(min(turns, len(scenario.steps))):
         planned = planned_calls(scenario, position, request.api)
         names += ["any"] if planned is None else [f"{call.name} {call.id}" for call in planned]
     return _names(names)

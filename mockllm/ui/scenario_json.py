@@ -60,8 +60,7 @@ def scenario_entry(scenario: Scenario, played: Mapping[int, int]) -> dict[str, A
 
 def _tags(scenario: Scenario) -> list[str]:
     """What a scenario has that few have."""
-    forms = [(turn, *(variant for _, variant in turn.variants)) for turn in scenario.turns]
-    every = [turn for turns in forms for turn in turns]
+    every = [form for turn in scenario.turns for form in turn.forms()]
     tags = {
         "recorded": any(True for turn in every for _ in turn.recordings()),
         "fault": any(turn.fault for turn in every),

@@ -24,13 +24,13 @@ from mockllm.framing.carrier import FrameDecoder
 from mockllm.framing.carriers import carrier_of
 from mockllm.framing.content_coding import decompressed
 from mockllm.framing.frame_text import readable
-from mockllm.matching.conversation import turn_at
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Decoder, WireProtocol
 from mockllm.replay.compilation.http_answer import HttpAnswer, bytes_answer
+from mockllm.replay.filling import played_selection, played_turn
 from mockllm.replay.sessions.exchange import Exchange, PassedAnswer
 from mockllm.replay.turn_answer import turn_answer
-from mockllm.scenario.model import Scenario
+from mockllm.scenario.model import Scenario, TurnSpec
 from mockllm.server.control.server_view import KEEPS, SentAnswers
 
 _KEPT = f"Each process keeps the last {KEEPS} answers that it sent."
@@ -139,9 +139,14 @@ def _made_again(exchange: Exchange, scenario: Scenario, quirks: tuple[str, ...])
     request = exchange.request
     if request is None:
         raise RequestError("its request cannot be read any more")
+    selection = played_selection(scenario, exchange.played, request)
+    if selection is None:
+        raise RequestError(
+            "no turn of the scenario answered it, or the scenario is another one now"
+        )
     return turn_answer(
-        scenario,
-        exchange.played.position or 0,
+        selection.scenario,
+        selection.position,
         protocol,
         replace(request, stream=exchange.played.stream),
         attempt=exchange.played.attempt,
@@ -158,20 +163,21 @@ def _quirks(exchange: Exchange, answer: HttpAnswer, scenario: Scenario | None) -
     names = exchange.played.quirks
     if scenario is None or exchange.played.position is None or len(answer.data) > _MOST_COMPARED:
         return {}
-    spec = turn_at(scenario, exchange.played.position, exchange.played.api or "")
+    spec = played_turn(scenario, exchange.played)
     names += () if spec is None or spec.wire is None else spec.wire.quirks
     if not names or not answer.streamed or exchange.body_size is not None:
         return {}
-    turns = tuple(
-        turn if turn.wire is None else replace(turn, wire=replace(turn.wire, quirks=()))
-        for turn in scenario.turns
-    )
+    turns = tuple(turn.with_each(_without_quirks) for turn in scenario.turns)
     try:
         plain = _made_again(exchange, replace(scenario, turns=turns), ())
     except MockLLMError:  # the scenario is another one now
         return {}
     label = ", ".join(dict.fromkeys(names))
     return dict.fromkeys(_only_in(answer.data, plain.data), label)
+
+
+def _without_quirks(turn: TurnSpec) -> TurnSpec:
+    return turn if turn.wire is None else replace(turn, wire=replace(turn.wire, quirks=()))
 
 
 def _only_in(parts: Iterable[bytes], others: Iterable[bytes]) -> list[int]:

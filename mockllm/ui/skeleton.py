@@ -16,7 +16,8 @@ from mockllm.errors import MockLLMError, RequestError
 from mockllm.matching.conversation import ModelTurn, read_history
 from mockllm.matching.index import ScenarioIndex, named_scenario
 from mockllm.matching.routes import RouteIndex, RouteRequest
-from mockllm.matching.select import Selection, select
+from mockllm.matching.select import select
+from mockllm.matching.selection import Selection
 from mockllm.recording.drafting.draft import free_name, slug
 from mockllm.replay.loading import loads
 from mockllm.scenario.dump import dump

@@ -13,9 +13,9 @@ from mockllm.checking.conversations.judge import Verification, verify
 from mockllm.checking.rules import CONVERSATION_INVARIANTS
 from mockllm.core.request import Request
 from mockllm.core.text import counted, shorten
-from mockllm.matching.select import Selection
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.compilation.compiler import Replayer
+from mockllm.replay.filling import played_selection, played_turn
 from mockllm.replay.sessions.exchange import Exchange
 from mockllm.replay.sessions.session import Session
 from mockllm.scenario.model import (
@@ -322,7 +322,8 @@ def _answer_summary(
     if exchange.outcome == "played" and scenario is not None and request is not None:
         assert exchange.played.api is not None
         assert exchange.turn is not None
-        yield from _parts(scenario.turns[exchange.turn].for_api(exchange.played.api).reply)
+        spec = played_turn(scenario, exchange.played)
+        yield from _parts(() if spec is None else spec.reply)
         chunks = _chunks(exchange, scenario, request)
         if chunks is not None:
             yield f"{chunks} chunks"
@@ -333,8 +334,10 @@ def _chunks(exchange: Exchange, scenario: Scenario, request: Request) -> int | N
     """The number of events in the answer; None if it is not streamed."""
     if not exchange.played.stream or exchange.played.position is None or exchange.turn is None:
         return None
-    selection = Selection(scenario, exchange.played.position, exchange.turn)
     request = replace(request, stream=True)
+    selection = played_selection(scenario, exchange.played, request)
+    if selection is None:
+        return None
     protocol = PROTOCOLS[request.api]
     answer = Replayer().answer(selection, request, protocol, exchange.played.quirks)
     frames = protocol.carrier(protocol.options(request)).decode(b"".join(answer.data))

@@ -291,7 +291,9 @@ class MockSession:
         http: int | Mapping[str, Any] | None = None,
         wire: Mapping[str, Any] | None = None,
         attempts: Iterable[Mapping[str, Any]] | None = None,
-        repeat: bool = False,
+        repeat: bool | int = False,
+        headers: Mapping[str, str] | None = None,
+        template: bool | None = None,
         extra: Mapping[str, Any] | None = None,
         match: Mapping[str, Any] | None = None,
     ) -> None:
@@ -315,7 +317,9 @@ class MockSession:
                 `{"status": 503, "retry_after": "1s"}`.
             wire: how the bytes are sent, as in `{"line_end": "crlf"}`.
             attempts: the HTTP errors that earlier attempts get, as in `[{"http": 429}]`.
-            repeat: whether this turn also answers every further request.
+            repeat: whether this turn also answers every further request, or how many it answers.
+            headers: of the answer, besides those of the API and in place of them.
+            template: whether texts have values of the request, as in `"You are {{ request.user }}"`.
             extra: further fields of the answers of an API, as a recorder writes them.
             match: begins another conversation, which answers requests that meet these conditions,
                 as in `{"user": "weather"}`; later replies continue it. Default: any request.
@@ -334,6 +338,8 @@ class MockSession:
             wire=wire,
             attempts=None if attempts is None else list(attempts),
             repeat=repeat or None,
+            headers=headers,
+            template=template,
             extra=extra,
         )
         self._replies.add(turn, match)

@@ -35,7 +35,7 @@ from mockllm.errors import MockLLMError
 from mockllm.framing.sse import decode
 from mockllm.importers.reading import Unread
 from mockllm.importers.sse_dump import _minimal, _usual_url
-from mockllm.matching.select import Selection
+from mockllm.matching.selection import Selection
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.environment import client_base_urls, client_environment, unproxied
 from mockllm.protocols.routes import detect_by_body, model_of

@@ -17,7 +17,7 @@ from mockllm.matching.conversation import (
     turn_index,
 )
 from mockllm.matching.request_validation import check_continuation, check_expectations
-from mockllm.matching.select import Selection
+from mockllm.matching.selection import Selection
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.loading import loads
 from mockllm.scenario.model import Scenario

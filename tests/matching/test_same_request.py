@@ -8,7 +8,8 @@ from typing import Any
 from mockllm.core.request import CallEcho, Message, Request
 from mockllm.matching.fingerprint import request_digest
 from mockllm.matching.index import ScenarioIndex
-from mockllm.matching.select import Selection, select
+from mockllm.matching.select import select
+from mockllm.matching.selection import Selection
 from mockllm.scenario.model import (
     Match,
     Recorded,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockllm.matching.index import ScenarioIndex, _SubstringIndex, mint_token
+from mockllm.matching.index import ScenarioIndex, TokenOrigin, _SubstringIndex, mint_token
 from mockllm.replay.loading import loads
 from mockllm.scenario.model import Match, Scenario, TextCondition, TextPart, TurnSpec
 from tests.cases import for_all
@@ -203,7 +203,7 @@ def test_a_token_is_read_back(position: int) -> None:
     token = mint_token(CHAT, position)
     assert len(token) == 40
     assert token[16:22] == f"{position:06x}"
-    assert MODELS.by_token(token) == (CHAT, position)
+    assert MODELS.by_token(token) == TokenOrigin(CHAT, position, None)
 
 
 def test_a_token_never_changes() -> None:
@@ -217,7 +217,8 @@ def test_a_token_with_another_digit_is_not_ours(at: int) -> None:
     token = mint_token(CHAT, 1)
     for digit in "01fgx":
         changed = token[:at] + digit + token[at + 1 :]
-        assert MODELS.by_token(changed) == ((CHAT, 1) if changed == token else None)
+        known = TokenOrigin(CHAT, 1, None) if changed == token else None
+        assert MODELS.by_token(changed) == known
     assert MODELS.by_token(token + "0") is None
     assert MODELS.by_token(token[:-1]) is None
     assert MODELS.by_token("") is None

@@ -9,7 +9,7 @@ import pytest
 from mockllm.core.http import Target, TimedBytes
 from mockllm.core.seeded import derive
 from mockllm.errors import RequestError
-from mockllm.matching.select import Selection
+from mockllm.matching.selection import Selection
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.compilation.http_answer import (
     HttpAnswer,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mockllm.core.request import Request
-from mockllm.matching.select import Selection
+from mockllm.matching.selection import Selection
 from mockllm.replay.decision import Decision, RequestCache
 from mockllm.replay.sessions.exchange import Exchange
 from mockllm.replay.sessions.session import Session, Sessions

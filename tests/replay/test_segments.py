@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockllm.core.http import TimedBytes
-from mockllm.matching.select import Selection
+from mockllm.matching.selection import Selection
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.client_requests import client_target, first_body
 from mockllm.replay.compilation.compiler import Replayer, _segments

@@ -88,7 +88,7 @@ TURNS: list[Row] = [
         "turn",
         turn("hello"),
         [
-            "3:5: turns[0]: must be a mapping with the keys request, reply, http, answer, finish, finish_raw, usage, timing, attempts, wire, extra, fault, expect, repeat, recorded, when, got hello",
+            "3:5: turns[0]: must be a mapping with the keys name, request, reply, http, answer, one_of, finish, finish_raw, usage, timing, attempts, wire, extra, fault, headers, template, go_to, expect, repeat, recorded, when, got hello",
         ],
     ),
     (
@@ -123,7 +123,7 @@ TURNS: list[Row] = [
         "recorded for one",
         turn("{reply: {text: a}, when: {api: chat, recorded: a.jsonl}}"),
         [
-            "3:42: turns[0].when: unknown key 'recorded'; known here: api, request, reply, http, finish, finish_raw, usage, timing, attempts, wire, extra, fault, expect, repeat",
+            "3:42: turns[0].when: unknown key 'recorded'; known here: api, results, offers, tool_choice, user, user_files, body, schema, request, reply, http, finish, finish_raw, usage, timing, attempts, wire, extra, fault, expect, repeat, headers, template, go_to, one_of",
         ],
     ),
     (
@@ -284,7 +284,7 @@ TURNS: list[Row] = [
         "repeat yes",
         turn("{reply: {text: a}, repeat: yes}"),
         [
-            "3:32: turns[0].repeat: must be true or false, got yes",
+            "3:32: turns[0].repeat: must be true or false, or a number of times from 2 to 10000, got yes",
         ],
     ),
     (
@@ -326,7 +326,7 @@ TURNS: list[Row] = [
         "when api",
         turn("{reply: {text: a}, when: {finish: length}}"),
         [
-            "3:30: turns[0].when: needs the key 'api'",
+            "3:30: turns[0].when: needs 'api', or a condition: results, offers, tool_choice, user, user_files, body, schema",
         ],
     ),
     (

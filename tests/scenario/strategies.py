@@ -366,9 +366,22 @@ def turns(
         expect=draw(st.none() | outcomes),
         repeat=last and not restart and draw(st.booleans()),
         extra=tuple(draw(st.dictionaries(st.sampled_from(apis), extras, max_size=2)).items()),
+        headers=draw(st.sampled_from([(), (("x-request-id", "r1"), ("x-empty", ""))])),
+        template=draw(st.sampled_from([None, False])),
     )
     recorded = draw(st.none() | tapes)
-    variants = []
+    if reply and recorded is None and draw(st.booleans()):
+        plain = m.TurnSpec(
+            **{
+                field: getattr(turn, field)
+                for field in ("finish", "finish_raw", "usage", "timing", "wire", "fault", "expect")
+            },
+            extra=turn.extra,
+            headers=turn.headers,
+            template=turn.template,
+        )
+        turn = replace(turn, reply=(), one_of=tuple(draw(choices(plain))))
+    branches = []
     for api in draw(st.lists(st.sampled_from(apis), unique=True, max_size=2)):
         variant = replace(
             turn,
@@ -381,10 +394,22 @@ def turns(
         if last and draw(st.booleans()):
             other = draw(replies(apis, tools, ids)) if draw(st.booleans()) else ()
             http = None if other else draw(https)
-            variant = replace(variant, reply=other, http=http, repeat=False)
+            variant = replace(variant, reply=other, http=http, one_of=(), repeat=False)
+        condition = draw(st.none() | expectations.filter(lambda drawn: drawn != m.Expect()))
         if variant != turn:
-            variants.append((api, variant))
-    return replace(turn, variants=tuple(variants), recorded=recorded)
+            whole = api if condition is None else draw(st.sampled_from([api, None]))
+            branches.append(m.Branch(variant, whole, condition))
+    return replace(turn, branches=tuple(branches), recorded=recorded)
+
+
+def choices(plain: m.TurnSpec) -> st.SearchStrategy[list[m.WeightedTurn]]:
+    """Replies of which one is drawn, each with all else of a turn."""
+    parts = st.builds(m.TextPart, texts).map(lambda part: (part,))
+    forms = st.builds(lambda reply: replace(plain, reply=reply), parts) | st.builds(
+        lambda http, finish: replace(plain, http=http, finish=finish), https, finishes
+    )
+    weighted = st.builds(m.WeightedTurn, forms, st.integers(1, 5))
+    return st.lists(weighted, min_size=2, max_size=3)
 
 
 expectations = st.builds(
@@ -412,7 +437,7 @@ def scenarios(draw: st.DrawFn) -> m.Scenario:
         turn = draw(turns(apis or APIS, tools, ids, index == number - 1, restart))
         played = [part for before in own for part in before.reply]
         known = [part.id for part in played if isinstance(part, m.ToolPart) and part.id]
-        if known and turn.request and not turn.variants and draw(st.booleans()):
+        if known and turn.request and not turn.branches and draw(st.booleans()):
             request = replace(
                 turn.request, results=((draw(st.sampled_from(known)), draw(results)),)
             )

@@ -31,7 +31,7 @@ from mockllm.core.request import Request
 from mockllm.core.turn import Turn
 from mockllm.errors import RequestError, UsageError, WireError
 from mockllm.framing.carrier import Carrier
-from mockllm.matching.select import Selection
+from mockllm.matching.selection import Selection
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.decoding import decoded as read_turn
 from mockllm.quirks import Quirk, Variant, find

@@ -13,7 +13,7 @@ from itertools import islice
 
 from mockllm.checking.cases.build import case, case_name, changes, compiled
 from mockllm.checking.cases.case import Case, Level
-from mockllm.checking.cases.scenarios import PLAIN, Variation, answer_size, draws, single, vary
+from mockllm.checking.cases.scenarios import PLAIN, Variation, answer_size, draws, singles, vary
 from mockllm.checking.material import kit_scenarios
 from mockllm.errors import UsageError
 from mockllm.protocols import PROTOCOLS
@@ -124,9 +124,9 @@ def _plain_specs(scenarios: Iterable[Scenario], api: Api) -> Iterator[CaseSpec]:
     for scenario in scenarios:
         if not scenario.plays_over(api):
             continue
-        for position, turn in enumerate(scenario.turns):
-            if turn.for_api(api).http is None:
-                yield _spec(single(scenario, position), api)
+        for alone in singles(scenario, api):
+            if alone.turns[0].for_api(api).http is None:
+                yield _spec(alone, api)
 
 
 def _with_variations(

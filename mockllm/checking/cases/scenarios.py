@@ -15,6 +15,7 @@ from mockllm.core.seeded import derive, derive_int
 from mockllm.framing.sse import LINE_ENDS
 from mockllm.scenario.model import (
     AnyPart,
+    Api,
     AutoPart,
     Comments,
     Match,
@@ -32,27 +33,42 @@ from mockllm.scenario.model import (
 
 def single(scenario: Scenario, position: int = 0) -> Scenario:
     """One turn of a scenario as a scenario of its own, which answers every request."""
-    turn = scenario.turns[position]
     name = scenario.name if len(scenario.turns) == 1 else f"{scenario.name}-{position + 1}"
-    answer = replace(
-        turn,
-        request=None,
-        attempts=(),
-        repeat=False,
-        fault=(),
-        reply=tuple(map(_without_auto, turn.reply)),
-        variants=tuple(
-            (api, replace(variant, request=None, attempts=(), repeat=False, fault=()))
-            for api, variant in turn.variants
-        ),
-    )
     return replace(
         scenario,
         name=name,
         seed=scenario.seeded,
         match=Match(anything=True),
-        turns=(answer,),
+        turns=(scenario.turns[position].with_each(_alone),),
         restart=False,
+    )
+
+
+def singles(scenario: Scenario, api: Api) -> Iterator[Scenario]:
+    """Every answer of a scenario over a protocol as a scenario of its own, those of branches and
+    choices, too. A template is a text like others."""
+    for position, turn in enumerate(scenario.turns):
+        alone = single(scenario, position)
+        if not turn.varies:
+            yield alone
+            continue
+        for number, form in alone.turns[0].answering(api).items():
+            name = f"{alone.name}-form-{number}" if number else alone.name
+            only = replace(form, branches=(), one_of=())
+            yield replace(alone, name=name, turns=(only,), template=False)
+
+
+def _alone(turn: TurnSpec) -> TurnSpec:
+    reply = tuple(map(_without_auto, turn.reply))
+    return replace(
+        turn,
+        request=None,
+        attempts=(),
+        repeat=False,
+        fault=(),
+        reply=reply,
+        go_to="",
+        template=None,
     )
 
 
@@ -89,15 +105,12 @@ def without_quirk(scenario: Scenario, quirk: str) -> Scenario:
 
 
 def _rewired(scenario: Scenario, change: Callable[[Wire], Wire]) -> Scenario:
-    def turn(spec: TurnSpec) -> TurnSpec:
+    def rewired(spec: TurnSpec) -> TurnSpec:
         wire = change(spec.wire or Wire())
-        return replace(
-            spec,
-            wire=None if wire == Wire() else wire,
-            variants=tuple((api, turn(variant)) for api, variant in spec.variants),
-        )
+        return replace(spec, wire=None if wire == Wire() else wire)
 
-    return replace(scenario, turns=tuple(map(turn, scenario.turns)))
+    turns = tuple(turn.with_each(rewired) for turn in scenario.turns)
+    return replace(scenario, turns=turns)
 
 
 def answer_size(parts: Iterable[AnyPart]) -> int:
@@ -244,11 +257,11 @@ def _turn(turn: TurnSpec, variation: Variation) -> TurnSpec:
         turn,
         reply=tuple(_part(part, variation.split) for part in turn.reply),
         wire=None if wire == Wire() else wire,
-        variants=(),
+        branches=(),
     )
-    variants = ((api, _turn(variant, variation)) for api, variant in turn.variants)
-    # A variant that differed only in how it was cut is now the same as the turn.
-    return replace(varied, variants=tuple(pair for pair in variants if pair[1] != varied))
+    branches = [replace(branch, turn=_turn(branch.turn, variation)) for branch in turn.branches]
+    # A branch that differed only in how it was cut is now the same as the turn.
+    return replace(varied, branches=tuple(branch for branch in branches if branch.turn != varied))
 
 
 def _part(part: AnyPart, sizes: Sequence[int]) -> AnyPart:

@@ -25,6 +25,7 @@ from mockllm.matching.request_validation import with_scenario_ids
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.client_requests import first_body
 from mockllm.replay.compilation.tape_player import accepted_request
+from mockllm.replay.filling import way_on
 from mockllm.replay.sessions.exchange import Exchange
 from mockllm.replay.sessions.shortened_bodies import is_shortened
 from mockllm.scenario.model import Expect
@@ -82,7 +83,8 @@ def _multi_hop(record: JudgedSession) -> Violations:
         if not step.clear or not step.calls or step.last is None or not step.last.results:
             continue
         scenario = record.history.scenarios[name or ""]
-        if position is None or position + 1 >= len(scenario.turns) or _may_ignore_calls(step):
+        way = way_on(scenario, step.exchange.played, step.request)
+        if position is None or position + 1 >= len(way.steps) or _may_ignore_calls(step):
             continue
         if id(step) not in continued and (step.request.api, name, position + 1) not in requested:
             yield violation("hop-missing", step, call=step.calls[0])
@@ -98,7 +100,7 @@ def _depth_bounded(record: JudgedSession) -> Violations:
         scenario = record.history.scenarios.get(step.exchange.scenario or "")
         if scenario is None or not (scenario.restart or scenario.turns[-1].repeat):
             continue
-        limit = max(record.depth, len(scenario.turns))
+        limit = max(record.depth, len(scenario.steps))
         if step.hops == limit:
             yield violation("too-deep", step, number=limit + 1, limit=limit)
 

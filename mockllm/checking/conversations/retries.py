@@ -26,8 +26,8 @@ from mockllm.checking.resilience.outcomes import (
 )
 from mockllm.checking.rules import RESILIENCE
 from mockllm.errors import UsageError
-from mockllm.matching.conversation import turn_at, turn_index
 from mockllm.quirks import find
+from mockllm.replay.filling import played_turn
 from mockllm.replay.sessions.exchange import Exchange
 from mockllm.scenario.model import Scenario
 
@@ -178,7 +178,7 @@ def _is_next(
     scenario, position = scenarios.get(retry.scenario or ""), retry.played.position
     if scenario is None or position is None or retry.played.recorded:
         return False
-    spec = turn_at(scenario, position, retry.played.api or "")
+    spec = played_turn(scenario, retry.played)
     if spec is None:
         return False
     before, counted = 0, 0  # the latest try of this turn, and the refused requests after it
@@ -210,7 +210,7 @@ def extra_requests(record: JudgedSession) -> Violations:
         scenario, position = scenarios.get(exchange.scenario or ""), exchange.played.position
         if exchange.outcome not in ("played", "error") or scenario is None or position is None:
             continue
-        if _repeats(scenario, position):
+        if _repeats(scenario, exchange.played.turn):
             continue
         first = given.get((scenario.name, position))
         if first is not None:
@@ -225,16 +225,15 @@ def extra_requests(record: JudgedSession) -> Violations:
             )
             # Each extra request is a violation of its own, so its number is the location.
             yield replace(again, location=step.number)
-        elif _given(step, scenario, position):
+        elif _given(step, scenario):
             given[scenario.name, position] = step
 
 
-def _repeats(scenario: Scenario, position: int) -> bool:
-    index = turn_index(scenario, position)
-    return scenario.restart or index is None or scenario.turns[index].repeat
+def _repeats(scenario: Scenario, index: int | None) -> bool:
+    return scenario.restart or index is None or bool(scenario.turns[index].repeat)
 
 
-def _given(step: Step, scenario: Scenario, position: int) -> bool:
+def _given(step: Step, scenario: Scenario) -> bool:
     """Whether the client has got the whole answer, so that it has no reason to try again."""
     exchange = step.exchange
     return (
@@ -244,12 +243,12 @@ def _given(step: Step, scenario: Scenario, position: int) -> bool:
         and not step.failed
         and not exchange.broken_off
         and exchange.sent.ended is not None
-        and not any(map(_allows_retry, _quirks(step, scenario, position)))
+        and not any(map(_allows_retry, _quirks(step, scenario)))
     )
 
 
-def _quirks(step: Step, scenario: Scenario, position: int) -> tuple[str, ...]:
-    spec = turn_at(scenario, position, step.request.api)
+def _quirks(step: Step, scenario: Scenario) -> tuple[str, ...]:
+    spec = played_turn(scenario, step.exchange.played)
     own = spec.wire.quirks if spec is not None and spec.wire is not None else ()
     return (*own, *step.exchange.played.quirks) if step.exchange.played.stream else ()
 

@@ -28,12 +28,14 @@ from mockllm.core.turn import Turn
 from mockllm.errors import RequestError
 from mockllm.matching.conversation import History, PlannedCall, planned_calls, read_history, turn_at
 from mockllm.matching.index import mint_token
+from mockllm.matching.selection import Selection
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.auto.autoreply import auto_parts
 from mockllm.replay.compilation.resolve import resolve
+from mockllm.replay.filling import played_selection, played_turn, way_on
 from mockllm.replay.sessions.exchange import Exchange
 from mockllm.replay.sessions.shortened_bodies import LONGEST, shortened_value
-from mockllm.scenario.model import AnyPart, AutoPart, Scenario
+from mockllm.scenario.model import AnyPart, Scenario
 
 
 class SessionHistory:
@@ -76,13 +78,15 @@ class SessionHistory:
         scenario = self.scenarios.get(step.exchange.scenario or "")
         position = step.exchange.played.position
         if scenario is not None and position is not None:
-            return scenario, position
+            selection = played_selection(scenario, step.exchange.played)
+            return scenario if selection is None else selection.scenario, position
         if step.last is None or not step.last.played:
             return None
         last = step.last.played[-1].exchange.played
         if last.position is None:
             return None
-        return self.scenarios[last.scenario or ""], last.position + 1
+        scenario = self.scenarios[last.scenario or ""]
+        return way_on(scenario, last, step.request), last.position + 1
 
     def _add(self, exchange: Exchange, request: Request) -> None:
         step = Step(exchange, request)
@@ -108,7 +112,10 @@ class SessionHistory:
             return
         for streamed in step.calls:
             self._streamed.setdefault(streamed.id, exchange.number)
-        token = mint_token(self.scenarios[exchange.scenario or ""], exchange.played.position)
+        scenario = self.scenarios[exchange.scenario or ""]
+        selection = played_selection(scenario, exchange.played)
+        way = scenario if selection is None else selection.scenario
+        token = mint_token(way, exchange.played.position)
         self._tokens.setdefault(token, []).append(step)
         stored = PROTOCOLS[api].stored
         prefix = stored.prefix if stored is not None else ""
@@ -146,21 +153,26 @@ class SessionHistory:
         self, exchange: Exchange, request: Request
     ) -> tuple[Turn | None, tuple[StreamedCall, ...]]:
         scenario = self.scenarios.get(exchange.scenario or "")
-        position = exchange.played.position
-        if exchange.outcome != "played" or scenario is None or position is None:
+        if exchange.outcome != "played" or scenario is None:
             return None, ()
-        spec = turn_at(scenario, position, request.api)
+        try:
+            selection = played_selection(scenario, exchange.played, request)
+        except RequestError:  # its texts may be shortened
+            return None, ()
+        if selection is None:
+            return None, ()
+        spec = turn_at(selection.scenario, selection.position, request.api)
         if spec is None or spec.http is not None:
             return None, ()  # the scenario has been changed since
+        if (spec.is_auto or selection.variation) and len(exchange.body) > LONGEST:
+            return None, ()  # the answer depends on texts that may be shortened
         auto: tuple[AnyPart, ...] = ()
-        if any(isinstance(part, AutoPart) for part in spec.reply):
-            if len(exchange.body) > LONGEST:
-                return None, ()  # the answer depends on texts that may be shortened
+        if spec.is_auto:
             try:
                 auto = auto_parts(request)
             except RequestError:
                 return None, ()
-        turn, planned = self._resolved(scenario, position, request.api, auto)
+        turn, planned = self._resolved(selection, request.api, auto)
         offered = {tool.name for tool in request.tools}
         calls = tuple(
             StreamedCall(
@@ -171,10 +183,11 @@ class SessionHistory:
         return turn, calls
 
     def _resolved(
-        self, scenario: Scenario, position: int, api: str, auto: tuple[AnyPart, ...]
+        self, selection: Selection, api: str, auto: tuple[AnyPart, ...]
     ) -> tuple[Turn, tuple[PlannedCall, ...]]:
-        """The turn at a position, and its calls as they are planned."""
-        key = (scenario.name, position, api, auto)
+        """The turn that was selected, and its calls as they are planned."""
+        scenario, position = selection.scenario, selection.position
+        key = (scenario.name, position, api, auto, scenario.path, selection.variation)
         resolved = self._turns.get(key)
         if resolved is None:
             turn = resolve(scenario, position, api, auto=auto)
@@ -222,7 +235,7 @@ def _is_quirked(step: Step, scenarios: Mapping[str, Scenario]) -> bool:
         return True
     if step.turn is None or exchange.played.position is None:
         return False
-    spec = turn_at(scenarios[exchange.scenario or ""], exchange.played.position, step.request.api)
+    spec = played_turn(scenarios[exchange.scenario or ""], exchange.played)
     return spec is not None and spec.wire is not None and bool(spec.wire.quirks)
 
 

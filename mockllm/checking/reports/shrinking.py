@@ -37,7 +37,7 @@ def shrink(case: Case, breaks: Callable[[Case], bool], *, tries: int = TRIES) ->
     varied = case.quirk or case.variation != PLAIN
     scenario = (case.plain if varied and case.plain is not None else case).scenario
     turn = scenario.turns[0].for_api(case.api)
-    first = replace(turn, timing=None, expect=None, variants=()), case.variation
+    first = replace(turn, timing=None, expect=None, branches=()), case.variation
     smallest, candidates = case, chain([first], _simpler(*first))
     for _ in range(tries):
         candidate = next(candidates, None)

@@ -18,7 +18,7 @@ from mockllm.checking.cases.scenarios import single
 from mockllm.checking.outcome import Outcome
 from mockllm.checking.rules import table
 from mockllm.errors import RequestError
-from mockllm.matching.select import Selection
+from mockllm.matching.selection import Selection
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol, dumps
 from mockllm.replay.compilation.http_answer import HttpAnswer, http_error_answer

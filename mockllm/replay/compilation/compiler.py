@@ -26,7 +26,7 @@ from mockllm.errors import RequestError
 from mockllm.framing.carrier import Carrier
 from mockllm.matching.conversation import turn_at
 from mockllm.matching.index import mint_token
-from mockllm.matching.select import Selection
+from mockllm.matching.selection import Selection
 from mockllm.protocols.base import Reply, WireProtocol, dumps
 from mockllm.protocols.extra import with_extra, with_extra_in_body
 from mockllm.replay.compilation.http_answer import (
@@ -98,6 +98,8 @@ class Replayer:
             quirks,
             attempt,
             duration,
+            selection.variation,
+            selection.scenario.path,
         )
         cached = self._answers.get(key)
         if cached is not None:
@@ -127,7 +129,8 @@ def _compile(
     if duration and spec.timing is None and not turn.gaps:
         turn = spread(turn, duration)
     tried = (f"try {attempt}",) if attempt else ()
-    seed = derive(scenario.seeded, scenario.name, position, *map(repr, auto), *tried, length=32)
+    made_of = (*map(repr, auto), *tried, *map(repr, selection.variation))
+    seed = derive(scenario.seeded, scenario.name, position, *made_of, length=32)
     reply = Reply(
         seed=seed,
         token=mint_token(scenario, position),
@@ -137,6 +140,7 @@ def _compile(
     )
     id = protocol.answer_id(reply)
     headers = {**protocol.headers(reply, request.stream), **CORS}
+    headers |= dict(spec.headers)
     if request.stream:
         return _streamed(turn, protocol, reply, spec, headers, id)
     if turn.error is not None:

@@ -20,7 +20,7 @@ from mockllm.core.record import record
 from mockllm.core.seeded import derive
 from mockllm.errors import RequestError
 from mockllm.faults.transmission import Transmission
-from mockllm.matching.select import Selection
+from mockllm.matching.selection import Selection
 from mockllm.protocols.base import WireProtocol, dumps
 from mockllm.protocols.extra import merge
 from mockllm.protocols.values import json_object

@@ -308,7 +308,7 @@ def is_unedited(
         return turn.answer is not None and _is_same_route(turn.answer, plain, content)
     if plain.status >= 400 or turn.http is not None:
         return turn.http is not None and _is_same_error(turn.http, plain, tape.api)
-    if turn.wire is not None or turn.is_auto:
+    if turn.wire is not None or turn.is_auto or turn.headers:
         return False
     protocol = PROTOCOLS[tape.api]
     written = resolve(scenario, index, tape.api, spec=turn)

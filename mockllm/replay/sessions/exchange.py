@@ -39,6 +39,7 @@ _FACTS = {
         "played.turn",
         "played.position",
         "played.attempt",
+        "played.form",
         "played.stream",
         "outcome",
         "status",
@@ -99,6 +100,8 @@ class Played:
         turn: the index of the turn that answered; `position` as in
             `mockllm.matching.select.Selection`.
         attempt: the number of the attempt at the turn, from 1.
+        form: which form of the turn answered (`TurnSpec.forms`): 0 is the turn itself, the others
+            are entries of its `when` and `one_of`.
         quirks: of the stream, besides those of the scenario: the server's and the request's.
         recorded: whether the recording of the turn was played (`exact`) or why not, as in
             `mockllm.replay.compilation.tape_player.Why`; "" for a turn without a recording.
@@ -122,6 +125,7 @@ class Played:
     turn: int | None = None
     position: int | None = None
     attempt: int = 1
+    form: int = 0
     quirks: tuple[str, ...] = ()
     recorded: str = ""
     repeated: bool = False

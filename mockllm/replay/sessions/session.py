@@ -201,11 +201,13 @@ class Session:
         """The name and the index of each turn that was not played, of scenarios that were begun.
 
         The turns that the first request of a scenario had in its history are left out: the client
-        had them from elsewhere.
+        had them from elsewhere. Of a scenario with `go_to` nothing is known: its conversations need
+        not pass all turns.
         """
         for name, turns in tuple(self.played.items()):
-            if name in scenarios:
-                for index in range(self._begun_at[name], len(scenarios[name].turns)):
+            scenario = scenarios.get(name)
+            if scenario is not None and not scenario.jumps:
+                for index in range(self._begun_at[name], len(scenario.turns)):
                     if index not in turns:
                         yield name, index
 

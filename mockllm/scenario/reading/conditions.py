@@ -13,6 +13,7 @@ from mockllm.scenario.reading.nodes import Mapping, Node, Scalar
 from mockllm.scenario.reading.tables import table, tool_name
 from mockllm.scenario.reading.values import (
     Findings,
+    Reader,
     Table,
     boolean,
     fields,
@@ -211,14 +212,15 @@ def _schema(node: Node, findings: Findings) -> Any:
     return None
 
 
-expectation = record(
-    m.Expect,
-    table(
-        "request",
-        results=_pairs("tool call ids to results", _result),
-        offers=_names,
-        user=condition,
-        user_files=_files,
-        schema=_schema,
-    ),
-)
+CONDITIONS: dict[str, Reader] = {
+    "results": _pairs("tool call ids to results", _result),
+    "offers": _names,
+    "user": condition,
+    "user_files": _files,
+    "schema": _schema,
+}
+"""The readers of conditions of a turn, as far as `schema.json` does not say how they are read."""
+
+_REQUEST = table("request", **CONDITIONS)
+CONDITION_KEYS = tuple(_REQUEST.readers)
+expectation = record(m.Expect, _REQUEST)

@@ -131,13 +131,13 @@ _OF_SCENARIOS = ("apis", "tools", "seed", "defaults", "then", "ids")
 _OF_MATCHES = ("user", "system", "tools", "stream")
 _OF_TURNS = (
     *("request", "finish", "finish_raw", "usage", "attempts", "wire", "expect", "when", "extra"),
-    "fault",
+    *("fault", "name", "go_to", "one_of", "headers"),
 )
 
 
 def _given(written: Any, empty: Any, keys: tuple[str, ...]) -> Iterator[str]:
     """The keys whose fields differ from those of an empty scenario, match or turn."""
-    fields = FIELDS["scenario"] | {"when": "variants"}
+    fields = FIELDS["scenario"] | FIELDS["turn"]
     for key in keys:
         field = fields.get(key, key)
         if getattr(written, field) != getattr(empty, field):

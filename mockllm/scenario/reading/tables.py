@@ -45,6 +45,7 @@ FIELDS: dict[str, dict[str, str]] = {
     "parallel_part": {"parallel": "calls"},
     "interleaved_part": {"interleaved": "parts"},
     "pause_part": {"pause": "duration"},
+    "turn": {"when": "branches"},
 }
 """By definition, the fields of the model that are not named as their keys."""
 
@@ -114,6 +115,10 @@ inner_path: Reader = matching_text(
 )
 """A reader of paths that stay in the folder of the scenario's file."""
 
+turn_name = matching_text(
+    _DEFINITIONS["turn_name"]["pattern"],
+    "a name of lower-case letters, digits and '-', such as goodbye",
+)
 tool_name = matching_text(TOOL_NAME, "a tool name: 1 to 64 letters, digits, '_' or '-'")
 
 
@@ -165,5 +170,6 @@ _NAMED: dict[str, Callable[[Node, Findings], Any]] = {
     "#/$defs/percent": percent,
     "#/$defs/tape_name": inner_path,
     "#/$defs/tool_name": tool_name,
+    "#/$defs/turn_name": turn_name,
 }
 _TEXT_FILE = table("text_file")

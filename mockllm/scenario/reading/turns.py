@@ -8,13 +8,26 @@ from typing import Any
 
 from mockllm.core.text import similar_names
 from mockllm.scenario import model as m
-from mockllm.scenario.reading.conditions import expectation, header_value, headers, ignored
+from mockllm.scenario.reading.conditions import (
+    CONDITION_KEYS,
+    CONDITIONS,
+    expectation,
+    header_value,
+    headers,
+    ignored,
+)
 from mockllm.scenario.reading.faults import faults
 from mockllm.scenario.reading.files import tape_path
 from mockllm.scenario.reading.nodes import Mapping, Node, Scalar, Sequence
 from mockllm.scenario.reading.parts import ends, error, reply
 from mockllm.scenario.reading.routes import answer
-from mockllm.scenario.reading.tables import inner_path, path_of_file, table
+from mockllm.scenario.reading.tables import (
+    inner_path,
+    path_of_file,
+    properties,
+    table,
+    turn_name,
+)
 from mockllm.scenario.reading.values import (
     Findings,
     Reader,
@@ -29,6 +42,7 @@ from mockllm.scenario.reading.values import (
     listing,
     matching_text,
     record,
+    scalar,
     text,
     unknown,
 )
@@ -239,8 +253,32 @@ _outcome = record(
 )
 
 
+_REPLIES = {"reply", "http", "one_of"}
+_IN_BRANCHES = properties("when").keys() - CONDITION_KEYS
+_IN_CHOICES = properties("choice").keys()
+NOT_DRAWN = ("one_of", "name", "repeat", "go_to", "request", "attempts")
+"""Keys that a turn has once, whichever of its replies is drawn."""
+
+_TIMES = range(2, 10_001)
+
+
+def _unread(node: Node, _: Findings) -> Node:
+    """What is read when the rest of its turn is known."""
+    return node
+
+
+def _repeat(node: Node, findings: Findings) -> bool | int | None:
+    value = scalar(node) if isinstance(node, Scalar) else None
+    if isinstance(value, bool) or (isinstance(value, int) and value in _TIMES):
+        return value
+    findings.must_be(node, f"true or false, or a number of times from 2 to {_TIMES[-1]}")
+    return None
+
+
 _TURN = table(
     "turn",
+    name=turn_name,
+    go_to=turn_name,
     request=expectation,
     http=http,
     answer=answer,
@@ -248,7 +286,10 @@ _TURN = table(
     expect=_outcome,
     extra=extra,
     recorded=_recorded,
-    when=lambda node, _: node,
+    headers=_headers,
+    one_of=_unread,
+    when=_unread,
+    repeat=_repeat,
     **_ANSWERED,
 )
 
@@ -257,27 +298,26 @@ def _or_removed(read: Reader) -> Reader:
     return lambda node, findings: _REMOVED if is_null(node) else read(node, findings)
 
 
-_NOT_IN_VARIANTS = ("answer", "recorded", "when")
-_VARIANT = table(
-    "when",
-    **{
-        key: _or_removed(read) for key, read in _TURN.readers.items() if key not in _NOT_IN_VARIANTS
-    },
+_OF_TURNS = {key: _or_removed(read) for key, read in _TURN.readers.items()}
+_BRANCH = table(
+    "when", **CONDITIONS, **{key: read for key, read in _OF_TURNS.items() if key in _IN_BRANCHES}
 )
+_CHOICE = table("choice", **{key: read for key, read in _OF_TURNS.items() if key in _IN_CHOICES})
 
 
 def turn(node: Node, findings: Findings) -> m.TurnSpec:
-    """A turn with its variants; an empty turn where it cannot be read."""
+    """A turn with its branches; an empty turn where it cannot be read."""
     values = fields(node, findings, _TURN)
     if values is None or not isinstance(node, Mapping):
         return m.TurnSpec()
     _check_one_answer(node, findings)
     when, recorded = values.pop("when", None), values.pop("recorded", None)
-    variants = () if when is None else _variants(when, findings, values)
-    return m.TurnSpec(**values, recorded=recorded, variants=variants)
+    _draw(values, findings, values)
+    branches = () if when is None else _branches(when, findings, values)
+    return m.TurnSpec(**values, recorded=recorded, branches=branches)
 
 
-_ANSWERS = ("reply", "http", "answer")
+_ANSWERS = ("reply", "http", "one_of", "answer")
 
 
 def _meant(key: str) -> str:
@@ -287,48 +327,92 @@ def _meant(key: str) -> str:
 
 def _check_one_answer(node: Mapping, findings: Findings) -> None:
     given = [key for key in _ANSWERS if key in node.entries]
-    if given == ["reply", "http"]:
-        findings.add(node, "must have either 'reply' or 'http', got both")
-    elif len(given) > 1:
-        others = " and ".join(map(repr, given[:-1]))
+    if "answer" in given and len(given) > 1:
+        others = " and ".join(repr(key) for key in given if key != "answer")
         findings.add(node, f"has 'answer', the answer of a route, and {others}; keep one of them")
+    elif len(given) > 1:
+        findings.add(node, _either(given))
     elif not given and not any(_meant(key) in _ANSWERS for key in node.entries):
         findings.add(node, "needs a 'reply', or 'http' for an error, or the 'answer' of a route")
 
 
-def _variants(
-    node: Node, findings: Findings, base: dict[str, Any]
-) -> tuple[tuple[m.Api, m.TurnSpec], ...]:
+def _either(given: list[str]) -> str:
+    first, *_, last = map(repr, given)
+    return f"must have either {first} or {last}, got both"
+
+
+def _branches(node: Node, findings: Findings, base: dict[str, Any]) -> tuple[m.Branch, ...]:
     if isinstance(node, Sequence) and not node.items:
         findings.add(node, "must be a list of overrides, got an empty one")
-    variants: list[tuple[m.Api, m.TurnSpec]] = []
+    branches: list[m.Branch] = []
     for item in node.items if isinstance(node, Sequence) else [node]:
-        variant = _variant(item, findings, base)
-        if any(name == variant[0] != _NO_API for name, _ in variants):
-            findings.add(item, f"is the second for {variant[0]!r}; make one of the two")
-        variants.append(variant)
-    return tuple(variants)
+        branch = _branch(item, findings, base)
+        key = branch.api, branch.condition
+        if branch.api != _NO_API and key in [(other.api, other.condition) for other in branches]:
+            same = repr(branch.api) if branch.condition is None else "the same conditions"
+            findings.add(item, f"is the second for {same}; make one of the two")
+        branches.append(branch)
+    return tuple(branches)
 
 
-def _variant(node: Node, findings: Findings, base: dict[str, Any]) -> tuple[m.Api, m.TurnSpec]:
-    """The whole turn for one protocol: `base` with keys replaced, or removed by null.
+def _branch(node: Node, findings: Findings, base: dict[str, Any]) -> m.Branch:
+    """The whole turn for one protocol, or for requests that meet conditions.
 
-    A variant that cannot be read has no name, and keeps its index.
+    A branch that cannot be read has no name, and keeps its index.
     """
     before = len(findings.found)
-    values = fields(node, findings, _VARIANT)
-    if values is None:
-        return _NO_API, m.TurnSpec()
-    name = values.pop("api")
-    merged = base | values
-    replaced = [key for key in ("reply", "http") if values.get(key, _REMOVED) is not _REMOVED]
-    if len(replaced) == 2:
-        findings.add(node, "must have either 'reply' or 'http', got both")
-    elif replaced:
-        merged.pop("http" if replaced == ["reply"] else "reply", None)
-    whole = {key: value for key, value in merged.items() if value is not _REMOVED}
-    if merged.keys() & {"reply", "http"} and not whole.keys() & {"reply", "http"}:
-        findings.add(node, "takes the reply away; put another, or 'http', in its place")
+    values = fields(node, findings, _BRANCH)
+    if values is None or not isinstance(node, Mapping):
+        return m.Branch(m.TurnSpec(), _NO_API)
+    api = values.pop("api", None)
+    conditions = {key: values.pop(key) for key in CONDITION_KEYS if key in values}
+    if node.entries.keys().isdisjoint(("api", *CONDITION_KEYS)):
+        findings.add(node, f"needs 'api', or a condition: {', '.join(CONDITION_KEYS)}")
+    _draw(values, findings, base | values)
+    whole = _replaced(node, findings, base, values)
     if whole == base and len(findings.found) == before:
         findings.add(node, "changes nothing about its turn")
-    return name, m.TurnSpec(**whole)
+    condition = m.Expect(**conditions) if conditions else None
+    return m.Branch(m.TurnSpec(**whole), api, condition)
+
+
+def _replaced(
+    node: Node, findings: Findings, base: dict[str, Any], values: dict[str, Any]
+) -> dict[str, Any]:
+    """The values of a turn with some replaced, or removed by null."""
+    merged = base | values
+    replaced = [key for key in _REPLIES if values.get(key, _REMOVED) is not _REMOVED]
+    if len(replaced) > 1:
+        findings.add(node, _either(replaced))
+    for key in _REPLIES if replaced else ():
+        if key not in replaced:
+            merged.pop(key, None)
+    whole = {key: value for key, value in merged.items() if value is not _REMOVED}
+    if merged.keys() & _REPLIES and not whole.keys() & _REPLIES:
+        findings.add(node, "takes the reply away; put another, or 'http', in its place")
+    return whole
+
+
+def _draw(values: dict[str, Any], findings: Findings, whole: dict[str, Any]) -> None:
+    """Reads the `one_of` in some values: each entry is the whole turn with another reply."""
+    node = values.get("one_of")
+    if node is None or node is _REMOVED:
+        return
+    base = {
+        key: value for key, value in whole.items() if key not in NOT_DRAWN and value is not _REMOVED
+    }
+    if isinstance(node, Sequence) and len(node.items) > 1:
+        values["one_of"] = tuple([_drawn(item, findings, base) for item in node.items])
+        return
+    findings.must_be(node, "a list of at least two replies")
+    del values["one_of"]
+
+
+def _drawn(node: Node, findings: Findings, base: dict[str, Any]) -> m.WeightedTurn:
+    if isinstance(node, Mapping) and not _CHOICE.readers.keys().isdisjoint(node.entries):
+        values = fields(node, findings, _CHOICE) or {}
+        if node.entries.keys().isdisjoint(("reply", "http")):
+            findings.add(node, "needs a 'reply', or 'http' for an error")
+        weight = values.pop("weight", 1)
+        return m.WeightedTurn(m.TurnSpec(**_replaced(node, findings, base, values)), weight)
+    return m.WeightedTurn(m.TurnSpec(**base, reply=reply(node, findings)))

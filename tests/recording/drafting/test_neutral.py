@@ -9,7 +9,7 @@ from mockllm.core.turn import Opaque, ToolCall
 from mockllm.framing.sse import decode
 from mockllm.importers.file_formats import files
 from mockllm.importers.reading import Unread
-from mockllm.matching.select import Selection
+from mockllm.matching.selection import Selection
 from mockllm.protocols.decoding import decoded
 from mockllm.recording.drafting.drafts import Drafting
 from mockllm.recording.drafting.turns import draft_turn

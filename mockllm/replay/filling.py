@@ -1,0 +1,156 @@
+"""The turn that was selected, with values of the request in its texts (`template: true`). Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mockllm.core.jsontext import parse
+from mockllm.core.request import CallEcho, Message, Request
+from mockllm.errors import RequestError
+from mockllm.matching.branching import way_after, way_to
+from mockllm.matching.conditions import last_user_text
+from mockllm.matching.conversation import read_history, turn_index
+from mockllm.matching.selection import Selection
+from mockllm.replay.sessions.exchange import Played
+from mockllm.scenario.model import Scenario, TurnSpec
+from mockllm.scenario.templates import TemplateError, Values, as_text, render_json, with_texts
+
+
+def filled(selection: Selection, request: Request) -> Selection:
+    """A selection whose turn has values of the request in its texts.
+
+    Raises:
+        RequestError: a text asks for a value that the request does not have.
+    """
+    scenario, index = selection.scenario, selection.index
+    if not has_templates(scenario, scenario.turns[index]):
+        return selection
+    values = request_values(request, selection.position)
+    turn, texts = fill(scenario, selection.turn, scenario.turns[index], values)
+    return selection.playing(turn, texts)
+
+
+def has_templates(scenario: Scenario, turn: TurnSpec) -> bool:
+    """Whether values of the request may stand in the texts of a turn."""
+    return scenario.template if turn.template is None else turn.template
+
+
+def fill(
+    scenario: Scenario, number: int, turn: TurnSpec, values: Values
+) -> tuple[TurnSpec, tuple[str, ...]]:
+    """A turn with values in its texts, and these texts.
+
+    Args:
+        number: the index of the turn in the file, for messages.
+    """
+    texts: list[str] = []
+
+    def change(path: tuple[str | int, ...], value: Any) -> Any:
+        try:
+            rendered = render_json(value, values)
+        except TemplateError as error:
+            where = ".".join(map(str, path))
+            raise RequestError(
+                f"Turn {number + 1} of scenario {scenario.name!r}, {where}: {error}.",
+                code="template",
+            ) from None
+        texts.append(as_text(rendered))
+        return rendered
+
+    return with_texts(turn, change), tuple(texts)
+
+
+def request_values(request: Request, position: int) -> Values:
+    """What the paths of templates begin with, of a request for an answer of a model."""
+    history = read_history(request.messages)
+    calls = history.turns[-1].calls if history.turns else ()
+    results = [message for message in history.after if message.role == "tool"]
+    return {
+        "request": lambda: {
+            "user": last_user_text(request),
+            "system": request.system,
+            "model": request.model,
+            "body": request.body,
+        },
+        "calls": lambda: [_call(call) for call in calls],
+        "call": lambda: _of_result(calls, results),
+        "results": lambda: [_result(message) for message in results],
+        "result": lambda: _result(results[-1]) if results else None,
+        "turn": lambda: position + 1,
+    }
+
+
+def _call(call: CallEcho) -> Mapping[str, Any]:
+    return {"name": call.name, "id": call.id, "arguments": _json(call.arguments)}
+
+
+def _of_result(calls: Sequence[CallEcho], results: Sequence[Message]) -> Any:
+    """The call that the last result answers, else the last call; None where there is none."""
+    last = results[-1] if results else None
+    answered = [
+        call for call in calls if last and (call.id or call.name) in (last.call_id, last.name)
+    ]
+    return next((_call(call) for call in reversed(answered or calls)), None)
+
+
+def _result(message: Message) -> Mapping[str, Any]:
+    return {
+        "text": message.text,
+        "json": _json(message.text),
+        "name": message.name,
+        "id": message.call_id,
+    }
+
+
+def _json(text: str) -> Any:
+    """The JSON value of a text; a text that is none is itself."""
+    try:
+        return parse(text)
+    except ValueError:
+        return text
+
+
+def played_selection(
+    scenario: Scenario, played: Played, request: Request | None = None
+) -> Selection | None:
+    """The selection that answered a request, from what the journal has of it; None where no turn
+    did, or the scenario is another one now.
+
+    Args:
+        scenario: as it is written.
+        request: None: its values are not put into the texts.
+
+    Raises:
+        RequestError: the request does not have them any more.
+    """
+    position, turn = played.position, played.turn
+    if position is None or turn is None or turn >= len(scenario.turns):
+        return None
+    if not scenario.varies:
+        return (
+            None if turn_index(scenario, position) is None else Selection(scenario, position, turn)
+        )
+    if played.form >= len(scenario.turns[turn].forms()):
+        return None
+    selection = Selection(way_to(scenario, position, turn, played.form), position, position)
+    return selection if request is None else filled(selection, request)
+
+
+def played_turn(scenario: Scenario, played: Played) -> TurnSpec | None:
+    """The turn that answered a request, without its values; None where there is none."""
+    selection = played_selection(scenario, played)
+    return (
+        None
+        if selection is None
+        else selection.scenario.turns[selection.index].for_api(played.api or "")
+    )
+
+
+def way_on(scenario: Scenario, played: Played, request: Request) -> Scenario:
+    """A scenario as its conversation goes on after an answer that the journal has."""
+    position, turn = played.position, played.turn
+    if not scenario.varies or position is None or turn is None or turn >= len(scenario.turns):
+        return scenario
+    taken = (turn, played.form, scenario.steps.index(turn))
+    return way_after(scenario, position, taken, request, ())

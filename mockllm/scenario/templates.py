@@ -1,0 +1,441 @@
+"""Values of the request in texts: `{{ request.user }}`, `{{ call.arguments.city | default("?") }}`.
+
+Only turns with `template: true` have them. An expression is a path from one of `ROOTS`, or a text
+in quotes, with filters behind it. It calls nothing and reads no attribute of an object: a step of a
+path is a key of a JSON object or an index of a list. Pure.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Any
+
+from mockllm.core.jsontext import compact
+from mockllm.core.jsontext import parse as read_json
+from mockllm.core.record import record
+from mockllm.core.text import did_you_mean, display
+from mockllm.scenario.model import (
+    AnyPart,
+    FramePart,
+    Http,
+    InterleavedPart,
+    ParallelPart,
+    ReasoningPart,
+    RefusalPart,
+    RouteAnswer,
+    ServerToolPart,
+    TextPart,
+    ToolPart,
+    TurnSpec,
+)
+
+ROOTS: Mapping[str, tuple[str, ...]] = {
+    "request": ("user", "system", "model", "body", "path", "query"),
+    "call": ("name", "id", "arguments"),
+    "calls": (),
+    "result": ("text", "json", "name", "id"),
+    "results": (),
+    "turn": (),
+}
+"""What a path may begin with, and the keys that may follow; () is for any."""
+
+MAX_LENGTH = 1024 * 1024
+"""Of a text with its values, in characters."""
+
+_MAX_EXPRESSIONS = 1_000
+_MAX_STEPS = 50
+
+
+class TemplateError(Exception):
+    """An expression is malformed, or has no value; the message is a sentence without an end."""
+
+
+@record
+class Expression:
+    """One `{{ ... }}`.
+
+    Args:
+        written: as it stands in the text, without the braces.
+        path: keys and indices; () where it is a `literal`.
+        filters: name and argument of each.
+    """
+
+    written: str
+    path: tuple[str | int, ...]
+    literal: str
+    filters: tuple[tuple[str, Any], ...]
+
+
+_HOLE = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
+_TOKEN = re.compile(
+    r"""\s*(?:(?P<name>[A-Za-z_][\w-]*)|(?P<number>-?\d+(?:\.\d+)?)|(?P<mark>[.\[\]|()])
+    |(?P<text>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'))""",
+    re.VERBOSE | re.DOTALL,
+)
+_WORDS = {"true": True, "false": False, "null": None}
+
+
+@lru_cache(maxsize=4096)
+def parse(text: str) -> tuple[str | Expression, ...]:
+    """The pieces of a text: what is sent as it stands, and expressions.
+
+    Raises:
+        TemplateError: an expression is malformed.
+    """
+    pieces: list[str | Expression] = []
+    at = 0
+    for match in _HOLE.finditer(text):
+        pieces += [text[at : match.start()], _Parser(match[1]).expression()]
+        at = match.end()
+    pieces.append(text[at:])
+    if "{{" in text[at:]:
+        raise TemplateError("a '{{' has no '}}' after it; write {{ \"{{\" }} for the braces")
+    if len(pieces) > 2 * _MAX_EXPRESSIONS:
+        raise TemplateError(f"has more than {_MAX_EXPRESSIONS:,} expressions")
+    return tuple(piece for piece in pieces if piece != "")
+
+
+class _Parser:
+    def __init__(self, written: str) -> None:
+        self._written = written.strip()
+        self._tokens = list(self._read(self._written))
+
+    def _read(self, text: str) -> Iterator[tuple[str, str]]:
+        at = 0
+        while at < len(text):
+            match = _TOKEN.match(text, at)
+            if match is None or match.end() == at:
+                raise self._error(f"cannot be read from {text[at:][:20]!r} on")
+            yield match.lastgroup or "", match[match.lastgroup or 0]
+            at = match.end()
+
+    def _error(self, why: str) -> TemplateError:
+        return TemplateError(f"{{{{ {self._written} }}}} {why}")
+
+    def _take(self, *kinds: str) -> str | None:
+        """The next token, if it is of these kinds, or one of these marks."""
+        if self._tokens and (self._tokens[0][0] in kinds or self._tokens[0][1] in kinds):
+            return self._tokens.pop(0)[1]
+        return None
+
+    def _need(self, what: str, *kinds: str) -> str:
+        token = self._take(*kinds)
+        if token is None:
+            raise self._error(f"needs {what}")
+        return token
+
+    def expression(self) -> Expression:
+        text = self._take("text")
+        path = self._path() if text is None else ()
+        filters = []
+        while self._take("|"):
+            filters.append(self._filter())
+        if self._tokens:
+            raise self._error(f"has {self._tokens[0][1]!r} where it should end, or '|' follow")
+        literal = "" if text is None else _unquoted(text)
+        return Expression(self._written, path, literal, tuple(filters))
+
+    def _path(self) -> tuple[str | int, ...]:
+        names = ", ".join(ROOTS)
+        root = self._need(f"a path, which begins with one of {names}", "name")
+        if root not in ROOTS:
+            hint = did_you_mean(root, ROOTS, f"a path begins with one of {names}")
+            raise self._error(f"begins with {root!r}; {hint}")
+        path: list[str | int] = [root]
+        while (mark := self._take(".", "[")) is not None:
+            if mark == ".":
+                path.append(self._need("a name after '.'", "name"))
+                continue
+            step = self._need("an index or a key in quotes after '['", "number", "text")
+            path.append(_unquoted(step) if step[0] in "\"'" else self._index(step))
+            self._need("']'", "]")
+        known = ROOTS[root]
+        if len(path) > 1 and known and path[1] not in known:
+            hint = did_you_mean(str(path[1]), known, f"it has {', '.join(known)}")
+            raise self._error(f"asks {root!r} for {path[1]!r}; {hint}")
+        if len(path) > _MAX_STEPS:
+            raise self._error(f"has more than {_MAX_STEPS} steps")
+        return tuple(path)
+
+    def _index(self, number: str) -> int:
+        if "." in number:
+            raise self._error("has an index that is no whole number")
+        return int(number)
+
+    def _filter(self) -> tuple[str, Any]:
+        name = self._need(f"a filter after '|', one of {', '.join(_FILTERS)}", "name")
+        if name not in _FILTERS:
+            hint = did_you_mean(name, _FILTERS, f"there are {', '.join(_FILTERS)}")
+            raise self._error(f"has no filter {name!r}; {hint}")
+        argument: Any = None
+        if name == "default":
+            self._need("a value in brackets after 'default'", "(")
+            argument = self._literal()
+            self._need("')'", ")")
+        return name, argument
+
+    def _literal(self) -> Any:
+        token = self._need('a value such as "none" or 0', "text", "number", "name")
+        if token[0] in "\"'":
+            return _unquoted(token)
+        if token in _WORDS:
+            return _WORDS[token]
+        try:
+            return json.loads(token)
+        except ValueError:
+            raise self._error(f"needs quotes around {token!r}") from None
+
+
+def _unquoted(token: str) -> str:
+    """The text of a token in quotes, in which a backslash makes the next character stand for
+    itself, and `\\n` for a line break."""
+    return re.sub(r"\\(.)", lambda match: "\n" if match[1] == "n" else match[1], token[1:-1])
+
+
+class _Missing:
+    """There is no value, and why."""
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+
+
+Values = Mapping[str, Callable[[], Any]]
+"""What the roots stand for; each is asked for when an expression needs it. None: there is none."""
+
+
+def render(text: str, values: Values) -> Any:
+    """A text with its values in place of its expressions. A text that is one expression and
+    nothing else is its value, with the type that it has.
+
+    Raises:
+        TemplateError: an expression has no value and no default, or the text becomes too long.
+    """
+    pieces = parse(text)
+    if len(pieces) == 1 and isinstance(pieces[0], Expression):
+        return _bounded(_evaluate(pieces[0], values))
+    shown = [piece if isinstance(piece, str) else _evaluate(piece, values) for piece in pieces]
+    return _bounded("".join(map(as_text, shown)))
+
+
+def as_text(value: Any) -> str:
+    """A value as it stands in a text: JSON, but a text as it is."""
+    return value if isinstance(value, str) else compact(value)
+
+
+def render_json(value: Any, values: Values) -> Any:
+    """A JSON value with the texts in it rendered; its keys stay."""
+    if isinstance(value, str):
+        return render(value, values) if "{{" in value else value
+    if isinstance(value, Mapping):
+        return {key: render_json(inner, values) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [render_json(inner, values) for inner in value]
+    return value
+
+
+def _bounded(value: Any) -> Any:
+    if len(as_text(value)) > MAX_LENGTH:
+        raise TemplateError(f"is longer than {MAX_LENGTH:,} characters with its values")
+    return value
+
+
+def _evaluate(expression: Expression, values: Values) -> Any:
+    value: Any = _look_up(expression, values) if expression.path else expression.literal
+    for name, argument in expression.filters:
+        value = _FILTERS[name](value, argument)
+    if isinstance(value, _Missing):
+        raise TemplateError(
+            f"{{{{ {expression.written} }}}}: {value.why}; write | default(...) behind it if that "
+            "may be"
+        )
+    return value
+
+
+def _look_up(expression: Expression, values: Values) -> Any:
+    root, *steps = expression.path
+    value = values[str(root)]() if root in values else None
+    if value is None:
+        return _Missing(f"this request has no {root!r}")
+    shown = str(root)
+    for step in steps:
+        inner = _step(value, step)
+        if isinstance(inner, _Missing):
+            return _Missing(f"{shown} {inner.why}")
+        value, shown = inner, f"{shown}.{step}"
+    return value
+
+
+def _step(value: Any, step: str | int) -> Any:
+    if isinstance(step, int):
+        if isinstance(value, Sequence) and not isinstance(value, str):
+            inside = -len(value) <= step < len(value)
+            return value[step] if inside else _Missing(f"has {len(value)} items, and no [{step}]")
+        return _Missing(f"is no list, but {display(value)}")
+    if isinstance(value, Mapping):
+        return value[step] if step in value else _Missing(f"has no {step!r}")
+    return _Missing(f"is no object, but {display(value)}")
+
+
+def _length(value: Any, _: Any) -> Any:
+    if isinstance(value, (str, Mapping, list, tuple)):
+        return len(value)
+    return value if isinstance(value, _Missing) else _Missing(f"{display(value)} has no length")
+
+
+_FILTERS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "default": lambda value, other: other if value is None or _is_missing(value) else value,
+    "json": lambda value, _: value if _is_missing(value) else compact(value),
+    "length": _length,
+}
+
+
+def _is_missing(value: Any) -> bool:
+    return isinstance(value, _Missing)
+
+
+# The texts of a turn
+
+Change = Callable[[tuple[str | int, ...], Any], Any]
+"""What becomes of a text, or of a JSON value with texts in it, at a path of the turn."""
+
+
+def with_texts(turn: TurnSpec, change: Change) -> TurnSpec:
+    """A turn with a change of all texts in which values of the request may stand, those of earlier
+    tries, too. What else may answer in its place stays as it is."""
+    return _Texts(change).turn(turn)
+
+
+class _Texts:
+    def __init__(self, change: Change) -> None:
+        self._change = change
+
+    def turn(self, turn: TurnSpec) -> TurnSpec:
+        parts = [self._part(("reply", n), part) for n, part in enumerate(turn.reply)]
+        tries = [replace(a, reply=self._reply(n, a)) for n, a in enumerate(turn.attempts)]
+        return replace(
+            turn,
+            reply=tuple(parts),
+            attempts=tuple(tries),
+            http=None if turn.http is None else self._http(turn.http),
+            answer=None if turn.answer is None else self._answer(turn.answer),
+            headers=self._headers(("headers",), turn.headers),
+        )
+
+    def _reply(self, number: int, attempt: TurnSpec) -> tuple[AnyPart, ...]:
+        path = ("attempts", number, "reply")
+        return tuple([self._part((*path, n), part) for n, part in enumerate(attempt.reply)])
+
+    def _text(self, path: tuple[str | int, ...], text: str) -> str:
+        return as_text(self._change(path, text)) if _has_braces(text) else text
+
+    def _json(self, path: tuple[str | int, ...], text: str | None) -> str | None:
+        """JSON text; its values are changed one by one, so that quotes in them stay right."""
+        if text is None or not _has_braces(text):
+            return text
+        try:
+            value = read_json(text)
+        except ValueError:
+            return self._text(path, text)
+        return compact(self._change(path, value))
+
+    def _part(self, path: tuple[str | int, ...], part: AnyPart) -> AnyPart:
+        match part:
+            case TextPart() | ReasoningPart() | RefusalPart():
+                return replace(part, text=self._text((*path, _KEYS[type(part)]), part.text))
+            case ToolPart(custom=True):
+                return replace(part, arguments=self._text((*path, "input"), part.arguments or ""))
+            case ToolPart():
+                return replace(part, arguments=self._json((*path, "arguments"), part.arguments))
+            case ServerToolPart():
+                output = self._json((*path, "output"), part.output)
+                return replace(part, input=self._json((*path, "input"), part.input), output=output)
+            case ParallelPart():
+                calls = [
+                    self._part((*path, "parallel", n), call) for n, call in enumerate(part.calls)
+                ]
+                return replace(part, calls=tuple(calls))  # type: ignore[arg-type]  # calls
+            case InterleavedPart():
+                inner = [
+                    self._part((*path, "interleaved", n), one) for n, one in enumerate(part.parts)
+                ]
+                return replace(part, parts=tuple(inner))  # type: ignore[arg-type]  # members
+            case FramePart():
+                return replace(part, data=self._change((*path, "frame", "data"), part.data))
+        return part
+
+    def _http(self, http: Http) -> Http:
+        headers, error = self._headers(("http", "headers"), http.headers), http.error
+        if error is not None and error.message is not None:
+            error = replace(error, message=self._text(("http", "error"), error.message))
+        return replace(http, headers=headers, error=error)
+
+    def _headers(
+        self, path: tuple[str | int, ...], headers: tuple[tuple[str, str], ...]
+    ) -> tuple[tuple[str, str], ...]:
+        return tuple((name, self._text((*path, name), value)) for name, value in headers)
+
+    def _answer(self, answer: RouteAnswer) -> RouteAnswer:
+        headers, value = self._headers(("answer", "headers"), answer.headers), answer.value
+        if answer.kind == "text":
+            value = self._text(("answer", "text"), value)
+        elif answer.kind == "json":
+            value = self._change(("answer", "json"), value)
+        return replace(answer, headers=headers, value=value)
+
+
+_KEYS = {TextPart: "text", ReasoningPart: "reasoning", RefusalPart: "refusal"}
+
+
+def _has_braces(text: str) -> bool:
+    return "{{" in text or "\\g<" in text
+
+
+def malformed(turn: TurnSpec) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """The paths of texts in which an expression is malformed, with why."""
+    flaws: list[tuple[tuple[str | int, ...], str]] = []
+
+    def check(path: tuple[str | int, ...], value: Any) -> Any:
+        for inner, text in _texts(path, value):
+            try:
+                parse(text)
+            except TemplateError as flaw:
+                flaws.append((inner, str(flaw)))
+        return value
+
+    with_texts(turn, check)
+    yield from flaws
+
+
+def look_like_templates(turn: TurnSpec) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """The paths of texts that would have values of the request with `template: true`, with the
+    first expression in each."""
+    similar: list[tuple[tuple[str | int, ...], str]] = []
+
+    def look(path: tuple[str | int, ...], value: Any) -> Any:
+        for inner, text in _texts(path, value):
+            match = _LOOKS_SO.search(text)
+            if match is not None:
+                similar.append((inner, match[0]))
+        return value
+
+    with_texts(turn, look)
+    yield from similar
+
+
+def _texts(path: tuple[str | int, ...], value: Any) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """The texts in a JSON value, each with its path."""
+    if isinstance(value, str):
+        yield path, value
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield from _texts((*path, key), inner)
+    elif isinstance(value, (list, tuple)):
+        for index, inner in enumerate(value):
+            yield from _texts((*path, index), inner)
+
+
+_LOOKS_SO = re.compile(rf"\{{\{{\s*(?:{'|'.join(ROOTS)})\b[^{{}}]*\}}\}}|\\g<\w+>")
