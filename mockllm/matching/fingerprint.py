@@ -158,6 +158,11 @@ _MULTIPART = "multipart/form-data"
 _FORM = "application/x-www-form-urlencoded"
 
 
+def is_multipart(content_type: str) -> bool:
+    """Whether a body is declared as a form that may have files."""
+    return content_type.partition(";")[0].strip().lower() == _MULTIPART
+
+
 def form_fields(content_type: str, body: bytes) -> dict[str, Any] | None:
     """The fields of a form by their names; None for a body that is no form, or a broken one, and
     for JSON that is sent as a form.
@@ -172,7 +177,7 @@ def form_fields(content_type: str, body: bytes) -> dict[str, Any] | None:
             for name, value in parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True)
         ]
         return _collected(pairs)
-    if kind != _MULTIPART:
+    if not is_multipart(content_type):
         return None
     boundary = _parameter(content_type, "boundary")
     parts = _parts(body, boundary.encode("utf-8", "replace")) if boundary else None

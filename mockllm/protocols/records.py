@@ -293,18 +293,34 @@ class StoredAnswers:
 
 
 @record
+class FallbackBody:
+    """A body that is no JSON: a file, a text, or a stream.
+
+    Args:
+        parts: of a stream, an event each; none is empty.
+    """
+
+    content_type: str
+    parts: tuple[bytes, ...]
+    streamed: bool = False
+
+
+@record
 class FallbackRoute:
     """A POST route besides those for answers of a model, whose answer follows from the request:
-    embeddings, moderations, counts of tokens. `--fallback auto` answers it.
+    embeddings, moderations, images, speech. `--fallback auto` answers it.
 
     Args:
         path: the end of the path; named groups are segments.
         answer: the body of the answer, from the body of the request and its target. It raises
             `RequestError` for a body that the service refuses.
+        takes_form: whether the body may be a form; a file in it is a mapping with `filename`,
+            `content_type`, `size` and `sha256`, any other field is text.
     """
 
     path: re.Pattern[str]
-    answer: Callable[[Fields, Target], Json]
+    answer: Callable[[Fields, Target], Json | FallbackBody]
+    takes_form: bool = False
 
 
 @record

@@ -11,16 +11,19 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote
 
-from mockllm.core.http import Target
+from mockllm.core.http import Target, TimedBytes
 from mockllm.core.jsontext import parse_object
 from mockllm.core.record import record
+from mockllm.errors import RequestError
+from mockllm.matching.fingerprint import form_fields, is_multipart
 from mockllm.matching.index import ScenarioIndex
+from mockllm.matching.routes import RouteRequest
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Lookup, Operation, WireProtocol
-from mockllm.protocols.records import FallbackRoute, StoredAnswers
+from mockllm.protocols.records import FallbackBody, FallbackRoute, StoredAnswers
 from mockllm.replay.call import Answered, ApiCall
 from mockllm.replay.compilation.compiler import Replayer
-from mockllm.replay.compilation.http_answer import CORS, HttpAnswer, json_answer
+from mockllm.replay.compilation.http_answer import CORS, HttpAnswer, bytes_answer, json_answer
 from mockllm.replay.filling import played_selection
 from mockllm.replay.sessions.exchange import Played, not_kept_whole
 
@@ -91,10 +94,23 @@ class Fallback:
     route: FallbackRoute
     target: Target
 
-    def answer(self, body: bytes, query: Mapping[str, str]) -> HttpAnswer:
+    def answer(self, request: RouteRequest) -> HttpAnswer:
         """The answer to a request."""
-        target = replace(self.target, query=query)
-        return json_answer(200, self.route.answer(parse_object(body), target), CORS)
+        target = replace(self.target, query=request.parameters)
+        body = self.route.answer(self._fields(request), target)
+        if not isinstance(body, FallbackBody):
+            return json_answer(200, body, CORS)
+        headers = {"content-type": body.content_type, **CORS}
+        parts = [TimedBytes(0, part) for part in body.parts]
+        return bytes_answer(200, headers.items(), parts, streamed=body.streamed)
+
+    def _fields(self, request: RouteRequest) -> Mapping[str, Any]:
+        fields = None
+        if self.route.takes_form:
+            fields = form_fields(request.content_type, request.body)
+            if fields is None and is_multipart(request.content_type):
+                raise RequestError("The body is not the form that its content type declares.")
+        return parse_object(request.body) if fields is None else fields
 
 
 def find_fallback(method: str, path: str) -> Fallback | None:

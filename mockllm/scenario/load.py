@@ -8,6 +8,7 @@ This module runs them and compares scenarios with each other.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -21,13 +22,22 @@ from mockllm.scenario.reading.files import read_text
 from mockllm.scenario.reading.nodes import (
     Mapping,
     Mark,
+    Node,
     SourceLocation,
     YamlDocument,
     locate_node,
-    locate_path,
     node_paths,
 )
 from mockllm.scenario.reading.values import MAX_FINDINGS, Findings, Vocabulary
+from mockllm.scenario.reuse import (
+    IncludedFile,
+    include,
+    included_names,
+    is_included,
+    locate_mistake,
+    named_replies,
+    read_included,
+)
 
 
 @dataclass(slots=True)
@@ -61,6 +71,7 @@ class Loading:
     read_file: Callable[[str], str] | None = None
     problems: list[Problem] = field(default_factory=list)
     loaded: list[_Loaded] = field(default_factory=list)
+    included: dict[str, IncludedFile] = field(default_factory=dict)
 
     def load(self, texts: Iterable[tuple[str, str]]) -> tuple[Scenario, ...]:
         """The scenarios in texts, each with the name of its file, or what stands for it.
@@ -73,16 +84,22 @@ class Loading:
         self._check_names()
         self._check_matches()
         if self.problems:
-            raise ScenarioError(self.problems)
+            # An included file is read for scenarios, and once more in the folder that is loaded.
+            raise ScenarioError(list(dict.fromkeys(self.problems)))
         return tuple([loaded.scenario for loaded in self.loaded])
 
     def _load_text(self, text: str, file: str) -> None:
-        before, empty = len(self.problems), True
+        before, count = len(self.problems), 0
+        included: Node | None = None
         try:
             text.encode()
             for parsed in nodes.documents(text, file):
-                empty = False
-                self._load_document(parsed, file)
+                count += 1
+                if self.in_files and is_included(parsed.root):
+                    included = parsed.root
+                    self._read_included(parsed, file)
+                else:
+                    self._load_document(parsed, file)
                 if len(self.problems) - before >= MAX_FINDINGS:
                     message = (
                         f"has {MAX_FINDINGS:,} problems up to here; what follows is not reported"
@@ -97,16 +114,24 @@ class Loading:
         except ScenarioError as error:
             self.problems.extend(error.problems)
             return
-        if empty and len(self.problems) == before:
+        if included is not None and count > 1:
+            message = "replies and tools for scenarios must be in a file of their own"
+            self.problems.append(_problem_at(file, included.mark, "", message))
+        if not count and len(self.problems) == before:
             message = "holds no scenario; one begins with 'scenario: NAME' and has 'turns'"
             self.problems.append(Problem(file, 1, 1, "", message))
 
-    def _load_document(self, parsed: YamlDocument, file: str) -> None:
+    def _findings(self, parsed: YamlDocument, file: str) -> Findings:
         read = partial(read_text, file) if self.in_files else self.read_file
         notes = parsed.notes[:MAX_FINDINGS]
         yaml = file if self.in_files else None
-        findings = Findings(self.vocabulary, notes, read, yaml, sent=self.sent)
-        root = parsed.root
+        return Findings(self.vocabulary, notes, read, yaml, sent=self.sent)
+
+    def _load_document(self, parsed: YamlDocument, file: str) -> None:
+        findings, root = self._findings(parsed, file), parsed.root
+        if not self._name_replies(root, findings, file):
+            self.problems += _problems(parsed, findings, file)
+            return
         scenario = document.scenario(root, findings)
         if findings.found:
             self.problems += _problems(parsed, findings, file)
@@ -119,10 +144,63 @@ class Loading:
         if has_fault and not mistakes and not findings.found:
             mistakes = list(self.vocabulary.fault_mistakes(scenario))
         for path, message in mistakes:
-            self.problems.append(_problem(file, locate_path(root, path), message))
+            self.problems.append(_problem(file, *locate_mistake(root, path, message, findings)))
         matched = "match" if scenario.route is None or scenario.match is not None else "route"
         name, match = (_mark(root, key) for key in ("scenario", matched))
         self.loaded.append(_Loaded(scenario, file, name, match, matched))
+
+    def _name_replies(self, root: Node, findings: Findings, file: str) -> bool:
+        """Reads the named replies of a document, and the files that it includes. False: one of them
+        cannot be read, so that nothing can be said of the names that are used."""
+        if not isinstance(root, Mapping):
+            return True
+        findings.replies = named_replies(root, findings, file)
+        before = len(findings.found)
+        names = included_names(root, findings)
+        if len(findings.found) > before:
+            return False
+        files = [self._included(name, node, findings, file) for node, name in names]
+        if None in files:
+            return False
+        for (node, name), included in zip(names, files, strict=True):
+            if included is not None:
+                include(included, name, node, findings)
+        return True
+
+    def _included(
+        self, name: str, node: Node, findings: Findings, file: str
+    ) -> IncludedFile | None:
+        """A file that a scenario includes; None where it cannot be read."""
+        path = os.path.join(os.path.dirname(file), name)  # noqa: PTH118, PTH120 - no Path: as named
+        if path in self.included:
+            return self.included[path]
+        if findings.read_file is None:
+            findings.add(node, f"names the file {name!r}, and this text is in no folder")
+            return None
+        try:
+            documents = list(nodes.documents(findings.read_file(name).removeprefix("\ufeff"), path))
+        except OSError as error:
+            findings.add(node, f"{name!r} {error}; put it there")
+            return None
+        except ScenarioError as error:
+            self.problems += error.problems
+            return None
+        if len(documents) != 1 or not is_included(documents[0].root):
+            message = "must be one document that has 'replies' and 'tools' alone, and no scenario"
+            findings.add(node, f"{name!r} {message}")
+            return None
+        return self._read_included(documents[0], path)
+
+    def _read_included(self, parsed: YamlDocument, file: str) -> IncludedFile:
+        known = self.included.get(file)
+        if known is not None:
+            return known
+        assert isinstance(parsed.root, Mapping)
+        findings = self._findings(parsed, file)
+        self.included[file] = read_included(parsed.root, findings, file)
+        if findings.found:
+            self.problems += _problems(parsed, findings, file)
+        return self.included[file]
 
     def _check_names(self) -> None:
         """Adds a problem for each scenario that has the name of an earlier one."""

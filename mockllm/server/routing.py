@@ -239,7 +239,7 @@ class PlainRoutes:
         if fallback is not None:
             known = Played(api=fallback.protocol.name, model=request.model or None)
             try:
-                answer = fallback.answer(request.body, request.parameters)
+                answer = fallback.answer(request)
             except RequestError as error:
                 return refused(fallback.protocol, error, known)
             return Answered(answer, replace(known, outcome="played", status=answer.status))

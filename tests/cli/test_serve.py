@@ -238,6 +238,23 @@ def test_reload_serves_the_last_good_version(program, folder, whole):
     assert (code, errors) == (0, "")
 
 
+def test_reload_reads_included_files(program, folder):
+    """A change of a file that the served one includes changes the answers."""
+    write(folder, "common.yaml", "replies: {hi: {text: Hello there}}\n")
+    text = (
+        "scenario: hello\ninclude: common.yaml\nmatch: {user: hello}\nturns: [{reply: {use: hi}}]\n"
+    )
+    write(folder, "hello.yaml", text)
+    served = program("serve", folder / "hello.yaml", "--port", "0", "--reload").listening()
+    served.line_with("OPENAI_BASE_URL")
+    write(folder, "common.yaml", "replies: {hi: {text: Good day}}\n")
+    assert served.line_with("reloaded") == "reloaded 1 scenario"
+    assert b"Good day" in chat(served.url, "hello")[1]
+    served.signal()
+    code, _, errors = served.end()
+    assert (code, errors) == (0, "")
+
+
 def test_a_closed_reader_does_not_stop_the_server(program, folder):
     """`mockllm serve | head -1` goes on serving."""
     served = program("serve", folder, "--port", "0").listening()

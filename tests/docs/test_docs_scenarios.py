@@ -6,14 +6,14 @@ import pytest
 
 from mockllm.errors import ScenarioError
 from mockllm.matching.routes import RouteRequest
-from mockllm.replay.loading import loads
+from mockllm.replay.loading import load, loads
 from mockllm.replay.routes import RoutePlayer
 from mockllm.replay.sessions.session import Session
 from mockllm.tapes.captured import load_tape
 from tests.cases import for_all
 from tests.docs.pages import text_of
 
-TEXT = text_of("scenarios", "turns", "parts", "routes")
+TEXT = text_of("scenarios", "turns", "parts", "reuse", "routes")
 FENCES = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
@@ -57,6 +57,16 @@ def test_the_sample_errors_are_real():
     with pytest.raises(ScenarioError) as caught:
         loads(broken, "greet.yaml")
     assert errors.rstrip("\n") == str(caught.value)
+
+
+def test_the_included_file_is_loaded(tmp_path):
+    """The scenario on the page loads with the file that it includes."""
+    for block in blocks("yaml fragment"):
+        if name := re.match(r"# ([\w-]+\.yaml)\n", block.values[0]):
+            (tmp_path / name[1]).write_text(block.values[0])
+    (scenario,) = load(tmp_path)
+    assert [len(turn.reply) for turn in scenario.turns] == [1, 2]
+    assert [tool.name for tool in scenario.tools] == ["search"]
 
 
 def test_the_sample_tape_can_be_loaded():

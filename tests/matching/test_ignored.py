@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -116,7 +117,10 @@ def test_a_run_ignores_more() -> None:
 texts = st.text(alphabet="abc ", max_size=8)
 
 
-@given(texts, texts, st.uuids(version=4), st.uuids(version=4), st.datetimes(), st.datetimes())
+moments = st.datetimes(datetime(2026, 1, 1), datetime(2026, 12, 31))
+
+
+@given(texts, texts, st.uuids(version=4), st.uuids(version=4), moments, moments)
 def test_digests(text: str, other: str, one: UUID, two: UUID, first: Any, second: Any) -> None:
     """Two requests that differ only in ignored parts have one digest; two that differ elsewhere,
     also inside of a text with ignored parts, do not."""
@@ -125,11 +129,11 @@ def test_digests(text: str, other: str, one: UUID, two: UUID, first: Any, second
         return asks(f"{text} {uuid.hex} {time.isoformat()}", metadata={"run": str(uuid)})
 
     digests = [
-        request_digest(sent(text, uuid, time.replace(year=2026)), (), IGNORE)
+        request_digest(sent(text, uuid, time), (), IGNORE)
         for uuid, time in ((one, first), (two, second))
     ]
     assert digests[0] == digests[1]
-    different = request_digest(sent(other, one, first.replace(year=2026)), (), IGNORE)
+    different = request_digest(sent(other, one, first), (), IGNORE)
     assert (different == digests[0]) is (text == other)
 
 

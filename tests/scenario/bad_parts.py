@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from tests.scenario.documents import Row, part, turn
+from tests.scenario.documents import Row, part, top, turn
 
 PARTS: list[Row] = [
     (
@@ -24,21 +24,21 @@ PARTS: list[Row] = [
         "part list",
         turn("reply: [hello]"),
         [
-            "3:13: turns[0].reply[0]: must be a part: a mapping with one of text, reasoning, refusal, tool, server_tool, parallel, interleaved, pause, frame, error, auto, got hello",
+            "3:13: turns[0].reply[0]: must be a part: a mapping with one of text, reasoning, refusal, tool, server_tool, parallel, interleaved, pause, frame, error, auto, use, got hello",
         ],
     ),
     (
         "part none",
         part("split: words"),
         [
-            "3:12: turns[0].reply: must be a part, with one of text, reasoning, refusal, tool, server_tool, parallel, interleaved, pause, frame, error, auto; found the keys split",
+            "3:12: turns[0].reply: must be a part, with one of text, reasoning, refusal, tool, server_tool, parallel, interleaved, pause, frame, error, auto, use; found the keys split",
         ],
     ),
     (
         "part empty",
         turn("reply: [{}]"),
         [
-            "3:13: turns[0].reply[0]: must be a part, with one of text, reasoning, refusal, tool, server_tool, parallel, interleaved, pause, frame, error, auto; found no keys",
+            "3:13: turns[0].reply[0]: must be a part, with one of text, reasoning, refusal, tool, server_tool, parallel, interleaved, pause, frame, error, auto, use; found no keys",
         ],
     ),
     (
@@ -242,6 +242,57 @@ PARTS: list[Row] = [
         part("server_tool: web_search, arguments: {}"),
         [
             "3:38: turns[0].reply: unknown key 'arguments'; known here: server_tool, id, name, input, output, split, every",
+        ],
+    ),
+    (
+        "use and text",
+        "scenario: a\nreplies: {a: {text: c}}\nturns: [{reply: {use: a, text: b}}]\n",
+        [
+            "3:26: turns[0].reply: unknown key 'text'; known here: use",
+        ],
+    ),
+    (
+        "use in a group",
+        part("parallel: [{use: a}]"),
+        [
+            "3:24: turns[0].reply.parallel[0]: must be a tool call, with the key 'tool'; found 'use'",
+        ],
+    ),
+    (
+        "use among interleaved parts",
+        part("interleaved: [{use: a}], order: [0]"),
+        [
+            "3:27: turns[0].reply.interleaved[0]: must be one of text, reasoning, refusal, tool, server_tool, frame; found 'use'",
+        ],
+    ),
+    (
+        "use in a named reply",
+        top("replies: {a: {text: b}, c: [{use: a}]}"),
+        [
+            "2:35: replies.c[0].use: stands in a named reply, which cannot use another; write its parts",
+        ],
+    ),
+    (
+        "no named replies",
+        top("replies: {}"),
+        [
+            "2:10: replies: must be a mapping of names, got an empty one",
+        ],
+    ),
+    (
+        "name of a reply",
+        top("replies: {a b: {text: c}}"),
+        [
+            "2:11: replies: must have names of letters, digits, '_' and '-', got 'a b'",
+        ],
+    ),
+    (
+        "include elsewhere",
+        top("include: [sub/b.yaml, ../c.yaml, d.yaml, d.yaml]"),
+        [
+            "2:11: include[0]: must be the name of a file in the folder of this one, such as common.yaml, got sub/b.yaml",
+            "2:23: include[1]: must be the name of a file in the folder of this one, such as common.yaml, got ../c.yaml",
+            "2:42: include[3]: 'd.yaml' is included twice",
         ],
     ),
     (

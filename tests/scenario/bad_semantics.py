@@ -392,6 +392,44 @@ SEMANTICS: list[Row] = [
         ],
     ),
     (
+        "unknown reply",
+        'scenario: a\nreplies: {greeting: {text: hi}}\nturns:\n  - reply: [{use: greting}]\n    when: {api: chat, reply: {use: "1"}}\n',
+        [
+            "4:19: turns[0].reply[0].use: no reply is named 'greting'; did you mean 'greeting'?",
+            "5:36: turns[0].when.reply.use: no reply is named '1'; they are greeting",
+        ],
+    ),
+    (
+        "no reply",
+        part("use: a"),
+        [
+            "3:18: turns[0].reply.use: no reply is named 'a'; name one under 'replies', here or in a file that 'include' names",
+        ],
+    ),
+    (
+        "mistake in a named reply",
+        "scenario: a\nreplies: {b: [{text: hi, split: [h]}]}\nturns:\n  - reply: {use: b}\n  - reply: [{use: b}, {text: c}]\n",
+        [
+            "2:33: replies.b[0].split: the fragments do not join to the text: from character 2 they give nothing more instead of 'i'",
+        ],
+    ),
+    (
+        "mistake of a use",
+        "scenario: a\ntools: [{name: f}]\nreplies:\n  b: [{text: hi}, {tool: g}]\nturns:\n  - reply: [{text: c}, {use: b}, {tool: h}]\n  - reply: {use: b}\n",
+        [
+            "6:30: turns[0].reply[1].use: 'g' is not among the scenario's tools; they are f (at <text>:4:26)",
+            "6:41: turns[0].reply[2].tool: 'h' is not among the scenario's tools; they are f",
+            "7:18: turns[1].reply.use: 'g' is not among the scenario's tools; they are f (at <text>:4:26)",
+        ],
+    ),
+    (
+        "include without a folder",
+        top("include: b.yaml"),
+        [
+            "2:10: include: names the file 'b.yaml', and this text is in no folder",
+        ],
+    ),
+    (
         "too fine",
         top("defaults: {ttft: 0.5us}"),
         [

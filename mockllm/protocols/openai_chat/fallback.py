@@ -1,4 +1,5 @@
-"""Answers of OpenAI's routes for embeddings and moderations that follow from the request.
+"""Answers of OpenAI's routes that follow from the request: here embeddings and moderations; images
+are in `image_routes`, speech and transcripts in `audio_routes`.
 
 https://platform.openai.com/docs/api-reference/embeddings and
 https://platform.openai.com/docs/api-reference/moderations; the fields are those of the types in
@@ -15,6 +16,7 @@ from mockllm.core.http import Target
 from mockllm.core.seeded import derive, tokens, unit_vector
 from mockllm.errors import RequestError
 from mockllm.protocols.base import dumps
+from mockllm.protocols.openai_chat import audio_routes, image_routes
 from mockllm.protocols.openai_common import bad_value, invalid_type, missing
 from mockllm.protocols.records import FallbackRoute, Fields, Json
 from mockllm.protocols.values import mapping, string
@@ -164,4 +166,6 @@ def _result(kinds: list[str]) -> Json:
 FALLBACK_ROUTES = (
     FallbackRoute(re.compile(r"(?:/deployments/(?P<deployment>[^/]+))?/embeddings$"), _embeddings),
     FallbackRoute(re.compile(r"/moderations$"), _moderations),
+    *image_routes.ROUTES,
+    *audio_routes.ROUTES,
 )

@@ -57,16 +57,21 @@ def _turns(node: Node, findings: Findings) -> tuple[m.TurnSpec, ...] | None:
     return None
 
 
+tools = listing(_tool, "tools")
+
 _SCENARIO = table(
     "scenario",
     scenario="a name of lower-case letters, digits and '-', such as two-tools",
     route=route,
     apis=_each_once,
     match=match,
-    tools=listing(_tool, "tools"),
+    tools=tools,
     seed=_seed,
     defaults=record(m.Defaults, table("defaults", split=rule, usage=usage)),
     turns=_turns,
+    # Read before, by `mockllm.scenario.reuse`.
+    include=lambda *_: None,
+    replies=lambda *_: None,
 )
 
 
@@ -85,5 +90,7 @@ def scenario(node: Node, findings: Findings) -> m.Scenario | None:
         values["route"] = m.RouteSpec("", "")  # so that its answers are not reported, too
     restart = values.pop("then", None) is not None
     any_ids = values.pop("ids", None) is not None
+    if findings.included_tools:
+        values["tools"] = (*values.get("tools", ()), *findings.included_tools)
     name, turns = values.pop("scenario", ""), values.pop("turns", ())
     return with_ignored(m.Scenario(name, turns, restart=restart, any_ids=any_ids, **values))

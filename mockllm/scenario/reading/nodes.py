@@ -317,24 +317,30 @@ def format_path(path: KeyPath) -> str:
 
 
 def locate_path(root: Node, path: KeyPath) -> SourceLocation:
-    """The location of the value at a path.
+    """The location of the value at a path, as `reach` finds it; the path is whole where a key is
+    absent."""
+    node, written = reach(root, path)
+    return SourceLocation(node.mark.line + 1, node.mark.column + 1, format_path(written))
+
+
+def reach(root: Node, path: KeyPath) -> tuple[Node, KeyPath]:
+    """The value at a path, and the path as it is written.
 
     Index 0 of a value that is written without its list is that value itself. Where a key is
-    absent, line and column are those of the last value that is there; the path is whole.
+    absent, the value is the last one that is there; the path is whole.
     """
-    node: Node = root
-    mark = root.mark
-    reached: list[str | int] = []
+    node = root
+    written: list[str | int] = []
     for depth, step in enumerate(path):
         if step == 0 and isinstance(node, Mapping) and "0" not in node.entries:
             continue
         child = _child(node, step)
         if child is None:
-            reached.extend(path[depth:])
+            written.extend(path[depth:])
             break
-        reached.append(step)
-        node, mark = child, child.mark
-    return SourceLocation(mark.line + 1, mark.column + 1, format_path(tuple(reached)))
+        written.append(step)
+        node = child
+    return node, tuple(written)
 
 
 def _child(node: Node, step: str | int) -> Node | None:
@@ -343,6 +349,14 @@ def _child(node: Node, step: str | int) -> Node | None:
     if isinstance(node, Sequence) and isinstance(step, int) and step < len(node.items):
         return node.items[step]
     return None
+
+
+def count_nodes(node: Node) -> int:
+    """How many values a tree has; what aliases repeat counts again."""
+    if isinstance(node, Scalar):
+        return 1
+    children = node.entries.values() if isinstance(node, Mapping) else node.items
+    return 1 + sum(map(count_nodes, children))
 
 
 def node_paths(root: Node) -> dict[int, KeyPath]:

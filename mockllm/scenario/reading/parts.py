@@ -13,11 +13,12 @@ from typing import Any
 from mockllm.core.jsontext import compact
 from mockllm.core.text import similar_names
 from mockllm.scenario import model as m
-from mockllm.scenario.reading.nodes import Mapping, Node, Scalar, Sequence
+from mockllm.scenario.reading.nodes import MAX_NODES, Mapping, Node, Scalar, Sequence
 from mockllm.scenario.reading.tables import long_text, table, text_of_file, tool_name
 from mockllm.scenario.reading.values import (
     Findings,
     Table,
+    excerpt,
     fields,
     integer,
     is_null,
@@ -159,7 +160,7 @@ def _frame(node: Node, findings: Findings) -> dict[str, Any] | None:
 def _tool(node: Node, findings: Findings) -> m.ToolPart:
     """A member of `parallel`: a tool call and nothing else."""
     if isinstance(node, Mapping) and "tool" not in node.entries:
-        kind = next((key for key in node.entries if key in PARTS), None)
+        kind = next((key for key in node.entries if key in KINDS), None)
         given = f"{kind!r}" if kind else "none"
         findings.add(node, f"must be a tool call, with the key 'tool'; found {given}")
         return BROKEN
@@ -187,7 +188,7 @@ def _call(input: str | None = None, **values: Any) -> m.ToolPart:
 
 def _interleaved_member(node: Node, findings: Findings) -> m.Member:
     """A member of `interleaved`: a part that streams in fragments, or a frame."""
-    kinds = [kind for kind in PARTS if kind in node.entries] if isinstance(node, Mapping) else []
+    kinds = [kind for kind in KINDS if kind in node.entries] if isinstance(node, Mapping) else []
     if kinds and kinds[0] not in _MEMBERS:
         findings.add(node, f"must be one of {', '.join(_MEMBERS)}; found {kinds[0]!r}")
         return BROKEN
@@ -232,11 +233,14 @@ PARTS: dict[str, tuple[Table, Callable[..., m.AnyPart]]] = {
 }
 """By the key that names the kind: the keys of the part, and its constructor."""
 
+KINDS = (*PARTS, "use")
+_USE = table("use")
+
 
 def part(node: Node, findings: Findings) -> m.AnyPart:
     """One part of a reply; one of its keys names its kind."""
     if not isinstance(node, Mapping):
-        findings.must_be(node, "a part: a mapping with one of " + ", ".join(PARTS))
+        findings.must_be(node, "a part: a mapping with one of " + ", ".join(KINDS))
         return BROKEN
     kinds = [kind for kind in PARTS if kind in node.entries]
     if len(kinds) != 1:
@@ -261,19 +265,46 @@ def _report_kinds(node: Mapping, findings: Findings, kinds: list[str]) -> None:
         findings.add(node, f"must be one part, got {' and '.join(kinds)} together; make it a list")
         return
     for key in node.entries:
-        if similar_names(key.lower(), PARTS):
-            unknown(node, key, findings, PARTS)
+        if similar_names(key.lower(), KINDS):
+            unknown(node, key, findings, KINDS)
             return
     given = keys(node.entries) if node.entries else "no keys"
-    findings.add(node, f"must be a part, with one of {', '.join(PARTS)}; found {given}")
+    findings.add(node, f"must be a part, with one of {', '.join(KINDS)}; found {given}")
+
+
+def _parts(node: Node, findings: Findings) -> tuple[m.AnyPart, ...]:
+    """A part, or the parts of the named reply that is used in its place."""
+    if not isinstance(node, Mapping) or "use" not in node.entries:
+        return (part(node, findings),)
+    values = fields(node, findings, _USE)
+    if values is None:
+        return (BROKEN,)
+    name, where = values["use"], node.entries["use"]
+    if findings.replies is None:
+        findings.add(where, "stands in a named reply, which cannot use another; write its parts")
+        return (BROKEN,)
+    named = findings.replies.get(name)
+    if named is None:
+        known = f"; they are {', '.join(findings.replies)}" if findings.replies else ""
+        hint = suggestion(name, findings.replies) or known
+        hint = hint or "; name one under 'replies', here or in a file that 'include' names"
+        findings.add(where, f"no reply is named {excerpt(name)!r}{hint}")
+        return (BROKEN,)
+    findings.used_size += named.size
+    if findings.used_size > MAX_NODES:
+        # As of aliases: a few lines can stand for billions.
+        findings.add(where, f"the replies used up to here have more than {MAX_NODES:,} values")
+        return (BROKEN,)
+    findings.used[id(node)] = named
+    return named.parts
 
 
 def reply(node: Node, findings: Findings) -> tuple[m.AnyPart, ...]:
     """The parts of a reply; a single part needs no list."""
     if isinstance(node, Mapping):
-        return (part(node, findings),)
+        return _parts(node, findings)
     if isinstance(node, Sequence) and node.items:
-        return tuple([part(item, findings) for item in node.items])
+        return tuple([read for item in node.items for read in _parts(item, findings)])
     if isinstance(node, Sequence):
         findings.add(node, "must have at least one part")
     else:

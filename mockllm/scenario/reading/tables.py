@@ -33,7 +33,11 @@ from mockllm.scenario.reading.values import (
 _SCHEMA: dict[str, Any] = json.loads(
     (Path(__file__).parents[1] / "schema.json").read_text(encoding="utf-8")
 )
-_DEFINITIONS: dict[str, dict[str, Any]] = {"scenario": _SCHEMA, **_SCHEMA["$defs"]}
+_DEFINITIONS: dict[str, dict[str, Any]] = {
+    # A document is a scenario, or a file that scenarios include.
+    "scenario": {**_SCHEMA, **_SCHEMA["anyOf"][0]},
+    **_SCHEMA["$defs"],
+}
 _IN_ONE_LINE = r"^[^\r\n]+[\r\n]*$"
 
 FIELDS: dict[str, dict[str, str]] = {
@@ -108,6 +112,7 @@ _BY_TYPE: dict[tuple[str, str | None], Reader] = {
     ("string", _IN_ONE_LINE): line,
 }
 
+REPLY_NAME: str = _DEFINITIONS["reply_name"]["pattern"]
 TOOL_NAME: str = _DEFINITIONS["tool_name"]["pattern"]
 inner_path: Reader = matching_text(
     _DEFINITIONS["tape_name"]["pattern"],
@@ -118,6 +123,10 @@ inner_path: Reader = matching_text(
 turn_name = matching_text(
     _DEFINITIONS["turn_name"]["pattern"],
     "a name of lower-case letters, digits and '-', such as goodbye",
+)
+included_name: Reader = matching_text(
+    _DEFINITIONS["included_name"]["pattern"],
+    "the name of a file in the folder of this one, such as common.yaml",
 )
 tool_name = matching_text(TOOL_NAME, "a tool name: 1 to 64 letters, digits, '_' or '-'")
 
@@ -168,6 +177,7 @@ _NAMED: dict[str, Callable[[Node, Findings], Any]] = {
     "#/$defs/duration": duration,
     "#/$defs/long_text": long_text,
     "#/$defs/percent": percent,
+    "#/$defs/reply_name": text,
     "#/$defs/tape_name": inner_path,
     "#/$defs/tool_name": tool_name,
     "#/$defs/turn_name": turn_name,

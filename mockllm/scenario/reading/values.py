@@ -18,7 +18,7 @@ from mockllm.scenario.reading.nodes import Mapping, Mark, Node, Scalar, Sequence
 from mockllm.scenario.yamltext import plain_scalar
 
 if TYPE_CHECKING:
-    from mockllm.scenario.model import Scenario
+    from mockllm.scenario.model import AnyPart, Scenario, ToolSpec
     from mockllm.scenario.reading.nodes import KeyPath
 import json
 
@@ -62,6 +62,22 @@ class Table:
         return {self.fields.get(key, key): value for key, value in values.items()}
 
 
+@dataclass(frozen=True, slots=True)
+class NamedReply:
+    """A reply that turns `use` by its name.
+
+    Args:
+        parts: one that stands for a broken part, where the reply has a mistake of its own.
+        size: how many YAML values it has.
+        node: where it is written, in `file`.
+    """
+
+    parts: tuple[AnyPart, ...]
+    size: int
+    node: Node
+    file: str
+
+
 @dataclass(slots=True)
 class Findings:
     """The mistakes in one document: node, mark, message. Their paths are found at the end."""
@@ -74,6 +90,14 @@ class Findings:
     """The path of the YAML. None: it is in no file, and tapes beside it are not looked for."""
     sent: bool = False
     """Whether the document was sent, so that it may name no file."""
+    replies: dict[str, NamedReply] | None = None
+    """The named replies; None while they are read themselves, as none uses another."""
+    included_tools: tuple[ToolSpec, ...] = ()
+    """Those of the included files."""
+    used: dict[int, NamedReply] = field(default_factory=dict)
+    """The named replies that are used, by the `id` of the node that uses them."""
+    used_size: int = 0
+    """How many YAML values all uses stand for."""
 
     @property
     def full(self) -> bool:
