@@ -88,7 +88,7 @@ def broken(
         bodiless=answer.bodiless and not changed.parts,
         length=changed.length,
     )
-    return replace(plain, fault=replace(changed, parts=()))
+    return replace(plain, fault=replace(changed, parts=()), generated=answer.generated)
 
 
 def break_answered(

@@ -56,4 +56,5 @@ ADDRESS = Address(
         other_keys=("ANTHROPIC_AUTH_TOKEN",),
     ),
     hosts=("api.anthropic.com",),
+    provider="anthropic",
 )

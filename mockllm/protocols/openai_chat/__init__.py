@@ -29,4 +29,5 @@ ADDRESS = Address(
     base_path="/v1",
     env=ENVIRONMENT,
     hosts=HOSTS,
+    provider="openai",
 )

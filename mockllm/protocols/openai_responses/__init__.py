@@ -40,4 +40,5 @@ ADDRESS = Address(
     base_path="/v1",
     env=ENVIRONMENT,
     hosts=HOSTS,
+    provider="openai",
 )

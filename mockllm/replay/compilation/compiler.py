@@ -36,6 +36,7 @@ from mockllm.replay.compilation.http_answer import (
     byte_bounded,
     bytes_answer,
     error_answer,
+    generated,
 )
 from mockllm.replay.compilation.resolve import resolve, spread
 from mockllm.scenario.model import AnyPart, TurnSpec, Wire
@@ -142,7 +143,8 @@ def _compile(
     headers = {**protocol.headers(reply, request.stream), **CORS}
     headers |= dict(spec.headers)
     if request.stream:
-        return _streamed(turn, protocol, reply, spec, headers, id)
+        answer = _streamed(turn, protocol, reply, spec, headers, id)
+        return replace(answer, generated=generated(turn, answer.times))
     if turn.error is not None:
         error = RequestError(
             turn.error.message, status=500, type=turn.error.type, code=turn.error.code
@@ -151,7 +153,8 @@ def _compile(
     plain = protocol.encode_body(turn, reply)
     body = with_extra_in_body(protocol, plain, spec.extra_for(protocol.name))
     parts = [TimedBytes(sum(turn.gaps), json_bytes(dumps(body)))]
-    return bytes_answer(200, headers.items(), parts, streamed=False, id=id)
+    answer = bytes_answer(200, headers.items(), parts, streamed=False, id=id)
+    return replace(answer, generated=generated(turn, answer.times))
 
 
 def _streamed(

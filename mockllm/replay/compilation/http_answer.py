@@ -6,6 +6,7 @@ It is encoded once, HTTP chunk framing included, so that the server only writes 
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
@@ -14,10 +15,12 @@ from urllib.parse import urlsplit
 
 from cachetools import LRUCache
 
+from mockllm.core.events import FinishReason
 from mockllm.core.http import Ending, Target, TimedBytes, reason_phrase
 from mockllm.core.jsontext import json_bytes
 from mockllm.core.record import record
 from mockllm.core.seeded import derive
+from mockllm.core.turn import TokenUsage, Turn, beats
 from mockllm.errors import RequestError
 from mockllm.faults.transmission import Transmission
 from mockllm.matching.selection import Selection
@@ -41,6 +44,32 @@ def byte_bounded(max_bytes: int, size: Callable[[_Value], int]) -> LRUCache[_Key
 
 NO_EXTRA: Mapping[str, Any] = {}
 """No fields that a service adds."""
+
+
+@record
+class Generated:
+    """What a model would have generated for an answer.
+
+    Args:
+        beats: the events with content, as in `mockllm.core.turn.Turn`.
+        first: the part of the body with the first of them.
+        finish: None where the stream is cut, or ends in an error.
+        failed: whether it ends in an error.
+    """
+
+    usage: TokenUsage
+    beats: int
+    first: int
+    finish: FinishReason | None
+    failed: bool = False
+
+
+def generated(turn: Turn, times: Sequence[int]) -> Generated:
+    """What a turn has generated whose parts are due at these times, in microseconds."""
+    due = turn.gaps[0] if turn.gaps else 0
+    first = min(bisect_left(times, due), max(0, len(times) - 1))
+    count, usage = sum(map(beats, turn.parts)), turn.usage or TokenUsage(0, 0)
+    return Generated(usage, count, first, turn.finish, turn.error is not None)
 
 
 @record
@@ -70,6 +99,7 @@ class HttpAnswer:
         ends: where each part ends in `encoded`, the last one with the last HTTP chunk; of a timed
             answer only.
         service: the origin of the recorded service, if a header is a URL of it.
+        generated: what a model would have done for it; None where it is no answer of a model.
     """
 
     status: int
@@ -90,6 +120,7 @@ class HttpAnswer:
     fault: Transmission | None = None
     ends: tuple[int, ...] = ()
     service: str = ""
+    generated: Generated | None = None
 
     @property
     def chunks(self) -> tuple[TimedBytes, ...]:

@@ -32,6 +32,7 @@ from mockllm.replay.compilation.http_answer import (
     HttpAnswer,
     byte_bounded,
     bytes_answer,
+    generated,
     origin_of,
     points_to,
 )
@@ -194,8 +195,11 @@ def _kept(
     if decoded is None and protocol is not None and tape.exchange.status < 400:
         decoded = recorded_turn(tape.exchange.plain(), protocol, streamed=tape.streamed)
     unedited = is_unedited(scenario, index, tape, attempt, content, decoded)
-    id = None if decoded is None else decoded.id or None
-    return _Recording(tape.api, tape.streamed, unedited, answer(tape.exchange, id))
+    if decoded is None:
+        return _Recording(tape.api, tape.streamed, unedited, answer(tape.exchange))
+    recorded = answer(tape.exchange, decoded.id or None)
+    recorded = replace(recorded, generated=generated(decoded.turn, recorded.times))
+    return _Recording(tape.api, tape.streamed, unedited, recorded)
 
 
 def load(recorded: Recorded) -> Tape:
