@@ -33,6 +33,7 @@ from mockllm.server.control.access import ControlAccess
 from mockllm.server.control.routes import gone
 from mockllm.server.control.session_setup import SessionRequest, SessionSetups
 from mockllm.server.http.request_reading import Arrival, closes, opens_websocket
+from mockllm.server.limits.quotas import MeteredCall, ServerQuotas
 from mockllm.server.options import ServerOptions
 from mockllm.server.routing import Endpoint, PlainRoutes, Routes, path_routes
 
@@ -108,6 +109,7 @@ class Answers:
         self._deferred = DeferredWork(streaming)
         self.plain = PlainRoutes(self.routes, fallback=options.fallback)
         self._shared: SharedSessions | None = None
+        self._quotas = ServerQuotas(options.quotas) if options.quotas else None
 
     def _player(
         self, scenarios: Iterable[Scenario] | ScenarioIndex, session: SessionRequest = _SERVED
@@ -130,6 +132,9 @@ class Answers:
         """Plays with state that other processes share."""
         self._shared = shared
         self._deferred = DeferredWork(self._streaming, shared.state.carry_out)
+        if self._quotas is not None:
+            state = shared.state
+            self._quotas = ServerQuotas(self.options.quotas, state.now, state.take)
 
     def reload(self, scenarios: Iterable[Scenario]) -> None:
         """Serves other scenarios from the next request on."""
@@ -271,11 +276,17 @@ class Answers:
             refusal = refused(protocol, error, Played(api=protocol.name))
             return _chosen(refusal, target, closes(error))
         call = ApiCall(protocol, place, arrival.headers, body, session, arrival.request.raw_path)
-        if endpoint.operation == "generate":
-            answered = await self._deferred.play(player, session, partial(player.play, call))
-        else:
+        if endpoint.operation != "generate":
             look_up = partial(player.look_up, call, endpoint.operation)
             return _chosen(await self._deferred.play(player, session, look_up))
+        metered: MeteredCall | None = None
+        if self._quotas is not None:
+            metered = await self._quotas.meter(call)
+            if not metered.granted:
+                refusal = metered.refusal()
+                answer = error_at(refusal.answer, protocol, place)
+                return Chosen(answer, refusal.played, target)
+        answered = await self._deferred.play(player, session, partial(player.play, call))
         answer, played = self._here(arrival, answered.answer), answered.played
         is_refused = played.outcome in ("unmatched", "invalid")
         origin = self._origin(arrival)
@@ -284,6 +295,8 @@ class Answers:
         made = answer.status >= 400 and played.recorded != "exact"
         if made:
             answer = error_at(answer, protocol, place)
+        if self._quotas is not None and metered is not None:
+            answer = await self._quotas.answered(metered, answer)
         return Chosen(answer, played, target)
 
     async def _answer_plain(

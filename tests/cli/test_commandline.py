@@ -52,6 +52,7 @@ def test_version(mockllm):
         (["show", "weather", "--api", "chatt"], ["no API 'chatt'; did you mean 'chat'?"]),
         (["check", "--", "true"], ["Missing option '--api'", "chat, responses, anthropic"]),
         (["serve", ".", "--fault", "cutt"], ["mockllm: there is no fault 'cutt'; did you mean"]),
+        (["serve", ".", "--quota", "request=5"], ["--quota 'request=5': there is no 'request'"]),
         (["validate"], ["name the files or folders"]),
         (["completion", "tcsh"], ["bash", "zsh", "fish"]),
         (["list", "--jason"], ["No such option", "--json", "(see mockllm list --help)"]),

@@ -14,6 +14,7 @@ import click
 from mockllm.core.text import did_you_mean
 from mockllm.errors import UsageError
 from mockllm.replay.fault_plan import read_plan
+from mockllm.replay.quota_plan import read_quotas
 from mockllm.scenario.durations import read_percent
 from mockllm.scenario.model import Scenario
 
@@ -322,6 +323,21 @@ fault_options = server_options(
     ),
 )
 """Adds the options of faults."""
+
+
+quota_options = server_options(
+    ("quotas",),
+    lambda quotas: {"quotas": read_quotas(quotas)},
+    click.option(
+        "--quota",
+        "quotas",
+        multiple=True,
+        metavar="LIMITS",
+        help="What clients may use in a minute, such as 'requests=60 tokens=10000 by=key'; what is "
+        "beyond it gets status 429. May be repeated: all hold.",
+    ),
+)
+"""Adds the option for quotas."""
 
 
 def _hosts(_: click.Context, param: click.Parameter, values: tuple[str, ...]) -> Hosts | None:
