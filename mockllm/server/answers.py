@@ -87,7 +87,11 @@ _SERVED = SessionRequest()
 
 
 class Answers:
-    """Decides who answers the requests of one server."""
+    """Decides who answers the requests of one server.
+
+    Args:
+        began: when that started, in seconds of `time.perf_counter`.
+    """
 
     def __init__(
         self,
@@ -95,8 +99,10 @@ class Answers:
         options: ServerOptions,
         access: ControlAccess,
         streaming: set[asyncio.Task[object]],
+        began: float,
     ) -> None:
         self.options = options
+        self._began = began
         self._access = access
         self._scenarios = tuple(scenarios)
         self.player = self._player(self._scenarios)
@@ -157,6 +163,7 @@ class Answers:
             options = self.recorded.options
         self.proxy = Proxy(options, self._serving, names, self.options.faults)
         self.proxy.patience = self.options.patience
+        self.proxy.began = self._began
 
     async def close(self) -> None:
         """Waits until everything that was recorded is on the disk."""
@@ -275,7 +282,8 @@ class Answers:
         except RequestError as error:
             refusal = refused(protocol, error, Played(api=protocol.name))
             return _chosen(refusal, target, closes(error))
-        call = ApiCall(protocol, place, arrival.headers, body, session, arrival.request.raw_path)
+        raw_path, at = arrival.request.raw_path, arrival.clock - self._began
+        call = ApiCall(protocol, place, arrival.headers, body, session, raw_path, at)
         if endpoint.operation != "generate":
             look_up = partial(player.look_up, call, endpoint.operation)
             return _chosen(await self._deferred.play(player, session, look_up))

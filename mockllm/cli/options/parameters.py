@@ -286,20 +286,31 @@ def _share(value: str | float) -> float:
         raise click.BadParameter(f"{value!r} must be {error}") from None
 
 
-def _plan(written: tuple[str, ...], rate: float | None, seed: str | None) -> dict[str, Any]:
+def _plan(
+    written: tuple[str, ...], rate: float | None, seed: str | None, burst: str
+) -> dict[str, Any]:
     if written:
-        plan = read_plan(written, rate=1.0 if rate is None else rate, seed=seed or "0")
-        return {"faults": plan}
-    if rate is not None or seed is not None:
+        return {"faults": read_plan(written, rate=rate, seed=seed or "0", burst=burst)}
+    if rate is not None or seed is not None or burst:
         raise UsageError(
-            "--fault-rate and --fault-seed need --fault, such as --fault cut:after=3events"
+            "--fault-rate, --fault-burst and --fault-seed need --fault, such as --fault "
+            "cut:after=3events"
         )
     return {}
 
 
 fault_options = server_options(
-    ("written", "rate", "seed"),
+    ("written", "rate", "seed", "burst"),
     _plan,
+    click.option(
+        "--fault-burst",
+        "burst",
+        default="",
+        show_default=False,
+        metavar="TIMES",
+        help="When more answers have faults, such as 'rate=50% every=exponential(60s) "
+        "for=uniform(2s, 5s)'.",
+    ),
     click.option(
         "--fault-seed",
         "seed",
@@ -311,7 +322,8 @@ fault_options = server_options(
         "rate",
         type=_share,
         metavar="PERCENT",
-        help="How many answers have a fault, such as 10%; default: all.",
+        help="How many answers have a fault, such as 10%; default: all, or with --fault-burst none "
+        "outside of bursts.",
     ),
     click.option(
         "--fault",
