@@ -81,7 +81,7 @@ def _bucket(limit: Limit, by: Sharing, demand: Demand) -> str:
     it."""
     whose = {"key": demand.key, "model": demand.model, "": ""}[by]
     what = (limit.resource, limit.amount, limit.seconds, by, whose)
-    return derive("quota", *what, length=32)
+    return derive("quota", *what, length=32, hex=True)
 
 
 def needs_request(quotas: Iterable[Quota]) -> bool:

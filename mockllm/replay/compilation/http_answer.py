@@ -133,19 +133,25 @@ class HttpAnswer:
 
     def _with(self, headers: tuple[tuple[str, str], ...]) -> HttpAnswer:
         """The same body, which is copied once, after other headers."""
-        changed = replace(self, headers=headers)
-        before, head = self.encoded.index(b"\r\n\r\n") + 4, changed.head()
+        before, head = self.encoded.index(b"\r\n\r\n") + 4, self.head(headers)
         ends = tuple([end + len(head) - before for end in self.ends])
         encoded = b"".join((head, memoryview(self.encoded)[before:]))
-        return replace(changed, encoded=encoded, ends=ends)
+        return replace(self, headers=headers, encoded=encoded, ends=ends)
 
     def head(
-        self, *, http_1_0: bool = False, close: bool = False, more: Iterable[str] = ()
+        self,
+        headers: Iterable[tuple[str, str]] | None = None,
+        *,
+        http_1_0: bool = False,
+        close: bool = False,
+        more: Iterable[str] = (),
     ) -> bytes:
-        """The status line and the headers; an HTTP/1.0 client gets no chunk framing."""
+        """The status line and the headers, or others in their place; an HTTP/1.0 client gets no
+        chunk framing."""
+        headers = self.headers if headers is None else headers
         reason = reason_phrase(self.status) if self.reason is None else self.reason
         lines = [f"HTTP/1.1 {self.status} {reason}"]
-        lines += [f"{name}: {value}" for name, value in self.headers]
+        lines += [f"{name}: {value}" for name, value in headers]
         lines += more
         if self.length is not None:
             lines.append(f"content-length: {self.length}")

@@ -151,8 +151,9 @@ class ServerQuotas:
             before = zip(metered.draws, metered.used, strict=True)
             used = tuple(later.get(draw, used) for draw, used in before)
             metered = replace(metered, used=used)
-        # One that a scenario has for a limit says itself what is left.
-        return answer if answer.status == 429 else answer.with_headers(metered.headers())
+        headers = metered.headers()
+        # A scenario's error for a limit says itself what is left.
+        return answer if answer.status == 429 or not headers else answer.with_headers(headers)
 
 
 def _read(call: ApiCall) -> Request | None:

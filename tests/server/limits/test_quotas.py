@@ -54,8 +54,8 @@ def openai_client(served: Served, retries: int = 0) -> openai.OpenAI:
     return openai.OpenAI(base_url=f"{served.url}/v1", api_key="k", max_retries=retries)
 
 
-def anthropic_client(served: Served) -> anthropic.Anthropic:
-    return anthropic.Anthropic(base_url=served.url, api_key="k", max_retries=0)
+def anthropic_client(served: Served, retries: int = 0) -> anthropic.Anthropic:
+    return anthropic.Anthropic(base_url=served.url, api_key="k", max_retries=retries)
 
 
 @pytest.mark.parametrize("api", list(PROTOCOLS))
@@ -289,14 +289,23 @@ def test_a_scenario_with_a_limit_says_it_itself(serve: Serve) -> None:
     assert answer.headers["retry-after"] == "2"
 
 
-def test_sdk_that_waits(serve: Serve) -> None:
-    """Two requests at the same time; the later one is told to wait, does so, and gets through.
-    The journal has the wait, and the verdict finds nothing."""
+@pytest.mark.parametrize("sdk", ["openai", "anthropic"])
+def test_sdk_that_waits(serve: Serve, sdk: str) -> None:
+    """Of two requests, one right after the other, the later one is told to wait, does so, and gets
+    through. The journal has the wait, and the verdict finds nothing."""
     served = serve(TEXT, quotas=read_quotas(["requests=1 per=250ms"]))
-    client = openai_client(served, retries=20)
+
+    def ask() -> None:
+        if sdk == "openai":
+            chat = openai_client(served, retries=20).chat.completions
+            chat.create(model="m", messages=HELLO)
+        else:
+            client = anthropic_client(served, retries=20)
+            client.messages.create(model="m", max_tokens=5, messages=HELLO)
+
     for _ in range(50):  # a busy machine may take longer than the bucket to fill
         for _ in range(2):
-            client.chat.completions.create(model="m", messages=HELLO)
+            ask()
         journal = served.journal()
         if any(entry["outcome"] == "error" for entry in journal):
             break
