@@ -14,12 +14,13 @@ from __future__ import annotations
 import json
 import re
 import zlib
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import field
 from typing import Any, Literal, Protocol
 
 from mockllm.core.events import Event, Frame, LineEnd, StreamError
 from mockllm.core.http import NO_TARGET, Target
+from mockllm.core.quotas import Excess, Level
 from mockllm.core.record import record
 from mockllm.core.request import Request
 from mockllm.core.seeded import derive_int, tokens
@@ -247,6 +248,10 @@ class WireProtocol:
         role: the role of an answer on the wire.
         service_errors: the errors of the service that have nothing to do with the request, by
             `overloaded`, `rate_limit` and `server_error`.
+        quota_headers: the headers of an answer that say what is left of some limits, no two of one
+            resource. Those that `headers` has for the same limits have the same names.
+        quota_error: the error for a request that exceeds a limit; None: that is the `rate_limit` of
+            `service_errors`.
         numbered: frames with the numbers that they have after so many others; None if the events
             of the API have no numbers.
         join: one frame with the content of two consecutive ones; None if there is no such frame.
@@ -287,6 +292,8 @@ class WireProtocol:
     finish_values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     role: str = "assistant"
     service_errors: Mapping[str, ServiceError] = field(default_factory=lambda: SERVICE_ERRORS)
+    quota_headers: Callable[[Target, Sequence[Level]], dict[str, str]] = lambda _target, _levels: {}
+    quota_error: Callable[[Target, Excess], RequestError] | None = None
     numbered: Callable[[list[Frame], int], list[Frame]] | None = None
     join: Callable[[Frame, Frame], Frame | None] | None = None
     sdk: SdkTypes | None = None
@@ -343,3 +350,34 @@ def counted_tokens(request: Request) -> int:
     for tool in request.tools:
         texts += [tool.name, tool.description, dumps(tool.parameters)]
     return sum(map(tokens, texts))
+
+
+_KEYS = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
+_SIGNER = re.compile(r"Credential=([^/,\s]+)")
+
+
+def api_key(headers: Mapping[str, str], target: Target) -> str:
+    """The API key of a request, whichever way it is sent; of one that is signed (AWS) the id of the
+    key; "" for none.
+
+    Args:
+        headers: with names in lower case.
+    """
+    given = next(filter(None, map(headers.get, _KEYS)), None) or target.query.get("key", "")
+    signer = _SIGNER.search(given)
+    return given.rpartition(" ")[2] if signer is None else signer[1]
+
+
+def exceeded(protocol: WireProtocol, target: Target, excess: Excess) -> RequestError:
+    """The error for a request that exceeds a limit, in the words of the service."""
+    if protocol.quota_error is not None:
+        return protocol.quota_error(target, excess)
+    service = protocol.service_errors["rate_limit"]
+    error = service.error
+    return RequestError(
+        error.message,
+        status=service.status,
+        type=error.type,
+        code=error.code,
+        retry_after=excess.wait,
+    )

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from mockllm.core.events import StreamError, Usage
+from mockllm.core.http import Target
+from mockllm.core.quotas import Excess, Level
 from mockllm.core.request import OfferedTool, SentFile
 from mockllm.core.seeded import derive, derive_int
 from mockllm.errors import RequestError
@@ -182,6 +184,43 @@ def _limits(requests: int, tokens: int, reset: float) -> dict[str, str]:
         "x-ratelimit-reset-requests": duration,
         "x-ratelimit-reset-tokens": duration,
     }
+
+
+def quota_headers(_target: Target, levels: Sequence[Level]) -> dict[str, str]:
+    """What is left of limits. The service has no headers for input or output tokens alone.
+    Those of other limits stay as they are; in a refusal, nothing of them is used."""
+    headers: dict[str, str] = {}
+    if any(level.exceeded for level in levels):
+        headers = _limits(requests=_LIMIT_REQUESTS, tokens=_LIMIT_TOKENS, reset=0)
+    for level in levels:
+        resource = level.limit.resource
+        if resource in ("requests", "tokens"):
+            headers[f"x-ratelimit-limit-{resource}"] = str(level.limit.amount)
+            headers[f"x-ratelimit-remaining-{resource}"] = str(level.remaining)
+            headers[f"x-ratelimit-reset-{resource}"] = _duration(level.reset)
+    return headers
+
+
+def quota_error(_target: Target, excess: Excess) -> RequestError:
+    """The error for a request that exceeds a limit."""
+    limit = excess.limit
+    period = "min" if limit.period == "minute" else limit.period
+    short = "".join(word[0] for word in f"{limit.noun} per {period}".split()).upper()
+    where = f"for {excess.model} in organization {ORGANIZATION} on {limit.noun} per {period} "
+    where += f"({short}): Limit {limit.amount}, "
+    if excess.wait is None:
+        text = f"Request too large {where}Requested {excess.requested}. The input or output tokens "
+        text += "must be reduced in order to run successfully."
+    else:
+        text = f"Rate limit reached {where}Used {excess.used}, Requested {excess.requested}. "
+        text += f"Please try again in {_duration(excess.wait)}."
+    return RequestError(
+        f"{text} Visit https://platform.openai.com/account/rate-limits to learn more.",
+        status=429,
+        type="requests" if limit.resource == "requests" else "tokens",
+        code=_CODES[429],
+        retry_after=excess.wait,
+    )
 
 
 def _duration(seconds: float) -> str:

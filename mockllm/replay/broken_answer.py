@@ -87,6 +87,7 @@ def broken(
         trailers=answer.trailers if changed.streamed else (),
         bodiless=answer.bodiless and not changed.parts,
         length=changed.length,
+        output_tokens=answer.output_tokens,
     )
     return replace(plain, fault=replace(changed, parts=()))
 

@@ -21,6 +21,7 @@ class ApiCall(NamedTuple):
 
     Args:
         path: as it was sent, with the query; "" where nothing was sent.
+        at: when it came, in seconds after the start of the server.
     """
 
     protocol: WireProtocol
@@ -29,6 +30,7 @@ class ApiCall(NamedTuple):
     body: bytes
     session: Session
     path: str = ""
+    at: float = 0.0
 
 
 @record

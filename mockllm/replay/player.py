@@ -139,7 +139,7 @@ class Player:
         return self._with_drawn_faults(call, answered) if self._faults.choices else answered
 
     def _with_drawn_faults(self, call: ApiCall, answered: Answered) -> Answered:
-        faults = self._faults.draw(call.session.name, call.session.requests_before + 1)
+        faults = self._faults.draw(call.session.name, call.session.requests_before + 1, call.at)
         if not faults or answered.answer.fault or answered.played.outcome not in _PLAYED:
             return answered
         from mockllm.replay.broken_answer import break_answered

@@ -33,6 +33,7 @@ from mockllm.server.control.access import ControlAccess
 from mockllm.server.control.routes import gone
 from mockllm.server.control.session_setup import SessionRequest, SessionSetups
 from mockllm.server.http.request_reading import Arrival, closes, opens_websocket
+from mockllm.server.limits.quotas import MeteredCall, ServerQuotas
 from mockllm.server.options import ServerOptions
 from mockllm.server.routing import Endpoint, PlainRoutes, Routes, path_routes
 
@@ -86,7 +87,11 @@ _SERVED = SessionRequest()
 
 
 class Answers:
-    """Decides who answers the requests of one server."""
+    """Decides who answers the requests of one server.
+
+    Args:
+        began: when that started, in seconds of `time.perf_counter`.
+    """
 
     def __init__(
         self,
@@ -94,8 +99,10 @@ class Answers:
         options: ServerOptions,
         access: ControlAccess,
         streaming: set[asyncio.Task[object]],
+        began: float,
     ) -> None:
         self.options = options
+        self._began = began
         self._access = access
         self._scenarios = tuple(scenarios)
         self.player = self._player(self._scenarios)
@@ -108,6 +115,7 @@ class Answers:
         self._deferred = DeferredWork(streaming)
         self.plain = PlainRoutes(self.routes, fallback=options.fallback)
         self._shared: SharedSessions | None = None
+        self._quotas = ServerQuotas(options.quotas) if options.quotas else None
 
     def _player(
         self, scenarios: Iterable[Scenario] | ScenarioIndex, session: SessionRequest = _SERVED
@@ -130,6 +138,9 @@ class Answers:
         """Plays with state that other processes share."""
         self._shared = shared
         self._deferred = DeferredWork(self._streaming, shared.state.carry_out)
+        if self._quotas is not None:
+            state = shared.state
+            self._quotas = ServerQuotas(self.options.quotas, state.now, state.take)
 
     def reload(self, scenarios: Iterable[Scenario]) -> None:
         """Serves other scenarios from the next request on."""
@@ -152,6 +163,7 @@ class Answers:
             options = self.recorded.options
         self.proxy = Proxy(options, self._serving, names, self.options.faults)
         self.proxy.patience = self.options.patience
+        self.proxy.began = self._began
 
     async def close(self) -> None:
         """Waits until everything that was recorded is on the disk."""
@@ -270,12 +282,19 @@ class Answers:
         except RequestError as error:
             refusal = refused(protocol, error, Played(api=protocol.name))
             return _chosen(refusal, target, closes(error))
-        call = ApiCall(protocol, place, arrival.headers, body, session, arrival.request.raw_path)
-        if endpoint.operation == "generate":
-            answered = await self._deferred.play(player, session, partial(player.play, call))
-        else:
+        raw_path, at = arrival.request.raw_path, arrival.clock - self._began
+        call = ApiCall(protocol, place, arrival.headers, body, session, raw_path, at)
+        if endpoint.operation != "generate":
             look_up = partial(player.look_up, call, endpoint.operation)
             return _chosen(await self._deferred.play(player, session, look_up))
+        metered: MeteredCall | None = None
+        if self._quotas is not None:
+            metered = await self._quotas.meter(call)
+            if not metered.granted:
+                refusal = metered.refusal()
+                answer = error_at(refusal.answer, protocol, place)
+                return Chosen(answer, refusal.played, target)
+        answered = await self._deferred.play(player, session, partial(player.play, call))
         answer, played = self._here(arrival, answered.answer), answered.played
         is_refused = played.outcome in ("unmatched", "invalid")
         origin = self._origin(arrival)
@@ -284,6 +303,8 @@ class Answers:
         made = answer.status >= 400 and played.recorded != "exact"
         if made:
             answer = error_at(answer, protocol, place)
+        if self._quotas is not None and metered is not None:
+            answer = await self._quotas.answered(metered, answer)
         return Chosen(answer, played, target)
 
     async def _answer_plain(

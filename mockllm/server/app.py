@@ -7,6 +7,7 @@ in when the server listens already, or when something asks for it.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -50,6 +51,7 @@ class MockServer:
         self.lost = 0
         """How many journal entries were lost at the end, as the state store was away."""
         self._scenarios = tuple(scenarios)
+        self._began = time.perf_counter()
         self._listening: asyncio.Server | None = None
         self._server: web.Server | None = None
         self.proxy_url = ""
@@ -70,7 +72,7 @@ class MockServer:
     def _parts(self) -> ServerParts:
         from mockllm.server.handler import make_parts
 
-        return make_parts(self._scenarios, self.options, self.sessions)
+        return make_parts(self._scenarios, self.options, self.sessions, self._began)
 
     @property
     def player(self) -> Player:
@@ -193,6 +195,7 @@ class MockServer:
             OSError: the address is taken, or not allowed.
             UsageError: a path or an origin of the options is wrong.
         """
+        self._began = time.perf_counter()
         if self.options.paths or self.options.allowed_origins:
             _ = self._parts  # which checks them
         if self.options.record is not None:

@@ -364,9 +364,9 @@ class ServerParts:
 
 
 def make_parts(
-    scenarios: Iterable[Scenario], options: ServerOptions, sessions: Sessions
+    scenarios: Iterable[Scenario], options: ServerOptions, sessions: Sessions, began: float
 ) -> ServerParts:
-    """The parts of a server."""
+    """The parts of a server; `began` is when it started, in seconds of `time.perf_counter`."""
     streaming: set[asyncio.Task[object]] = set()
     metrics = Figures()
 
@@ -377,7 +377,7 @@ def make_parts(
         return own_figures() if state is None else await state.all_figures()
 
     access = ControlAccess(options.host, options.allowed_hosts, options.allowed_origins)
-    answers = Answers(scenarios, options, access, streaming)
+    answers = Answers(scenarios, options, access, streaming, began)
     sessions.on_evicted = answers.assigned.evict
     state = None
     scheme = "https" if options.tls else "http"

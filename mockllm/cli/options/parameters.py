@@ -14,6 +14,7 @@ import click
 from mockllm.core.text import did_you_mean
 from mockllm.errors import UsageError
 from mockllm.replay.fault_plan import read_plan
+from mockllm.replay.quota_plan import read_quotas
 from mockllm.scenario.durations import read_percent
 from mockllm.scenario.model import Scenario
 
@@ -285,20 +286,31 @@ def _share(value: str | float) -> float:
         raise click.BadParameter(f"{value!r} must be {error}") from None
 
 
-def _plan(written: tuple[str, ...], rate: float | None, seed: str | None) -> dict[str, Any]:
+def _plan(
+    written: tuple[str, ...], rate: float | None, seed: str | None, burst: str
+) -> dict[str, Any]:
     if written:
-        plan = read_plan(written, rate=1.0 if rate is None else rate, seed=seed or "0")
-        return {"faults": plan}
-    if rate is not None or seed is not None:
+        return {"faults": read_plan(written, rate=rate, seed=seed or "0", burst=burst)}
+    if rate is not None or seed is not None or burst:
         raise UsageError(
-            "--fault-rate and --fault-seed need --fault, such as --fault cut:after=3events"
+            "--fault-rate, --fault-burst and --fault-seed need --fault, such as --fault "
+            "cut:after=3events"
         )
     return {}
 
 
 fault_options = server_options(
-    ("written", "rate", "seed"),
+    ("written", "rate", "seed", "burst"),
     _plan,
+    click.option(
+        "--fault-burst",
+        "burst",
+        default="",
+        show_default=False,
+        metavar="TIMES",
+        help="When more answers have faults, such as 'rate=50% every=exponential(60s) "
+        "for=uniform(2s, 5s)'.",
+    ),
     click.option(
         "--fault-seed",
         "seed",
@@ -310,7 +322,8 @@ fault_options = server_options(
         "rate",
         type=_share,
         metavar="PERCENT",
-        help="How many answers have a fault, such as 10%; default: all.",
+        help="How many answers have a fault, such as 10%; default: all, or with --fault-burst none "
+        "outside of bursts.",
     ),
     click.option(
         "--fault",
@@ -322,6 +335,21 @@ fault_options = server_options(
     ),
 )
 """Adds the options of faults."""
+
+
+quota_options = server_options(
+    ("quotas",),
+    lambda quotas: {"quotas": read_quotas(quotas)},
+    click.option(
+        "--quota",
+        "quotas",
+        multiple=True,
+        metavar="LIMITS",
+        help="What clients may use in a minute, such as 'requests=60 tokens=10000 by=key'; what is "
+        "beyond it gets status 429. May be repeated: all hold.",
+    ),
+)
+"""Adds the option for quotas."""
 
 
 def _hosts(_: click.Context, param: click.Parameter, values: tuple[str, ...]) -> Hosts | None:

@@ -5,13 +5,16 @@ https://docs.claude.com/en/api/errors and https://docs.claude.com/en/api/rate-li
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from mockllm.core.events import StreamError
 from mockllm.core.http import Target
+from mockllm.core.quotas import Excess, Level
 from mockllm.core.seeded import derive_int, derive_uuid
 from mockllm.errors import RequestError
+from mockllm.protocols import aws
 from mockllm.protocols.anthropic_messages import VERSION_HEADER, bedrock
 from mockllm.protocols.anthropic_messages.blocks import DEFAULT_ERROR, UNTHREADED, request_id
 from mockllm.protocols.anthropic_messages.request import parse
@@ -142,13 +145,50 @@ def answer_headers(reply: Reply, stream: bool) -> dict[str, str]:
 
 
 def _limits(reset: int, remaining: Mapping[str, int]) -> dict[str, str]:
-    headers = {}
+    headers: dict[str, str] = {}
     for name, limit in _LIMITS.items():
-        prefix = f"anthropic-ratelimit-{name}"
-        headers[f"{prefix}-limit"] = str(limit)
-        headers[f"{prefix}-remaining"] = str(remaining[name])
-        headers[f"{prefix}-reset"] = _rfc3339(reset)
+        headers |= _limit_headers(name, limit, remaining[name], reset)
     return headers
+
+
+def _limit_headers(name: str, limit: int, remaining: int, reset: int) -> dict[str, str]:
+    prefix = f"anthropic-ratelimit-{name}"
+    return {
+        f"{prefix}-limit": str(limit),
+        f"{prefix}-remaining": str(remaining),
+        f"{prefix}-reset": _rfc3339(reset),
+    }
+
+
+def quota_headers(target: Target, levels: Sequence[Level]) -> dict[str, str]:
+    """What is left of limits; Bedrock does not say it. Those of other limits stay as they are; in a
+    refusal, nothing of them is used."""
+    headers: dict[str, str] = {}
+    if bedrock.is_bedrock(target):
+        return headers
+    if any(level.exceeded for level in levels):
+        headers = _limits(math.ceil(levels[0].now), _LIMITS)
+    for level in levels:
+        reset, limit = math.ceil(level.reset_at), level.limit
+        headers |= _limit_headers(limit.resource, limit.amount, level.remaining, reset)
+    return headers
+
+
+def quota_error(target: Target, excess: Excess) -> RequestError:
+    """The error for a request that exceeds a limit."""
+    if bedrock.is_bedrock(target):
+        return aws.quota_error(target, excess)
+    limit = excess.limit
+    return RequestError(
+        f"This request would exceed the rate limit for your organization ({ORGANIZATION}) of "
+        f"{limit.amount:,} {limit.noun} per {limit.period}. For details, refer to: "
+        "https://docs.claude.com/en/api/rate-limits. You can see the response headers for current "
+        "usage. Please reduce the prompt length or the maximum tokens requested, or try again "
+        "later. You may also contact sales at https://www.anthropic.com/contact-sales to discuss "
+        "your options for a rate limit increase.",
+        status=429,
+        retry_after=excess.wait,
+    )
 
 
 def _rfc3339(seconds: int) -> str:

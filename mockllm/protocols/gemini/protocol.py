@@ -92,6 +92,7 @@ PROTOCOL = WireProtocol(
     error_body=errors.error_body,
     error_headers=errors.error_headers,
     service_errors=errors.SERVICE_ERRORS,
+    quota_error=errors.quota_error,
     headers=errors.answer_headers,
     project=projection(Encoder, Decoder, Options()),
     client=CLIENT,

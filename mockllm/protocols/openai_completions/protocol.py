@@ -25,6 +25,8 @@ PROTOCOL = WireProtocol(
     error_body=openai_common.error_body,
     error_headers=openai_common.error_headers,
     service_errors=openai_common.SERVICE_ERRORS,
+    quota_headers=openai_common.quota_headers,
+    quota_error=openai_common.quota_error,
     headers=openai_common.answer_headers,
     project=projection(Encoder, Decoder, Options(stream_usage=True)),
     client=CLIENT,

@@ -151,7 +151,9 @@ def _compile(
     plain = protocol.encode_body(turn, reply)
     body = with_extra_in_body(protocol, plain, spec.extra_for(protocol.name))
     parts = [TimedBytes(sum(turn.gaps), json_bytes(dumps(body)))]
-    return bytes_answer(200, headers.items(), parts, streamed=False, id=id)
+    return bytes_answer(
+        200, headers.items(), parts, streamed=False, id=id, output_tokens=reply.usage.output
+    )
 
 
 def _streamed(
@@ -175,7 +177,14 @@ def _streamed(
         elif variant.content_type is not None:
             headers.pop("content-type", None)
     return bytes_answer(
-        200, headers.items(), parts, streamed=True, segmented=segmented, ending=ending, id=id
+        200,
+        headers.items(),
+        parts,
+        streamed=True,
+        segmented=segmented,
+        ending=ending,
+        id=id,
+        output_tokens=reply.usage.output,
     )
 
 

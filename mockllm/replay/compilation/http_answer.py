@@ -70,6 +70,7 @@ class HttpAnswer:
         ends: where each part ends in `encoded`, the last one with the last HTTP chunk; of a timed
             answer only.
         service: the origin of the recorded service, if a header is a URL of it.
+        output_tokens: by its usage; 0 where it has none.
     """
 
     status: int
@@ -90,6 +91,7 @@ class HttpAnswer:
     fault: Transmission | None = None
     ends: tuple[int, ...] = ()
     service: str = ""
+    output_tokens: int = 0
 
     @property
     def chunks(self) -> tuple[TimedBytes, ...]:
@@ -117,18 +119,39 @@ class HttpAnswer:
             )
             for name, value in self.headers
         )
-        moved, before = replace(self, headers=headers), len(self.head())
-        head = moved.head()
-        ends = tuple(end + len(head) - before for end in self.ends)
-        return replace(moved, encoded=head + self.encoded[before:], ends=ends)
+        return self._with(headers)
+
+    def with_headers(self, changed: Mapping[str, str]) -> HttpAnswer:
+        """The same answer with other values of headers; those that it lacks come last.
+
+        Args:
+            changed: by names in lower case.
+        """
+        kept = [(name, changed.get(name, value)) for name, value in self.headers]
+        names = {name for name, _ in kept}
+        return self._with((*kept, *(pair for pair in changed.items() if pair[0] not in names)))
+
+    def _with(self, headers: tuple[tuple[str, str], ...]) -> HttpAnswer:
+        """The same body, which is copied once, after other headers."""
+        before, head = self.encoded.index(b"\r\n\r\n") + 4, self.head(headers)
+        ends = tuple([end + len(head) - before for end in self.ends])
+        encoded = b"".join((head, memoryview(self.encoded)[before:]))
+        return replace(self, headers=headers, encoded=encoded, ends=ends)
 
     def head(
-        self, *, http_1_0: bool = False, close: bool = False, more: Iterable[str] = ()
+        self,
+        headers: Iterable[tuple[str, str]] | None = None,
+        *,
+        http_1_0: bool = False,
+        close: bool = False,
+        more: Iterable[str] = (),
     ) -> bytes:
-        """The status line and the headers; an HTTP/1.0 client gets no chunk framing."""
+        """The status line and the headers, or others in their place; an HTTP/1.0 client gets no
+        chunk framing."""
+        headers = self.headers if headers is None else headers
         reason = reason_phrase(self.status) if self.reason is None else self.reason
         lines = [f"HTTP/1.1 {self.status} {reason}"]
-        lines += [f"{name}: {value}" for name, value in self.headers]
+        lines += [f"{name}: {value}" for name, value in headers]
         lines += more
         if self.length is not None:
             lines.append(f"content-length: {self.length}")
@@ -193,6 +216,7 @@ def bytes_answer(
     bodiless: bool = False,
     length: int | None = None,
     service: str = "",
+    output_tokens: int = 0,
 ) -> HttpAnswer:
     """An answer with these bytes.
 
@@ -219,6 +243,7 @@ def bytes_answer(
         bodiless=bodiless,
         length=length,
         service=service,
+        output_tokens=output_tokens,
     )
     frames = [*map(chunk, data)] if streamed else data
     head, last = answer.head(), answer.last_chunk if streamed else b""

@@ -194,8 +194,11 @@ def _kept(
     if decoded is None and protocol is not None and tape.exchange.status < 400:
         decoded = recorded_turn(tape.exchange.plain(), protocol, streamed=tape.streamed)
     unedited = is_unedited(scenario, index, tape, attempt, content, decoded)
-    id = None if decoded is None else decoded.id or None
-    return _Recording(tape.api, tape.streamed, unedited, answer(tape.exchange, id))
+    id, usage = None, None
+    if decoded is not None:
+        id, usage = decoded.id or None, decoded.turn.usage
+    played = answer(tape.exchange, id, 0 if usage is None else usage.output)
+    return _Recording(tape.api, tape.streamed, unedited, played)
 
 
 def load(recorded: Recorded) -> Tape:
@@ -234,9 +237,9 @@ _ENDINGS: Mapping[Cut, Ending] = {
 """How an answer ends, by the end of the recorded one."""
 
 
-def answer(recorded: Captured, id: str | None = None) -> HttpAnswer:
+def answer(recorded: Captured, id: str | None = None, output_tokens: int = 0) -> HttpAnswer:
     """The answer with the bytes of a recorded one, in its chunks and at its times; `id` is that by
-    which a client may request or continue it later.
+    which a client may request or continue it later, and `output_tokens` are those of its usage.
 
     If the upstream service closed or reset the connection early, the answer ends in the same way at
     the same byte. If the client closed it, the answer ends normally after the recorded bytes: the
@@ -267,6 +270,7 @@ def answer(recorded: Captured, id: str | None = None) -> HttpAnswer:
         reason=recorded.reason,
         trailers=recorded.trailers,
         service=_service(recorded),
+        output_tokens=output_tokens,
     )
 
 

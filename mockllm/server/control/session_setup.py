@@ -251,6 +251,10 @@ _FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
         "a number from 0 to 1, the share of answers",
     ),
     "fault_seed": (lambda value: True, ""),
+    "fault_burst": (
+        lambda value: isinstance(value, str) and bool(value),
+        "a text such as 'rate=50% every=60s for=5s'",
+    ),
 }
 """The fields of a body: whether a value is of the right kind, and what that is."""
 
@@ -351,12 +355,13 @@ def _quirks(value: str | list[Any], problems: list[_Problem]) -> tuple[str, ...]
 def _faults(fields: Mapping[str, Any], problems: list[_Problem]) -> FaultPlan | None:
     texts = fields.get("fault")
     if texts is None:
-        needless = [name for name in ("fault_rate", "fault_seed") if name in fields]
+        needless = [name for name in ("fault_rate", "fault_seed", "fault_burst") if name in fields]
         problems += [_problem(name, "needs 'fault'") for name in needless]
         return None
-    rate, seed = fields.get("fault_rate", 1), str(fields.get("fault_seed", "0"))
+    rate, seed = fields.get("fault_rate"), str(fields.get("fault_seed", "0"))
+    written = [texts] if isinstance(texts, str) else texts
     try:
-        plan = read_plan([texts] if isinstance(texts, str) else texts, rate=rate, seed=seed)
+        plan = read_plan(written, rate=rate, seed=seed, burst=fields.get("fault_burst", ""))
     except UsageError as error:
         problems.append(_problem("fault", f"is wrong: {error}"))
         return None

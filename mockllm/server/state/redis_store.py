@@ -1,10 +1,10 @@
 """Shared state of processes on any machines, in Valkey or Redis (the extra `redis`).
 
 Keys, after the prefix of the URL: `sessions` and `evicted` (sorted by last use), `sizes` (the bytes
-of each session), `once/...` (what a script returned), those of `RedisProcesses`, and for each
-session `NAME/journal` (a stream of batches), `/played`, `/attempts`, `/answers` (ids, sorted by
-their batches), `/conversations`, `/forgotten`, `/facts`, `/setup`, `/marks`. The keys of a session
-expire when it was not used for `ttl` seconds.
+of each session), `once/...` (what a script returned), `buckets/...` (those of quotas), those of
+`RedisProcesses`, and for each session `NAME/journal` (a stream of batches), `/played`, `/attempts`,
+`/answers` (ids, sorted by their batches), `/conversations`, `/forgotten`, `/facts`, `/setup`,
+`/marks`. The keys of a session expire when it was not used for `ttl` seconds.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
+from mockllm.core.quotas import Draw, Taken
 from mockllm.replay.sessions.shared_session import (
     Attempt,
     Claim,
@@ -40,7 +41,7 @@ from mockllm.server.state.store import (
 _PARTS = ("journal", "played", "attempts", "answers", "conversations", "forgotten", "facts")
 """The keys of a session, without its setup."""
 
-_SCRIPTS = ("append", "attempt", "claim", "create", "forget", "number")
+_SCRIPTS = ("append", "attempt", "claim", "create", "forget", "number", "take")
 """What the server does in one step: files in `lua`."""
 
 
@@ -126,6 +127,16 @@ class RedisStore:
         if unused:
             commands.append(("zrem", self._key(session, "played"), *map(turn_key, unused)))
         await self._connection.transact(*commands)
+
+    async def take(self, draws: Sequence[Draw], now: float, owed: bool) -> Taken:
+        asked = [
+            value
+            for draw in draws
+            for value in (draw.bucket, draw.limit.amount, draw.limit.seconds, draw.amount)
+        ]
+        # Lua would round a time.
+        granted, *used = json.loads(await self._run("take", "", repr(now), int(owed), *asked))
+        return Taken(bool(granted), tuple(map(float, used)))
 
     # The journal
 

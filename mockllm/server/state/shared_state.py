@@ -6,10 +6,12 @@ import json
 import os
 import platform
 import secrets
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from mockllm.core.quotas import Draw, Taken
 from mockllm.errors import UsageError
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.sessions.exchange import Exchange
@@ -151,6 +153,15 @@ class SharedState:
         if isinstance(operation, FindAnswer) and outcome is not None:
             outcome = _answer_of(outcome, operation.id)
         session.known[operation] = outcome
+
+    def now(self) -> float:
+        """The time of all processes, in seconds since 1970."""
+        return time.time() + self.store.clock_offset
+
+    async def take(self, draws: Sequence[Draw], now: float, owed: bool) -> Taken:
+        """Takes from the buckets of quotas."""
+        with needing("what is left of the quotas"):
+            return await self.store.take(draws, now, owed)
 
     async def keep(self, session: SharedSession) -> None:
         """Keeps what the next request may need, before this one is answered."""

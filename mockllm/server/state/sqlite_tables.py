@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from importlib.resources import files
 from typing import Any
 
+from mockllm.core.quotas import FULL, Draw, Fill, Taken, full_at, take
 from mockllm.replay.sessions.shared_session import (
     Attempt,
     Claim,
@@ -62,6 +63,10 @@ INSERT OR REPLACE INTO evicted SELECT name, used,
     EXISTS (SELECT 1 FROM setups WHERE session = name)
     OR EXISTS (SELECT 1 FROM evicted AS before WHERE before.name = sessions.name AND had_setup)
 FROM sessions WHERE name = ?
+"""
+_FILL = """
+INSERT INTO buckets (name, used, at, full_at) VALUES (?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET used = excluded.used, at = excluded.at, full_at = excluded.full_at
 """
 _CLEAR_ENDED = """
 DELETE FROM marks WHERE session = ?
@@ -144,6 +149,20 @@ class SqliteTables:
                 self._db.execute(_REMOVE, (session, "answer", id))
             for turn in unused:
                 self._db.execute(_REMOVE, (session, "played", turn_key(turn)))
+
+    def take(self, draws: Sequence[Draw], now: float, owed: bool) -> Taken:
+        with self._transaction():
+            # Clocks may be a little behind that of the process which wrote one.
+            self._db.execute("DELETE FROM buckets WHERE full_at < ?", (now - 60,))
+            find = "SELECT used, at FROM buckets WHERE name = ?"
+            rows = [self._all(find, draw.bucket) for draw in draws]
+            fills = [Fill(*found[0]) if found else FULL for found in rows]
+            taken = take(fills, draws, now, owed=owed)
+            if taken.granted:
+                for fill, draw, used in zip(fills, draws, taken.used, strict=True):
+                    full = full_at(used, now, draw.limit)
+                    self._db.execute(_FILL, (draw.bucket, used, max(now, fill.at), full))
+        return taken
 
     # The journal
 
