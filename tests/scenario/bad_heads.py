@@ -165,7 +165,7 @@ HEADS: list[Row] = [
         "match",
         top("match: all"),
         [
-            "2:8: match: must be 'any', or a mapping with the keys model, user, user_files, system, tools, headers, query, body, stream, ignore, got all",
+            "2:8: match: must be 'any', or a mapping with the keys model, user, user_files, system, tools, headers, query, body, stream, any, all, not, ignore, got all",
         ],
     ),
     (
@@ -179,7 +179,7 @@ HEADS: list[Row] = [
         "match list",
         top("match: [user]"),
         [
-            "2:8: match: must be a mapping with the keys model, user, user_files, system, tools, headers, query, body, stream, ignore, got a list",
+            "2:8: match: must be a mapping with the keys model, user, user_files, system, tools, headers, query, body, stream, any, all, not, ignore, got a list",
         ],
     ),
     (
@@ -231,14 +231,14 @@ HEADS: list[Row] = [
         "match ops",
         top("match: {user: {contains: x, regex: y}}"),
         [
-            "2:15: match.user: must have exactly one key, of contains, equals, regex",
+            "2:15: match.user: must have exactly one key, of contains, equals, regex, any, all, not",
         ],
     ),
     (
         "match no op",
         top("match: {user: {}}"),
         [
-            "2:15: match.user: must have exactly one key, of contains, equals, regex",
+            "2:15: match.user: must have exactly one key, of contains, equals, regex, any, all, not",
         ],
     ),
     (

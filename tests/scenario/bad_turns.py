@@ -298,7 +298,7 @@ TURNS: list[Row] = [
         "results null",
         two("{request: {results: {c1: }}, reply: {text: a}}"),
         [
-            "4:30: turns[1].request.results.c1: must be a string, or a mapping with one of contains, equals, regex, error, got nothing",
+            "4:30: turns[1].request.results.c1: must be a string, or a mapping with one of contains, equals, regex, any, all, not, error, got nothing",
         ],
     ),
     (
