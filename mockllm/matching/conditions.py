@@ -155,13 +155,18 @@ def _demand(condition: AnyText, *, negated: bool = False) -> str:
         return f"not {demand}" if negated else demand
     if condition.op == "not":
         return _demand(condition.conditions[0], negated=not negated)
-    demands = [_demand(part, negated=negated) for part in condition.conditions]
-    if len(demands) == 1:
-        return demands[0]
-    for index, part in enumerate(condition.conditions):
-        if not isinstance(part, TextCondition):
-            demands[index] = f"({demands[index]})"
+    demands = []
+    for part in condition.conditions:
+        demand = _demand(part, negated=negated)
+        is_inner = len(condition.conditions) > 1 and _has_several(part)
+        demands.append(f"({demand})" if is_inner else demand)
     return (" or " if (condition.op == "any") != negated else " and ").join(demands)
+
+
+def _has_several(condition: AnyText) -> bool:
+    if isinstance(condition, TextCondition):
+        return False
+    return len(condition.conditions) > 1 or _has_several(condition.conditions[0])
 
 
 def _compared(expected: str, actual: str) -> str:

@@ -309,6 +309,22 @@ TURNS: list[Row] = [
         ],
     ),
     (
+        "results any",
+        two("{request: {results: {c1: {any: [{error: true}, {regexp: a}, ]}}}, reply: {text: a}}"),
+        [
+            "4:37: turns[1].request.results.c1.any[0]: 'error' cannot stand inside of 'any', 'all' or 'not'; combine conditions of the whole 'request'",
+            "4:53: turns[1].request.results.c1.any[1]: unknown key 'regexp'; did you mean 'regex'?",
+        ],
+    ),
+    (
+        "request groups",
+        turn("{request: {any: [{}], not: {offer: [a]}}, reply: {text: a}}"),
+        [
+            "3:22: turns[0].request.any[0]: must have a condition",
+            "3:33: turns[0].request.not: unknown key 'offer'; did you mean 'offers'?",
+        ],
+    ),
+    (
         "results error",
         two("{request: {results: {c1: {error: false}}}, reply: {text: a}}"),
         [

@@ -112,8 +112,11 @@ def _result(node: Node, findings: Findings) -> m.ResultCondition | None:
 def _result_text(node: Node, findings: Findings) -> m.AnyText | None:
     """A condition inside of one on a result."""
     if isinstance(node, Mapping) and "error" in node.entries:
-        message = "'error' cannot be combined here; combine whole conditions, `request: {any: ...}`"
-        findings.add(node, message, node.keys["error"])
+        message = (
+            "'error' cannot stand inside of 'any', 'all' or 'not'; combine conditions of the whole "
+            "'request'"
+        )
+        findings.add(node, message)
         return None
     result = _result(node, findings)
     return None if result is None else result.text
@@ -201,8 +204,10 @@ def _count(node: Node, findings: Findings) -> tuple[int, int | None] | None:
         number = _natural(node, findings)
         return None if number is None else (number, number)
     values = fields(node, findings, _MANY)
-    if not values:
+    if values is None:
         return None
+    if not node.entries:
+        findings.add(node, f"must have one of {keys(_MANY.readers)}")
     least, most = values.get("least", 0), values.get("most")
     if most is not None and most < least:
         findings.add(node, f"can never hold: at least {least} and at most {most}")
@@ -248,7 +253,8 @@ def _entry(node: Node, findings: Findings) -> m.Match | None:
     if isinstance(node, Mapping) and "ignore" in node.entries:
         message = "belongs to the whole 'match', not to a part of it"
         findings.add(node.entries["ignore"], message)
-    return _conditions_of(m.Match, node, findings, _MATCH)
+        return None
+    return _conditions_of(m.Match, node, findings, _ENTRY)
 
 
 def _conditions_of(
@@ -279,6 +285,7 @@ _MATCH = table(
     query=_pairs("parameter names to conditions", condition),
     **{"not": _entry},
 )
+_ENTRY = Table({k: r for k, r in _MATCH.readers.items() if k != "ignore"}, (), _MATCH.fields)
 
 
 def match(node: Node, findings: Findings) -> m.Match | None:
