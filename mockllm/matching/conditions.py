@@ -249,7 +249,7 @@ def judged_match(
         problem = f"{path}.stream: the request must {verb}be for a stream"
         met = match.stream == request.stream
         yield _judged(f"{path}.stream", match.stream, request.stream, None if met else problem)
-    if message is not None or not groups_read_message(match):
+    if groups_of(match) and (message is not None or not groups_read_message(match)):
         yield from _judged_match_groups(path, match, request, headers, message)
 
 
@@ -266,6 +266,8 @@ def message_holds(
     """Whether `user`, `any`, `all` and `not` of a match hold for a user message of a request."""
     if match.user is not None and not text_holds(match.user, message.text):
         return False
+    if not groups_of(match):  # most have none
+        return True
     judged = _judged_match_groups("match", match, request, headers, message)
     return first_problem(judged) is None
 
@@ -277,7 +279,7 @@ def _judged_match_groups(
     headers: Mapping[str, str],
     message: Message | None,
 ) -> Iterator[JudgedCondition]:
-    if groups_of(match) and message is not None:  # the files, too, are those of this message
+    if message is not None:  # the files, too, are those of this message
         request = replace(request, messages=(message,))
 
     def judge(path: str, entry: Match) -> Iterator[JudgedCondition]:
