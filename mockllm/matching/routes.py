@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -22,6 +22,7 @@ from mockllm.matching.conditions import (
     JudgedCondition,
     first_problem,
     judged_body,
+    judged_groups,
     judged_model,
     judged_values,
 )
@@ -78,17 +79,26 @@ def _conditions(fit: _Fit, request: RouteRequest) -> Iterator[JudgedCondition]:
     match = fit.scenario.match
     if match is None or match.anything:
         return
-    yield from judged_model(match, request.model or fit.model)
-    yield from judged_values("match.headers", "the header", match.headers, request.headers)
-    yield from judged_values("match.query", "the parameter", match.query, request.parameters)
+    yield from _judged_entry("match", match, request, request.model or fit.model)
+
+
+def _judged_entry(
+    path: str, match: Match, request: RouteRequest, model: str
+) -> Iterator[JudgedCondition]:
+    """The conditions of a route's `match`, or of an entry of its groups."""
+    yield from judged_model(match, model, path)
+    yield from judged_values(f"{path}.headers", "the header", match.headers, request.headers)
+    yield from judged_values(f"{path}.query", "the parameter", match.query, request.parameters)
     if match.body is not None and request.fields is None:
         kind = display(request.content_type) if request.content_type else "no content type"
         problem = (
-            f"match.body: the body must be JSON or a form, got {len(request.body)} bytes, {kind}"
+            f"{path}.body: the body must be JSON or a form, got {len(request.body)} bytes, {kind}"
         )
-        yield JudgedCondition("match.body", match.body, None, (problem,))
+        yield JudgedCondition(f"{path}.body", match.body, None, (problem,))
     else:
-        yield from judged_body("match.body", match.body, request.fields, match.ignore)
+        yield from judged_body(f"{path}.body", match.body, request.fields, match.ignore)
+    judge = partial(_judged_entry, request=request, model=model)
+    yield from judged_groups(path, match, judge)
 
 
 _MOST_FOUND = 1024

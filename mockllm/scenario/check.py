@@ -6,9 +6,10 @@ document. A call without a name stands for a part that could not be read.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import accumulate, takewhile
+from typing import Any
 
 from mockllm.core.jsontext import parse
 from mockllm.core.record import record
@@ -29,7 +30,7 @@ def check(scenario: m.Scenario) -> list[Mistake]:
     """The mistakes of a scenario beyond keys, types and ranges; each is listed once."""
     tools = {tool.name: tool for tool in scenario.tools}
     mistakes = [*_tools(scenario), *_repeats_and_variants(scenario)]
-    mistakes += check_route(scenario)
+    mistakes += [*check_route(scenario), *_match(scenario)]
     for path, turn in _written_turns(scenario):
         mistakes += _turn(scenario, tools, path, turn)
     if scenario.varies:
@@ -166,14 +167,10 @@ def _known_results(scenario: m.Scenario) -> Iterator[Mistake]:
         return
     known = {call.id for call in calls if call.id is not None}
     for index, turn in enumerate(scenario.turns):
-        expected: list[tuple[KeyPath, m.Expect | None]]
-        expected = [(("turns", index, "request", "results"), turn.request)]
-        for number, branch in enumerate(turn.branches):
-            expected.append((("turns", index, "when", number, "results"), branch.condition))
-        for path, expect in expected:
-            for id, _ in expect.results if expect is not None else ():
+        for path, expect in _conditions(("turns", index), turn):
+            for id, _ in expect.results:
                 if id not in known and not is_position(id):
-                    yield (*path, id), _no_call(id, known)
+                    yield (*path, "results", id), _no_call(id, known)
 
 
 def _turn(
@@ -194,9 +191,57 @@ def _turn(
                 yield from _arguments(member_path, member, tools)
         if isinstance(part, m.ParallelPart | m.InterleavedPart):
             yield from _order((*part_path, "order"), part, scenario.defaults.split or "whole")
-    if turn.request is not None and turn.request.schema is not None:
-        for inner, message in schema_flaws(turn.request.schema):
-            yield (*path, "request", "schema", *inner), message
+    for place, expect in _conditions(path, turn):
+        if expect.schema is not None:
+            for inner, message in schema_flaws(expect.schema):
+                yield (*place, "schema", *inner), message
+        yield from _body((*place, "body"), expect.body)
+
+
+def _conditions(path: KeyPath, turn: m.TurnSpec) -> Iterator[tuple[KeyPath, m.Expect]]:
+    """All conditions of a turn on requests, with those inside of others, and their paths."""
+    written = [((*path, "request"), turn.request)]
+    written += [((*path, "when", n), branch.condition) for n, branch in enumerate(turn.branches)]
+    for place, expect in written:
+        for inner, entry in m.with_entries(expect) if expect is not None else ():
+            yield (*place, *inner), entry
+
+
+def _match(scenario: m.Scenario) -> Iterator[Mistake]:
+    for place, match in m.with_entries(scenario.match) if scenario.match is not None else ():
+        texts = _CONVERSATION_TEXTS if scenario.route is None else _ROUTE_TEXTS
+        yield from _body(("match", *place, "body"), match.body, texts)
+
+
+_OPERATORS = ("contains", "equals", "regex", "not")
+
+
+def text_operators(value: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
+    """Where a body has what only conditions on texts can be, `{regex: a+}`; with the operator."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            if len(value) == 1 and key in _OPERATORS and isinstance(inner, str):
+                yield path, key
+            yield from text_operators(inner, (*path, key))
+    elif isinstance(value, list | tuple):
+        for index, inner in enumerate(value):
+            yield from text_operators(inner, (*path, index))
+
+
+_CONVERSATION_TEXTS = (
+    "user, system and headers are; a JSON Schema in a turn's `request: {schema: ...}` can demand a "
+    "pattern, or this very object"
+)
+_ROUTE_TEXTS = "headers and query of a route are"
+
+
+def _body(path: KeyPath, body: Any, texts: str = _CONVERSATION_TEXTS) -> Iterator[Mistake]:
+    for inner, operator in text_operators(body):
+        message = (
+            f"is compared as JSON, so '{operator}' is no operator here: only conditions on texts "
+            f"have operators, as {texts}"
+        )
+        yield (*path, *inner), message
 
 
 def _not_among(api: m.Api, scenario: m.Scenario) -> str:
@@ -322,8 +367,10 @@ def _call_ids(turns: list[_PlayedTurn]) -> Iterator[Mistake]:
     complete = True
     before: int | None = 0
     for played in turns:
-        for id, _ in played.turn.request.results if played.turn.request is not None else ():
-            where = (*played.request, "request", "results", id)
+        request = played.turn.request
+        conditions = m.with_entries(request) if request is not None else ()
+        for place, id in [(place, id) for place, entry in conditions for id, _ in entry.results]:
+            where = (*played.request, "request", *place, "results", id)
             if is_position(id) and id not in known:
                 if before is not None and int(id) >= before:
                     yield where, _no_position(id, before)

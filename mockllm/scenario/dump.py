@@ -190,19 +190,23 @@ _BY_KEY: dict[str, _Write] = {
 
 
 def _match(match: m.Match) -> Any:
-    return "any" if match.anything else _keys(match)
-
-
-def _condition(condition: m.TextCondition) -> Any:
-    return condition.value if condition.op == "contains" else {condition.op: condition.value}
+    if match.anything:
+        return "any"
+    # `ignore` is written once, and holds for all entries.
+    return _keys(m.with_changed_entries(match, lambda entry: replace(entry, ignore=())))
 
 
 def _result(result: m.ResultCondition) -> Any:
-    if result.error or result.text is None:
-        return {"error": True}
-    if result.text.op == "equals":
-        return result.text.value
-    return {result.text.op: result.text.value}
+    return {"error": True} if result.text is None else m.written_text(result.text, "equals")
+
+
+def _file_count(files: m.FileCount) -> dict[str, Any]:
+    count: Any = {"least": files.least, "most": files.most}
+    if files.least == files.most:
+        count = files.least
+    elif files.most is None:
+        count = {"least": files.least}
+    return {"count": count, **_keys(files)}
 
 
 def _usage(usage: m.UsageSpec) -> Any:
@@ -289,7 +293,9 @@ def _whole(turn: m.TurnSpec) -> dict[str, Any]:
 
 _BY_TYPE: dict[type, _Write] = {
     m.Match: _match,
-    m.TextCondition: _condition,
+    m.TextCondition: m.written_text,
+    m.CombinedText: m.written_text,
+    m.FileCount: _file_count,
     m.ResultCondition: _result,
     m.RouteSpec: str,
     m.UsageSpec: _usage,

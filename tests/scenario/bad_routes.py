@@ -135,6 +135,16 @@ ROUTE_SEMANTICS: list[Row] = [
         ],
     ),
     (
+        "groups",
+        "scenario: a\nroute: GET /x\nmatch: {any: [{user: a}], not: {user_files: {count: 1}, body: {regex: a}}}\n"
+        "turns: [{answer: {json: 1}}]\n",
+        [
+            "3:22: match.any[0].user: needs a conversation, and a 'route' has none; its conditions are model, headers, query and body",
+            "3:45: match.not.user_files: needs a conversation, and a 'route' has none; its conditions are model, headers, query and body",
+            "3:63: match.not.body: is compared as JSON, so 'regex' is no operator here: only conditions on texts have operators, as headers and query of a route are",
+        ],
+    ),
+    (
         "query without route",
         "scenario: a\nmatch: {query: {a: b}}\nturns: [{reply: {text: a}}]\n",
         ["2:16: match.query: is a condition of scenarios with a 'route'; remove it"],

@@ -123,7 +123,7 @@ TURNS: list[Row] = [
         "recorded for one",
         turn("{reply: {text: a}, when: {api: chat, recorded: a.jsonl}}"),
         [
-            "3:42: turns[0].when: unknown key 'recorded'; known here: api, results, offers, tool_choice, user, user_files, body, schema, request, reply, http, finish, finish_raw, usage, timing, attempts, wire, extra, fault, expect, repeat, headers, template, go_to, one_of",
+            "3:42: turns[0].when: unknown key 'recorded'; known here: api, results, offers, tool_choice, user, user_files, body, schema, any, all, not, request, reply, http, finish, finish_raw, usage, timing, attempts, wire, extra, fault, expect, repeat, headers, template, go_to, one_of",
         ],
     ),
     (
@@ -298,7 +298,7 @@ TURNS: list[Row] = [
         "results null",
         two("{request: {results: {c1: }}, reply: {text: a}}"),
         [
-            "4:30: turns[1].request.results.c1: must be a string, or a mapping with one of contains, equals, regex, error, got nothing",
+            "4:30: turns[1].request.results.c1: must be a string, or a mapping with one of contains, equals, regex, any, all, not, error, got nothing",
         ],
     ),
     (
@@ -306,6 +306,22 @@ TURNS: list[Row] = [
         two("{request: {results: {c1: {regexp: a}}}, reply: {text: a}}"),
         [
             "4:31: turns[1].request.results.c1: unknown key 'regexp'; did you mean 'regex'?",
+        ],
+    ),
+    (
+        "results any",
+        two("{request: {results: {c1: {any: [{error: true}, {regexp: a}, ]}}}, reply: {text: a}}"),
+        [
+            "4:37: turns[1].request.results.c1.any[0]: 'error' cannot stand inside of 'any', 'all' or 'not'; combine conditions of the whole 'request'",
+            "4:53: turns[1].request.results.c1.any[1]: unknown key 'regexp'; did you mean 'regex'?",
+        ],
+    ),
+    (
+        "request groups",
+        turn("{request: {any: [{}], not: {offer: [a]}}, reply: {text: a}}"),
+        [
+            "3:22: turns[0].request.any[0]: must have a condition",
+            "3:33: turns[0].request.not: unknown key 'offer'; did you mean 'offers'?",
         ],
     ),
     (
@@ -326,7 +342,7 @@ TURNS: list[Row] = [
         "when api",
         turn("{reply: {text: a}, when: {finish: length}}"),
         [
-            "3:30: turns[0].when: needs 'api', or a condition: results, offers, tool_choice, user, user_files, body, schema",
+            "3:30: turns[0].when: needs 'api', or a condition: results, offers, tool_choice, user, user_files, body, schema, any, all, not",
         ],
     ),
     (

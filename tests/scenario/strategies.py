@@ -13,6 +13,7 @@ from mockllm.core.turn import beats
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.compilation.resolve import resolve
 from mockllm.scenario import model as m
+from mockllm.scenario.check import text_operators
 from mockllm.scenario.fault_model import Place
 from mockllm.scenario.ignoring import with_ignored
 from tests.strategies import cut, finishes, json_values, names, texts
@@ -29,8 +30,21 @@ rules = st.sampled_from(["whole", "chars", "words"]) | st.integers(1, 99) | rand
 json_mappings = st.dictionaries(texts, json_values | st.floats(allow_nan=False), max_size=3).filter(
     lambda value: "inf" not in repr(value)
 )
-conditions = st.builds(m.TextCondition, st.sampled_from(["contains", "equals"]), texts) | st.builds(
-    m.TextCondition, st.just("regex"), st.sampled_from(["a+", "^$", r"\d", "null", "5"])
+bodies = json_mappings.filter(lambda body: not any(text_operators(body)))
+plain_conditions = st.builds(
+    m.TextCondition, st.sampled_from(["contains", "equals"]), texts
+) | st.builds(m.TextCondition, st.just("regex"), st.sampled_from(["a+", "^$", r"\d", "null", "5"]))
+conditions = st.recursive(
+    plain_conditions,
+    lambda inner: (
+        st.builds(
+            m.CombinedText,
+            st.sampled_from(["any", "all"]),
+            st.lists(inner, min_size=1, max_size=2).map(tuple),
+        )
+        | st.builds(m.CombinedText, st.just("not"), st.tuples(inner))
+    ),
+    max_leaves=3,
 )
 usages = st.builds(m.UsageSpec, *[st.none() | st.integers(0, 999)] * 4) | st.just(
     m.UsageSpec(sent=False)
@@ -42,8 +56,22 @@ errors = st.builds(m.ErrorSpec, *[st.none() | texts] * 3)
 maybe_names = st.lists(names, max_size=2).map(tuple)
 sent_files = st.lists(
     st.sampled_from(["image/*", "https://a.example/b.png", f"sha256:{'0' * 64}"]), max_size=2
-).map(tuple)
-matches = st.just(m.Match(anything=True)) | st.builds(
+).map(tuple) | st.builds(
+    m.FileCount,
+    least=st.integers(0, 2),
+    most=st.none() | st.integers(2, 3),
+    type=st.sampled_from([None, "image/*"]),
+    digest=st.sampled_from([None, f"sha256:{'0' * 64}"]),
+)
+
+
+def grouped(make: Any, entries: Any) -> Any:
+    """Conditions with `any`, `all` and `not` of further ones."""
+    some = st.lists(entries, max_size=2).map(tuple)
+    return st.builds(replace, make, any_of=some, all_of=some, negated=st.none() | entries)
+
+
+plain_matches = st.builds(
     m.Match,
     model=st.none() | lines.filter(lambda text: "[" not in text),
     user=st.none() | conditions,
@@ -51,12 +79,18 @@ matches = st.just(m.Match(anything=True)) | st.builds(
     system=st.none() | conditions,
     tools=maybe_names,
     headers=st.dictionaries(header_names, conditions, max_size=2).map(lambda d: tuple(d.items())),
-    body=st.none() | json_mappings,
-    ignore=st.lists(
-        st.sampled_from(["uuid", "timestamp", "date", "$.metadata", "$..id", "/run-[0-9]+/"]),
-        max_size=2,
-    ).map(tuple),
+    body=st.none() | bodies,
 ).filter(lambda match: match.conditions > 0)
+ignored = st.lists(
+    st.sampled_from(["uuid", "timestamp", "date", "$.metadata", "$..id", "/run-[0-9]+/"]),
+    max_size=2,
+).map(tuple)
+match_entries = plain_matches | grouped(plain_matches, plain_matches)
+matches = (
+    st.just(m.Match(anything=True))
+    | st.builds(replace, plain_matches, ignore=ignored)
+    | st.builds(replace, grouped(plain_matches, match_entries), ignore=ignored)
+)
 https = st.builds(
     m.Http,
     status=st.integers(400, 599),
@@ -412,14 +446,17 @@ def choices(plain: m.TurnSpec) -> st.SearchStrategy[list[m.WeightedTurn]]:
     return st.lists(weighted, min_size=2, max_size=3)
 
 
-expectations = st.builds(
+plain_expectations = st.builds(
     m.Expect,
     offers=maybe_names,
     tool_choice=st.none() | lines,
     user=st.none() | conditions,
     user_files=sent_files,
-    body=st.none() | json_mappings,
+    body=st.none() | bodies,
     schema=st.sampled_from([None, True, False, {"type": "object"}]),
+)
+expectations = plain_expectations | grouped(
+    plain_expectations, plain_expectations.filter(lambda expect: expect != m.Expect())
 )
 results = st.builds(m.ResultCondition, conditions) | st.builds(
     m.ResultCondition, error=st.just(True)

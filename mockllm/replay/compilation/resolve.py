@@ -50,6 +50,7 @@ from mockllm.scenario.model import (
     ToolPart,
     TurnSpec,
     UsageSpec,
+    expected_texts,
     fragments,
     members,
 )
@@ -313,7 +314,7 @@ def _prompt_size(scenario: Scenario, index: int) -> int:
     size = 0
     if scenario.match is not None:
         for condition in (scenario.match.user, scenario.match.system):
-            size += tokens(condition.value) if condition is not None else 0
+            size += sum(map(tokens, expected_texts(condition)))
     for tool in scenario.tools:
         size += tokens(tool.name) + tokens(tool.description)
         size += tokens(json.dumps(tool.parameters)) if tool.parameters is not None else 0
@@ -324,5 +325,5 @@ def _prompt_size(scenario: Scenario, index: int) -> int:
         for call in tool_parts(spec.reply):
             size += tokens(call.name) + tokens(call.arguments or "{}")
         for _, result in spec.request.results if spec.request else ():
-            size += tokens(result.text.value) if result.text is not None else 0
+            size += sum(map(tokens, expected_texts(result.text)))
     return max(1, size)

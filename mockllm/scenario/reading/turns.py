@@ -11,6 +11,7 @@ from mockllm.scenario import model as m
 from mockllm.scenario.reading.conditions import (
     CONDITION_KEYS,
     CONDITIONS,
+    REQUEST,
     expectation,
     header_value,
     headers,
@@ -253,7 +254,7 @@ _outcome = record(
 )
 
 
-_REPLIES = {"reply", "http", "one_of"}
+_REPLIES = ("reply", "http", "one_of")
 _IN_BRANCHES = properties("when").keys() - CONDITION_KEYS
 _IN_CHOICES = properties("choice").keys()
 NOT_DRAWN = ("one_of", "name", "repeat", "go_to", "request", "attempts")
@@ -372,7 +373,7 @@ def _branch(node: Node, findings: Findings, base: dict[str, Any]) -> m.Branch:
     whole = _replaced(node, findings, base, values)
     if whole == base and len(findings.found) == before:
         findings.add(node, "changes nothing about its turn")
-    condition = m.Expect(**conditions) if conditions else None
+    condition = m.Expect(**REQUEST.arguments(conditions)) if conditions else None
     return m.Branch(m.TurnSpec(**whole), api, condition)
 
 
@@ -388,7 +389,7 @@ def _replaced(
         if key not in replaced:
             merged.pop(key, None)
     whole = {key: value for key, value in merged.items() if value is not _REMOVED}
-    if merged.keys() & _REPLIES and not whole.keys() & _REPLIES:
+    if merged.keys() & {*_REPLIES} and not whole.keys() & {*_REPLIES}:
         findings.add(node, "takes the reply away; put another, or 'http', in its place")
     return whole
 
