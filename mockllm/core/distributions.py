@@ -119,7 +119,7 @@ def read_distribution(
     if kind == "lognormal" and len(given) == 2:
         if not given[1].startswith("p99="):
             raise ValueError(f"{text!r} must be written as {usage}")
-        given[1] = given[1].removeprefix("p99=")
+        given[1] = given[1].removeprefix("p99=").lstrip()
     if len(given) != usage.count(",") + 1:
         raise ValueError(f"{text!r} must be written as {usage}")
     numbers = tuple(_number(part, text, number) for part in given)
