@@ -19,6 +19,7 @@ from mockllm.cli.options.parameters import (
     fault_options,
     ignore_options,
     intercept_options,
+    latency_options,
     path_arguments,
     quirk_option,
     read_scenarios,
@@ -147,6 +148,7 @@ def _record_command(options: ServerOptions, report: ServerLog, command: tuple[st
 @recording_options
 @ignore_options
 @fault_options
+@latency_options
 @intercept_options("proxy", "proxy_port", "intercept", "tunnel")
 @server_options(
     ("tls",),

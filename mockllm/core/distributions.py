@@ -11,13 +11,25 @@ import math
 import re
 import struct
 from collections.abc import Callable, Sequence
-from statistics import NormalDist
-from typing import Literal
+from functools import cache
+from typing import TYPE_CHECKING, Literal
 
 from mockllm.core.record import record
 
-_STANDARD = NormalDist()
-_P99 = _STANDARD.inv_cdf(0.99)
+if TYPE_CHECKING:
+    from statistics import NormalDist
+
+
+@cache
+def _standard() -> NormalDist:
+    # Imported with the first draw: it takes as long as all the rest that reads a scenario's times.
+    from statistics import NormalDist
+
+    return NormalDist()
+
+
+_P99 = 2.3263478740408408
+"""The 99th percentile of the standard normal distribution."""
 
 Kind = Literal["constant", "uniform", "normal", "lognormal", "exponential", "samples"]
 
@@ -48,15 +60,15 @@ class Distribution:
             case "exponential":
                 return -values[0] * math.log1p(-share)
             case "lognormal":
-                return values[0] * math.exp(_STANDARD.inv_cdf(share) * self._sigma)
+                return values[0] * math.exp(_standard().inv_cdf(share) * self._sigma)
             case "samples":
                 return values[int(share * len(values))]
         mean, deviation = values
         if not deviation:
             return mean
-        below = _STANDARD.cdf(-mean / deviation)
+        below = _standard().cdf(-mean / deviation)
         inside = below + share * (1 - below)
-        return max(0.0, mean + deviation * _STANDARD.inv_cdf(min(max(inside, _LEAST), _MOST)))
+        return max(0.0, mean + deviation * _standard().inv_cdf(min(max(inside, _LEAST), _MOST)))
 
     @property
     def _sigma(self) -> float:

@@ -96,7 +96,7 @@ class Answers:
         streaming: set[asyncio.Task[object]],
     ) -> None:
         self.options = options
-        self._access = access
+        self._access, self._streaming = access, streaming
         self._scenarios = tuple(scenarios)
         self.player = self._player(self._scenarios)
         self.proxy: Proxy | None = None
@@ -104,7 +104,6 @@ class Answers:
         """What the recorder reported, for the live page; None where nothing is recorded."""
         self.assigned = SessionSetups(self._player)
         self.routes = Routes(PROTOCOLS, path_routes(PROTOCOLS.addresses, options.paths))
-        self._streaming = streaming
         self._deferred = DeferredWork(streaming)
         self.plain = PlainRoutes(self.routes, fallback=options.fallback)
         self._shared: SharedSessions | None = None
@@ -124,6 +123,8 @@ class Answers:
             named=session.named,
             speed=options.speed,
             faults=options.faults if session.faults is None else session.faults,
+            latency=options.latency if session.latency is None else session.latency,
+            running=self._streaming.__len__,
         )
 
     def share(self, shared: SharedSessions) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from mockllm.core.record import record
 from mockllm.replay.fault_plan import NO_PLAN, FaultPlan
+from mockllm.replay.latency.plan import NO_LATENCY, LatencyPlan
 from mockllm.scenario.model import Ignored
 
 if TYPE_CHECKING:
@@ -131,6 +132,7 @@ class ServerOptions:
         log: called with each exchange when it is over.
         record: what is recorded from real services; None for nothing.
         faults: what breaks on the way of answers, and of connections.
+        latency: how long answers take that have no times of their own.
         state: where sessions are kept that other processes share: `redis://HOST:PORT/DATABASE`, or
             `sqlite:FILE`; "" keeps them in this process.
         listener: a socket that is bound already; None: one of `host` and `port` is made.
@@ -163,6 +165,7 @@ class ServerOptions:
     log: Callable[[Exchange], None] | None = None
     record: RecordOptions | None = None
     faults: FaultPlan = NO_PLAN
+    latency: LatencyPlan = NO_LATENCY
     state: str = ""
     listener: socket | None = None
     reuse_port: bool = False

@@ -14,6 +14,7 @@ import click
 from mockllm.core.text import did_you_mean
 from mockllm.errors import UsageError
 from mockllm.replay.fault_plan import read_plan
+from mockllm.replay.latency.plan import LatencyPlan
 from mockllm.scenario.durations import read_percent
 from mockllm.scenario.model import Scenario
 
@@ -322,6 +323,35 @@ fault_options = server_options(
     ),
 )
 """Adds the options of faults."""
+
+
+def _latency(latency: str | None, latency_seed: str) -> dict[str, Any]:
+    read = None
+    if latency is not None:
+        # Imported here: it knows tapes and protocols, and few servers need it.
+        from mockllm.replay.latency.files import read_latency_option
+
+        read = read_latency_option(latency)
+    return {"latency": LatencyPlan(read, latency_seed)}
+
+
+latency_options = server_options(
+    ("latency", "latency_seed"),
+    _latency,
+    click.option(
+        "--latency-seed",
+        default="0",
+        metavar="TEXT",
+        help="The same seed, session and order of requests give the same times.",
+    ),
+    click.option(
+        "--latency",
+        metavar="KEY=VALUE...",
+        help="How long answers take that have no times of their own: 'ttft=lognormal(300ms, "
+        "p99=2s) itl=normal(20ms, 5ms)'; see docs/latency.md.",
+    ),
+)
+"""Adds the options of latency."""
 
 
 def _hosts(_: click.Context, param: click.Parameter, values: tuple[str, ...]) -> Hosts | None:

@@ -24,6 +24,7 @@ from mockllm.matching.select import Selection
 from mockllm.protocols.base import WireProtocol, dumps
 from mockllm.protocols.extra import merge
 from mockllm.protocols.values import json_object
+from mockllm.replay.latency.schedule import Pace
 from mockllm.scenario.model import ErrorSpec, TurnSpec
 
 _Key = TypeVar("_Key", bound=Hashable)
@@ -70,6 +71,7 @@ class HttpAnswer:
         ends: where each part ends in `encoded`, the last one with the last HTTP chunk; of a timed
             answer only.
         service: the origin of the recorded service, if a header is a URL of it.
+        pace: what `times` are drawn from for each request; None: they are the same for all.
     """
 
     status: int
@@ -90,6 +92,7 @@ class HttpAnswer:
     fault: Transmission | None = None
     ends: tuple[int, ...] = ()
     service: str = ""
+    pace: Pace | None = None
 
     @property
     def chunks(self) -> tuple[TimedBytes, ...]:
