@@ -16,6 +16,7 @@ from click.core import ParameterSource
 
 from mockllm.cli.options.parameters import (
     answering_options,
+    capacity_options,
     fault_options,
     ignore_options,
     intercept_options,
@@ -149,6 +150,7 @@ def _record_command(options: ServerOptions, report: ServerLog, command: tuple[st
 @ignore_options
 @fault_options
 @latency_options
+@capacity_options
 @intercept_options("proxy", "proxy_port", "intercept", "tunnel")
 @server_options(
     ("tls",),

@@ -29,6 +29,7 @@ from mockllm.replay.sessions.session import Session
 from mockllm.replay.sessions.shared_session import SharedSession, StateAwayError
 from mockllm.scenario.ignoring import with_ignored
 from mockllm.scenario.model import Scenario
+from mockllm.server.capacity import Slots, overloaded
 from mockllm.server.control.access import ControlAccess
 from mockllm.server.control.routes import gone
 from mockllm.server.control.session_setup import SessionRequest, SessionSetups
@@ -97,6 +98,8 @@ class Answers:
     ) -> None:
         self.options = options
         self._access, self._streaming = access, streaming
+        bound = options.capacity
+        self._slots = None if bound is None else Slots(bound, streaming)
         self._scenarios = tuple(scenarios)
         self.player = self._player(self._scenarios)
         self.proxy: Proxy | None = None
@@ -124,8 +127,12 @@ class Answers:
             speed=options.speed,
             faults=options.faults if session.faults is None else session.faults,
             latency=options.latency if session.latency is None else session.latency,
-            running=self._streaming.__len__,
+            running=self._running,
         )
+
+    def _running(self) -> int:
+        """How many answers that take time are on their way."""
+        return len(self._streaming) - (0 if self._slots is None else self._slots.waiting)
 
     def share(self, shared: SharedSessions) -> None:
         """Plays with state that other processes share."""
@@ -273,6 +280,9 @@ class Answers:
             return _chosen(refusal, target, closes(error))
         call = ApiCall(protocol, place, arrival.headers, body, session, arrival.request.raw_path)
         if endpoint.operation == "generate":
+            if self._slots is not None and (why := await self._why_full(self._slots, arrival)):
+                refusal = overloaded(protocol, why)
+                return Chosen(error_at(refusal.answer, protocol, place), refusal.played, target)
             answered = await self._deferred.play(player, session, partial(player.play, call))
         else:
             look_up = partial(player.look_up, call, endpoint.operation)
@@ -286,6 +296,11 @@ class Answers:
         if made:
             answer = error_at(answer, protocol, place)
         return Chosen(answer, played, target)
+
+    async def _why_full(self, slots: Slots, arrival: Arrival) -> str:
+        """Takes a slot for a request, perhaps after a wait; returns why it gets none, or ""."""
+        arrival.slot = slots.enter()
+        return slots.full if arrival.slot is None else await arrival.slot.wait(arrival.request)
 
     async def _answer_plain(
         self,

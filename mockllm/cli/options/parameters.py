@@ -15,7 +15,7 @@ from mockllm.core.text import did_you_mean
 from mockllm.errors import UsageError
 from mockllm.replay.fault_plan import read_plan
 from mockllm.replay.latency.plan import LatencyPlan
-from mockllm.scenario.durations import read_percent
+from mockllm.scenario.durations import read_duration, read_percent
 from mockllm.scenario.model import Scenario
 
 if TYPE_CHECKING:
@@ -352,6 +352,54 @@ latency_options = server_options(
     ),
 )
 """Adds the options of latency."""
+
+
+def _duration(_: click.Context, __: click.Parameter, value: str | None) -> int | None:
+    try:
+        return None if value is None else read_duration(value)
+    except ValueError as error:
+        raise click.BadParameter(f"{value!r} must be {error}") from None
+
+
+def _capacity(
+    concurrent: int | None, queue: int | None, longest_wait: int | None
+) -> dict[str, Any]:
+    if concurrent is None:
+        if queue is not None or longest_wait is not None:
+            raise UsageError("--queue and --queue-timeout need --max-concurrent, such as 8")
+        return {}
+    if longest_wait is not None and not queue:
+        raise UsageError("--queue-timeout needs --queue: without it no request waits")
+    from mockllm.server.options import Capacity
+
+    return {"capacity": Capacity(concurrent, queue or 0, longest_wait)}
+
+
+capacity_options = server_options(
+    ("concurrent", "queue", "longest_wait"),
+    _capacity,
+    click.option(
+        "--queue-timeout",
+        "longest_wait",
+        callback=_duration,
+        metavar="DURATION",
+        help="How long a request waits at most, such as 10s; default: as long as it takes.",
+    ),
+    click.option(
+        "--queue",
+        type=click.IntRange(0),
+        metavar="M",
+        help="How many requests wait for a slot; default: none. Others get the service's error.",
+    ),
+    click.option(
+        "--max-concurrent",
+        "concurrent",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Work on at most N requests for answers at the same time, in each worker.",
+    ),
+)
+"""Adds the options of capacity."""
 
 
 def _hosts(_: click.Context, param: click.Parameter, values: tuple[str, ...]) -> Hosts | None:
