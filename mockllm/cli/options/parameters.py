@@ -325,19 +325,28 @@ fault_options = server_options(
 """Adds the options of faults."""
 
 
-def _latency(latency: str | None, latency_seed: str) -> dict[str, Any]:
+def _latency(latency: str | None, latency_seed: str, profile: str | None) -> dict[str, Any]:
     read = None
+    # Imported here: they know tapes and protocols, and few servers need them.
+    if profile is not None:
+        from mockllm.replay.latency.profiles import profile as find
+
+        read = find(profile).latency
     if latency is not None:
-        # Imported here: it knows tapes and protocols, and few servers need it.
         from mockllm.replay.latency.files import read_latency_option
 
-        read = read_latency_option(latency)
+        read = read_latency_option(latency).over(read)
     return {"latency": LatencyPlan(read, latency_seed)}
 
 
 latency_options = server_options(
-    ("latency", "latency_seed"),
+    ("latency", "latency_seed", "profile"),
     _latency,
+    click.option(
+        "--profile",
+        metavar="NAME",
+        help="Latency of a real service, as `mockllm profiles` lists it; --latency wins over it.",
+    ),
     click.option(
         "--latency-seed",
         default="0",
