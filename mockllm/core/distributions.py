@@ -51,34 +51,41 @@ class Distribution:
     def quantile(self, share: float) -> float:
         """The value below which a share of all values lies; `share` is between 0 and 1, both left
         out."""
-        values = self.values
-        match self.kind:
-            case "constant":
-                return values[0]
-            case "uniform":
-                return values[0] + share * (values[1] - values[0])
-            case "exponential":
-                return -values[0] * math.log1p(-share)
-            case "lognormal":
-                return values[0] * math.exp(_standard().inv_cdf(share) * self._sigma)
-            case "samples":
-                return values[int(share * len(values))]
-        mean, deviation = values
-        if not deviation:
-            return mean
-        below = _standard().cdf(-mean / deviation)
-        inside = below + share * (1 - below)
-        return max(0.0, mean + deviation * _standard().inv_cdf(min(max(inside, _LEAST), _MOST)))
-
-    @property
-    def _sigma(self) -> float:
-        return math.log(self.values[1] / self.values[0]) / _P99
+        return self._inverse()(share)
 
     def draw(self, seed: str, *what: object, count: int) -> list[float]:
         """So many values, the same for the same arguments."""
         if self.kind == "constant":
             return [self.values[0]] * count
-        return [self.quantile(share) for share in shares(seed, *what, count=count)]
+        return list(map(self._inverse(), shares(seed, *what, count=count)))
+
+    def _inverse(self) -> Callable[[float], float]:
+        """The inverse of the distribution function; what all values share is computed once."""
+        values, first = self.values, self.values[0]
+        match self.kind:
+            case "constant":
+                return lambda _: first
+            case "uniform":
+                width = values[1] - first
+                return lambda share: first + share * width
+            case "exponential":
+                return lambda share: -first * math.log1p(-share)
+            case "lognormal":
+                sigma, inverse = math.log(values[1] / first) / _P99, _standard().inv_cdf
+                return lambda share: first * math.exp(inverse(share) * sigma)
+            case "samples":
+                count = len(values)
+                return lambda share: values[int(share * count)]
+        deviation = values[1]
+        if not deviation:
+            return lambda _: first
+        below, inverse = _standard().cdf(-first / deviation), _standard().inv_cdf
+
+        def normal(share: float) -> float:
+            inside = below + share * (1 - below)
+            return max(0.0, first + deviation * inverse(min(max(inside, _LEAST), _MOST)))
+
+        return normal
 
 
 _LEAST, _MOST = 2.0**-53, 1 - 2.0**-53
