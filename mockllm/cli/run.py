@@ -16,6 +16,7 @@ from mockllm.cli.options.parameters import (
     fault_options,
     ignore_options,
     intercept_options,
+    latency_options,
     path_options,
     quota_options,
     read_scenarios,
@@ -79,6 +80,7 @@ _GRACE = 1.0
 )
 @fault_options
 @quota_options
+@latency_options
 @intercept_options("intercept", "tunnel")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- CMD...")
 @click.pass_context

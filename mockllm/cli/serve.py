@@ -16,9 +16,11 @@ from click.core import ParameterSource
 
 from mockllm.cli.options.parameters import (
     answering_options,
+    capacity_options,
     fault_options,
     ignore_options,
     intercept_options,
+    latency_options,
     path_arguments,
     quirk_option,
     quota_options,
@@ -149,6 +151,8 @@ def _record_command(options: ServerOptions, report: ServerLog, command: tuple[st
 @ignore_options
 @fault_options
 @quota_options
+@latency_options
+@capacity_options
 @intercept_options("proxy", "proxy_port", "intercept", "tunnel")
 @server_options(
     ("tls",),

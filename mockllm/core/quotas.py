@@ -48,7 +48,7 @@ class Limit:
 
 
 @record
-class Draw:
+class Charge:
     """What a request takes from one bucket.
 
     Args:
@@ -85,7 +85,7 @@ FULL = Fill()
 
 @record
 class Taken:
-    """What came of draws.
+    """What came of charges.
 
     Args:
         granted: whether there was enough in all buckets; if not, nothing was taken.
@@ -96,23 +96,28 @@ class Taken:
     used: tuple[float, ...]
 
 
-def take(fills: Sequence[Fill], draws: Sequence[Draw], now: float, *, owed: bool = False) -> Taken:
+def take(
+    fills: Sequence[Fill], charges: Sequence[Charge], now: float, *, owed: bool = False
+) -> Taken:
     """Takes from all buckets or from none.
 
     Args:
-        fills: of the buckets of the draws.
+        fills: of the buckets of the charges.
         now: in seconds.
         owed: take it also where there is not enough: it was used already.
     """
-    pairs = list(zip(fills, draws, strict=True))
-    used = tuple(fill.used_at(now, draw.limit) for fill, draw in pairs)
-    if not owed and any(map(_lacks, used, draws)):
+    pairs = list(zip(fills, charges, strict=True))
+    used = tuple(fill.used_at(now, charge.limit) for fill, charge in pairs)
+    if not owed and any(map(_lacks, used, charges)):
         return Taken(False, used)
-    return Taken(True, tuple(part + draw.amount for part, draw in zip(used, draws, strict=True)))
+    return Taken(
+        True,
+        tuple(part + charge.amount for part, charge in zip(used, charges, strict=True)),
+    )
 
 
-def _lacks(used: float, draw: Draw) -> bool:
-    return used + draw.needed > draw.limit.amount + draw.limit.rounding
+def _lacks(used: float, charge: Charge) -> bool:
+    return used + charge.needed > charge.limit.amount + charge.limit.rounding
 
 
 def full_at(used: float, now: float, limit: Limit) -> float:
@@ -167,20 +172,20 @@ class Excess:
     model: str
 
 
-def excess_of(used: Sequence[float], draws: Sequence[Draw], model: str) -> Excess:
+def excess_of(used: Sequence[float], charges: Sequence[Charge], model: str) -> Excess:
     """The limit for which a refused request has to wait longest."""
-    pairs = zip(used, draws, strict=True)
-    lacking = [(part, draw) for part, draw in pairs if _lacks(part, draw)]
-    part, draw = max(lacking, key=lambda pair: _seconds(*pair))
-    seconds, limit = _seconds(part, draw), draw.limit
+    pairs = zip(used, charges, strict=True)
+    lacking = [(part, charge) for part, charge in pairs if _lacks(part, charge)]
+    part, charge = max(lacking, key=lambda pair: _seconds(*pair))
+    seconds, limit = _seconds(part, charge), charge.limit
     # Rounded up: who waits for as long as it says must get through.
     wait = None if math.isinf(seconds) else math.ceil(round(seconds * 1000, 3)) / 1000
-    return Excess(limit, math.ceil(part - limit.rounding), draw.needed, wait, model)
+    return Excess(limit, math.ceil(part - limit.rounding), charge.needed, wait, model)
 
 
-def _seconds(used: float, draw: Draw) -> float:
+def _seconds(used: float, charge: Charge) -> float:
     """In how many seconds there is enough."""
-    limit = draw.limit
-    if draw.needed > limit.amount:
+    limit = charge.limit
+    if charge.needed > limit.amount:
         return math.inf
-    return (used + draw.needed - limit.amount) * limit.seconds / limit.amount
+    return (used + charge.needed - limit.amount) * limit.seconds / limit.amount

@@ -37,6 +37,8 @@ from mockllm.replay.decision import (
 )
 from mockllm.replay.fault_plan import NO_PLAN, FaultPlan
 from mockllm.replay.filling import played_selection
+from mockllm.replay.latency.plan import NO_LATENCY, LatencyPlan
+from mockllm.replay.latency.schedule import Draw
 from mockllm.replay.lookups import Lookups
 from mockllm.replay.sessions.exchange import Played
 from mockllm.replay.sessions.session import Session
@@ -89,6 +91,8 @@ class Player:
         speed: of the pauses of answers with faults; the faults' own pauses stay.
         faults: which answers have which faults; an answer that has faults of its own keeps these
             alone.
+        latency: how long answers take that have no times of their own.
+        running: counts the answers that are on their way.
     """
 
     def __init__(
@@ -101,6 +105,8 @@ class Player:
         named: str | None = None,
         speed: float = 1.0,
         faults: FaultPlan = NO_PLAN,
+        latency: LatencyPlan = NO_LATENCY,
+        running: Callable[[], int] = int,
     ) -> None:
         self.speed = speed
         self.served = (
@@ -116,7 +122,8 @@ class Player:
         """Decides about requests that no scenario answers; None: they are refused."""
         self._quirks = tuple(quirks)
         self._faults = faults
-        self._replayer = Replayer()
+        self._latency, self._running = latency, running
+        self._replayer = Replayer(latency.latency)
         self.lookups = Lookups(self.served, self._replayer)
         self._cache = RequestCache()
         self._headers = (*self.served.headers, QUIRK_HEADER, FAULT_HEADER)
@@ -185,6 +192,7 @@ class Player:
         if answered is None:
             answered = self._make(call, decision, attempt, recorded, notes)
             varies = spec.http is not None and bool(spec.attempts)
+            varies = varies or answered.answer.pace is not None
             if answered.answer.size <= _MAX_KEPT and not varies:
                 decision.answered = answered
         if (attempt, repeated) != (answered.played.attempt, answered.played.repeated):
@@ -212,7 +220,13 @@ class Player:
         is_made_stream = is_reply and http is None and request.stream
         wait = None if http is None else http.retry_after
         answer = attempt_answer(
-            self._replayer, decision, call.protocol, attempt, recorded, self.speed
+            self._replayer,
+            decision,
+            call.protocol,
+            attempt,
+            recorded,
+            self.speed,
+            partial(self._draw, call.session),
         )
         stored = call.protocol.stored
         is_kept = stored is None or stored.is_stored(request.body)
@@ -234,6 +248,11 @@ class Player:
             answer_id=answer.id if is_kept else None,
         )
         return Answered(answer, played)
+
+    def _draw(self, session: Session) -> Draw:
+        """What the times of the next answer of a session are drawn from."""
+        number = session.requests_before + 1
+        return Draw(self._latency.seed, session.name, number, self._running())
 
     def _decided(self, call: ApiCall, key: RequestKey, deciding: Deciding) -> Decision:
         """A new decision for a request, which is kept for equal ones."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Literal
 
-from mockllm.core.quotas import Draw, Limit, Resource
+from mockllm.core.quotas import Charge, Limit, Resource
 from mockllm.core.record import record
 from mockllm.core.seeded import derive
 from mockllm.core.text import did_you_mean
@@ -67,10 +67,10 @@ class Demand:
                 return 0
 
 
-def draws(quotas: Iterable[Quota], demand: Demand) -> tuple[Draw, ...]:
+def charges(quotas: Iterable[Quota], demand: Demand) -> tuple[Charge, ...]:
     """What a request takes from the buckets of quotas, one of each limit."""
     return tuple(
-        Draw(_bucket(limit, quota.by, demand), limit, demand.amount(limit.resource))
+        Charge(_bucket(limit, quota.by, demand), limit, demand.amount(limit.resource))
         for quota in quotas
         for limit in quota.limits
     )

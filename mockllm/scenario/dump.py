@@ -17,6 +17,7 @@ from mockllm.core.jsontext import compact, parse
 from mockllm.scenario import model as m
 from mockllm.scenario.durations import duration, percent
 from mockllm.scenario.fault_model import Fault
+from mockllm.scenario.latency_model import Latency
 from mockllm.scenario.reading.tables import FIELDS, properties
 from mockllm.scenario.reading.turns import NOT_DRAWN
 from mockllm.scenario.yamltext import Flow, FlowMap, write
@@ -308,4 +309,5 @@ _BY_TYPE: dict[type, _Write] = {
     m.ToolPart: _tool,
     m.FramePart: _frame,
     m.AutoPart: lambda _: {"auto": True},
+    Latency: lambda latency: latency.text,
 }

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 from mockllm.core.record import record
 from mockllm.core.request import OfferedTool
 from mockllm.scenario.fault_model import Fault
+from mockllm.scenario.latency_model import Latency
 
 if TYPE_CHECKING:
     from mockllm.core.events import FinishReason
@@ -417,12 +418,19 @@ class Timing:
     Args:
         jitter: the largest random change of each pause, as a share of it (0.2 for `20%`).
         at: the offset of each fragment from the start of the answer, in place of all others.
+        latency: what all times are drawn from, in place of all others.
     """
 
     ttft: int | None = None
     every: int | None = None
     jitter: float | None = None
     at: tuple[int, ...] = ()
+    latency: Latency | None = None
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether it has times that are not drawn for each request."""
+        return bool(self.ttft is not None or self.every is not None or self.at)
 
 
 @record
@@ -433,6 +441,7 @@ class Defaults:
     every: int | None = None
     ttft: int | None = None
     jitter: float | None = None
+    latency: Latency | None = None
     usage: UsageSpec | None = None
 
 

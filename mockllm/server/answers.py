@@ -33,6 +33,7 @@ from mockllm.server.control.access import ControlAccess
 from mockllm.server.control.routes import gone
 from mockllm.server.control.session_setup import SessionRequest, SessionSetups
 from mockllm.server.http.request_reading import Arrival, closes, opens_websocket
+from mockllm.server.limits.capacity import Slots, overloaded
 from mockllm.server.limits.quotas import MeteredCall, ServerQuotas
 from mockllm.server.options import ServerOptions
 from mockllm.server.routing import Endpoint, PlainRoutes, Routes, path_routes
@@ -103,7 +104,9 @@ class Answers:
     ) -> None:
         self.options = options
         self._began = began
-        self._access = access
+        self._access, self._streaming = access, streaming
+        bound = options.capacity
+        self._slots = None if bound is None else Slots(bound, streaming)
         self._scenarios = tuple(scenarios)
         self.player = self._player(self._scenarios)
         self.proxy: Proxy | None = None
@@ -111,7 +114,6 @@ class Answers:
         """What the recorder reported, for the live page; None where nothing is recorded."""
         self.assigned = SessionSetups(self._player)
         self.routes = Routes(PROTOCOLS, path_routes(PROTOCOLS.addresses, options.paths))
-        self._streaming = streaming
         self._deferred = DeferredWork(streaming)
         self.plain = PlainRoutes(self.routes, fallback=options.fallback)
         self._shared: SharedSessions | None = None
@@ -132,7 +134,13 @@ class Answers:
             named=session.named,
             speed=options.speed,
             faults=options.faults if session.faults is None else session.faults,
+            latency=options.latency if session.latency is None else session.latency,
+            running=self._running,
         )
+
+    def _running(self) -> int:
+        """How many answers that take time are on their way."""
+        return len(self._streaming) - (0 if self._slots is None else self._slots.waiting)
 
     def share(self, shared: SharedSessions) -> None:
         """Plays with state that other processes share."""
@@ -294,6 +302,9 @@ class Answers:
                 refusal = metered.refusal()
                 answer = error_at(refusal.answer, protocol, place)
                 return Chosen(answer, refusal.played, target)
+        if self._slots is not None and (why := await self._why_full(self._slots, arrival)):
+            refusal = overloaded(protocol, why)
+            return Chosen(error_at(refusal.answer, protocol, place), refusal.played, target)
         answered = await self._deferred.play(player, session, partial(player.play, call))
         answer, played = self._here(arrival, answered.answer), answered.played
         is_refused = played.outcome in ("unmatched", "invalid")
@@ -306,6 +317,11 @@ class Answers:
         if self._quotas is not None and metered is not None:
             answer = await self._quotas.answered(metered, answer)
         return Chosen(answer, played, target)
+
+    async def _why_full(self, slots: Slots, arrival: Arrival) -> str:
+        """Takes a slot for a request, perhaps after a wait; returns why it gets none, or ""."""
+        arrival.slot = slots.enter()
+        return slots.full if arrival.slot is None else await arrival.slot.wait(arrival.request)
 
     async def _answer_plain(
         self,

@@ -51,6 +51,7 @@ from mockllm.server.http.request_reading import (
     silent,
 )
 from mockllm.server.http.sending import break_off
+from mockllm.server.limits.capacity import LEFT
 from mockllm.server.options import ServerOptions
 
 if TYPE_CHECKING:
@@ -148,13 +149,17 @@ class Handler:
             except RequestError as error:
                 name, refusal = DEFAULT, error
         session = self._session(name)
-        if self._shared is None or not isinstance(session, SharedSession):
-            return await self._answer(arrival, session, refusal)
-        await self._shared.hold(session)
         try:
-            return await self._answer(arrival, session, refusal)
+            if self._shared is None or not isinstance(session, SharedSession):
+                return await self._answer(arrival, session, refusal)
+            await self._shared.hold(session)
+            try:
+                return await self._answer(arrival, session, refusal)
+            finally:
+                self._shared.release(session)
         finally:
-            self._shared.release(session)
+            if arrival.slot is not None:
+                arrival.slot.leave()
 
     async def _session_in_body(self, arrival: Arrival, pattern: re.Pattern[bytes]) -> str:
         """The session that the body of a request names."""
@@ -176,9 +181,23 @@ class Handler:
             chosen = await self._answers.answer(arrival, session)
         except ConnectionResetError:
             raise
+        except asyncio.CancelledError:
+            self._note_left(arrival, session)
+            raise
         except Exception as error:  # noqa: BLE001 - of mockllm itself: it is said and counted
             chosen = self._failed(arrival, error)
         return await self._play(arrival, session, chosen)
+
+    def _note_left(self, arrival: Arrival, session: Session) -> None:
+        """Notes a request whose client left while it waited for a slot."""
+        if arrival.slot is None or arrival.slot.taken:
+            return
+        api, target = self._answers.found(arrival)
+        sent = Sent(arrival.clock, client_gone=True)
+        played = Played("error", problems=(LEFT,), api=api)
+        exchange = Exchange(arrival.received(target), played, sent, in_use=True)
+        self._record(session, exchange)
+        self._end(exchange)
 
     async def _show(
         self, arrival: Arrival, sent: Sent, shown: Awaitable[web.StreamResponse]
@@ -262,6 +281,7 @@ class Handler:
                 close=close,
                 stalled=partial(self._streaming.discard, task),
                 pacer=self._pacer,
+                since=0.0 if arrival.slot is None else arrival.slot.since,
             )
         except asyncio.CancelledError:
             sent.leave()

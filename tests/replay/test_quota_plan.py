@@ -6,7 +6,7 @@ import pytest
 
 from mockllm.core.quotas import Limit
 from mockllm.errors import UsageError
-from mockllm.replay.quota_plan import Demand, Quota, draws, needs_request, read_quotas
+from mockllm.replay.quota_plan import Demand, Quota, charges, needs_request, read_quotas
 
 
 def test_as_it_is_written() -> None:
@@ -52,7 +52,7 @@ def test_buckets_are_shared_as_the_quota_says() -> None:
     quotas = read_quotas(["requests=1", "requests=1 by=key", "requests=1 by=model"])
 
     def buckets(key: str, model: str) -> list[str]:
-        return [draw.bucket for draw in draws(quotas, Demand(key, model))]
+        return [charge.bucket for charge in charges(quotas, Demand(key, model))]
 
     one, other = buckets("sk-secret", "a"), buckets("sk-other", "b")
     assert [a == b for a, b in zip(one, other, strict=True)] == [True, False, False]
@@ -65,7 +65,7 @@ def test_buckets_are_shared_as_the_quota_says() -> None:
 def test_what_a_request_takes() -> None:
     """One request; its own tokens, and with `tokens` those that its answer may have."""
     quotas = read_quotas(["requests=9 tokens=9 input-tokens=9 output-tokens=9"])
-    amounts = {d.limit.resource: d.amount for d in draws(quotas, Demand("", "", 3, 4))}
+    amounts = {d.limit.resource: d.amount for d in charges(quotas, Demand("", "", 3, 4))}
     assert amounts == {"requests": 1, "tokens": 7, "input-tokens": 3, "output-tokens": 0}
 
 

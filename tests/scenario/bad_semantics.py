@@ -14,6 +14,35 @@ OPERATOR = (
 
 SEMANTICS: list[Row] = [
     (
+        "latency key",
+        top("defaults: {latency: ttf=1s}"),
+        [
+            "2:21: defaults.latency: there is no 'ttf'; did you mean 'ttft'?",
+        ],
+    ),
+    (
+        "latency samples",
+        turn("{reply: {text: a}, timing: {latency: ttft=samples(a.txt)}}"),
+        [
+            "3:42: turns[0].timing.latency: ttft: names the file 'a.txt', and this text is in no folder",
+        ],
+    ),
+    (
+        "latency and exact times",
+        turn("{reply: {text: a}, timing: {latency: itl=1s, ttft: 1s, at: [1s]}}"),
+        [
+            "3:50: turns[0].timing: 'latency' draws all times, and 'ttft' says one; keep one of them",
+            "3:60: turns[0].timing: 'latency' draws all times, and 'at' says one; keep one of them",
+        ],
+    ),
+    (
+        "default latency and exact times",
+        top("defaults: {every: 1s, latency: itl=1s}"),
+        [
+            "2:12: defaults: 'latency' draws all times, and 'every' says one; keep one of them",
+        ],
+    ),
+    (
         "regex",
         top("match: {user: {regex: 'a('}}"),
         [

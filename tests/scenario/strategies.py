@@ -16,6 +16,7 @@ from mockllm.scenario import model as m
 from mockllm.scenario.check import text_operators
 from mockllm.scenario.fault_model import Place
 from mockllm.scenario.ignoring import with_ignored
+from mockllm.scenario.reading.latency import read_latency
 from tests.strategies import cut, finishes, json_values, names, texts
 
 APIS = tuple(PROTOCOLS)
@@ -100,13 +101,20 @@ https = st.builds(
     retry_after=st.none() | durations,
     error=st.none() | errors,
 )
+latencies = st.sampled_from(
+    [
+        "ttft=300ms",
+        "ttft=lognormal(300ms, p99=2s)  itl=normal(20ms,5ms)",
+        "prefill=50us/token load-factor=1.5@64 itl=uniform(1ms, 2ms)",
+    ]
+).map(read_latency)
 timings = st.builds(
     m.Timing,
     ttft=st.none() | durations,
     every=st.none() | durations,
     jitter=st.none() | shares,
     at=st.lists(durations, max_size=3).map(tuple),
-)
+) | st.builds(m.Timing, latency=latencies)
 wires = st.builds(
     m.Wire,
     line_end=st.none() | st.sampled_from(["lf", "crlf", "cr"]),
@@ -151,7 +159,7 @@ defaults = st.builds(
     ttft=st.none() | durations,
     jitter=st.none() | shares,
     usage=st.none() | usages,
-)
+) | st.builds(m.Defaults, split=st.none() | rules, latency=latencies, usage=st.none() | usages)
 json_texts = (json_values | st.floats(allow_nan=False, allow_infinity=False)).map(
     lambda value: json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 )

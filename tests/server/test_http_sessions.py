@@ -12,9 +12,11 @@ from mockllm.errors import RequestError
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.environment import client_environment
 from mockllm.replay.client_requests import first_body
+from mockllm.replay.latency.plan import LatencyPlan
 from mockllm.replay.loading import loads
 from mockllm.scenario.dump import dump
 from mockllm.scenario.reading import nodes
+from mockllm.scenario.reading.latency import read_latency
 from mockllm.scenario.reading.values import scalar
 from mockllm.server.answers import Answers
 from mockllm.server.control.access import ControlAccess
@@ -176,7 +178,7 @@ def test_a_session_follows_a_reload(serve):
     ("body", "message"),
     [
         ({"scenario": OWN}, "scenario is an unknown key; did you mean 'scenarios'?"),
-        ({"zzz": 1}, "served, fault, fault_rate, fault_seed, fault_burst"),
+        ({"zzz": 1}, "served, fault, fault_rate, fault_seed, fault_burst, latency"),
         ({"session": "a b"}, "session must be a name of 1 to 128 letters"),
         ({"session": 5}, "session must be a name"),
         ({"scenarios": 5}, "scenarios must be a scenario: YAML text, or an object"),
@@ -196,6 +198,10 @@ def test_a_session_follows_a_reload(serve):
         ({"fault_seed": "7"}, "fault_seed needs 'fault'"),
         ({"fault_burst": "rate=1% every=1s for=1s"}, "fault_burst needs 'fault'"),
         ({"fault": "refuse", "fault_burst": "rate=1%"}, "every and for must be given"),
+        ({"latency": 3}, "latency must be a text such as 'ttft=300ms itl=20ms'"),
+        ({"latency": "tfft=1s"}, "latency is wrong: there is no 'tfft'; did you mean 'ttft'?"),
+        ({"latency": "ttft=samples(a)"}, "latency is wrong: ttft: names the file 'a', and"),
+        ({"latency_seed": "7"}, "latency_seed needs 'latency'"),
         ({"fault": "limit:number=2"}, "which only a whole server can have"),
         ({"scenarios": "scenario: a\nturns: [{recorded: {file: a.jsonl}, reply: {text: b}}]"},
          "names a file, and scenarios that are sent have no files"),
@@ -416,3 +422,11 @@ def test_half_a_character_is_a_problem_with_its_place():
     """A lone surrogate in JSON is reported, not replaced."""
     with pytest.raises(RequestError, match=r"scenarios:2:18: .*half a character"):
         read_session_request(b'{"scenarios": {"scenario": "\\ud800"}}', dict)
+
+
+def test_latency_of_a_session() -> None:
+    """In place of that of the server, with a seed of its own."""
+    body = json.dumps({"session": "slow", "latency": "ttft=1s", "latency_seed": 7}).encode()
+    latency = read_session_request(body, dict).latency
+    assert latency == LatencyPlan(read_latency("ttft=1s"), "7")
+    assert read_session_request(b"{}", dict).latency is None

@@ -14,8 +14,9 @@ import click
 from mockllm.core.text import did_you_mean
 from mockllm.errors import UsageError
 from mockllm.replay.fault_plan import read_plan
+from mockllm.replay.latency.plan import LatencyPlan
 from mockllm.replay.quota_plan import read_quotas
-from mockllm.scenario.durations import read_percent
+from mockllm.scenario.durations import read_duration, read_percent
 from mockllm.scenario.model import Scenario
 
 if TYPE_CHECKING:
@@ -350,6 +351,92 @@ quota_options = server_options(
     ),
 )
 """Adds the option for quotas."""
+
+
+def _latency(latency: str | None, latency_seed: str, profile: str | None) -> dict[str, Any]:
+    read = None
+    # Imported here: they know tapes and protocols, and few servers need them.
+    if profile is not None:
+        from mockllm.replay.latency.profiles import profile as find
+
+        read = find(profile).latency
+    if latency is not None:
+        from mockllm.replay.latency.files import read_latency_option
+
+        read = read_latency_option(latency).over(read)
+    return {"latency": LatencyPlan(read, latency_seed)}
+
+
+latency_options = server_options(
+    ("latency", "latency_seed", "profile"),
+    _latency,
+    click.option(
+        "--profile",
+        metavar="NAME",
+        help="Latency of a real service, as `mockllm profiles` lists it; --latency wins over it.",
+    ),
+    click.option(
+        "--latency-seed",
+        default="0",
+        metavar="TEXT",
+        help="The same seed, session and order of requests give the same times.",
+    ),
+    click.option(
+        "--latency",
+        metavar="KEY=VALUE...",
+        help="How long answers take that have no times of their own: 'ttft=lognormal(300ms, "
+        "p99=2s) itl=normal(20ms, 5ms)'; see docs/latency.md.",
+    ),
+)
+"""Adds the options of latency."""
+
+
+def _duration(_: click.Context, __: click.Parameter, value: str | None) -> int | None:
+    try:
+        return None if value is None else read_duration(value)
+    except ValueError as error:
+        raise click.BadParameter(f"{value!r} must be {error}") from None
+
+
+def _capacity(
+    concurrent: int | None, queue: int | None, longest_wait: int | None
+) -> dict[str, Any]:
+    if concurrent is None:
+        if queue is not None or longest_wait is not None:
+            raise UsageError("--queue and --queue-timeout need --max-concurrent, such as 8")
+        return {}
+    if longest_wait is not None and not queue:
+        raise UsageError("--queue-timeout needs --queue: without it no request waits")
+    from mockllm.server.options import Capacity
+
+    return {"capacity": Capacity(concurrent, queue or 0, longest_wait)}
+
+
+capacity_options = server_options(
+    ("concurrent", "queue", "longest_wait"),
+    _capacity,
+    click.option(
+        "--queue-timeout",
+        "longest_wait",
+        callback=_duration,
+        metavar="DURATION",
+        help="How long a request waits at most, such as 10s; default: as long as it takes.",
+    ),
+    click.option(
+        "--queue",
+        type=click.IntRange(0),
+        metavar="M",
+        help="How many requests wait for a slot; default: none. Others get the service's error.",
+    ),
+    click.option(
+        "--max-concurrent",
+        "concurrent",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Work on at most N requests for answers at the same time, in each worker.",
+    ),
+)
+"""Adds the options of capacity."""
 
 
 def _hosts(_: click.Context, param: click.Parameter, values: tuple[str, ...]) -> Hosts | None:

@@ -37,8 +37,11 @@ from mockllm.replay.compilation.http_answer import (
     bytes_answer,
     error_answer,
 )
-from mockllm.replay.compilation.resolve import resolve, spread
-from mockllm.scenario.model import AnyPart, TurnSpec, Wire
+from mockllm.replay.compilation.resolve import output_tokens, resolve, spread
+from mockllm.replay.latency.plan import latency_of
+from mockllm.replay.latency.schedule import Pace, numbered
+from mockllm.scenario.latency_model import Latency
+from mockllm.scenario.model import AnyPart, Timing, TurnSpec, Wire
 
 if TYPE_CHECKING:
     from mockllm.quirks.base import Variant
@@ -49,9 +52,14 @@ _MAX_KEPT = 128 * 1024 * 1024
 
 
 class Replayer:
-    """Compiles and caches answers, bounded in bytes; the least recently used are dropped first."""
+    """Compiles and caches answers, bounded in bytes; the least recently used are dropped first.
 
-    def __init__(self) -> None:
+    Args:
+        latency: of the server, for answers that have no times of their own.
+    """
+
+    def __init__(self, latency: Latency | None = None) -> None:
+        self._latency = latency
         # Twice: a kept answer has its bytes whole and event by event.
         self._answers: LRUCache[Hashable, HttpAnswer] = byte_bounded(
             _MAX_KEPT, lambda answer: 2 * len(answer.encoded)
@@ -109,9 +117,35 @@ class Replayer:
             wire = wire or Wire()
             wire = replace(wire, quirks=wire.quirks + quirks)
         spec = replace(spec, wire=wire)
-        answer = _compile(selection, request, protocol, options, spec, auto, attempt, duration)
+        latency = self._latency_of(selection, spec, recorded=duration > 0)
+        answer = _compile(
+            selection, request, protocol, options, spec, auto, attempt, duration, latency
+        )
         self._answers[key] = answer
         return answer
+
+    def recorded(
+        self, answer: HttpAnswer, selection: Selection, spec: TurnSpec, request: Request, api: str
+    ) -> HttpAnswer:
+        """The recorded answer of a turn; where its times are drawn, each part of a stream is a
+        beat."""
+        latency = self._latency_of(selection, spec, recorded=answer.timed)
+        if latency is None or answer.status >= 400 or not answer.data:
+            return answer
+        numbers = tuple(range(1, len(answer.data) + 1))
+        pace = Pace(latency, (0,) * len(numbers))
+        if not request.stream:
+            turn = resolve(selection.scenario, selection.position, api, spec=spec)
+            numbers = (1,) * len(numbers)
+            pace = Pace(latency, (0,), output_tokens(turn))
+        # One that is written part by part needs no `ends`.
+        ends = () if answer.segmented else (len(answer.encoded),)
+        return replace(answer, times=numbers, timed=True, ends=answer.ends or ends, pace=pace)
+
+    def _latency_of(
+        self, selection: Selection, spec: TurnSpec, *, recorded: bool
+    ) -> Latency | None:
+        return latency_of(spec, selection.scenario.defaults, self._latency, recorded=recorded)
 
 
 def _compile(
@@ -123,11 +157,18 @@ def _compile(
     auto: Sequence[AnyPart],
     attempt: int,
     duration: int,
+    latency: Latency | None,
 ) -> HttpAnswer:
     scenario, position = selection.scenario, selection.position
+    if latency is not None:
+        spec = replace(spec, timing=_NO_TIMES)
     turn = resolve(scenario, position, protocol.name, auto=auto, spec=spec)
     if duration and spec.timing is None and not turn.gaps:
         turn = spread(turn, duration)
+    timed, pace = turn, None
+    if latency is not None:
+        timed, pauses = numbered(turn)
+        pace = Pace(latency, pauses)
     tried = (f"try {attempt}",) if attempt else ()
     made_of = (*map(repr, auto), *tried, *map(repr, selection.variation))
     seed = derive(scenario.seeded, scenario.name, position, *made_of, length=32)
@@ -142,7 +183,7 @@ def _compile(
     headers = {**protocol.headers(reply, request.stream), **CORS}
     headers |= dict(spec.headers)
     if request.stream:
-        return _streamed(turn, protocol, reply, spec, headers, id)
+        return replace(_streamed(turn, protocol, reply, spec, headers, id, timed), pace=pace)
     if turn.error is not None:
         error = RequestError(
             turn.error.message, status=500, type=turn.error.type, code=turn.error.code
@@ -150,10 +191,18 @@ def _compile(
         return error_answer(protocol, error, seed)
     plain = protocol.encode_body(turn, reply)
     body = with_extra_in_body(protocol, plain, spec.extra_for(protocol.name))
-    parts = [TimedBytes(sum(turn.gaps), json_bytes(dumps(body)))]
-    return bytes_answer(
+    at = sum(turn.gaps)
+    if pace is not None:
+        at, pace = 1, replace(pace, pauses=pace.pauses[-1:], tokens=output_tokens(turn))
+    parts = [TimedBytes(at, json_bytes(dumps(body)))]
+    answer = bytes_answer(
         200, headers.items(), parts, streamed=False, id=id, output_tokens=reply.usage.output
     )
+    return answer if pace is None else replace(answer, pace=pace)
+
+
+_NO_TIMES = Timing(ttft=0, every=0)
+"""Of a turn whose times are drawn; what its parts say stays."""
 
 
 def _streamed(
@@ -163,9 +212,10 @@ def _streamed(
     spec: TurnSpec,
     headers: dict[str, str],
     id: str,
+    timed: Turn,
 ) -> HttpAnswer:
     wire = spec.wire
-    parts = stream(turn, protocol, reply, wire, spec.extra_for(protocol.name))
+    parts = stream(turn, protocol, reply, wire, spec.extra_for(protocol.name), timed)
     segmented = wire is not None and wire.segments is not None
     ending: Ending = "complete"
     carrier = protocol.carrier(reply.options)
@@ -194,13 +244,20 @@ def stream(
     reply: Reply,
     wire: Wire | None,
     extra: Mapping[str, Any] = NO_EXTRA,
+    timed: Turn | None = None,
 ) -> list[TimedBytes]:
-    """The body of a streamed answer: a part for each frame (or segment, with `wire.segments`)."""
+    """The body of a streamed answer: a part for each frame (or segment, with `wire.segments`).
+
+    Args:
+        timed: the turn with other times for its events; no event says them.
+    """
     wire = wire or Wire()
     carrier = protocol.carrier(reply.options)
     quirks = variants(protocol, wire, carrier)
     encoder = protocol.encoder(turn, reply)
-    frames = [(timed.at, frame) for timed in expand(turn) for frame in encoder.encode(timed.event)]
+    frames = [
+        (item.at, frame) for item in expand(timed or turn) for frame in encoder.encode(item.event)
+    ]
     if extra:
         frames = with_extra(protocol, frames, extra)
     if quirks:

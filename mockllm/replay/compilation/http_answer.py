@@ -24,6 +24,7 @@ from mockllm.matching.selection import Selection
 from mockllm.protocols.base import WireProtocol, dumps
 from mockllm.protocols.extra import merge
 from mockllm.protocols.values import json_object
+from mockllm.replay.latency.schedule import Pace
 from mockllm.scenario.model import ErrorSpec, TurnSpec
 
 _Key = TypeVar("_Key", bound=Hashable)
@@ -71,6 +72,7 @@ class HttpAnswer:
             answer only.
         service: the origin of the recorded service, if a header is a URL of it.
         output_tokens: by its usage; 0 where it has none.
+        pace: what `times` are drawn from for each request; None: they are the same for all.
     """
 
     status: int
@@ -92,6 +94,7 @@ class HttpAnswer:
     ends: tuple[int, ...] = ()
     service: str = ""
     output_tokens: int = 0
+    pace: Pace | None = None
 
     @property
     def chunks(self) -> tuple[TimedBytes, ...]:

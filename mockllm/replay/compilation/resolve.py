@@ -293,14 +293,23 @@ def usage(
         reasoning = sum(tokens(part.text) for part in parts if isinstance(part, Reasoning))
     output = given("output")
     if output is None:
-        output = reasoning + sum(_size(part) for part in parts if not isinstance(part, Reasoning))
+        output = reasoning + sum(map(_size, parts))
     input = given("input")
     if input is None:
         input = _prompt_size(scenario, index)
     return TokenUsage(input, output, reasoning, given("cached") or 0)
 
 
+def output_tokens(turn: Turn) -> int:
+    """The tokens of a turn: those that it says, or counted."""
+    if turn.usage is not None:
+        return turn.usage.output
+    thought = sum(tokens(part.text) for part in turn.parts if isinstance(part, Reasoning))
+    return thought + sum(map(_size, turn.parts))
+
+
 def _size(part: Part) -> int:
+    """The tokens of a part, none for reasoning."""
     match part:
         case Text(text=text) | Refusal(text=text):
             return tokens(text)

@@ -19,6 +19,7 @@ from mockllm.scenario.reading.conditions import (
 )
 from mockllm.scenario.reading.faults import faults
 from mockllm.scenario.reading.files import tape_path
+from mockllm.scenario.reading.latency import drawn_or_exact, latency
 from mockllm.scenario.reading.nodes import Mapping, Node, Scalar, Sequence
 from mockllm.scenario.reading.parts import ends, error, reply
 from mockllm.scenario.reading.routes import answer
@@ -98,7 +99,9 @@ def usage(node: Node, findings: Findings) -> m.UsageSpec | None:
     return _mapped_usage(node, findings)
 
 
-_timing = record(m.Timing, table("timing", at=listing(duration, "durations")))
+_timing = drawn_or_exact(
+    record(m.Timing, table("timing", at=listing(duration, "durations"), latency=latency))
+)
 _headers = headers(header_value)
 _HTTP = table("http", headers=_headers, error=error)
 _mapped_http = record(m.Http, _HTTP)

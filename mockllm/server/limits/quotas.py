@@ -12,7 +12,17 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 
 from mockllm.core.jsontext import parse_object
-from mockllm.core.quotas import FULL, Draw, Fill, Level, Resource, Taken, excess_of, full_at, take
+from mockllm.core.quotas import (
+    FULL,
+    Charge,
+    Fill,
+    Level,
+    Resource,
+    Taken,
+    excess_of,
+    full_at,
+    take,
+)
 from mockllm.core.record import record
 from mockllm.core.request import Request
 from mockllm.core.seeded import derive
@@ -20,11 +30,11 @@ from mockllm.errors import RequestError
 from mockllm.protocols.base import api_key, counted_tokens, exceeded
 from mockllm.replay.call import Answered, ApiCall
 from mockllm.replay.compilation.http_answer import HttpAnswer, error_answer
-from mockllm.replay.quota_plan import Demand, Quota, draws, needs_request
+from mockllm.replay.quota_plan import Demand, Quota, charges, needs_request
 from mockllm.replay.sessions.exchange import Played
 
-TakeFromBuckets = Callable[[Sequence[Draw], float, bool], Awaitable[Taken]]
-"""Carries out draws at a time, owed or not, as `mockllm.core.quotas.take`, on buckets that stay: in
+TakeFromBuckets = Callable[[Sequence[Charge], float, bool], Awaitable[Taken]]
+"""Carries out charges at a time, owed or not, as `mockllm.core.quotas.take`, on buckets that stay: in
 one step, whoever else takes from them."""
 
 
@@ -39,14 +49,14 @@ class MemoryBuckets:
         self._full_at: dict[str, float] = {}
         self._most = self._MOST
 
-    async def take(self, asked: Sequence[Draw], now: float, owed: bool) -> Taken:
+    async def take(self, asked: Sequence[Charge], now: float, owed: bool) -> Taken:
         """See `TakeFromBuckets`."""
-        fills = [self._fills.get(draw.bucket, FULL) for draw in asked]
+        fills = [self._fills.get(charge.bucket, FULL) for charge in asked]
         taken = take(fills, asked, now, owed=owed)
         if taken.granted:
-            for fill, draw, used in zip(fills, asked, taken.used, strict=True):
-                self._fills[draw.bucket] = Fill(used, max(now, fill.at))
-                self._full_at[draw.bucket] = full_at(used, now, draw.limit)
+            for fill, charge, used in zip(fills, asked, taken.used, strict=True):
+                self._fills[charge.bucket] = Fill(used, max(now, fill.at))
+                self._full_at[charge.bucket] = full_at(used, now, charge.limit)
             if len(self._fills) > self._most:
                 self._forget_full(now)
         return taken
@@ -64,7 +74,7 @@ class MeteredCall:
 
     Args:
         request: None where nothing needed to read it, or it cannot be read.
-        draws: what it takes, of each limit.
+        charges: what it takes, of each limit.
         granted: whether it is answered.
         used: what of each bucket is used now.
         now: when that was, in seconds since 1970.
@@ -72,7 +82,7 @@ class MeteredCall:
 
     call: ApiCall
     request: Request | None
-    draws: tuple[Draw, ...]
+    charges: tuple[Charge, ...]
     granted: bool
     used: tuple[float, ...]
     now: float
@@ -81,11 +91,11 @@ class MeteredCall:
         """What is left, as the headers of the API; where several quotas limit one resource, that
         which has least."""
         least: dict[Resource, Level] = {}
-        for draw, used in zip(self.draws, self.used, strict=True):
-            level = Level(draw.limit, used, self.now, exceeded=not self.granted)
-            before = least.get(draw.limit.resource)
+        for charge, used in zip(self.charges, self.used, strict=True):
+            level = Level(charge.limit, used, self.now, exceeded=not self.granted)
+            before = least.get(charge.limit.resource)
             if before is None or level.remaining < before.remaining:
-                least[draw.limit.resource] = level
+                least[charge.limit.resource] = level
         return self.call.protocol.quota_headers(self.call.target, tuple(least.values()))
 
     def refusal(self) -> Answered:
@@ -93,7 +103,7 @@ class MeteredCall:
         protocol, target = self.call.protocol, self.call.target
         request = self.request or _read(self.call)
         model, stream = ("", False) if request is None else (request.model, request.stream)
-        error = exceeded(protocol, target, excess_of(self.used, self.draws, model))
+        error = exceeded(protocol, target, excess_of(self.used, self.charges, model))
         wait = error.retry_after
         seed, headers = derive("exceeded", error.message), self.headers().items()
         answer = error_answer(protocol, error, seed, retry_after=wait, headers=headers)
@@ -136,20 +146,20 @@ class ServerQuotas:
         if request is not None:
             stated = call.protocol.client.parameters(request.body).max_tokens
             demand = Demand(key, request.model, counted_tokens(request), max(stated or 0, 0))
-        asked, now = draws(self._quotas, demand), self._clock()
+        asked, now = charges(self._quotas, demand), self._clock()
         taken = await self._take(asked, now, False)
         return MeteredCall(call, request, asked, taken.granted, taken.used, now)
 
     async def answered(self, metered: MeteredCall, answer: HttpAnswer) -> HttpAnswer:
         """The answer to a request that was granted, with what is left afterwards; takes its output
         tokens."""
-        owed = [draw for draw in metered.draws if draw.limit.resource == "output-tokens"]
+        owed = [charge for charge in metered.charges if charge.limit.resource == "output-tokens"]
         if owed and answer.output_tokens:
-            asked = [replace(draw, amount=answer.output_tokens) for draw in owed]
+            asked = [replace(charge, amount=answer.output_tokens) for charge in owed]
             taken = await self._take(asked, self._clock(), True)
             later = dict(zip(owed, taken.used, strict=True))
-            before = zip(metered.draws, metered.used, strict=True)
-            used = tuple(later.get(draw, used) for draw, used in before)
+            before = zip(metered.charges, metered.used, strict=True)
+            used = tuple(later.get(charge, used) for charge, used in before)
             metered = replace(metered, used=used)
         headers = metered.headers()
         # A scenario's error for a limit says itself what is left.

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
-from mockllm.core.quotas import Draw, Taken
+from mockllm.core.quotas import Charge, Taken
 from mockllm.replay.sessions.shared_session import (
     Attempt,
     Claim,
@@ -128,11 +128,16 @@ class RedisStore:
             commands.append(("zrem", self._key(session, "played"), *map(turn_key, unused)))
         await self._connection.transact(*commands)
 
-    async def take(self, draws: Sequence[Draw], now: float, owed: bool) -> Taken:
+    async def take(self, charges: Sequence[Charge], now: float, owed: bool) -> Taken:
         asked = [
             value
-            for draw in draws
-            for value in (draw.bucket, draw.limit.amount, draw.limit.seconds, draw.amount)
+            for charge in charges
+            for value in (
+                charge.bucket,
+                charge.limit.amount,
+                charge.limit.seconds,
+                charge.amount,
+            )
         ]
         # Lua would round a time.
         granted, *used = json.loads(await self._run("take", "", repr(now), int(owed), *asked))

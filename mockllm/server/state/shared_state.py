@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from mockllm.core.quotas import Draw, Taken
+from mockllm.core.quotas import Charge, Taken
 from mockllm.errors import UsageError
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.sessions.exchange import Exchange
@@ -158,10 +158,10 @@ class SharedState:
         """The time of all processes, in seconds since 1970."""
         return time.time() + self.store.clock_offset
 
-    async def take(self, draws: Sequence[Draw], now: float, owed: bool) -> Taken:
+    async def take(self, charges: Sequence[Charge], now: float, owed: bool) -> Taken:
         """Takes from the buckets of quotas."""
         with needing("what is left of the quotas"):
-            return await self.store.take(draws, now, owed)
+            return await self.store.take(charges, now, owed)
 
     async def keep(self, session: SharedSession) -> None:
         """Keeps what the next request may need, before this one is answered."""

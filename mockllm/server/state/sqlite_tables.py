@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from importlib.resources import files
 from typing import Any
 
-from mockllm.core.quotas import FULL, Draw, Fill, Taken, full_at, take
+from mockllm.core.quotas import FULL, Charge, Fill, Taken, full_at, take
 from mockllm.replay.sessions.shared_session import (
     Attempt,
     Claim,
@@ -150,18 +150,18 @@ class SqliteTables:
             for turn in unused:
                 self._db.execute(_REMOVE, (session, "played", turn_key(turn)))
 
-    def take(self, draws: Sequence[Draw], now: float, owed: bool) -> Taken:
+    def take(self, charges: Sequence[Charge], now: float, owed: bool) -> Taken:
         with self._transaction():
             # Clocks may be a little behind that of the process which wrote one.
             self._db.execute("DELETE FROM buckets WHERE full_at < ?", (now - 60,))
             find = "SELECT used, at FROM buckets WHERE name = ?"
-            rows = [self._all(find, draw.bucket) for draw in draws]
+            rows = [self._all(find, charge.bucket) for charge in charges]
             fills = [Fill(*found[0]) if found else FULL for found in rows]
-            taken = take(fills, draws, now, owed=owed)
+            taken = take(fills, charges, now, owed=owed)
             if taken.granted:
-                for fill, draw, used in zip(fills, draws, taken.used, strict=True):
-                    full = full_at(used, now, draw.limit)
-                    self._db.execute(_FILL, (draw.bucket, used, max(now, fill.at), full))
+                for fill, charge, used in zip(fills, charges, taken.used, strict=True):
+                    full = full_at(used, now, charge.limit)
+                    self._db.execute(_FILL, (charge.bucket, used, max(now, fill.at), full))
         return taken
 
     # The journal

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import field
 from typing import Any, Protocol
 
-from mockllm.core.quotas import Draw, Taken
+from mockllm.core.quotas import Charge, Taken
 from mockllm.core.record import record
 from mockllm.replay.sessions.shared_session import StateOperation, Stored, Turn
 
@@ -120,7 +120,7 @@ class StateStore(Protocol):
         """Keeps the tokens of conversations, deletes answers, gives back turns that were claimed
         and not played."""
 
-    async def take(self, draws: Sequence[Draw], now: float, owed: bool) -> Taken:
+    async def take(self, charges: Sequence[Charge], now: float, owed: bool) -> Taken:
         """Takes from the buckets of quotas, as `mockllm.core.quotas.take`.
 
         Args:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from mockllm.core.quotas import Draw, Limit
+from mockllm.core.quotas import Charge, Limit
 from mockllm.server.limits.quotas import MemoryBuckets
 
 
@@ -15,7 +15,7 @@ def test_full_buckets_are_forgotten() -> None:
     async def keep(count: int) -> int:
         buckets = MemoryBuckets()
         for number in range(count):
-            taken = await buckets.take([Draw(f"key {number}", limit, 1)], number * 1.0, False)
+            taken = await buckets.take([Charge(f"key {number}", limit, 1)], number * 1.0, False)
             assert taken.granted
         return len(buckets._fills)
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mockllm.core.quotas import Draw, Limit, Taken
+from mockllm.core.quotas import Charge, Limit, Taken
 from mockllm.replay.quota_plan import read_quotas
 from mockllm.server.limits.quotas import MemoryBuckets
 from mockllm.server.state.shared_state import store_of
@@ -58,20 +58,20 @@ LIMITS = (
     Limit("output-tokens", 10**9, 0.5),
 )
 DRAWS = st.builds(
-    lambda place, bucket, amount: Draw(f"{bucket}{place}", LIMITS[place], amount),
+    lambda place, bucket, amount: Charge(f"{bucket}{place}", LIMITS[place], amount),
     st.integers(0, len(LIMITS) - 1),
     st.sampled_from("ab"),
     st.sampled_from([0, 1, 2, 3, 50, 101, 999_999_999]),
 )
 STEPS = st.lists(
     st.tuples(
-        st.lists(DRAWS, min_size=1, max_size=4, unique_by=lambda draw: draw.bucket),
+        st.lists(DRAWS, min_size=1, max_size=4, unique_by=lambda charge: charge.bucket),
         st.sampled_from([0.0, 0.001, 1.0, 20.0, 90.0, -0.01]),
         st.booleans(),
     ),
     max_size=12,
 )
-Steps = list[tuple[list[Draw], float, bool]]
+Steps = list[tuple[list[Charge], float, bool]]
 _IN_TURN = settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
@@ -85,8 +85,8 @@ def carried_out(state: str) -> Iterator[Callable[[Steps, str], list[Taken]]]:
         def carry_out(steps: Steps, run: str) -> list[Taken]:
             async def take_all() -> list[Taken]:
                 return [
-                    await store.take([_of_run(draw, run) for draw in draws], now, owed)
-                    for draws, now, owed in steps
+                    await store.take([_of_run(charge, run) for charge in charges], now, owed)
+                    for charges, now, owed in steps
                 ]
 
             return runner.run(take_all())
@@ -99,8 +99,8 @@ async def _flushed() -> str:
     return ""
 
 
-def _of_run(draw: Draw, run: str) -> Draw:
-    return Draw(f"{run}/{draw.bucket}", draw.limit, draw.amount)
+def _of_run(charge: Charge, run: str) -> Charge:
+    return Charge(f"{run}/{charge.bucket}", charge.limit, charge.amount)
 
 
 RUNS = iter(range(10**9))
@@ -111,13 +111,13 @@ RUNS = iter(range(10**9))
 def test_stores_count_alike(carried_out: Callable[[Steps, str], list[Taken]], steps: Steps) -> None:
     """What a store takes and refuses is what one process takes and refuses by itself."""
     now, timed = 1_767_225_600.25, []
-    for draws, later, owed in steps:
+    for charges, later, owed in steps:
         now += later
-        timed.append((draws, now, owed))
+        timed.append((charges, now, owed))
 
     async def in_memory() -> list[Taken]:
         buckets = MemoryBuckets()
-        return [await buckets.take(draws, at, owed) for draws, at, owed in timed]
+        return [await buckets.take(charges, at, owed) for charges, at, owed in timed]
 
     expected = asyncio.run(in_memory())
     found = carried_out(timed, f"run {next(RUNS)}")
