@@ -236,7 +236,13 @@ def usage_of(usage: object) -> Usage | None:
         output=_count(usage.get("completion_tokens")),
         reasoning=_count(completion.get("reasoning_tokens") or usage.get("reasoning_tokens")),
         cached=_count(prompt.get("cached_tokens") or usage.get("prompt_cache_hit_tokens")),
+        cache_written=_count(prompt.get("cache_write_tokens")),
     )
+
+
+def cache_write(usage: Usage) -> Json:
+    """What `prompt_tokens_details` has more of a prompt that was written into a cache."""
+    return {"cache_write_tokens": usage.cache_written} if usage.cache_written else {}
 
 
 def _count(value: object) -> int:

@@ -348,6 +348,7 @@ class UsageSpec:
     output: int | None = None
     reasoning: int | None = None
     cached: int | None = None
+    cache_written: int | None = None
     sent: bool = True
 
 

@@ -130,7 +130,7 @@ TURNS: list[Row] = [
         "usage word",
         turn("{reply: {text: a}, usage: nothing}"),
         [
-            "3:31: turns[0].usage: must be a mapping with the keys input, output, reasoning, cached, or none, got nothing",
+            "3:31: turns[0].usage: must be a mapping with the keys input, output, reasoning, cached, cache_written, or none, got nothing",
         ],
     ),
     (
@@ -270,7 +270,7 @@ TURNS: list[Row] = [
         "expect usage",
         turn("{reply: {text: a}, expect: {usage: some}}"),
         [
-            "3:40: turns[0].expect.usage: must be a mapping with the keys input, output, reasoning, cached, or none, got some",
+            "3:40: turns[0].expect.usage: must be a mapping with the keys input, output, reasoning, cached, cache_written, or none, got some",
         ],
     ),
     (

@@ -32,7 +32,7 @@ json_mappings = st.dictionaries(texts, json_values | st.floats(allow_nan=False),
 conditions = st.builds(m.TextCondition, st.sampled_from(["contains", "equals"]), texts) | st.builds(
     m.TextCondition, st.just("regex"), st.sampled_from(["a+", "^$", r"\d", "null", "5"])
 )
-usages = st.builds(m.UsageSpec, *[st.none() | st.integers(0, 999)] * 4) | st.just(
+usages = st.builds(m.UsageSpec, *[st.none() | st.integers(0, 999)] * 5) | st.just(
     m.UsageSpec(sent=False)
 )
 CONTROLS = {chr(code) for code in (*range(9), *range(10, 32), 127)}

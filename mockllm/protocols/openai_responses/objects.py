@@ -189,7 +189,10 @@ def usage_object(usage: TokenUsage) -> Json:
     return {
         "input_tokens": usage.input,
         # openai-python 3 requires both details in its types.
-        "input_tokens_details": {"cached_tokens": usage.cached, "cache_write_tokens": 0},
+        "input_tokens_details": {
+            "cached_tokens": usage.cached,
+            "cache_write_tokens": usage.cache_written,
+        },
         "output_tokens": usage.output,
         "output_tokens_details": {"reasoning_tokens": usage.reasoning},
         "total_tokens": usage.input + usage.output,

@@ -296,7 +296,8 @@ def usage(
     input = given("input")
     if input is None:
         input = _prompt_size(scenario, index)
-    return TokenUsage(input, output, reasoning, given("cached") or 0)
+    cached, cache_written = given("cached") or 0, given("cache_written") or 0
+    return TokenUsage(input, output, reasoning, cached, cache_written)
 
 
 def _size(part: Part) -> int:
