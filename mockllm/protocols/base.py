@@ -65,6 +65,7 @@ class Reply:
         model: the model name in the answer.
         options: the result of the protocol's `options` for the request.
         usage: the tokens of the answer.
+        service_tier, fingerprint: what the scenario states; None: what the protocol derives.
     """
 
     seed: str
@@ -72,6 +73,8 @@ class Reply:
     model: str
     options: Any
     usage: TokenUsage = field(default_factory=lambda: TokenUsage(0, 0))
+    service_tier: str | None = None
+    fingerprint: str | None = None
 
     @property
     def created(self) -> int:
@@ -221,6 +224,7 @@ class WireProtocol:
             form of this API. Error bodies of other forms are kept as they are.
         error_headers: the headers of an error answer; `retry_after` is in seconds.
         headers: the headers of a successful answer; the argument is whether it is streamed.
+        stated: what of `service_tier` and `fingerprint` in `Reply` its answers have a field for.
         project: the turn without everything that this protocol cannot express: the result of
             `fold(decode(encode(expand(turn))))`. docs/protocols.md describes the difference.
         client: the requests that clients send.
@@ -269,6 +273,7 @@ class WireProtocol:
     detect: Detection
     events: StreamEvents
     normalize: Normalisation
+    stated: tuple[str, ...] = ()
     fields: FieldNames = field(default_factory=FieldNames)
     stored: StoredAnswers | None = None
     decode_error: Callable[[Fields], StreamError | None] = lambda _: None

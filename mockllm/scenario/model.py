@@ -539,6 +539,8 @@ class TurnSpec:
 
     Args:
         finish_raw: the finish reason that is sent, where it is not the usual one of the API.
+        service_tier, fingerprint: what the answer says of its service, where the API has a field
+            for it; None is what the API sends by itself.
         attempts: what earlier tries of this turn get: an error; or an answer, which without a
             `reply` of its own has that of the turn. What was `recorded` of a try may also be an
             answer that was broken off, with nothing else.
@@ -555,6 +557,8 @@ class TurnSpec:
     finish: Ending | None = None
     finish_raw: str | None = None
     usage: UsageSpec | None = None
+    service_tier: str | None = None
+    fingerprint: str | None = None
     timing: Timing | None = None
     attempts: tuple[TurnSpec, ...] = ()
     wire: Wire | None = None

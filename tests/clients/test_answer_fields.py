@@ -23,6 +23,14 @@ turns:
   - reply: {text: It ends in May.}
     usage: {input: 2100, output: 6, cached: 1024, cache_written: 1000}
     repeat: true
+---
+scenario: cheap
+match: {user: in flex}
+turns:
+  - reply: {text: "It will take a while.", split: words}
+    service_tier: flex
+    fingerprint: fp_44709d6fcb
+    repeat: true
 """
 
 
@@ -122,3 +130,58 @@ def test_cached_tokens_of_gemini(gemini):
     """Gemini has a count of cached tokens and none of written ones."""
     usage = gemini.models.generate_content(model="m", contents="contract").usage_metadata
     assert (usage.prompt_token_count, usage.cached_content_token_count) == (2100, 1024)
+
+
+# Service tier and fingerprint
+
+
+def test_tier_and_fingerprint_of_chat(client):
+    """Each chunk and the body have both. A turn that says nothing has the tier of the request."""
+    chunks = client.chat.completions.create(model="m", messages=asked("in flex"), stream=True)
+    whole = client.chat.completions.create(model="m", messages=asked("in flex"))
+    labels = {(chunk.service_tier, chunk.system_fingerprint) for chunk in chunks}
+    assert labels == {(whole.service_tier, whole.system_fingerprint)} == {("flex", "fp_44709d6fcb")}
+    usual = client.chat.completions.create(model="m", messages=CONTRACT, service_tier="priority")
+    assert usual.service_tier == "priority"
+    assert usual.system_fingerprint != "fp_44709d6fcb"
+    text = client.completions.create(model="m", prompt="in flex")
+    assert text.system_fingerprint == "fp_44709d6fcb"
+    texts = client.completions.create(model="m", prompt="in flex", stream=True)
+    assert {chunk.system_fingerprint for chunk in texts} == {"fp_44709d6fcb"}
+
+
+def test_tier_of_responses(client):
+    """The tier that served is known at the end, whatever was requested."""
+    first, *_, last = client.responses.create(model="m", input="in flex", stream=True)
+    assert (first.response.service_tier, last.response.service_tier) == ("auto", "flex")
+    whole = client.responses.create(model="m", input="in flex", service_tier="priority")
+    assert whole.service_tier == "flex"
+
+
+def test_tier_of_anthropic(claude):
+    """The usage names it."""
+    asking = {"model": "m", "max_tokens": 99, "messages": asked("in flex")}
+    with claude.messages.stream(**asking) as stream:
+        assert stream.get_final_message().usage.service_tier == "flex"
+    assert claude.messages.create(**asking).usage.service_tier == "flex"
+
+
+def test_tier_of_gemini(gemini):
+    """Streamed and whole, the usage names it."""
+    whole = gemini.models.generate_content(model="m", contents="in flex")
+    chunks = gemini.models.generate_content_stream(model="m", contents="in flex")
+    tiers = {answer.usage_metadata.service_tier for answer in (whole, *chunks)}
+    assert tiers == {types.ServiceTier.FLEX}
+
+
+def test_tier_of_bedrock(server):
+    """The metadata of a stream and a body name it, and a header of InvokeModel."""
+    with bedrock(server.url, attempts=1) as client:
+        messages = [{"role": "user", "content": [{"text": "in flex"}]}]
+        whole = client.converse(modelId="m", messages=messages)
+        *_, last = client.converse_stream(modelId="m", messages=messages)["stream"]
+        body = '{"anthropic_version": "bedrock-2023-05-31", "max_tokens": 9, "messages": [{"role": '
+        body += '"user", "content": "in flex"}]}'
+        invoked = client.invoke_model(modelId="anthropic.m", body=body)
+    assert whole["serviceTier"] == last["metadata"]["serviceTier"] == {"type": "flex"}
+    assert invoked["serviceTier"] == "flex"

@@ -29,6 +29,21 @@ def differences(received: Turn, written: Turn = TURN, api: str = "chat") -> list
     return list(_differences(written, received, api))
 
 
+def test_what_is_stated_of_the_service() -> None:
+    """A tier or a fingerprint that the API has no field for is lost."""
+    turn = "{reply: {text: a}, service_tier: flex, fingerprint: fp_1}"
+    lost = find_losses(loads(f"scenario: a\nturns: [{turn}]")[0], PROTOCOLS)
+    assert {loss.api: loss.what for loss in lost} == {
+        **dict.fromkeys(
+            ("responses", "anthropic", "gemini", "bedrock"), ("fingerprint is not sent",)
+        ),
+        **dict.fromkeys(
+            ("agui", "ollama", "cohere"), ("service_tier is not sent", "fingerprint is not sent")
+        ),
+        "completions": ("service_tier is not sent",),
+    }
+
+
 def test_the_same_turn_has_no_losses() -> None:
     """Nor has a turn whose order and pauses differ."""
     assert differences(TURN) == []

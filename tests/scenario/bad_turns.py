@@ -88,7 +88,7 @@ TURNS: list[Row] = [
         "turn",
         turn("hello"),
         [
-            "3:5: turns[0]: must be a mapping with the keys request, reply, http, answer, finish, finish_raw, usage, timing, attempts, wire, extra, fault, expect, repeat, recorded, when, got hello",
+            "3:5: turns[0]: must be a mapping with the keys request, reply, http, answer, finish, finish_raw, usage, service_tier, fingerprint, timing, attempts, wire, extra, fault, expect, repeat, recorded, when, got hello",
         ],
     ),
     (
@@ -123,7 +123,7 @@ TURNS: list[Row] = [
         "recorded for one",
         turn("{reply: {text: a}, when: {api: chat, recorded: a.jsonl}}"),
         [
-            "3:42: turns[0].when: unknown key 'recorded'; known here: api, request, reply, http, finish, finish_raw, usage, timing, attempts, wire, extra, fault, expect, repeat",
+            "3:42: turns[0].when: unknown key 'recorded'; known here: api, request, reply, http, finish, finish_raw, usage, service_tier, fingerprint, timing, attempts, wire, extra, fault, expect, repeat",
         ],
     ),
     (
@@ -278,6 +278,14 @@ TURNS: list[Row] = [
         turn("{reply: {text: a}, expect: {reasoning: [a]}}"),
         [
             "3:44: turns[0].expect.reasoning: must be a string, got a list",
+        ],
+    ),
+    (
+        "service tier",
+        turn("{reply: {text: a}, service_tier: very fast, fingerprint: [a]}"),
+        [
+            "3:38: turns[0].service_tier: must be a word without spaces, such as flex, got very fast",
+            "3:62: turns[0].fingerprint: must be a string, got a list",
         ],
     ),
     (

@@ -19,6 +19,7 @@ from tests.strategies import cut, finishes, json_values, names, texts
 
 APIS = tuple(PROTOCOLS)
 
+labels = st.from_regex(r"\A[!-~]{1,20}\Z")
 lines = texts.filter(lambda text: text and not set(text) & {"\n", "\r"})
 durations = st.integers(0, 10**7) | st.sampled_from([0, 1, 1000, 10**6, 6 * 10**7])
 shares = st.floats(0, 1).map(abs)
@@ -359,6 +360,8 @@ def turns(
         finish=draw(st.none() | st.just("none") | finishes),
         finish_raw=draw(st.none() | texts),
         usage=draw(st.none() | usages),
+        service_tier=draw(st.none() | labels),
+        fingerprint=draw(st.none() | labels),
         timing=draw(st.none() | timings),
         attempts=tuple(draw(st.lists(failed | tries, max_size=2))),
         wire=draw(st.none() | wires),
@@ -374,6 +377,7 @@ def turns(
             turn,
             finish=draw(st.none() | finishes),
             usage=draw(st.none() | usages),
+            service_tier=draw(st.none() | labels),
             wire=draw(st.none() | wires),
             attempts=tuple(draw(st.lists(failed, max_size=1))),
             extra=draw(st.sampled_from([turn.extra, ()])),

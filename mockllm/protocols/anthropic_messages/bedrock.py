@@ -95,6 +95,8 @@ def _latency(reply: Reply) -> int:
 def headers(reply: Reply, stream: bool) -> dict[str, str]:
     """The headers of an answer."""
     named = aws.request_headers(reply.seed, "answer")
+    if reply.service_tier:
+        named["x-amzn-bedrock-service-tier"] = reply.service_tier
     if stream:
         type = {"x-amzn-bedrock-content-type": "application/json"}
         return {"content-type": EVENTSTREAM.content_type, **named, **type}

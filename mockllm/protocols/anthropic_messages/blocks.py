@@ -116,7 +116,7 @@ def opened_message(turn: Turn, reply: Reply) -> Json:
             **_input_usage(usage),
             "cache_creation": created,
             "output_tokens": 1,
-            "service_tier": "standard",
+            "service_tier": reply.service_tier or "standard",
             "inference_geo": "global",
         },
     }

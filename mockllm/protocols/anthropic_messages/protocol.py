@@ -32,6 +32,7 @@ PROTOCOL = WireProtocol(
     error_headers=service.error_headers,
     service_errors=service.SERVICE_ERRORS,
     headers=service.answer_headers,
+    stated=("service_tier",),
     project=projection(Encoder, Decoder, None),
     client=CLIENT,
     detect=records.Detection(

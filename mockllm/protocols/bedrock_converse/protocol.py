@@ -60,6 +60,7 @@ PROTOCOL = WireProtocol(
     error_headers=errors.error_headers,
     service_errors=errors.SERVICE_ERRORS,
     headers=errors.answer_headers,
+    stated=("service_tier",),
     project=projection(Encoder, Decoder, None),
     client=CLIENT,
     detect=records.Detection(request=_is_request, answer=_is_answer, identity=lambda _: Start()),

@@ -93,6 +93,7 @@ PROTOCOL = WireProtocol(
     error_headers=errors.error_headers,
     service_errors=errors.SERVICE_ERRORS,
     headers=errors.answer_headers,
+    stated=("service_tier",),
     project=projection(Encoder, Decoder, Options()),
     client=CLIENT,
     detect=records.Detection(

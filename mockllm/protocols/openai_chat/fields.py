@@ -220,8 +220,8 @@ def answer_id(reply: Reply) -> str:
 
 
 def fingerprint(reply: Reply) -> str:
-    """The `system_fingerprint`: the same for all answers of a model."""
-    return "fp_" + derive(reply.model, "fingerprint", length=10, hex=True)
+    """The `system_fingerprint`: that of the scenario, or the same for all answers of a model."""
+    return reply.fingerprint or "fp_" + derive(reply.model, "fingerprint", length=10, hex=True)
 
 
 def write_cite(cite: ev.Cite, start: int, end: int) -> Json:

@@ -40,6 +40,11 @@ def answer_id(reply: Reply) -> str:
     return "cmpl-" + derive(reply.seed, "cmpl", length=29)
 
 
+def fingerprint(reply: Reply) -> Json:
+    """The fingerprint of the scenario; the models of this API send none by themselves."""
+    return {"system_fingerprint": reply.fingerprint} if reply.fingerprint else {}
+
+
 def write_usage(usage: ev.Usage) -> Json:
     """The `usage` object, with the details that are not zero."""
     written: Json = {

@@ -26,6 +26,7 @@ PROTOCOL = WireProtocol(
     error_headers=openai_common.error_headers,
     service_errors=openai_common.SERVICE_ERRORS,
     headers=openai_common.answer_headers,
+    stated=("fingerprint",),
     project=projection(Encoder, Decoder, Options(stream_usage=True)),
     client=CLIENT,
     detect=records.Detection(

@@ -161,7 +161,9 @@ def response_object(
     for key in ("reasoning", "text"):
         if key in echo:
             echo[key] = {**value[key], **echo[key]}  # type: ignore[dict-item]
-    return {**value, **echo}
+    # Until the answer is over, the tier is the one that was requested.
+    served = {"service_tier": reply.service_tier} if over and reply.service_tier else {}
+    return {**value, **echo, **served}
 
 
 def _tool_usage(output: list[Any]) -> Json:

@@ -47,6 +47,7 @@ PROTOCOL = WireProtocol(
     service_errors=openai_common.SERVICE_ERRORS,
     numbered=numbered,
     headers=openai_common.answer_headers,
+    stated=("service_tier",),
     project=projection(Encoder, Decoder, Options()),
     client=CLIENT,
     detect=records.Detection(

@@ -134,6 +134,8 @@ def _compile(
         model=request.model,
         options=options,
         usage=turn.usage or TokenUsage(0, 0),
+        service_tier=spec.service_tier,
+        fingerprint=spec.fingerprint,
     )
     id = protocol.answer_id(reply)
     headers = {**protocol.headers(reply, request.stream), **CORS}

@@ -248,6 +248,8 @@ _TURN = table(
     expect=_outcome,
     extra=extra,
     recorded=_recorded,
+    service_tier="a word without spaces, such as flex",
+    fingerprint="a word without spaces, such as fp_44709d6fcb",
     when=lambda node, _: node,
     **_ANSWERED,
 )
