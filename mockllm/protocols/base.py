@@ -28,6 +28,7 @@ from mockllm.errors import RequestError, WireError
 from mockllm.framing.carrier import Carrier
 from mockllm.framing.sse import SSE
 from mockllm.protocols.records import (
+    Choices,
     ClientRequests,
     Detection,
     Environment,
@@ -225,6 +226,7 @@ class WireProtocol:
         error_headers: the headers of an error answer; `retry_after` is in seconds.
         headers: the headers of a successful answer; the argument is whether it is streamed.
         stated: what of `service_tier` and `fingerprint` in `Reply` its answers have a field for.
+        choices: how an answer has several choices; None: it has one, whatever a scenario says.
         project: the turn without everything that this protocol cannot express: the result of
             `fold(decode(encode(expand(turn))))`. docs/protocols.md describes the difference.
         client: the requests that clients send.
@@ -274,6 +276,7 @@ class WireProtocol:
     events: StreamEvents
     normalize: Normalisation
     stated: tuple[str, ...] = ()
+    choices: Choices | None = None
     fields: FieldNames = field(default_factory=FieldNames)
     stored: StoredAnswers | None = None
     decode_error: Callable[[Fields], StreamError | None] = lambda _: None

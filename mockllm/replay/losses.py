@@ -49,6 +49,7 @@ def find_losses(scenario: Scenario, protocols: Mapping[str, WireProtocol]) -> It
             what = (
                 *_differences(turn, normal(protocol.project(turn)), api),
                 *(f"{name} is not sent" for name in lost),
+                *(["choices are not sent"] if spec.choices and protocol.choices is None else ()),
             )
             if what:
                 yield Loss(scenario.name, position + 1, api, what)

@@ -44,6 +44,7 @@ def _written_turns(scenario: m.Scenario) -> Iterator[tuple[KeyPath, m.TurnSpec]]
             own = replace(
                 variant,
                 reply=() if variant.reply == turn.reply else variant.reply,
+                choices=() if variant.choices == turn.choices else variant.choices,
                 request=None if variant.request == turn.request else variant.request,
                 repeat=variant.repeat and not turn.repeat,
             )
@@ -117,15 +118,31 @@ def _turn(
             yield part_path, "must be the last part; an error ends the stream"
         elif isinstance(part, m.FramePart) and not scenario.plays_over(part.api):
             yield (*part_path, "api"), _not_among(part.api, scenario)
-        for member_path, member in _members(part_path, part):
-            yield from _fragments_join(member_path, member)
-            if isinstance(member, m.ToolPart):
-                yield from _arguments(member_path, member, tools)
-        if isinstance(part, m.ParallelPart | m.InterleavedPart):
-            yield from _order((*part_path, "order"), part, scenario.defaults.split or "whole")
+        yield from _part(scenario, tools, part_path, part)
+    for number, choice in enumerate(turn.choices):
+        for index, part in enumerate(choice.reply):
+            part_path = (*path, "choices", number, "reply", index)
+            for member_path, member in _members(part_path, part):
+                if isinstance(member, m.AutoPart | m.ErrorPart | m.FramePart):
+                    yield (
+                        member_path,
+                        "belongs into the reply of the turn; a choice has only content",
+                    )
+            yield from _part(scenario, tools, part_path, part)
     if turn.request is not None and turn.request.schema is not None:
         for inner, message in schema_flaws(turn.request.schema):
             yield (*path, "request", "schema", *inner), message
+
+
+def _part(
+    scenario: m.Scenario, tools: dict[str, m.ToolSpec], path: KeyPath, part: m.AnyPart
+) -> Iterator[Mistake]:
+    for member_path, member in _members(path, part):
+        yield from _fragments_join(member_path, member)
+        if isinstance(member, m.ToolPart):
+            yield from _arguments(member_path, member, tools)
+    if isinstance(part, m.ParallelPart | m.InterleavedPart):
+        yield from _order((*path, "order"), part, scenario.defaults.split or "whole")
 
 
 def _not_among(api: m.Api, scenario: m.Scenario) -> str:

@@ -541,6 +541,7 @@ class TurnSpec:
         finish_raw: the finish reason that is sent, where it is not the usual one of the API.
         service_tier, fingerprint: what the answer says of its service, where the API has a field
             for it; None is what the API sends by itself.
+        choices: further choices beside the reply, each with a `reply`, `finish` and `finish_raw`.
         attempts: what earlier tries of this turn get: an error; or an answer, which without a
             `reply` of its own has that of the turn. What was `recorded` of a try may also be an
             answer that was broken off, with nothing else.
@@ -559,6 +560,7 @@ class TurnSpec:
     usage: UsageSpec | None = None
     service_tier: str | None = None
     fingerprint: str | None = None
+    choices: tuple[TurnSpec, ...] = ()
     timing: Timing | None = None
     attempts: tuple[TurnSpec, ...] = ()
     wire: Wire | None = None

@@ -351,10 +351,11 @@ def _has_pauses(scenario: Scenario) -> bool:
 
 def _is_paused(turn: TurnSpec) -> bool:
     timing = turn.timing or Timing()
+    replies = (turn.reply, *(choice.reply for choice in turn.choices))
     return (
         turn.recorded is not None
         or bool(timing.every or timing.ttft or any(timing.at))
-        or any(map(_part_has, members(turn.reply)))
+        or any(_part_has(part) for reply in replies for part in members(reply))
     )
 
 

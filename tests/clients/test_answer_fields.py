@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import anthropic
+import httpx
 import openai
 import pytest
 from google import genai
@@ -31,6 +32,22 @@ turns:
     service_tier: flex
     fingerprint: fp_44709d6fcb
     repeat: true
+---
+scenario: opinions
+match: {user: how to}
+turns:
+  - reply: [{reasoning: Hm.}, {text: Take the train., split: words}]
+    choices:
+      - reply: {text: Take, split: words}
+        finish: length
+      - reply: [{tool: find, arguments: {to: Oslo}}, {tool: find, id: call_own}]
+    repeat: true
+---
+scenario: broken
+match: {user: broken}
+turns:
+  - reply: [{text: Take}, {error: {message: gone}}]
+    choices: [{reply: {text: a b c d e, split: words}}]
 """
 
 
@@ -166,12 +183,19 @@ def test_tier_of_anthropic(claude):
     assert claude.messages.create(**asking).usage.service_tier == "flex"
 
 
-def test_tier_of_gemini(gemini):
-    """Streamed and whole, the usage names it."""
-    whole = gemini.models.generate_content(model="m", contents="in flex")
-    chunks = gemini.models.generate_content_stream(model="m", contents="in flex")
-    tiers = {answer.usage_metadata.service_tier for answer in (whole, *chunks)}
-    assert tiers == {types.ServiceTier.FLEX}
+@pytest.mark.parametrize(
+    ("path", "field"),
+    [
+        ("/v1beta/models/m:generateContent", '"serviceTier":"flex"'),
+        ("/v1beta/models/m:streamGenerateContent", '"serviceTier": "flex"'),
+    ],
+)
+def test_tier_of_gemini(server, path, field):
+    """Streamed and whole, the usage names it; the SDK drops it."""
+    contents = [{"role": "user", "parts": [{"text": "in flex"}]}]
+    headers = {"x-goog-api-key": "k"}
+    answer = httpx.post(f"{server.url}{path}", json={"contents": contents}, headers=headers)
+    assert field in answer.text
 
 
 def test_tier_of_bedrock(server):
@@ -185,3 +209,123 @@ def test_tier_of_bedrock(server):
         invoked = client.invoke_model(modelId="anthropic.m", body=body)
     assert whole["serviceTier"] == last["metadata"]["serviceTier"] == {"type": "flex"}
     assert invoked["serviceTier"] == "flex"
+
+
+# Several choices
+
+HOW = {"model": "m", "messages": asked("how to get there")}
+TEXTS = ["Take the train.", "Take", None, "Take the train."]
+FINISHES = ["stop", "length", "tool_calls", "stop"]
+
+
+def test_choices_of_chat(client):
+    """As many choices as are wanted, in order, and from the beginning again; calls have ids of
+    their own."""
+    for n in (1, 2, 4):
+        choices = client.chat.completions.create(**HOW, n=n).choices
+        assert [choice.index for choice in choices] == list(range(n))
+        assert [choice.message.content for choice in choices] == TEXTS[:n]
+        assert [choice.finish_reason for choice in choices] == FINISHES[:n]
+    derived, own = choices[2].message.tool_calls
+    assert derived.id.startswith("call_")
+    assert (derived.function.arguments, own.id) == ('{"to":"Oslo"}', "call_own")
+
+
+def test_choices_of_a_stream_of_chat(client):
+    """Each chunk has one choice. Choices alternate; each has a role and a finish, all one usage."""
+    options = {"include_usage": True}
+    chunks = list(client.chat.completions.create(**HOW, n=4, stream=True, stream_options=options))
+    *parts, last = chunks
+    indexes = [choice.index for chunk in parts for choice in chunk.choices]
+    assert len(indexes) == len(parts)
+    assert indexes[:8] == [0, 1, 2, 3] * 2
+    deltas = [(chunk.choices[0].index, chunk.choices[0].delta) for chunk in parts]
+    assert sorted(index for index, delta in deltas if delta.role) == [0, 1, 2, 3]
+    ends = [chunk.choices[0] for chunk in parts if chunk.choices[0].finish_reason]
+    assert {end.index: end.finish_reason for end in ends} == dict(enumerate(FINISHES))
+    assert last.choices == []
+    whole = client.chat.completions.create(**HOW, n=4)
+    assert last.usage == whole.usage
+    assert [chunk.usage for chunk in parts] == [None] * len(parts)
+    texts = dict.fromkeys(range(4), "")
+    calls = []
+    for index, delta in deltas:
+        texts[index] += delta.content or ""
+        calls += [(index, call.index, call.id) for call in delta.tool_calls or () if call.id]
+    assert [text or None for text in texts.values()] == TEXTS
+    ids = [call.id for call in whole.choices[2].message.tool_calls]
+    assert calls == [(2, number, id) for number, id in enumerate(ids)]
+
+
+def test_tokens_of_all_choices_count(client):
+    """Those that are sent; the prompt counts once."""
+    usages = [client.chat.completions.create(**HOW, n=n).usage for n in (1, 2, 4)]
+    tokens = {"reply": 1 + 4, "Take": 1, "calls": (1 + 4) + (1 + 1)}
+    assert [usage.completion_tokens for usage in usages] == [
+        tokens["reply"],
+        tokens["reply"] + tokens["Take"],
+        2 * tokens["reply"] + tokens["Take"] + tokens["calls"],
+    ]
+    assert len({usage.prompt_tokens for usage in usages}) == 1
+
+
+def test_an_error_ends_all_choices(client):
+    """What was sent of the others before it arrives."""
+    texts = {0: "", 1: ""}
+    broken = asked("broken")
+    stream = client.chat.completions.create(model="m", messages=broken, n=2, stream=True)
+    with pytest.raises(openai.APIError, match="gone"):  # noqa: PT012 - it is raised on the way
+        for chunk in stream:
+            texts[chunk.choices[0].index] += chunk.choices[0].delta.content or ""
+    assert texts[0] == "Take"
+    assert "a b c d e".startswith(texts[1])
+    assert texts[1] != "a b c d e"
+
+
+def test_choices_of_completions(client):
+    """Of two prompts the first ones come first; each text begins with its own prompt."""
+    asking = {"model": "m", "prompt": ["how to", "how to?"], "n": 2, "echo": True}
+    whole = client.completions.create(**asking).choices
+    assert [(choice.index, choice.text) for choice in whole] == [
+        (0, "how toTake the train."),
+        (1, "how toTake"),
+        (2, "how to?"),
+        (3, "how to?Take the train."),
+    ]
+    texts = dict.fromkeys(range(4), "")
+    for chunk in client.completions.create(**asking, stream=True):
+        (choice,) = chunk.choices
+        texts[choice.index] += choice.text
+    assert texts == {choice.index: choice.text for choice in whole}
+
+
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_choices_of_gemini(gemini, count):
+    """Whole and streamed, candidates have their own content, and the last chunk the usage of
+    all."""
+    asking = {"model": "m", "contents": "how to", "config": {"candidate_count": count}}
+    whole = gemini.models.generate_content(**asking)
+    chunks = list(gemini.models.generate_content_stream(**asking))
+    texts, finishes = dict.fromkeys(range(count), ""), {}
+    for chunk in chunks:
+        for candidate in chunk.candidates:
+            for part in candidate.content.parts or ():
+                texts[candidate.index] += "" if part.thought else part.text or ""
+            if candidate.finish_reason:
+                finishes[candidate.index] = candidate.finish_reason.value
+    assert [text or None for text in texts.values()] == TEXTS[:count]
+    assert [finishes[index] for index in range(count)] == ["STOP", "MAX_TOKENS", "STOP", "STOP"][
+        :count
+    ]
+    for index, candidate in enumerate(whole.candidates):
+        assert (candidate.index, candidate.finish_reason.value) == (index, finishes[index])
+        told = "".join(part.text or "" for part in candidate.content.parts if not part.thought)
+        assert told == texts[index]
+    assert chunks[-1].usage_metadata == whole.usage_metadata
+
+
+def test_other_apis_have_one_choice(client, claude):
+    """They send the reply."""
+    assert client.responses.create(model="m", input="how to").output_text == TEXTS[0]
+    answer = claude.messages.create(model="m", max_tokens=9, messages=asked("how to"))
+    assert answer.content[-1].text == TEXTS[0]

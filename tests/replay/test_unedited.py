@@ -76,6 +76,7 @@ def test_splits_times_and_conditions_are_no_edits(same: str) -> None:
         f"{{reply: [{{text: hi}}, {CALLED}], usage: none, wire: {{bom: true}}}}",
         f"{{reply: [{{text: hi}}, {CALLED}], usage: none, service_tier: flex}}",
         f"{{reply: [{{text: hi}}, {CALLED}], usage: none, fingerprint: fp_1}}",
+        f"{{reply: [{{text: hi}}, {CALLED}], usage: none, choices: [{{reply: {{text: ho}}}}]}}",
         f"{{reply: [{{text: hi}}, {CALLED}], usage: none, when: {{api: chat, finish: length}}}}",
         "{reply: {auto: true}}",
         "http: 429",

@@ -88,7 +88,7 @@ TURNS: list[Row] = [
         "turn",
         turn("hello"),
         [
-            "3:5: turns[0]: must be a mapping with the keys request, reply, http, answer, finish, finish_raw, usage, service_tier, fingerprint, timing, attempts, wire, extra, fault, expect, repeat, recorded, when, got hello",
+            "3:5: turns[0]: must be a mapping with the keys request, reply, http, answer, finish, finish_raw, usage, service_tier, fingerprint, choices, timing, attempts, wire, extra, fault, expect, repeat, recorded, when, got hello",
         ],
     ),
     (
@@ -123,7 +123,7 @@ TURNS: list[Row] = [
         "recorded for one",
         turn("{reply: {text: a}, when: {api: chat, recorded: a.jsonl}}"),
         [
-            "3:42: turns[0].when: unknown key 'recorded'; known here: api, request, reply, http, finish, finish_raw, usage, service_tier, fingerprint, timing, attempts, wire, extra, fault, expect, repeat",
+            "3:42: turns[0].when: unknown key 'recorded'; known here: api, request, reply, http, finish, finish_raw, usage, service_tier, fingerprint, choices, timing, attempts, wire, extra, fault, expect, repeat",
         ],
     ),
     (
@@ -286,6 +286,14 @@ TURNS: list[Row] = [
         [
             "3:38: turns[0].service_tier: must be a word without spaces, such as flex, got very fast",
             "3:62: turns[0].fingerprint: must be a string, got a list",
+        ],
+    ),
+    (
+        "choices",
+        turn("{reply: {text: a}, choices: [{text: b}]}"),
+        [
+            "3:34: turns[0].choices[0]: needs the key 'reply'",
+            "3:35: turns[0].choices[0]: unknown key 'text'; known here: reply, finish, finish_raw",
         ],
     ),
     (

@@ -342,6 +342,17 @@ tries = st.builds(
 )
 
 
+choices = st.lists(
+    st.builds(
+        m.TurnSpec,
+        reply=st.lists(spoken() | server_tools(), min_size=1, max_size=2).map(tuple),
+        finish=st.none() | st.just("none") | finishes,
+        finish_raw=st.none() | texts,
+    ),
+    max_size=2,
+).map(tuple)
+
+
 @st.composite
 def turns(
     draw: st.DrawFn,
@@ -362,6 +373,7 @@ def turns(
         usage=draw(st.none() | usages),
         service_tier=draw(st.none() | labels),
         fingerprint=draw(st.none() | labels),
+        choices=draw(choices) if reply else (),
         timing=draw(st.none() | timings),
         attempts=tuple(draw(st.lists(failed | tries, max_size=2))),
         wire=draw(st.none() | wires),
@@ -378,6 +390,7 @@ def turns(
             finish=draw(st.none() | finishes),
             usage=draw(st.none() | usages),
             service_tier=draw(st.none() | labels),
+            choices=draw(st.sampled_from([turn.choices, ()])),
             wire=draw(st.none() | wires),
             attempts=tuple(draw(st.lists(failed, max_size=1))),
             extra=draw(st.sampled_from([turn.extra, ()])),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mockllm.protocols import openai_common, records
 from mockllm.protocols.base import WireProtocol
 from mockllm.protocols.decoding import projection
@@ -27,6 +29,12 @@ PROTOCOL = WireProtocol(
     service_errors=openai_common.SERVICE_ERRORS,
     headers=openai_common.answer_headers,
     stated=("fingerprint",),
+    choices=records.Choices(
+        wanted=lambda options: len(options.heads),
+        alone=lambda options, number: replace(options, heads=(options.heads[number],)),
+        join_frames=openai_common.join_choices,
+        join_bodies=openai_common.join_bodies,
+    ),
     project=projection(Encoder, Decoder, Options(stream_usage=True)),
     client=CLIENT,
     detect=records.Detection(

@@ -20,7 +20,6 @@ from mockllm.core.http import Ending, TimedBytes
 from mockllm.core.jsontext import json_bytes
 from mockllm.core.request import Request
 from mockllm.core.seeded import derive, derive_int
-from mockllm.core.timeline import expand
 from mockllm.core.turn import TokenUsage, Turn
 from mockllm.errors import RequestError
 from mockllm.framing.carrier import Carrier
@@ -29,6 +28,7 @@ from mockllm.matching.index import mint_token
 from mockllm.matching.select import Selection
 from mockllm.protocols.base import Reply, WireProtocol, dumps
 from mockllm.protocols.extra import with_extra, with_extra_in_body
+from mockllm.replay.compilation.choices import body_of, frames_of
 from mockllm.replay.compilation.http_answer import (
     CORS,
     NO_EXTRA,
@@ -37,7 +37,7 @@ from mockllm.replay.compilation.http_answer import (
     bytes_answer,
     error_answer,
 )
-from mockllm.replay.compilation.resolve import resolve, spread
+from mockllm.replay.compilation.resolve import resolve, resolve_choices, spread
 from mockllm.scenario.model import AnyPart, TurnSpec, Wire
 
 if TYPE_CHECKING:
@@ -124,8 +124,13 @@ def _compile(
 ) -> HttpAnswer:
     scenario, position = selection.scenario, selection.position
     turn = resolve(scenario, position, protocol.name, auto=auto, spec=spec)
+    turns: Sequence[Turn] = (turn,)
+    count = protocol.choices.wanted(options) if protocol.choices is not None else 1
+    if count > 1:
+        turns = resolve_choices(scenario, position, protocol.name, spec, turn, count)
     if duration and spec.timing is None and not turn.gaps:
-        turn = spread(turn, duration)
+        turns = [spread(choice, duration) for choice in turns]
+    turn = turns[0]
     tried = (f"try {attempt}",) if attempt else ()
     seed = derive(scenario.seeded, scenario.name, position, *map(repr, auto), *tried, length=32)
     reply = Reply(
@@ -140,20 +145,20 @@ def _compile(
     id = protocol.answer_id(reply)
     headers = {**protocol.headers(reply, request.stream), **CORS}
     if request.stream:
-        return _streamed(turn, protocol, reply, spec, headers, id)
+        return _streamed(turns, protocol, reply, spec, headers, id)
     if turn.error is not None:
         error = RequestError(
             turn.error.message, status=500, type=turn.error.type, code=turn.error.code
         )
         return error_answer(protocol, error, seed)
-    plain = protocol.encode_body(turn, reply)
+    plain = body_of(turns, protocol, reply)
     body = with_extra_in_body(protocol, plain, spec.extra_for(protocol.name))
-    parts = [TimedBytes(sum(turn.gaps), json_bytes(dumps(body)))]
+    parts = [TimedBytes(max(sum(choice.gaps) for choice in turns), json_bytes(dumps(body)))]
     return bytes_answer(200, headers.items(), parts, streamed=False, id=id)
 
 
 def _streamed(
-    turn: Turn,
+    turns: Sequence[Turn],
     protocol: WireProtocol,
     reply: Reply,
     spec: TurnSpec,
@@ -161,7 +166,7 @@ def _streamed(
     id: str,
 ) -> HttpAnswer:
     wire = spec.wire
-    parts = stream(turn, protocol, reply, wire, spec.extra_for(protocol.name))
+    parts = stream(turns[0], protocol, reply, wire, spec.extra_for(protocol.name), turns[1:])
     segmented = wire is not None and wire.segments is not None
     ending: Ending = "complete"
     carrier = protocol.carrier(reply.options)
@@ -183,13 +188,17 @@ def stream(
     reply: Reply,
     wire: Wire | None,
     extra: Mapping[str, Any] = NO_EXTRA,
+    others: Sequence[Turn] = (),
 ) -> list[TimedBytes]:
-    """The body of a streamed answer: a part for each frame (or segment, with `wire.segments`)."""
+    """The body of a streamed answer: a part for each frame (or segment, with `wire.segments`).
+
+    Args:
+        others: the turns of the answer's further choices.
+    """
     wire = wire or Wire()
     carrier = protocol.carrier(reply.options)
     quirks = variants(protocol, wire, carrier)
-    encoder = protocol.encoder(turn, reply)
-    frames = [(timed.at, frame) for timed in expand(turn) for frame in encoder.encode(timed.event)]
+    frames = frames_of((turn, *others), protocol, reply)
     if extra:
         frames = with_extra(protocol, frames, extra)
     if quirks:

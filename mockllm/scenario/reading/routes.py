@@ -131,7 +131,7 @@ _OF_SCENARIOS = ("apis", "tools", "seed", "defaults", "then", "ids")
 _OF_MATCHES = ("user", "system", "tools", "stream")
 _OF_TURNS = (
     *("request", "finish", "finish_raw", "usage", "attempts", "wire", "expect", "when", "extra"),
-    *("service_tier", "fingerprint", "fault"),
+    *("service_tier", "fingerprint", "choices", "fault"),
 )
 
 

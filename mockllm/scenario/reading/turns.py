@@ -250,6 +250,7 @@ _TURN = table(
     recorded=_recorded,
     service_tier="a word without spaces, such as flex",
     fingerprint="a word without spaces, such as fp_44709d6fcb",
+    choices=listing(record(m.TurnSpec, table("choice", reply=reply)), "choices, each with a reply"),
     when=lambda node, _: node,
     **_ANSWERED,
 )
