@@ -29,6 +29,7 @@ from mockllm.errors import RequestError, WireError
 from mockllm.framing.carrier import Carrier
 from mockllm.framing.sse import SSE
 from mockllm.protocols.records import (
+    Choices,
     ClientRequests,
     Detection,
     Environment,
@@ -66,6 +67,7 @@ class Reply:
         model: the model name in the answer.
         options: the result of the protocol's `options` for the request.
         usage: the tokens of the answer.
+        service_tier, fingerprint: what the scenario states; None: what the protocol derives.
     """
 
     seed: str
@@ -73,6 +75,8 @@ class Reply:
     model: str
     options: Any
     usage: TokenUsage = field(default_factory=lambda: TokenUsage(0, 0))
+    service_tier: str | None = None
+    fingerprint: str | None = None
 
     @property
     def created(self) -> int:
@@ -222,6 +226,8 @@ class WireProtocol:
             form of this API. Error bodies of other forms are kept as they are.
         error_headers: the headers of an error answer; `retry_after` is in seconds.
         headers: the headers of a successful answer; the argument is whether it is streamed.
+        stated: what of `service_tier` and `fingerprint` in `Reply` its answers have a field for.
+        choices: how an answer has several choices; None: it has one, whatever a scenario says.
         project: the turn without everything that this protocol cannot express: the result of
             `fold(decode(encode(expand(turn))))`. docs/protocols.md describes the difference.
         client: the requests that clients send.
@@ -274,6 +280,8 @@ class WireProtocol:
     detect: Detection
     events: StreamEvents
     normalize: Normalisation
+    stated: tuple[str, ...] = ()
+    choices: Choices | None = None
     fields: FieldNames = field(default_factory=FieldNames)
     stored: StoredAnswers | None = None
     decode_error: Callable[[Fields], StreamError | None] = lambda _: None

@@ -11,20 +11,22 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
-from mockllm.core.events import StreamError, Usage
+from mockllm.core.events import Frame, StreamError, Usage
 from mockllm.core.http import Target
 from mockllm.core.quotas import Excess, Level
 from mockllm.core.request import OfferedTool, SentFile
 from mockllm.core.seeded import derive, derive_int
+from mockllm.core.turn import Turn
 from mockllm.errors import RequestError
-from mockllm.protocols.base import Reply, content_headers, retry_headers
+from mockllm.protocols.base import Reply, content_headers, dumps, retry_headers
 from mockllm.protocols.checks import Check, Checks
-from mockllm.protocols.records import Fields, Json, ServiceError
+from mockllm.protocols.records import Fields, Json, NumberedFrame, ServiceError
 from mockllm.protocols.values import (
     array,
     kind,
     mapping,
     objects,
+    plain_object,
     sent_as_base64,
     sent_by_url,
     sent_files,
@@ -256,6 +258,31 @@ def is_end(chunk: Fields) -> bool:
     return bool(chunk.get("error")) or any(choice.get("finish_reason") for choice in choices)
 
 
+def join_choices(
+    frames: Sequence[NumberedFrame], _turn: Turn, _reply: Reply
+) -> list[tuple[int, Frame]]:
+    """The chunks of several choices as one stream. Usage and `[DONE]` come once, after all of
+    them."""
+    joined: list[tuple[int, Frame]] = []
+    ends: list[Frame] = []
+    for at, number, frame in frames:
+        chunk = plain_object(frame) or {}
+        if frame.data == "[DONE]" or (chunk.get("choices") == [] and chunk.get("usage")):
+            ends += [] if number else [frame]
+        elif number:
+            choices = [{**choice, "index": number} for choice in objects(chunk.get("choices"))]
+            joined.append((at, Frame(dumps({**chunk, "choices": choices}))))
+        else:
+            joined.append((at, frame))
+    return [*joined, *((frames[-1][0], frame) for frame in ends)]
+
+
+def join_bodies(bodies: Sequence[Json]) -> Json:
+    """The bodies of several choices as one, which has the usage of the first."""
+    choices = [body["choices"][0] for body in bodies]
+    return {**bodies[0], "choices": [{**one, "index": i} for i, one in enumerate(choices)]}
+
+
 def is_foreign_finish(value: str) -> bool:
     """Whether a finish reason is a value of another protocol."""
     return value in _OTHER_FINISHES or value.isupper()  # Gemini's and Cohere's are upper case
@@ -275,7 +302,13 @@ def usage_of(usage: object) -> Usage | None:
         output=_count(usage.get("completion_tokens")),
         reasoning=_count(completion.get("reasoning_tokens") or usage.get("reasoning_tokens")),
         cached=_count(prompt.get("cached_tokens") or usage.get("prompt_cache_hit_tokens")),
+        cache_written=_count(prompt.get("cache_write_tokens")),
     )
+
+
+def cache_write(usage: Usage) -> Json:
+    """What `prompt_tokens_details` has more of a prompt that was written into a cache."""
+    return {"cache_write_tokens": usage.cache_written} if usage.cache_written else {}
 
 
 def _count(value: object) -> int:

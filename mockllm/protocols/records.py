@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
 from typing import Any
 
-from mockllm.core.events import Start, StreamError
+from mockllm.core.events import Frame, Start, StreamError
 from mockllm.core.http import Target
 from mockllm.core.record import record
 from mockllm.core.request import Parameters, Request
@@ -265,6 +265,29 @@ class Normalisation:
     usage: str = "usage"
     places: Mapping[str, ObjectPlace] = field(default_factory=dict)
     reasoning: ReasoningFields | None = None
+
+
+NumberedFrame = tuple[int, int, Frame]
+"""When a frame is due, the number of its choice, and the frame."""
+
+
+@record
+class Choices:
+    """How an answer has several choices. Each is encoded as if it were the only one, and then
+    joined to the others.
+
+    Args:
+        wanted: how many an answer has, by the `options` of its request.
+        alone: the options of an answer whose only choice is one of them, by its number.
+        join_frames: one stream of the frames of all choices, in the order in which they are sent.
+            The turn is that of the first choice, with the usage of all of them.
+        join_bodies: one body of the bodies of all choices.
+    """
+
+    wanted: Callable[[Any], int]
+    alone: Callable[[Any, int], Any]
+    join_frames: Callable[[Sequence[NumberedFrame], Turn, Any], list[tuple[int, Frame]]]
+    join_bodies: Callable[[Sequence[Json]], Json]
 
 
 @record

@@ -48,6 +48,7 @@ def _written_turns(scenario: m.Scenario) -> Iterator[tuple[KeyPath, m.TurnSpec]]
             own = replace(
                 form,
                 reply=() if form.reply == turn.reply else form.reply,
+                choices=() if form.choices == turn.choices else form.choices,
                 request=None if form.request == turn.request else form.request,
                 repeat=False if form.repeat == turn.repeat else form.repeat,
             )
@@ -185,12 +186,17 @@ def _turn(
             yield part_path, "must be the last part; an error ends the stream"
         elif isinstance(part, m.FramePart) and not scenario.plays_over(part.api):
             yield (*part_path, "api"), _not_among(part.api, scenario)
-        for member_path, member in _members(part_path, part):
-            yield from _fragments_join(member_path, member)
-            if isinstance(member, m.ToolPart):
-                yield from _arguments(member_path, member, tools)
-        if isinstance(part, m.ParallelPart | m.InterleavedPart):
-            yield from _order((*part_path, "order"), part, scenario.defaults.split or "whole")
+        yield from _part(scenario, tools, part_path, part)
+    for number, choice in enumerate(turn.choices):
+        for index, part in enumerate(choice.reply):
+            part_path = (*path, "choices", number, "reply", index)
+            for member_path, member in _members(part_path, part):
+                if isinstance(member, m.AutoPart | m.ErrorPart | m.FramePart):
+                    yield (
+                        member_path,
+                        "belongs into the reply of the turn; a choice has only content",
+                    )
+            yield from _part(scenario, tools, part_path, part)
     for place, expect in _conditions(path, turn):
         if expect.schema is not None:
             for inner, message in schema_flaws(expect.schema):
@@ -242,6 +248,17 @@ def _body(path: KeyPath, body: Any, texts: str = _CONVERSATION_TEXTS) -> Iterato
             f"have operators, as {texts}"
         )
         yield (*path, *inner), message
+
+
+def _part(
+    scenario: m.Scenario, tools: dict[str, m.ToolSpec], path: KeyPath, part: m.AnyPart
+) -> Iterator[Mistake]:
+    for member_path, member in _members(path, part):
+        yield from _fragments_join(member_path, member)
+        if isinstance(member, m.ToolPart):
+            yield from _arguments(member_path, member, tools)
+    if isinstance(part, m.ParallelPart | m.InterleavedPart):
+        yield from _order((*path, "order"), part, scenario.defaults.split or "whole")
 
 
 def _not_among(api: m.Api, scenario: m.Scenario) -> str:

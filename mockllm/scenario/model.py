@@ -408,6 +408,7 @@ class UsageSpec:
     output: int | None = None
     reasoning: int | None = None
     cached: int | None = None
+    cache_written: int | None = None
     sent: bool = True
 
 
@@ -672,6 +673,9 @@ class TurnSpec:
         template: whether its texts have values of the request (`mockllm.scenario.templates`); None:
             as the scenario says.
         finish_raw: the finish reason that is sent, where it is not the usual one of the API.
+        service_tier, fingerprint: what the answer says of its service, where the API has a field
+            for it; None is what the API sends by itself.
+        choices: further choices beside the reply, each with a `reply`, `finish` and `finish_raw`.
         attempts: what earlier tries of this turn get: an error; or an answer, which without a
             `reply` of its own has that of the turn. What was `recorded` of a try may also be an
             answer that was broken off, with nothing else.
@@ -689,6 +693,9 @@ class TurnSpec:
     finish: Ending | None = None
     finish_raw: str | None = None
     usage: UsageSpec | None = None
+    service_tier: str | None = None
+    fingerprint: str | None = None
+    choices: tuple[TurnSpec, ...] = ()
     timing: Timing | None = None
     attempts: tuple[TurnSpec, ...] = ()
     wire: Wire | None = None

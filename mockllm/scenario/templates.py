@@ -314,20 +314,26 @@ class _Texts:
         self._change = change
 
     def turn(self, turn: TurnSpec) -> TurnSpec:
-        parts = [self._part(("reply", n), part) for n, part in enumerate(turn.reply)]
-        tries = [replace(a, reply=self._reply(n, a)) for n, a in enumerate(turn.attempts)]
+        tries = [
+            replace(attempt, reply=self._reply(("attempts", number, "reply"), attempt))
+            for number, attempt in enumerate(turn.attempts)
+        ]
+        choices = [
+            replace(choice, reply=self._reply(("choices", number, "reply"), choice))
+            for number, choice in enumerate(turn.choices)
+        ]
         return replace(
             turn,
-            reply=tuple(parts),
+            reply=self._reply(("reply",), turn),
             attempts=tuple(tries),
+            choices=tuple(choices),
             http=None if turn.http is None else self._http(turn.http),
             answer=None if turn.answer is None else self._answer(turn.answer),
             headers=self._headers(("headers",), turn.headers),
         )
 
-    def _reply(self, number: int, attempt: TurnSpec) -> tuple[AnyPart, ...]:
-        path = ("attempts", number, "reply")
-        return tuple([self._part((*path, n), part) for n, part in enumerate(attempt.reply)])
+    def _reply(self, path: tuple[str | int, ...], turn: TurnSpec) -> tuple[AnyPart, ...]:
+        return tuple([self._part((*path, n), part) for n, part in enumerate(turn.reply)])
 
     def _text(self, path: tuple[str | int, ...], text: str) -> str:
         return as_text(self._change(path, text)) if _has_braces(text) else text

@@ -369,8 +369,9 @@ def _has_pauses(scenario: Scenario) -> bool:
 
 def _is_paused(turn: TurnSpec) -> bool:
     timing = turn.timing or Timing()
+    replies = (turn.reply, *(choice.reply for choice in turn.choices))
     return (
         turn.recorded is not None
         or bool(timing.every or timing.ttft or any(timing.at) or timing.latency)
-        or any(map(takes_time, members(turn.reply)))
+        or any(takes_time(part) for reply in replies for part in members(reply))
     )

@@ -34,15 +34,15 @@ def test_a_full_bucket_grants_exactly_its_limit(limit: Limit, now: float) -> Non
 def test_who_waits_as_told_gets_through(limit: Limit, owed: int, data: st.DataObject) -> None:
     """After the wait of a refusal there is enough, at any later time too; just before there is
     not."""
-    now = data.charge(st.floats(1e9, 2e9))
-    asked = charge(data.charge(st.integers(0, limit.amount)), limit)
+    now = data.draw(st.floats(1e9, 2e9))
+    asked = charge(data.draw(st.integers(0, limit.amount)), limit)
     fill = Fill(take([FULL], [charge(owed, limit)], now, owed=True).used[0], now)
     taken = take([fill], [asked], now)
     if taken.granted:
         return
     excess = excess_of(taken.used, [asked], "m")
     assert excess.wait is not None
-    assert take([fill], [asked], now + excess.wait + data.charge(st.floats(0, 1e6))).granted
+    assert take([fill], [asked], now + excess.wait + data.draw(st.floats(0, 1e6))).granted
     early = now + excess.wait - 0.0015
     if early > now:
         assert not take([fill], [asked], early).granted

@@ -356,6 +356,18 @@ SEMANTICS: list[Row] = [
         ],
     ),
     (
+        "choices",
+        turn(
+            "{reply: {text: a}, choices: [{reply: {error: {message: no}}}, "
+            "{reply: [{text: ab, split: [a, c]}, {auto: true}]}]}"
+        ),
+        [
+            "3:42: turns[0].choices[0].reply: belongs into the reply of the turn; a choice has only content",
+            "3:98: turns[0].choices[1].reply[0].split[1]: the fragments do not join to the text: from character 2 they give 'c' instead of 'b'",
+            "3:103: turns[0].choices[1].reply[1]: belongs into the reply of the turn; a choice has only content",
+        ],
+    ),
+    (
         "unknown tool far",
         tools("tool: multiply"),
         [

@@ -21,6 +21,7 @@ from tests.strategies import cut, finishes, json_values, names, texts
 
 APIS = tuple(PROTOCOLS)
 
+labels = st.from_regex(r"\A[!-~]{1,20}\Z")
 lines = texts.filter(lambda text: text and not set(text) & {"\n", "\r"})
 durations = st.integers(0, 10**7) | st.sampled_from([0, 1, 1000, 10**6, 6 * 10**7])
 shares = st.floats(0, 1).map(abs)
@@ -47,7 +48,7 @@ conditions = st.recursive(
     ),
     max_leaves=3,
 )
-usages = st.builds(m.UsageSpec, *[st.none() | st.integers(0, 999)] * 4) | st.just(
+usages = st.builds(m.UsageSpec, *[st.none() | st.integers(0, 999)] * 5) | st.just(
     m.UsageSpec(sent=False)
 )
 CONTROLS = {chr(code) for code in (*range(9), *range(10, 32), 127)}
@@ -383,6 +384,17 @@ tries = st.builds(
 )
 
 
+choices = st.lists(
+    st.builds(
+        m.TurnSpec,
+        reply=st.lists(spoken() | server_tools(), min_size=1, max_size=2).map(tuple),
+        finish=st.none() | st.just("none") | finishes,
+        finish_raw=st.none() | texts,
+    ),
+    max_size=2,
+).map(tuple)
+
+
 @st.composite
 def turns(
     draw: st.DrawFn,
@@ -401,6 +413,9 @@ def turns(
         finish=draw(st.none() | st.just("none") | finishes),
         finish_raw=draw(st.none() | texts),
         usage=draw(st.none() | usages),
+        service_tier=draw(st.none() | labels),
+        fingerprint=draw(st.none() | labels),
+        choices=draw(choices) if reply else (),
         timing=draw(st.none() | timings),
         attempts=tuple(draw(st.lists(failed | tries, max_size=2))),
         wire=draw(st.none() | wires),
@@ -422,13 +437,15 @@ def turns(
             headers=turn.headers,
             template=turn.template,
         )
-        turn = replace(turn, reply=(), one_of=tuple(draw(choices(plain))))
+        turn = replace(turn, reply=(), one_of=tuple(draw(drawn_replies(plain))))
     branches = []
     for api in draw(st.lists(st.sampled_from(apis), unique=True, max_size=2)):
         variant = replace(
             turn,
             finish=draw(st.none() | finishes),
             usage=draw(st.none() | usages),
+            service_tier=draw(st.none() | labels),
+            choices=draw(st.sampled_from([turn.choices, ()])),
             wire=draw(st.none() | wires),
             attempts=tuple(draw(st.lists(failed, max_size=1))),
             extra=draw(st.sampled_from([turn.extra, ()])),
@@ -444,7 +461,7 @@ def turns(
     return replace(turn, branches=tuple(branches), recorded=recorded)
 
 
-def choices(plain: m.TurnSpec) -> st.SearchStrategy[list[m.WeightedTurn]]:
+def drawn_replies(plain: m.TurnSpec) -> st.SearchStrategy[list[m.WeightedTurn]]:
     """Replies of which one is drawn, each with all else of a turn."""
     parts = st.builds(m.TextPart, texts).map(lambda part: (part,))
     forms = st.builds(lambda reply: replace(plain, reply=reply), parts) | st.builds(

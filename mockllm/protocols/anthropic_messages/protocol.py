@@ -34,6 +34,7 @@ PROTOCOL = WireProtocol(
     quota_headers=service.quota_headers,
     quota_error=service.quota_error,
     headers=service.answer_headers,
+    stated=("service_tier",),
     project=projection(Encoder, Decoder, None),
     client=CLIENT,
     detect=records.Detection(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mockllm.errors import RequestError
 from mockllm.protocols import openai_common, records
 from mockllm.protocols.base import EPOCH, Lookup, WireProtocol, looked_up_model
@@ -53,6 +55,13 @@ PROTOCOL = WireProtocol(
     quota_headers=openai_common.quota_headers,
     quota_error=openai_common.quota_error,
     headers=openai_common.answer_headers,
+    stated=("service_tier", "fingerprint"),
+    choices=records.Choices(
+        wanted=lambda options: options.n,
+        alone=lambda options, _: replace(options, n=1),
+        join_frames=openai_common.join_choices,
+        join_bodies=openai_common.join_bodies,
+    ),
     project=projection(Encoder, Decoder, Options(stream_usage=True)),
     client=CLIENT,
     detect=records.Detection(

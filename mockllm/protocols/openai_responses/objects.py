@@ -161,7 +161,9 @@ def response_object(
     for key in ("reasoning", "text"):
         if key in echo:
             echo[key] = {**value[key], **echo[key]}  # type: ignore[dict-item]
-    return {**value, **echo}
+    # Until the answer is over, the tier is the one that was requested.
+    served = {"service_tier": reply.service_tier} if over and reply.service_tier else {}
+    return {**value, **echo, **served}
 
 
 def _tool_usage(output: list[Any]) -> Json:
@@ -189,7 +191,10 @@ def usage_object(usage: TokenUsage) -> Json:
     return {
         "input_tokens": usage.input,
         # openai-python 3 requires both details in its types.
-        "input_tokens_details": {"cached_tokens": usage.cached, "cache_write_tokens": 0},
+        "input_tokens_details": {
+            "cached_tokens": usage.cached,
+            "cache_write_tokens": usage.cache_written,
+        },
         "output_tokens": usage.output,
         "output_tokens_details": {"reasoning_tokens": usage.reasoning},
         "total_tokens": usage.input + usage.output,

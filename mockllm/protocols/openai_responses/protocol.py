@@ -49,6 +49,7 @@ PROTOCOL = WireProtocol(
     quota_error=openai_common.quota_error,
     numbered=numbered,
     headers=openai_common.answer_headers,
+    stated=("service_tier",),
     project=projection(Encoder, Decoder, Options()),
     client=CLIENT,
     detect=records.Detection(

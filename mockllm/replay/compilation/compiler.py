@@ -20,7 +20,6 @@ from mockllm.core.http import Ending, TimedBytes
 from mockllm.core.jsontext import json_bytes
 from mockllm.core.request import Request
 from mockllm.core.seeded import derive, derive_int
-from mockllm.core.timeline import expand
 from mockllm.core.turn import TokenUsage, Turn
 from mockllm.errors import RequestError
 from mockllm.framing.carrier import Carrier
@@ -29,6 +28,7 @@ from mockllm.matching.index import mint_token
 from mockllm.matching.selection import Selection
 from mockllm.protocols.base import Reply, WireProtocol, dumps
 from mockllm.protocols.extra import with_extra, with_extra_in_body
+from mockllm.replay.compilation.choices import body_of, frames_of
 from mockllm.replay.compilation.http_answer import (
     CORS,
     NO_EXTRA,
@@ -37,7 +37,12 @@ from mockllm.replay.compilation.http_answer import (
     bytes_answer,
     error_answer,
 )
-from mockllm.replay.compilation.resolve import output_tokens, resolve, spread
+from mockllm.replay.compilation.resolve import (
+    output_tokens,
+    resolve,
+    resolve_choices,
+    spread,
+)
 from mockllm.replay.latency.plan import latency_of
 from mockllm.replay.latency.schedule import Pace, numbered
 from mockllm.scenario.latency_model import Latency
@@ -163,11 +168,15 @@ def _compile(
     if latency is not None:
         spec = replace(spec, timing=_NO_TIMES)
     turn = resolve(scenario, position, protocol.name, auto=auto, spec=spec)
+    turns: Sequence[Turn] = (turn,)
+    count = protocol.choices.wanted(options) if protocol.choices is not None else 1
+    if count > 1:
+        turns = resolve_choices(scenario, position, protocol.name, spec, turn, count)
     if duration and spec.timing is None and not turn.gaps:
-        turn = spread(turn, duration)
-    timed, pace = turn, None
+        turns = [spread(choice, duration) for choice in turns]
+    turn, timed, pace = turns[0], turns, None
     if latency is not None:
-        timed, pauses = numbered(turn)
+        timed, pauses = numbered(turns)
         pace = Pace(latency, pauses)
     tried = (f"try {attempt}",) if attempt else ()
     made_of = (*map(repr, auto), *tried, *map(repr, selection.variation))
@@ -178,22 +187,25 @@ def _compile(
         model=request.model,
         options=options,
         usage=turn.usage or TokenUsage(0, 0),
+        service_tier=spec.service_tier,
+        fingerprint=spec.fingerprint,
     )
     id = protocol.answer_id(reply)
     headers = {**protocol.headers(reply, request.stream), **CORS}
     headers |= dict(spec.headers)
     if request.stream:
-        return replace(_streamed(turn, protocol, reply, spec, headers, id, timed), pace=pace)
+        return replace(_streamed(turns, protocol, reply, spec, headers, id, timed), pace=pace)
     if turn.error is not None:
         error = RequestError(
             turn.error.message, status=500, type=turn.error.type, code=turn.error.code
         )
         return error_answer(protocol, error, seed)
-    plain = protocol.encode_body(turn, reply)
+    plain = body_of(turns, protocol, reply)
     body = with_extra_in_body(protocol, plain, spec.extra_for(protocol.name))
-    at = sum(turn.gaps)
+    at = max(sum(choice.gaps) for choice in turns)
     if pace is not None:
-        at, pace = 1, replace(pace, pauses=pace.pauses[-1:], tokens=output_tokens(turn))
+        tokens = max(map(output_tokens, turns))
+        at, pace = 1, replace(pace, pauses=pace.pauses[-1:], tokens=tokens)
     parts = [TimedBytes(at, json_bytes(dumps(body)))]
     answer = bytes_answer(
         200, headers.items(), parts, streamed=False, id=id, output_tokens=reply.usage.output
@@ -206,16 +218,17 @@ _NO_TIMES = Timing(ttft=0, every=0)
 
 
 def _streamed(
-    turn: Turn,
+    turns: Sequence[Turn],
     protocol: WireProtocol,
     reply: Reply,
     spec: TurnSpec,
     headers: dict[str, str],
     id: str,
-    timed: Turn,
+    timed: Sequence[Turn],
 ) -> HttpAnswer:
     wire = spec.wire
-    parts = stream(turn, protocol, reply, wire, spec.extra_for(protocol.name), timed)
+    extra = spec.extra_for(protocol.name)
+    parts = stream(turns[0], protocol, reply, wire, extra, turns[1:], timed)
     segmented = wire is not None and wire.segments is not None
     ending: Ending = "complete"
     carrier = protocol.carrier(reply.options)
@@ -244,20 +257,20 @@ def stream(
     reply: Reply,
     wire: Wire | None,
     extra: Mapping[str, Any] = NO_EXTRA,
-    timed: Turn | None = None,
+    others: Sequence[Turn] = (),
+    timed: Sequence[Turn] | None = None,
 ) -> list[TimedBytes]:
     """The body of a streamed answer: a part for each frame (or segment, with `wire.segments`).
 
     Args:
-        timed: the turn with other times for its events; no event says them.
+        others: the turns of the answer's further choices.
+        timed: all these turns with other times for their events; no event says them.
     """
     wire = wire or Wire()
     carrier = protocol.carrier(reply.options)
     quirks = variants(protocol, wire, carrier)
-    encoder = protocol.encoder(turn, reply)
-    frames = [
-        (item.at, frame) for item in expand(timed or turn) for frame in encoder.encode(item.event)
-    ]
+    turns = (turn, *others)
+    frames = frames_of(turns, protocol, reply, timed or turns)
     if extra:
         frames = with_extra(protocol, frames, extra)
     if quirks:

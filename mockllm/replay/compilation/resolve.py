@@ -83,6 +83,30 @@ def resolve(
     return resolver.turn(spec)
 
 
+def resolve_choices(
+    scenario: Scenario, position: int, api: str, spec: TurnSpec, first: Turn, count: int
+) -> tuple[Turn, ...]:
+    """The turns of an answer with several choices: the reply and `choices` in order, from the
+    beginning again where the request wants more. Without `choices` it is the reply alone, which
+    protocols repeat. The usage of the first turn is that of all choices; the others have none.
+
+    Args:
+        first: the turn of the reply.
+        count: how many choices the answer has.
+    """
+    turns = [replace(first, usage=None)]
+    for choice in spec.choices[: count - 1]:
+        calls = sum(len(turn.tool_calls) for turn in turns)
+        resolver = _Resolver(scenario, position, api, spec.timing or Timing(), calls)
+        for part in choice.reply:
+            resolver.add(part)
+        turns.append(replace(resolver.turn(choice), usage=None))
+    turns = [turns[number % len(turns)] for number in range(count)]
+    parts = [part for turn in turns for part in turn.parts]
+    total = usage(scenario, turn_index(scenario, position) or 0, spec, parts)
+    return (replace(first, usage=total), *(turns[1:] if spec.choices else ()))
+
+
 class _Resolver:
     """Collects the neutral parts of one turn, and the order and the gaps of their beats.
 
@@ -90,7 +114,9 @@ class _Resolver:
     fragment, or the opening of a call.
     """
 
-    def __init__(self, scenario: Scenario, position: int, api: str, timing: Timing) -> None:
+    def __init__(
+        self, scenario: Scenario, position: int, api: str, timing: Timing, calls: int = 0
+    ) -> None:
         self._scenario = scenario
         self._position = position
         self._api = api
@@ -100,7 +126,7 @@ class _Resolver:
         self._order: list[int] = []
         self._gaps: list[int] = []
         self._pause = 0
-        self._calls = 0
+        self._calls = calls
         self._error: StreamError | None = None
 
     def add(self, part: AnyPart) -> None:
@@ -297,7 +323,8 @@ def usage(
     input = given("input")
     if input is None:
         input = _prompt_size(scenario, index)
-    return TokenUsage(input, output, reasoning, given("cached") or 0)
+    cached, cache_written = given("cached") or 0, given("cache_written") or 0
+    return TokenUsage(input, output, reasoning, cached, cache_written)
 
 
 def output_tokens(turn: Turn) -> int:

@@ -134,7 +134,7 @@ _OF_SCENARIOS = ("apis", "tools", "seed", "defaults", "then", "ids")
 _OF_MATCHES = ("user", "user_files", "system", "tools", "stream")
 _OF_TURNS = (
     *("request", "finish", "finish_raw", "usage", "attempts", "wire", "expect", "when", "extra"),
-    *("fault", "name", "go_to", "one_of", "headers"),
+    *("service_tier", "fingerprint", "choices", "fault", "name", "go_to", "one_of", "headers"),
 )
 
 

@@ -259,7 +259,7 @@ _outcome = record(
 
 _REPLIES = ("reply", "http", "one_of")
 _IN_BRANCHES = properties("when").keys() - CONDITION_KEYS
-_IN_CHOICES = properties("choice").keys()
+_IN_DRAWN = properties("drawn_reply").keys()
 NOT_DRAWN = ("one_of", "name", "repeat", "go_to", "request", "attempts")
 """Keys that a turn has once, whichever of its replies is drawn."""
 
@@ -294,6 +294,9 @@ _TURN = table(
     one_of=_unread,
     when=_unread,
     repeat=_repeat,
+    service_tier="a word without spaces, such as flex",
+    fingerprint="a word without spaces, such as fp_44709d6fcb",
+    choices=listing(record(m.TurnSpec, table("choice", reply=reply)), "choices, each with a reply"),
     **_ANSWERED,
 )
 
@@ -306,7 +309,9 @@ _OF_TURNS = {key: _or_removed(read) for key, read in _TURN.readers.items()}
 _BRANCH = table(
     "when", **CONDITIONS, **{key: read for key, read in _OF_TURNS.items() if key in _IN_BRANCHES}
 )
-_CHOICE = table("choice", **{key: read for key, read in _OF_TURNS.items() if key in _IN_CHOICES})
+_DRAWN_REPLY = table(
+    "drawn_reply", **{key: read for key, read in _OF_TURNS.items() if key in _IN_DRAWN}
+)
 
 
 def turn(node: Node, findings: Findings) -> m.TurnSpec:
@@ -413,8 +418,8 @@ def _draw(values: dict[str, Any], findings: Findings, whole: dict[str, Any]) -> 
 
 
 def _drawn(node: Node, findings: Findings, base: dict[str, Any]) -> m.WeightedTurn:
-    if isinstance(node, Mapping) and not _CHOICE.readers.keys().isdisjoint(node.entries):
-        values = fields(node, findings, _CHOICE) or {}
+    if isinstance(node, Mapping) and not _DRAWN_REPLY.readers.keys().isdisjoint(node.entries):
+        values = fields(node, findings, _DRAWN_REPLY) or {}
         if node.entries.keys().isdisjoint(("reply", "http")):
             findings.add(node, "needs a 'reply', or 'http' for an error")
         weight = values.pop("weight", 1)

@@ -34,8 +34,8 @@ from mockllm.replay.quota_plan import Demand, Quota, charges, needs_request
 from mockllm.replay.sessions.exchange import Played
 
 TakeFromBuckets = Callable[[Sequence[Charge], float, bool], Awaitable[Taken]]
-"""Carries out charges at a time, owed or not, as `mockllm.core.quotas.take`, on buckets that stay: in
-one step, whoever else takes from them."""
+"""Carries out charges at a time, owed or not, as `mockllm.core.quotas.take`, on buckets that stay:
+in one step, whoever else takes from them."""
 
 
 class MemoryBuckets:
