@@ -6,6 +6,7 @@ document. A call without a name stands for a part that could not be read.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import accumulate, takewhile
@@ -20,7 +21,7 @@ from mockllm.scenario.reading.nodes import KeyPath
 from mockllm.scenario.reading.routes import check_route
 from mockllm.scenario.reading.values import excerpt, suggestion
 from mockllm.scenario.schema_validation import schema_flaws, violations
-from mockllm.scenario.templates import malformed
+from mockllm.scenario.templates import look_like_templates, malformed
 
 Mistake = tuple[KeyPath, str]
 """The path to a value of a scenario, and what is wrong with the value."""
@@ -147,6 +148,23 @@ def _way(path: KeyPath, form: m.TurnSpec, scenario: m.Scenario) -> Iterator[Mist
     if form.recorded is not None and (form.one_of or form.template or scenario.template):
         other = "one_of" if form.one_of else "template"
         yield (*path, "recorded"), f"cannot go with '{other}': the tape is the answer as it was"
+
+
+def similar_to_templates(scenario: m.Scenario) -> Iterator[Mistake]:
+    """The texts that are sent as they stand, and look as if values were to be put into them. What
+    was recorded is left out: services send any text."""
+    names = re.findall(r"\{\w+\}", "" if scenario.route is None else scenario.route.path)
+    for index, turn in enumerate(scenario.turns):
+        for path, form in [(("turns", index), turn), *_forms(turn, ("turns", index))]:
+            is_template = scenario.template if form.template is None else form.template
+            if is_template or turn.recorded is not None:
+                continue
+            for inner, text in look_like_templates(form, names):
+                yield (
+                    (*path, *inner),
+                    f"has {text!r}, which is sent as it stands; with 'template: true', values of the "
+                    "request are written {{ request.user }}",
+                )
 
 
 def _split_templates(path: KeyPath, form: m.TurnSpec) -> Iterator[Mistake]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from mockllm.core.text import did_you_mean
-from mockllm.errors import UsageError
+from mockllm.errors import Problem, UsageError
 from mockllm.replay.fault_plan import read_plan
 from mockllm.replay.latency.plan import LatencyPlan
 from mockllm.replay.quota_plan import read_quotas
@@ -271,11 +271,17 @@ path_options = server_options(
 """Adds the options for further paths."""
 
 
-def read_scenarios(paths: tuple[Path, ...]) -> tuple[Scenario, ...]:
-    """The scenarios of files and folders; without any, those that come with mockllm."""
+def read_scenarios(
+    paths: tuple[Path, ...], warn: Callable[[Problem], None] | None = None
+) -> tuple[Scenario, ...]:
+    """The scenarios of files and folders; without any, those that come with mockllm.
+
+    Args:
+        warn: called with what is no mistake, and probably not meant.
+    """
     from mockllm.replay.loading import load, shipped_scenarios
 
-    return load(paths or (shipped_scenarios(),))
+    return load(paths or (shipped_scenarios(),), warn)
 
 
 def _share(value: str | float) -> float:
