@@ -28,6 +28,7 @@ from mockllm.errors import RequestError, WireError
 from mockllm.framing.carrier import Carrier
 from mockllm.framing.sse import SSE
 from mockllm.protocols.records import (
+    Background,
     ClientRequests,
     Detection,
     Environment,
@@ -104,6 +105,7 @@ Operation = Literal[
     "count_tokens",
     "response",
     "delete_response",
+    "cancel_response",
     "input_items",
     "create",
     "version",
@@ -290,6 +292,12 @@ class WireProtocol:
     numbered: Callable[[list[Frame], int], list[Frame]] | None = None
     join: Callable[[Frame, Frame], Frame | None] | None = None
     sdk: SdkTypes | None = None
+
+    def background(self, body: Fields) -> Background | None:
+        """How the answer to a request with this body is made, where the client polls it; None for
+        one that is answered at once."""
+        background = None if self.stored is None else self.stored.background
+        return background if background is not None and background.is_asked(body) else None
 
     @property
     def name(self) -> str:

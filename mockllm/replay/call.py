@@ -21,6 +21,7 @@ class ApiCall(NamedTuple):
 
     Args:
         path: as it was sent, with the query; "" where nothing was sent.
+        at: when it arrived, in seconds since 1970, by the clock of the entries of its session.
     """
 
     protocol: WireProtocol
@@ -29,6 +30,7 @@ class ApiCall(NamedTuple):
     body: bytes
     session: Session
     path: str = ""
+    at: float = 0.0
 
 
 @record

@@ -13,6 +13,7 @@ from mockllm.protocols.base import WireProtocol
 from mockllm.replay.call import Answered
 from mockllm.replay.compilation.compiler import Replayer
 from mockllm.replay.compilation.http_answer import HttpAnswer, http_error_answer
+from mockllm.replay.jobs import begun
 from mockllm.replay.loading import quirk_problem
 from mockllm.scenario.fault_model import Fault
 from mockllm.scenario.model import TurnSpec
@@ -156,6 +157,9 @@ def attempt_answer(
             attempt=0 if tried is None else attempt,
             duration=0 if recorded is None else recorded.duration,
         )
+        background = protocol.background(decision.request.body)
+        if background is not None and not decision.request.stream:
+            answer = begun(answer, background)
     if not faults:
         return answer
     # Imported with the first fault.

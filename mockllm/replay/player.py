@@ -112,7 +112,7 @@ class Player:
         self._quirks = tuple(quirks)
         self._faults = faults
         self._replayer = Replayer()
-        self.lookups = Lookups(self.served, self._replayer)
+        self.lookups = Lookups(self.served, self._replayer, speed)
         self._cache = RequestCache()
         self._headers = (*self.served.headers, QUIRK_HEADER, FAULT_HEADER)
 

@@ -15,6 +15,7 @@ from mockllm.core.record import record
 from mockllm.scenario import model as m
 from mockllm.scenario.model import fragments
 from mockllm.scenario.reading.conditions import is_position
+from mockllm.scenario.reading.jobs import check_jobs
 from mockllm.scenario.reading.nodes import KeyPath
 from mockllm.scenario.reading.routes import check_route
 from mockllm.scenario.reading.values import excerpt, suggestion
@@ -29,6 +30,7 @@ def check(scenario: m.Scenario) -> list[Mistake]:
     tools = {tool.name: tool for tool in scenario.tools}
     mistakes = [*_tools(scenario), *_repeats_and_variants(scenario)]
     mistakes += check_route(scenario)
+    mistakes += check_jobs(scenario)
     for path, turn in _written_turns(scenario):
         mistakes += _turn(scenario, tools, path, turn)
     for turns in _played_turns(scenario):

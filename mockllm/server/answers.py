@@ -71,7 +71,9 @@ class Chosen(NamedTuple):
     close: bool = False
 
 
-_SHOWN: frozenset[Operation] = frozenset({"response", "delete_response", "input_items"})
+_SHOWN: frozenset[Operation] = frozenset(
+    {"response", "delete_response", "cancel_response", "input_items"}
+)
 """The operations that show what another client sent. The ids of answers are the same on every
 server, so that any page could name one."""
 
@@ -270,7 +272,8 @@ class Answers:
         except RequestError as error:
             refusal = refused(protocol, error, Played(api=protocol.name))
             return _chosen(refusal, target, closes(error))
-        call = ApiCall(protocol, place, arrival.headers, body, session, arrival.request.raw_path)
+        path, at = arrival.request.raw_path, self._time(arrival)
+        call = ApiCall(protocol, place, arrival.headers, body, session, path, at)
         if endpoint.operation == "generate":
             answered = await self._deferred.play(player, session, partial(player.play, call))
         else:
@@ -354,6 +357,10 @@ class Answers:
         if self.options.intercept is None:
             return ""
         return arrival.origin or arrival.headers.get(ORIGIN_HEADER, "")
+
+    def _time(self, arrival: Arrival) -> float:
+        """When a request arrived, by the clock of all processes that share the state."""
+        return arrival.at + (0.0 if self._shared is None else self._shared.state.store.clock_offset)
 
     async def body(self, arrival: Arrival) -> bytes:
         """The body of a request.

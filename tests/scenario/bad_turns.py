@@ -88,7 +88,7 @@ TURNS: list[Row] = [
         "turn",
         turn("hello"),
         [
-            "3:5: turns[0]: must be a mapping with the keys request, reply, http, answer, finish, finish_raw, usage, timing, attempts, wire, extra, fault, expect, repeat, recorded, when, got hello",
+            "3:5: turns[0]: must be a mapping with the keys request, reply, http, answer, job, finish, finish_raw, usage, timing, attempts, wire, extra, fault, expect, repeat, recorded, when, got hello",
         ],
     ),
     (

@@ -341,6 +341,11 @@ tries = st.builds(
 )
 
 
+pendings = st.builds(m.Pending, polls=st.integers(0, 10**9 - 1)) | st.builds(
+    m.Pending, duration=st.integers(1, 10**7)
+)
+
+
 @st.composite
 def turns(
     draw: st.DrawFn,
@@ -366,6 +371,7 @@ def turns(
         expect=draw(st.none() | outcomes),
         repeat=last and not restart and draw(st.booleans()),
         extra=tuple(draw(st.dictionaries(st.sampled_from(apis), extras, max_size=2)).items()),
+        job=draw(st.none() | st.builds(m.JobSpec, pendings)) if reply else None,
     )
     recorded = draw(st.none() | tapes)
     variants = []

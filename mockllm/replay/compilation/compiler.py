@@ -139,7 +139,7 @@ def _compile(
     headers = {**protocol.headers(reply, request.stream), **CORS}
     if request.stream:
         return _streamed(turn, protocol, reply, spec, headers, id)
-    if turn.error is not None:
+    if turn.error is not None and protocol.background(request.body) is None:
         error = RequestError(
             turn.error.message, status=500, type=turn.error.type, code=turn.error.code
         )

@@ -11,6 +11,7 @@ from mockllm.scenario import model as m
 from mockllm.scenario.reading.conditions import expectation, header_value, headers, ignored
 from mockllm.scenario.reading.faults import faults
 from mockllm.scenario.reading.files import tape_path
+from mockllm.scenario.reading.jobs import job
 from mockllm.scenario.reading.nodes import Mapping, Node, Scalar, Sequence
 from mockllm.scenario.reading.parts import ends, error, reply
 from mockllm.scenario.reading.routes import answer
@@ -247,6 +248,7 @@ _TURN = table(
     attempts=listing(_attempt, "answers to earlier tries"),
     expect=_outcome,
     extra=extra,
+    job=job,
     recorded=_recorded,
     when=lambda node, _: node,
     **_ANSWERED,
@@ -257,7 +259,7 @@ def _or_removed(read: Reader) -> Reader:
     return lambda node, findings: _REMOVED if is_null(node) else read(node, findings)
 
 
-_NOT_IN_VARIANTS = ("answer", "recorded", "when")
+_NOT_IN_VARIANTS = ("answer", "job", "recorded", "when")
 _VARIANT = table(
     "when",
     **{

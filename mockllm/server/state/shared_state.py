@@ -143,6 +143,8 @@ class SharedState:
     async def carry_out(self, session: SharedSession, operation: StateOperation) -> None:
         """Carries out an operation that a session needs; its outcome is there afterwards."""
         with needing(operation):
+            if isinstance(operation, FindAnswer) and operation.latest:
+                await self.flush()
             outcome = await self.store.perform(session.name, operation)
             if outcome is None and isinstance(operation, FindAnswer | FindConversation):
                 # Another process may have it, and not have written it yet.

@@ -13,6 +13,7 @@ from typing import Any
 from mockllm.replay.sessions.shared_session import (
     Attempt,
     Claim,
+    Count,
     FindAnswer,
     FindConversation,
     Number,
@@ -104,7 +105,7 @@ class SqliteTables:
 
     def perform(self, session: str, operation: StateOperation) -> Any:
         match operation:
-            case FindAnswer(id):
+            case FindAnswer(id, _):
                 return self._one(_ANSWER, session, id)
             case FindConversation(id):
                 return self._one(_FACT, session, "conversation", id)
@@ -118,6 +119,8 @@ class SqliteTables:
                     return next(places, None)
                 case Number():
                     return self._one(_COUNT, session, "requests", "", 1) - 1
+                case Count(key, by):
+                    return self._one(_COUNT, session, "count", key, by) - by
 
     def _attempt(self, session: str, turn: str, failures: int) -> int:
         tried: int = self._one(_COUNT, session, "attempt", turn, 1) - 1
