@@ -27,6 +27,7 @@ from mockllm.core.turn import TokenUsage, Turn
 from mockllm.errors import RequestError, WireError
 from mockllm.framing.carrier import Carrier
 from mockllm.framing.sse import SSE
+from mockllm.protocols.jobs import JobCall, JobReply
 from mockllm.protocols.records import (
     Background,
     ClientRequests,
@@ -109,9 +110,21 @@ Operation = Literal[
     "input_items",
     "create",
     "version",
+    "create_file",
+    "files",
+    "file",
+    "file_content",
+    "delete_file",
+    "create_batch",
+    "batches",
+    "batch",
+    "cancel_batch",
+    "delete_batch",
+    "batch_results",
 ]
 """What a route does: `generate` answers from a scenario, `create` makes the ids of a path
-(`WireProtocol.creates`), the others read data of the server."""
+(`WireProtocol.creates`), the others read data of the server. Those from `create_file` on make files
+and batches and follow them (`WireProtocol.jobs`)."""
 
 
 @record
@@ -232,6 +245,7 @@ class WireProtocol:
         normalize: what the service generates anew for each answer.
         stored: how its service keeps answers; None if it keeps none.
         lookups: the operations besides `generate`.
+        jobs: the operations that make jobs and follow them.
         fallback_routes: the routes that `--fallback auto` answers by itself.
         guard: raises `RequestError` for headers and a target without the credentials or versions
             that the service requires; used only if requests are validated strictly.
@@ -275,6 +289,7 @@ class WireProtocol:
     stored: StoredAnswers | None = None
     decode_error: Callable[[Fields], StreamError | None] = lambda _: None
     lookups: Mapping[Operation, Callable[[Lookup], Json]] = field(default_factory=dict)
+    jobs: Mapping[Operation, Callable[[JobCall], JobReply]] = field(default_factory=dict)
     fallback_routes: tuple[FallbackRoute, ...] = ()
     guard: Callable[[Mapping[str, str], Target], None] | None = None
     error_at: (

@@ -21,6 +21,7 @@ class ApiCall(NamedTuple):
 
     Args:
         path: as it was sent, with the query; "" where nothing was sent.
+        base: the URL by which the client reaches the server, without the path.
         at: when it arrived, in seconds since 1970, by the clock of the entries of its session.
     """
 
@@ -30,6 +31,7 @@ class ApiCall(NamedTuple):
     body: bytes
     session: Session
     path: str = ""
+    base: str = ""
     at: float = 0.0
 
 

@@ -265,18 +265,18 @@ class Answers:
             if proxy is not None and proxy.forwards_all:
                 forward = Forward(proxy, protocol, self._origin(arrival))
                 return Chosen(forward, Played(api=protocol.name), target)
-            if endpoint.operation in _SHOWN:
+            if endpoint.operation in _SHOWN or endpoint.operation in protocol.jobs:
                 self._access.check(arrival.headers, "Look-ups of answers do")
             if protocol.guard is not None and self.options.strict:
                 protocol.guard(arrival.headers, place)
         except RequestError as error:
             refusal = refused(protocol, error, Played(api=protocol.name))
             return _chosen(refusal, target, closes(error))
-        path, at = arrival.request.raw_path, self._time(arrival)
-        call = ApiCall(protocol, place, arrival.headers, body, session, path, at)
+        call = ApiCall(protocol, place, arrival.headers, body, session, arrival.request.raw_path)
         if endpoint.operation == "generate":
             answered = await self._deferred.play(player, session, partial(player.play, call))
         else:
+            call = call._replace(base=arrival.base, at=self._time(arrival))
             look_up = partial(player.look_up, call, endpoint.operation)
             return _chosen(await self._deferred.play(player, session, look_up))
         answer, played = self._here(arrival, answered.answer), answered.played
@@ -329,7 +329,8 @@ class Answers:
     ) -> Chosen | None:
         """A service that answers what calls no model: look-ups, and paths not known here."""
         origin = self._origin(arrival)
-        if endpoint is not None:
+        # The paths of files and batches belong to several APIs: the headers say to which service.
+        if endpoint is not None and endpoint.operation not in endpoint.protocol.jobs:
             protocol = endpoint.protocol
             stored = protocol.stored
             id = endpoint.target.segments.get(stored.segment, "") if stored is not None else ""
