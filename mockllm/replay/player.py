@@ -273,7 +273,7 @@ class Player:
         request."""
         from mockllm.replay.routes import RoutePlayer
 
-        return RoutePlayer(self.served.scenarios, self.named)
+        return RoutePlayer(self.served.scenarios, self.named, self.speed)
 
     def play_route(self, request: RouteRequest, session: Session) -> Answered | None:
         """The answer to a request that calls no model; None where no scenario has its route."""

@@ -307,7 +307,7 @@ class Answers:
         body = await self.body(arrival)
         query = arrival.request.raw_path.partition("?")[2]
         sent = RouteRequest(arrival.method, arrival.path, query, arrival.headers, body)
-        play = partial(player.routes.play, sent, session)
+        play = partial(player.routes.play, sent, session, self._time(arrival))
         try:
             answered = await self._deferred.play(player.routes, session, play)
         except ScenarioError as error:
