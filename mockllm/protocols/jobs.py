@@ -17,8 +17,13 @@ from mockllm.protocols.records import JobState, Json
 
 @record
 class KeptRequest:
-    """A request that made something, as it was received."""
+    """A request that made something, as it was received.
 
+    Args:
+        path: without the query.
+    """
+
+    path: str
     headers: Mapping[str, str]
     body: bytes
 

@@ -100,7 +100,9 @@ class SessionJobs:
         if not even_deleted and self.is_deleted(id):
             return None
         exchange = self._session.answer(id)
-        return None if exchange is None else KeptRequest(exchange.headers, exchange.body)
+        if exchange is None:
+            return None
+        return KeptRequest(exchange.path.partition("?")[0], exchange.headers, exchange.body)
 
     def delete(self, id: str) -> None:
         self._session.add_to(f"deletes of {id}")

@@ -12,6 +12,7 @@ from mockllm.protocols import records
 from mockllm.protocols.base import Lookup, WireProtocol
 from mockllm.protocols.decoding import projection
 from mockllm.protocols.gemini import ADDRESS, errors
+from mockllm.protocols.gemini.batches import BATCHES
 from mockllm.protocols.gemini.client import CLIENT
 from mockllm.protocols.gemini.contents import messages, text_of
 from mockllm.protocols.gemini.decoder import Decoder, decode_body
@@ -128,6 +129,7 @@ PROTOCOL = WireProtocol(
             "usage": records.ObjectPlace(("usageMetadata",), ("usageMetadata",)),
         },
     ),
+    jobs=BATCHES,
     fallback_routes=FALLBACK_ROUTES,
     finish_values={reason: (value,) for reason, value in FINISHES.items()},
     role="model",
