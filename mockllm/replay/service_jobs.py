@@ -37,7 +37,8 @@ USUAL = Pending(polls=1)
 """How long a batch is pending whose turns say nothing of it."""
 
 
-_CREATING: tuple[Operation, ...] = ("create_file", "create_batch")
+_MAKING: frozenset[Operation] = frozenset({"create_file", "create_batch"})
+"""The operations whose requests are kept: they are what the requests made."""
 
 
 class RequestPlayer(Protocol):
@@ -60,7 +61,7 @@ def answer_job(call: ApiCall, operation: Operation, player: RequestPlayer) -> An
     """
     jobs = SessionJobs(call, player)
     sent = JobCall(jobs, call.target, call.headers, call.body, call.base)
-    if operation in _CREATING and len(call.body) > MAX_BODY:
+    if operation in _MAKING and len(call.body) > MAX_BODY:
         raise RequestError(
             f"The request has {len(call.body)} bytes, and mockllm keeps {MAX_BODY} bytes of one. "
             "Send a smaller file or batch.",

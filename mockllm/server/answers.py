@@ -73,6 +73,8 @@ class Chosen(NamedTuple):
 
 _SHOWN: frozenset[Operation] = frozenset(
     {"response", "delete_response", "cancel_response", "input_items"}
+    | {"files", "file", "file_content", "delete_file"}
+    | {"batches", "batch", "batch_results", "cancel_batch", "delete_batch"}
 )
 """The operations that show what another client sent. The ids of answers are the same on every
 server, so that any page could name one."""
@@ -265,7 +267,7 @@ class Answers:
             if proxy is not None and proxy.forwards_all:
                 forward = Forward(proxy, protocol, self._origin(arrival))
                 return Chosen(forward, Played(api=protocol.name), target)
-            if endpoint.operation in _SHOWN or endpoint.operation in protocol.jobs:
+            if endpoint.operation in _SHOWN:
                 self._access.check(arrival.headers, "Look-ups of answers do")
             if protocol.guard is not None and self.options.strict:
                 protocol.guard(arrival.headers, place)

@@ -183,8 +183,9 @@ class Session:
         Args:
             by: 0 only reads it.
         """
-        before = self._counts[key]
-        self._counts[key] += by
+        before = self._counts[key]  # of a Counter, which keeps no key that is only read
+        if by:
+            self._counts[key] = before + by
         return before
 
     def conversation(self, id: str) -> str | None:

@@ -109,6 +109,8 @@ class SqliteTables:
                 return self._one(_ANSWER, session, id)
             case FindConversation(id):
                 return self._one(_FACT, session, "conversation", id)
+            case Count(key, 0):
+                return self._one(_FACT, session, "count", key) or 0
         with self._transaction():
             self._use(session, time.time())
             match operation:
