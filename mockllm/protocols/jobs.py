@@ -42,10 +42,17 @@ class WorkOutcome:
 
     Args:
         body: of the answer; the error in the form of the API that was called.
+        expired: whether it gets no answer, as the batch took too long.
     """
 
     status: int
     body: Any
+    expired: bool = False
+
+    @property
+    def failed(self) -> bool:
+        """Whether it got no answer of a model."""
+        return self.expired or self.status >= 400
 
 
 class Work(Protocol):

@@ -31,7 +31,7 @@ from mockllm.replay.lookups import find_fallback
 from mockllm.replay.sessions.exchange import Exchange, Played
 from mockllm.replay.sessions.session import Session
 from mockllm.replay.sessions.shortened_bodies import MAX_BODY
-from mockllm.scenario.model import Pending
+from mockllm.scenario.model import JobSpec, Pending
 
 USUAL = Pending(polls=1)
 """How long a batch is pending whose turns say nothing of it."""
@@ -136,7 +136,7 @@ class SessionWork:
         self._created, self._items = created, items
 
     @cached_property
-    def _answers(self) -> Sequence[tuple[WorkOutcome, Pending | None]]:
+    def _answers(self) -> Sequence[tuple[WorkOutcome, JobSpec | None]]:
         session = Session(self._call.session.name)
         return [self._answer(item, session) for item in self._items]
 
@@ -146,7 +146,7 @@ class SessionWork:
 
     @property
     def _progress(self) -> JobProgress:
-        written = [pending for _, pending in self._answers if pending is not None]
+        written = [job.pending for _, job in self._answers if job is not None]
         pending = reduce(or_, written) if written else USUAL
         session, created, now = self._call.session, self._created, self._call.at
         return JobProgress(session, self._id, created, pending, now, self._player.speed)
@@ -157,7 +157,7 @@ class SessionWork:
     def cancel(self) -> JobState:
         return self._progress.cancel()
 
-    def _answer(self, item: WorkItem, session: Session) -> tuple[WorkOutcome, Pending | None]:
+    def _answer(self, item: WorkItem, session: Session) -> tuple[WorkOutcome, JobSpec | None]:
         body = json_bytes(dumps(item.body))
         protocol, answered = self._play(item.path, body, session)
         played, answer = answered.played, answered.answer
@@ -170,14 +170,15 @@ class SessionWork:
         if value is None or answer.fault is not None or answer.ending != "complete":
             error = RequestError("The answer to this request broke off.", status=500)
             return WorkOutcome(500, protocol.error_body(error)), None
-        return WorkOutcome(answer.status, value), self._pending(protocol, played)
+        job = self._job(protocol, played)
+        return WorkOutcome(answer.status, value, expired=job is not None and job.expires), job
 
-    def _pending(self, protocol: WireProtocol, played: Played) -> Pending | None:
+    def _job(self, protocol: WireProtocol, played: Played) -> JobSpec | None:
         scenario = self._player.served.by_name.get(played.scenario or "")
         if scenario is None or played.position is None or scenario.route is not None:
             return None
         turn = turn_at(scenario, played.position, protocol.name)
-        return None if turn is None or turn.job is None else turn.job.pending
+        return None if turn is None else turn.job
 
     def _play(self, path: str, body: bytes, session: Session) -> tuple[WireProtocol, Answered]:
         """The answer to a request that is posted to a path, and whose form its errors have."""

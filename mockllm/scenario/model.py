@@ -553,10 +553,12 @@ class JobRoute:
 class JobSpec:
     """`job:` of a turn, whose work is done later while the client polls.
 
-    The turn of a conversation has `pending` alone: its `reply` is what the job comes to. A turn of
-    a route has the other keys; in them and in its `answer`, `{id}` stands for the id of the job.
+    The turn of a conversation has `pending` and `expires`: its `reply` is what the job comes to. A
+    turn of a route has the other keys; in them and in its `answer`, `{id}` stands for the id of the
+    job.
 
     Args:
+        expires: whether a request of a batch expires when it would be done.
         wait: what polls get while it is pending; None: what its creation got.
         then: what polls get afterwards.
         result: answers when the job is done, and not before.
@@ -565,6 +567,7 @@ class JobSpec:
     """
 
     pending: Pending
+    expires: bool = False
     poll: RouteSpec | None = None
     wait: RouteAnswer | None = None
     then: RouteAnswer | None = None

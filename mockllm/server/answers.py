@@ -72,9 +72,11 @@ class Chosen(NamedTuple):
 
 
 _SHOWN: frozenset[Operation] = frozenset(
-    {"response", "delete_response", "cancel_response", "input_items"}
-    | {"files", "file", "file_content", "delete_file"}
-    | {"batches", "batch", "batch_results", "cancel_batch", "delete_batch"}
+    (
+        *("response", "delete_response", "cancel_response", "input_items"),
+        *("files", "file", "file_content", "delete_file"),
+        *("batches", "batch", "batch_results", "cancel_batch", "delete_batch"),
+    )
 )
 """The operations that show what another client sent. The ids of answers are the same on every
 server, so that any page could name one."""

@@ -198,6 +198,13 @@ ROUTE_SEMANTICS: list[Row] = [
         ],
     ),
     (
+        "job of a route expires",
+        "scenario: a\nroute: POST /x\nturns:\n  - answer: {json: {id: '{id}'}}\n    job: {pending: 2s, expires: true, poll: 'GET /x/{id}', then: {text: x}}\n",
+        [
+            "5:33: turns[0].job.expires: belongs to a conversation; write 'then' as it has expired",
+        ],
+    ),
+    (
         "job of an error",
         "scenario: a\nturns:\n  - http: 500\n    job: {pending: 3 polls}\n",
         ["4:10: turns[0].job: needs a 'reply', which is what the job comes to"],

@@ -371,7 +371,7 @@ def turns(
         expect=draw(st.none() | outcomes),
         repeat=last and not restart and draw(st.booleans()),
         extra=tuple(draw(st.dictionaries(st.sampled_from(apis), extras, max_size=2)).items()),
-        job=draw(st.none() | st.builds(m.JobSpec, pendings)) if reply else None,
+        job=draw(st.none() | st.builds(m.JobSpec, pendings, st.booleans())) if reply else None,
     )
     recorded = draw(st.none() | tapes)
     variants = []

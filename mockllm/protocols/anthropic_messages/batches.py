@@ -91,8 +91,9 @@ def _counts(batch: _Batch, state: JobState) -> dict[str, int]:
         return counts | {"canceled": total}
     if state != "done" or batch.work is None:
         return counts | {"processing": total}
-    errored = sum(outcome.status >= 400 for outcome in batch.work.outcomes)
-    return counts | {"succeeded": total - errored, "errored": errored}
+    for outcome in batch.work.outcomes:
+        counts[_result(outcome)["type"]] += 1
+    return counts
 
 
 def _object(call: JobCall, batch: _Batch, state: JobState) -> Json:
@@ -159,6 +160,8 @@ def _results(call: JobCall) -> JobReply:
 
 
 def _result(outcome: WorkOutcome) -> Json:
+    if outcome.expired:
+        return {"type": "expired"}
     if outcome.status >= 400:
         return {"type": "errored", "error": outcome.body}
     return {"type": "succeeded", "message": outcome.body}

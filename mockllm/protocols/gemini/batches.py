@@ -123,9 +123,10 @@ def _object(batch: _Batch, state: JobState) -> Json:
     is_over = state in ("done", "cancelled")
     total = len(batch.requests)
     outcomes = batch.work.outcomes if batch.work is not None and state == "done" else ()
-    failed = sum(outcome.status >= 400 for outcome in outcomes)
+    expired = any(outcome.expired for outcome in outcomes)
+    failed = sum(outcome.failed for outcome in outcomes)
     stats = {"requestCount": total, "pendingRequestCount": 0 if is_over else total}
-    if outcomes:
+    if outcomes and not expired:
         stats |= {"successfulRequestCount": total - failed, "failedRequestCount": failed}
     metadata: dict[str, Any] = {
         "@type": _TYPE,
@@ -135,15 +136,16 @@ def _object(batch: _Batch, state: JobState) -> Json:
         "updateTime": _time(begin + 2 if is_over else begin),
         # The service writes 64-bit numbers as text.
         "batchStats": {name: str(count) for name, count in stats.items() if count},
-        "state": _STATES[state],
+        "state": "BATCH_STATE_EXPIRED" if expired else _STATES[state],
         "name": batch.name,
     }
     if is_over:
         metadata["endTime"] = _time(begin + 2)
     operation = {"name": batch.name, "metadata": metadata}
-    if state == "cancelled":
-        error = {"code": _CODES["CANCELLED"], "message": "The operation was cancelled."}
-        return operation | {"done": True, "error": error}
+    if state == "cancelled" or expired:
+        code = "DEADLINE_EXCEEDED" if expired else "CANCELLED"
+        message = "The operation has expired." if expired else "The operation was cancelled."
+        return operation | {"done": True, "error": {"code": _CODES[code], "message": message}}
     if state != "done":
         return operation
     pairs = zip(batch.requests, outcomes, strict=True)

@@ -15,7 +15,16 @@ from mockllm.core.record import record
 from mockllm.core.seeded import derive
 from mockllm.errors import RequestError
 from mockllm.protocols.base import Operation, dumps
-from mockllm.protocols.jobs import JobCall, JobHandler, JobReply, Jobs, Work, WorkItem, page_size
+from mockllm.protocols.jobs import (
+    JobCall,
+    JobHandler,
+    JobReply,
+    Jobs,
+    Work,
+    WorkItem,
+    WorkOutcome,
+    page_size,
+)
 from mockllm.protocols.openai_chat.uploads import OpenAIFile, created, find_upload
 from mockllm.protocols.openai_common import bad_value, listed, missing, not_found
 from mockllm.protocols.records import Fields, JobState, Json
@@ -141,18 +150,27 @@ def _found(jobs: Jobs, token: str) -> _Batch | None:
 def _outcome_lines(batch: _Batch, *, failed: bool) -> Iterator[Json]:
     assert batch.work is not None
     for line, outcome in zip(batch.lines, batch.work.outcomes, strict=True):
-        if (outcome.status >= 400) is failed:
-            id = derive(batch.token, "request", line.custom_id, length=32, hex=True)
-            yield {
-                "id": f"batch_req_{id}",
-                "custom_id": line.custom_id,
-                "response": {
-                    "status_code": outcome.status,
-                    "request_id": f"req_{derive(id, 'answer', length=32, hex=True)}",
-                    "body": outcome.body,
-                },
-                "error": None,
-            }
+        if outcome.failed is failed:
+            yield _outcome_line(batch.token, line.custom_id, outcome)
+
+
+def _outcome_line(token: str, custom_id: str, outcome: WorkOutcome) -> Json:
+    id = derive(token, "request", custom_id, length=32, hex=True)
+    named = {"id": f"batch_req_{id}", "custom_id": custom_id}
+    if outcome.expired:
+        return {**named, "response": None, "error": _EXPIRED}
+    response = {
+        "status_code": outcome.status,
+        "request_id": f"req_{derive(id, 'answer', length=32, hex=True)}",
+        "body": outcome.body,
+    }
+    return {**named, "response": response, "error": None}
+
+
+_EXPIRED = {
+    "code": "batch_expired",
+    "message": "This request could not be executed before the completion window expired.",
+}
 
 
 def _output(batch: _Batch, letter: str) -> OpenAIFile | None:
@@ -199,7 +217,8 @@ def _object(batch: _Batch, state: JobState) -> Json:
     is_failed = batch.work is None and state != "created"
     is_done = state == "done" and not is_failed
     outcomes = [] if batch.work is None or not is_done else batch.work.outcomes
-    failed = sum(outcome.status >= 400 for outcome in outcomes)
+    failed = sum(outcome.failed for outcome in outcomes)
+    expired = any(outcome.expired for outcome in outcomes)
     files = {letter: _output(batch, letter) if is_done else None for letter in "oe"}
     output, errors = files["o"], files["e"]
     started = begin + 1 if state != "created" and not is_failed else None
@@ -210,16 +229,16 @@ def _object(batch: _Batch, state: JobState) -> Json:
         "errors": _errors(batch.errors) if is_failed else None,
         "input_file_id": batch.request.get("input_file_id"),
         "completion_window": batch.request.get("completion_window"),
-        "status": "failed" if is_failed else _STATUSES[state],
+        "status": "failed" if is_failed else "expired" if expired else _STATUSES[state],
         "output_file_id": None if output is None else output.id,
         "error_file_id": None if errors is None else errors.id,
         "created_at": begin,
         "in_progress_at": started,
         "expires_at": begin + _DAY,
         "finalizing_at": begin + 3 if is_done else None,
-        "completed_at": begin + 4 if is_done else None,
+        "completed_at": begin + 4 if is_done and not expired else None,
         "failed_at": begin + 1 if is_failed else None,
-        "expired_at": None,
+        "expired_at": begin + _DAY if expired else None,
         "cancelling_at": begin + 2 if state == "cancelled" else None,
         "cancelled_at": begin + 3 if state == "cancelled" else None,
         "request_counts": {

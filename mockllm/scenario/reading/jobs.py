@@ -75,6 +75,8 @@ def _check_conversation(path: KeyPath, job: m.JobSpec) -> Iterator[tuple[KeyPath
 def _check_route(
     path: KeyPath, created: m.RouteAnswer, job: m.JobSpec
 ) -> Iterator[tuple[KeyPath, str]]:
+    if job.expires:
+        yield (*path, "expires"), "belongs to a conversation; write 'then' as it has expired"
     for key in ("poll", "then"):
         if getattr(job, key) is None:
             yield path, f"needs the key {key!r}, since its turn is one of a route"

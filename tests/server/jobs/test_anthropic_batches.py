@@ -29,6 +29,12 @@ match: {user: slow}
 turns:
   - reply: {text: Done.}
     job: {pending: 3 polls}
+---
+scenario: late
+match: {user: late}
+turns:
+  - reply: {text: Done.}
+    job: {pending: 1 poll, expires: true}
 """
 
 Client = Callable[[], Anthropic]
@@ -76,6 +82,17 @@ def test_a_batch_is_answered_by_the_scenarios(tmp_path: Path, count: int) -> Non
         assert results["r0"].message.to_dict() == posted.to_dict()  # type: ignore[union-attr]
         errors = [results[id].error.error.type for id in ("r1", "r2")]  # type: ignore[union-attr]
         assert errors == ["not_found_error", "rate_limit_error"]
+
+
+def test_a_request_expires(tmp_path: Path) -> None:
+    """The others are answered."""
+    with clients(tmp_path) as client:
+        batch = begin(client, "Norway", "late")
+        assert polled(client, batch.id, 2) == ["in_progress", "ended"]
+        counts = client().messages.batches.retrieve(batch.id).request_counts
+        assert (counts.succeeded, counts.expired) == (1, 1)
+        results = [one.result.type for one in client().messages.batches.results(batch.id)]
+        assert results == ["succeeded", "expired"]
 
 
 @pytest.mark.parametrize("count", [1, 2])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,12 @@ match: {user: slow}
 turns:
   - reply: {text: Done.}
     job: {pending: 3 polls}
+---
+scenario: late
+match: {user: late}
+turns:
+  - reply: {text: Done.}
+    job: {pending: 1 poll, expires: true}
 """
 
 Client = Callable[[], genai.Client]
@@ -33,15 +39,14 @@ Client = Callable[[], genai.Client]
 @contextmanager
 def clients(folder: Path, count: int = 1, version: str = "v1beta") -> Iterator[Client]:
     """A function with a client of the next server."""
-    with urls(SCENARIOS, folder, count) as bases:
-        made = [
-            genai.Client(
-                api_key="k",
-                http_options=types.HttpOptions(base_url=next(bases), api_version=version),
+    with urls(SCENARIOS, folder, count) as bases, ExitStack() as stack:
+        made = []
+        for _ in range(count):
+            options = types.HttpOptions(base_url=next(bases), api_version=version)
+            made.append(
+                stack.enter_context(closing(genai.Client(api_key="k", http_options=options)))
             )
-            for _ in range(count)
-        ]
-        turns = cycle(made)  # a client that nobody holds closes its connections
+        turns = cycle(made)
         yield lambda: next(turns)
 
 
@@ -95,6 +100,14 @@ def test_batches_are_listed_cancelled_and_deleted(tmp_path: Path, count: int) ->
         with pytest.raises(errors.ClientError, match="not found"):
             client().batches.get(name=names[0])
         assert [one.name for one in client().batches.list()] == names[:0:-1]
+
+
+def test_a_batch_expires(tmp_path: Path) -> None:
+    """It has no responses then."""
+    with clients(tmp_path) as client:
+        batch = begin(client, "Norway", "late")
+        assert polled(client, batch.name, 2) == ["RUNNING", "EXPIRED"]
+        assert client().batches.get(name=batch.name).dest is None
 
 
 def test_wrong_batches_are_refused(tmp_path: Path) -> None:

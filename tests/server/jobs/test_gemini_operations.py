@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import httpx
@@ -42,9 +43,10 @@ def test_a_video_is_an_operation(url: str) -> None:
 
 def test_a_file_is_processed(url: str, tmp_path: Path) -> None:
     """For the official SDK it is processed for the polls, then active."""
-    client = genai.Client(api_key="k", http_options=types.HttpOptions(base_url=url))
     (tmp_path / "cat.mp4").write_bytes(b"video")
-    file = client.files.upload(file=tmp_path / "cat.mp4")
-    states = [file.state]
-    states += [client.files.get(name=file.name or "").state for _ in range(3)]
+    options = types.HttpOptions(base_url=url)
+    with closing(genai.Client(api_key="k", http_options=options)) as client:
+        file = client.files.upload(file=tmp_path / "cat.mp4")
+        states = [file.state]
+        states += [client.files.get(name=file.name or "").state for _ in range(3)]
     assert [state and state.value for state in states] == ["PROCESSING"] * 3 + ["ACTIVE"]

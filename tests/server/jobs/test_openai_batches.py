@@ -37,6 +37,12 @@ turns:
   - reply: {text: Done.}
     job: {pending: 3 polls}
 ---
+scenario: late
+match: {user: late}
+turns:
+  - reply: {text: Done.}
+    job: {pending: 1 poll, expires: true}
+---
 scenario: embedded
 route: POST /v1/embeddings
 match: {body: {input: hello}}
@@ -124,6 +130,18 @@ def test_a_batch_is_as_slow_as_its_slowest_request(tmp_path: Path, count: int) -
         assert client().batches.cancel(other.id).status == "cancelling"
         assert polled(client, other.id, 4) == ["cancelled"] * 4
         assert client().batches.retrieve(other.id).output_file_id is None
+
+
+def test_a_request_expires(tmp_path: Path) -> None:
+    """The batch has expired then, and its files have what became of each request."""
+    with clients(tmp_path) as client:
+        batch = begin(client, lines(CHAT, chat("Norway"), chat("late")))
+        assert polled(client, batch.id, 2) == ["in_progress", "expired"]
+        done = client().batches.retrieve(batch.id)
+        assert (done.completed_at, done.expired_at) == (None, done.expires_at)
+        assert [line["custom_id"] for line in read(client, done.output_file_id)] == ["r0"]
+        (line,) = read(client, done.error_file_id)
+        assert (line["response"], line["error"]["code"]) == (None, "batch_expired")
 
 
 @pytest.mark.parametrize(
