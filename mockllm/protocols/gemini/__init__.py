@@ -21,7 +21,6 @@ _METHODS: dict[str, Operation] = {
     "streamGenerateContent": "generate",
     "generateContent": "generate",
     "countTokens": "count_tokens",
-    "batchGenerateContent": "create_batch",
 }
 _VERSIONS = ("v1beta", "v1", "v1alpha")  # google-genai 3 calls v1, its version 2 v1beta
 
@@ -46,6 +45,7 @@ def _routes() -> tuple[Route, ...]:
         ),
         *(_listing(f"/{version}/models", "models") for version in _VERSIONS),
         *(_listing(model, "model") for model in models),
+        *(Route("POST", f"{model}:batchGenerateContent", "create_batch") for model in models),
         *(
             route
             for version in _VERSIONS
