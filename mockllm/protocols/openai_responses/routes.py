@@ -18,7 +18,12 @@ from mockllm.core.turn import TokenUsage
 from mockllm.errors import RequestError
 from mockllm.protocols.base import Lookup, Reply, counted_tokens, dumps
 from mockllm.protocols.openai_responses.input import CALLS, RESULTS, item_kind
-from mockllm.protocols.openai_responses.objects import response_id, token_of, usage_object
+from mockllm.protocols.openai_responses.objects import (
+    response_id,
+    token_of,
+    tool_usage,
+    usage_object,
+)
 from mockllm.protocols.openai_responses.request import parse
 from mockllm.protocols.openai_responses.server_tools import SERVER_TOOLS
 from mockllm.protocols.records import (
@@ -63,8 +68,19 @@ _STATUSES: Mapping[JobState, str] = {
 
 
 def _unfinished(answer: Fields, state: JobState) -> Json:
-    open_fields = {"completed_at": None, "error": None, "incomplete_details": None, "usage": None}
-    return {**answer, **open_fields, "status": _STATUSES[state], "output": []}
+    tier = answer.get("service_tier")
+    return {
+        **answer,
+        "status": _STATUSES[state],
+        "completed_at": None,
+        "error": None,
+        "incomplete_details": None,
+        "output": [],
+        # Which tier serves it is known when it is over.
+        "service_tier": "auto" if tier == "default" else tier,
+        "tool_usage": tool_usage([]),
+        "usage": None,
+    }
 
 
 def _events_before(target: Target) -> int | None:

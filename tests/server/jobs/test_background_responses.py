@@ -70,10 +70,11 @@ def test_a_response_is_pending_for_its_polls(tmp_path: Path, count: int) -> None
         for _ in range(2):
             made = begin(client, "slow")
             assert (made.status, made.background, made.output) == ("queued", True, [])
+            assert (made.service_tier, made.usage) == ("auto", None)
             assert polled(client, made.id, 3) == ["in_progress"] * 3
             done = client().responses.retrieve(made.id)
             assert (done.status, done.output_text) == ("completed", "It is done.")
-            assert done.usage is not None
+            assert (done.service_tier, done.usage is not None) == ("default", True)
 
 
 def test_a_turn_without_a_job_is_done_at_the_first_poll(tmp_path: Path) -> None:
@@ -127,6 +128,9 @@ def test_a_stream_is_taken_up_again(tmp_path: Path, count: int) -> None:
         stream = client().responses.create(model="m", input="slow", background=True, stream=True)
         events = list(stream)
         assert [event.sequence_number for event in events] == list(range(len(events)))
+        assert [event.type for event in events[:3]] == [
+            *("response.created", "response.queued", "response.in_progress")
+        ]
         id = events[0].response.id  # type: ignore[union-attr]
         for after in (0, 3):
             rest = client().responses.retrieve(id, stream=True, starting_after=after)
