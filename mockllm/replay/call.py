@@ -22,7 +22,8 @@ class ApiCall(NamedTuple):
     Args:
         path: as it was sent, with the query; "" where nothing was sent.
         base: the URL by which the client reaches the server, without the path.
-        at: when it arrived, in seconds since 1970, by the clock of the entries of its session.
+        received_at: when it arrived, in seconds since 1970, by the clock of the entries of its
+            session.
     """
 
     protocol: WireProtocol
@@ -32,7 +33,7 @@ class ApiCall(NamedTuple):
     session: Session
     path: str = ""
     base: str = ""
-    at: float = 0.0
+    received_at: float = 0.0
 
 
 @record

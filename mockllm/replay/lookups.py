@@ -94,7 +94,7 @@ class Lookups:
         selection = recalled.selection
         turn = turn_at(selection.scenario, selection.position, call.protocol.name)
         pending = AT_ONCE if turn is None or turn.job is None else turn.job.pending
-        progress = JobProgress(call.session, id, exchange, pending, call.at, self._speed)
+        progress = JobProgress(call.session, id, exchange, pending, call.received_at, self._speed)
         if operation == "cancel_response":
             return progress.cancel()
         return progress.state(polled=operation == "response")

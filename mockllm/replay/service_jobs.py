@@ -148,7 +148,7 @@ class SessionWork:
     def _progress(self) -> JobProgress:
         written = [job.pending for _, job in self._answers if job is not None]
         pending = reduce(or_, written) if written else USUAL
-        session, created, now = self._call.session, self._created, self._call.at
+        session, created, now = self._call.session, self._created, self._call.received_at
         return JobProgress(session, self._id, created, pending, now, self._player.speed)
 
     def state(self, *, polled: bool = False) -> JobState:

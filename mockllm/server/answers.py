@@ -280,7 +280,7 @@ class Answers:
         if endpoint.operation == "generate":
             answered = await self._deferred.play(player, session, partial(player.play, call))
         else:
-            call = call._replace(base=arrival.base, at=self._time(arrival))
+            call = call._replace(base=arrival.base, received_at=self._time(arrival))
             look_up = partial(player.look_up, call, endpoint.operation)
             return _chosen(await self._deferred.play(player, session, look_up))
         answer, played = self._here(arrival, answered.answer), answered.played
