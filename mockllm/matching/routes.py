@@ -266,7 +266,7 @@ def _fit(scenario: Scenario, route: str, path: str) -> _Fit | None:
     """How a route fits a path; None where it does not."""
     exactness = _exactness(route)
     if _PLACEHOLDER.search(route):
-        match = _pattern(route).fullmatch(path)
+        match = route_path_pattern(route).fullmatch(path)
         if match is None:
             return None
         before, model = match["before"], unquote(match.groupdict().get("model") or "")
@@ -279,9 +279,9 @@ def _fit(scenario: Scenario, route: str, path: str) -> _Fit | None:
 
 
 @lru_cache(maxsize=_MOST_FOUND)
-def _pattern(path: str) -> re.Pattern[str]:
-    """The pattern of a route with placeholders. What stands before the route is `before`; it is
-    empty where the route does not begin with a name."""
+def route_path_pattern(path: str) -> re.Pattern[str]:
+    """The pattern of a route with placeholders, of which `model` and `id` are groups. What stands
+    before the route is `before`; it is empty where the route begins with a placeholder."""
     parts: list[str] = []
     last = 0
     for placeholder in _PLACEHOLDER.finditer(path):
@@ -294,10 +294,10 @@ def _pattern(path: str) -> re.Pattern[str]:
 
 
 def _stands_for(name: str | None) -> str:
-    """The pattern of a placeholder. Only the model in a path is read."""
+    """The pattern of a placeholder. Only the model and the id of a job in a path are read."""
     if name is None:
         return ".*"
-    return "(?P<model>[^/]+)" if name == "model" else "[^/]+"
+    return f"(?P<{name}>[^/]+)" if name in ("model", "id") else "[^/]+"
 
 
 def _exactness(path: str) -> tuple[int, int, int]:

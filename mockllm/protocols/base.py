@@ -28,7 +28,9 @@ from mockllm.core.turn import TokenUsage, Turn
 from mockllm.errors import RequestError, WireError
 from mockllm.framing.carrier import Carrier
 from mockllm.framing.sse import SSE
+from mockllm.protocols.jobs import JobCall, JobReply
 from mockllm.protocols.records import (
+    Background,
     Choices,
     ClientRequests,
     Detection,
@@ -109,12 +111,25 @@ Operation = Literal[
     "count_tokens",
     "response",
     "delete_response",
+    "cancel_response",
     "input_items",
     "create",
     "version",
+    "create_file",
+    "files",
+    "file",
+    "file_content",
+    "delete_file",
+    "create_batch",
+    "batches",
+    "batch",
+    "cancel_batch",
+    "delete_batch",
+    "batch_results",
 ]
 """What a route does: `generate` answers from a scenario, `create` makes the ids of a path
-(`WireProtocol.creates`), the others read data of the server."""
+(`WireProtocol.creates`), the others read data of the server. Those from `create_file` on make files
+and batches and follow them (`WireProtocol.jobs`)."""
 
 
 @record
@@ -237,6 +252,7 @@ class WireProtocol:
         normalize: what the service generates anew for each answer.
         stored: how its service keeps answers; None if it keeps none.
         lookups: the operations besides `generate`.
+        jobs: the operations that make jobs and follow them.
         fallback_routes: the routes that `--fallback auto` answers by itself.
         guard: raises `RequestError` for headers and a target without the credentials or versions
             that the service requires; used only if requests are validated strictly.
@@ -286,6 +302,7 @@ class WireProtocol:
     stored: StoredAnswers | None = None
     decode_error: Callable[[Fields], StreamError | None] = lambda _: None
     lookups: Mapping[Operation, Callable[[Lookup], Json]] = field(default_factory=dict)
+    jobs: Mapping[Operation, Callable[[JobCall], JobReply]] = field(default_factory=dict)
     fallback_routes: tuple[FallbackRoute, ...] = ()
     guard: Callable[[Mapping[str, str], Target], None] | None = None
     error_at: (
@@ -305,6 +322,12 @@ class WireProtocol:
     numbered: Callable[[list[Frame], int], list[Frame]] | None = None
     join: Callable[[Frame, Frame], Frame | None] | None = None
     sdk: SdkTypes | None = None
+
+    def background(self, body: Fields) -> Background | None:
+        """How the answer to a request with this body is made, where the client polls it; None for
+        one that is answered at once."""
+        background = None if self.stored is None else self.stored.background
+        return background if background is not None and background.is_asked(body) else None
 
     @property
     def name(self) -> str:

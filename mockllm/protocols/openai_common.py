@@ -504,6 +504,25 @@ def missing(where: str) -> RequestError:
     )
 
 
+def not_found(kind: str, id: str, param: str = "id") -> RequestError:
+    """A file, a batch or another thing that is not known, or no longer."""
+    return RequestError(f"No such {kind} object: {id}", status=404, param=param)
+
+
+def listed(values: list[Json], after: str | None, limit: int) -> Json:
+    """A page of a list of objects with ids: those behind the id `after`."""
+    ids = [value["id"] for value in values]
+    start = ids.index(after) + 1 if after in ids else 0
+    page = values[start : start + limit]
+    return {
+        "object": "list",
+        "data": page,
+        "first_id": page[0]["id"] if page else None,
+        "last_id": page[-1]["id"] if page else None,
+        "has_more": start + limit < len(values),
+    }
+
+
 def empty_array(where: str) -> RequestError:
     """An empty array that must have an item."""
     problem = "empty array. Expected an array with minimum length 1, but got an empty array instead"

@@ -16,6 +16,7 @@ from mockllm.replay.call import Answered
 from mockllm.replay.compilation.compiler import Replayer
 from mockllm.replay.compilation.http_answer import HttpAnswer, http_error_answer
 from mockllm.replay.filling import filled
+from mockllm.replay.jobs import begun
 from mockllm.replay.latency.schedule import Draw, Pace
 from mockllm.replay.loading import quirk_problem
 from mockllm.replay.sessions.session import Session
@@ -216,6 +217,9 @@ def attempt_answer(
             attempt=0 if tried is None else attempt,
             duration=0 if recorded is None else recorded.duration,
         )
+        background = protocol.background(decision.request.body)
+        if background is not None and not decision.request.stream:
+            answer = begun(answer, background)
     if answer.pace is not None and speed:
         answer = _timed(answer, answer.pace, draw(), decision.request)
     if not faults:

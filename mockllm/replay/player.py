@@ -45,6 +45,7 @@ from mockllm.replay.sessions.session import Session
 from mockllm.scenario.model import AutoPart, Match, Scenario, TurnSpec
 
 if TYPE_CHECKING:
+    from mockllm.matching.routes import RouteRequest
     from mockllm.replay.compilation.tape_player import RecordedAnswer, Recordings
     from mockllm.replay.routes import RoutePlayer
 
@@ -124,12 +125,17 @@ class Player:
         self._faults = faults
         self._latency, self._running = latency, running
         self._replayer = Replayer(latency.latency)
-        self.lookups = Lookups(self.served, self._replayer)
+        self.lookups = Lookups(self.served, self._replayer, speed)
         self._cache = RequestCache()
         self._headers = (*self.served.headers, QUIRK_HEADER, FAULT_HEADER)
 
     def play(self, call: ApiCall) -> Answered:
         """The answer to a request."""
+        answered = self.play_without_plan(call)
+        return self._with_drawn_faults(call, answered) if self._faults.choices else answered
+
+    def play_without_plan(self, call: ApiCall) -> Answered:
+        """The answer to a request that none of the faults of the server's plan strikes."""
         key = (
             call.protocol.name,
             call.body,
@@ -140,10 +146,9 @@ class Player:
         try:
             if isinstance(decision, Deciding):
                 decision = self._decided(call, key, decision)
-            answered = self._play(call, decision)
+            return self._play(call, decision)
         except RequestError as error:
-            answered = refused(call.protocol, error, _known(decision, call.protocol.name))
-        return self._with_drawn_faults(call, answered) if self._faults.choices else answered
+            return refused(call.protocol, error, _known(decision, call.protocol.name))
 
     def _with_drawn_faults(self, call: ApiCall, answered: Answered) -> Answered:
         faults = self._faults.draw(call.session.name, call.session.requests_before + 1, call.at)
@@ -298,7 +303,11 @@ class Player:
         request."""
         from mockllm.replay.routes import RoutePlayer
 
-        return RoutePlayer(self.served.scenarios, self.named)
+        return RoutePlayer(self.served.scenarios, self.named, self.speed)
+
+    def play_route(self, request: RouteRequest, session: Session) -> Answered | None:
+        """The answer to a request that calls no model; None where no scenario has its route."""
+        return self.routes.play(request, session) if self.has_routes else None
 
     def decide(self, call: ApiCall, strict: bool, deciding: Deciding) -> Decision:
         """The decision for a request: which turn answers it.
@@ -411,6 +420,10 @@ class Player:
     def look_up(self, call: ApiCall, operation: Operation) -> Answered:
         """The answer to an operation besides `generate`."""
         try:
+            if operation in call.protocol.jobs:
+                from mockllm.replay.service_jobs import answer_job
+
+                return answer_job(call, operation, self)
             return self.lookups.answer(call, operation)
         except RequestError as error:
             return refused(call.protocol, error, Played(api=call.protocol.name))

@@ -84,13 +84,11 @@ def _in_form(
     turn = scenario.turns[index]
     own = next(n for n, spec in enumerate(turn.forms()) if spec is turn.for_api(protocol.name))
     known = turn.answering(protocol.name)
-    number = (
-        next(iter(known.keys() & turn.forms()[own].drawn(own).keys())) if form is None else form
-    )
+    number = min(turn.forms()[own].drawn(own)) if form is None else form
     if number not in known:
         raise UsageError(
-            f"turn {index + 1} of {scenario.name!r} has no form {number} over {protocol.name}; there "
-            f"are {', '.join(map(str, known))}"
+            f"turn {index + 1} of {scenario.name!r} has no form {number} over {protocol.name}; "
+            f"there are {', '.join(map(str, known))}"
         )
     way = way_to(scenario, position, index, number)
     return filled(Selection(way, position, position), request)

@@ -17,6 +17,7 @@ from mockllm.core.record import record
 from mockllm.scenario import model as m
 from mockllm.scenario.model import fragments
 from mockllm.scenario.reading.conditions import is_position
+from mockllm.scenario.reading.jobs import check_jobs
 from mockllm.scenario.reading.nodes import KeyPath
 from mockllm.scenario.reading.routes import check_route
 from mockllm.scenario.reading.values import excerpt, suggestion
@@ -31,7 +32,7 @@ def check(scenario: m.Scenario) -> list[Mistake]:
     """The mistakes of a scenario beyond keys, types and ranges; each is listed once."""
     tools = {tool.name: tool for tool in scenario.tools}
     mistakes = [*_tools(scenario), *_repeats_and_variants(scenario)]
-    mistakes += [*check_route(scenario), *_match(scenario)]
+    mistakes += [*check_route(scenario), *check_jobs(scenario), *_match(scenario)]
     for path, turn in _written_turns(scenario):
         mistakes += _turn(scenario, tools, path, turn)
     if scenario.varies:
@@ -162,8 +163,8 @@ def similar_to_templates(scenario: m.Scenario) -> Iterator[Mistake]:
             for inner, text in look_like_templates(form, names):
                 yield (
                     (*path, *inner),
-                    f"has {text!r}, which is sent as it stands; with 'template: true', values of the "
-                    "request are written {{ request.user }}",
+                    f"has {text!r}, which is sent as it stands; with 'template: true', values of "
+                    "the request are written {{ request.user }}",
                 )
 
 

@@ -165,6 +165,7 @@ def _json_text(text: str) -> Any:
 
 
 _BY_REFERENCE: dict[str, _Write] = {
+    "#/$defs/answer": lambda answer: _answer(answer),
     "#/$defs/duration": _duration,
     "#/$defs/json_text": _json_text,
     "#/$defs/percent": percent,
@@ -227,6 +228,13 @@ def _http(http: m.Http) -> Any:
 def _answer(answer: m.RouteAnswer) -> dict[str, Any]:
     body = {answer.kind: answer.value} if answer.kind else {}
     return _keys(answer) | body
+
+
+def _pending(pending: m.Pending) -> str:
+    """`3 polls` or `2s`."""
+    if pending.duration:
+        return duration(pending.duration)
+    return f"{pending.polls} poll{'s' * (pending.polls != 1)}"
 
 
 def _segments(segments: m.Segments) -> Any:
@@ -304,6 +312,7 @@ _BY_TYPE: dict[type, _Write] = {
     m.Recorded: _recorded,
     m.Http: _http,
     m.RouteAnswer: _answer,
+    m.Pending: _pending,
     m.Segments: _segments,
     m.RandomSplit: lambda split: {"random": Flow([split.low, split.high])},
     m.ToolPart: _tool,

@@ -659,6 +659,54 @@ class WeightedTurn:
 
 
 @record
+class Pending:
+    """How long a job is pending: for so many polls, and for so long, in microseconds."""
+
+    polls: int = 0
+    duration: int = 0
+
+    def __or__(self, other: Pending) -> Pending:
+        """How long two jobs are pending until both are done."""
+        return Pending(max(self.polls, other.polls), max(self.duration, other.duration))
+
+
+@record
+class JobRoute:
+    """A further route of a job, with its answer."""
+
+    route: RouteSpec
+    answer: RouteAnswer
+
+
+@record
+class JobSpec:
+    """`job:` of a turn, whose work is done later while the client polls.
+
+    The turn of a conversation has `pending` and `expires`: its `reply` is what the job comes to. A
+    turn of a route has the other keys; in them and in its `answer`, `{id}` stands for the id of the
+    job.
+
+    Args:
+        expires: whether a request of a batch expires when it would be done.
+        wait: what polls get while it is pending; None: what its creation got.
+        then: what polls get afterwards.
+        result: answers when the job is done, and not before.
+        cancel: ends a pending job; polls get its answer from then on.
+        list: its answer has the jobs at `{jobs}`, each as a poll would get it.
+    """
+
+    pending: Pending
+    expires: bool = False
+    poll: RouteSpec | None = None
+    wait: RouteAnswer | None = None
+    then: RouteAnswer | None = None
+    result: JobRoute | None = None
+    cancel: JobRoute | None = None
+    delete: JobRoute | None = None
+    list: JobRoute | None = None
+
+
+@record
 class TurnSpec:
     """One turn of the model as written.
 
@@ -685,6 +733,7 @@ class TurnSpec:
         extra: by protocol and place, fields that its service adds, as `mockllm.protocols.extra`
             describes them.
         fault: what breaks on the way, in this order.
+        job: how the work goes on that the request only begins; None: there is none.
     """
 
     reply: tuple[AnyPart, ...] = ()
@@ -711,6 +760,7 @@ class TurnSpec:
     one_of: tuple[WeightedTurn, ...] = ()
     headers: tuple[tuple[str, str], ...] = ()
     template: bool | None = None
+    job: JobSpec | None = None
 
     @property
     def is_auto(self) -> bool:

@@ -73,7 +73,13 @@ class Chosen(NamedTuple):
     close: bool = False
 
 
-_SHOWN: frozenset[Operation] = frozenset({"response", "delete_response", "input_items"})
+_SHOWN: frozenset[Operation] = frozenset(
+    (
+        *("response", "delete_response", "cancel_response", "input_items"),
+        *("files", "file", "file_content", "delete_file"),
+        *("batches", "batch", "batch_results", "cancel_batch", "delete_batch"),
+    )
+)
 """The operations that show what another client sent. The ids of answers are the same on every
 server, so that any page could name one."""
 
@@ -293,6 +299,7 @@ class Answers:
         raw_path, at = arrival.request.raw_path, arrival.clock - self._began
         call = ApiCall(protocol, place, arrival.headers, body, session, raw_path, at)
         if endpoint.operation != "generate":
+            call = call._replace(base=arrival.base, received_at=self._time(arrival))
             look_up = partial(player.look_up, call, endpoint.operation)
             return _chosen(await self._deferred.play(player, session, look_up))
         metered: MeteredCall | None = None
@@ -341,7 +348,7 @@ class Answers:
         body = await self.body(arrival)
         query = arrival.request.raw_path.partition("?")[2]
         sent = RouteRequest(arrival.method, arrival.path, query, arrival.headers, body)
-        play = partial(player.routes.play, sent, session)
+        play = partial(player.routes.play, sent, session, self._time(arrival))
         try:
             answered = await self._deferred.play(player.routes, session, play)
         except ScenarioError as error:
@@ -363,7 +370,8 @@ class Answers:
     ) -> Chosen | None:
         """A service that answers what calls no model: look-ups, and paths not known here."""
         origin = self._origin(arrival)
-        if endpoint is not None:
+        # The paths of files and batches belong to several APIs: the headers say to which service.
+        if endpoint is not None and endpoint.operation not in endpoint.protocol.jobs:
             protocol = endpoint.protocol
             stored = protocol.stored
             id = endpoint.target.segments.get(stored.segment, "") if stored is not None else ""
@@ -391,6 +399,10 @@ class Answers:
         if self.options.intercept is None:
             return ""
         return arrival.origin or arrival.headers.get(ORIGIN_HEADER, "")
+
+    def _time(self, arrival: Arrival) -> float:
+        """When a request arrived, by the clock of all processes that share the state."""
+        return arrival.at + (0.0 if self._shared is None else self._shared.state.store.clock_offset)
 
     async def body(self, arrival: Arrival) -> bytes:
         """The body of a request.

@@ -88,7 +88,7 @@ TURNS: list[Row] = [
         "turn",
         turn("hello"),
         [
-            "3:5: turns[0]: must be a mapping with the keys name, request, reply, http, answer, one_of, finish, finish_raw, usage, service_tier, fingerprint, choices, timing, attempts, wire, extra, fault, headers, template, go_to, expect, repeat, recorded, when, got hello",
+            "3:5: turns[0]: must be a mapping with the keys name, request, reply, http, answer, job, one_of, finish, finish_raw, usage, service_tier, fingerprint, choices, timing, attempts, wire, extra, fault, headers, template, go_to, expect, repeat, recorded, when, got hello",
         ],
     ),
     (

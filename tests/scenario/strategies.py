@@ -393,6 +393,9 @@ choices = st.lists(
     ),
     max_size=2,
 ).map(tuple)
+pendings = st.builds(m.Pending, polls=st.integers(0, 10**9 - 1)) | st.builds(
+    m.Pending, duration=st.integers(1, 10**7)
+)
 
 
 @st.composite
@@ -425,13 +428,16 @@ def turns(
         extra=tuple(draw(st.dictionaries(st.sampled_from(apis), extras, max_size=2)).items()),
         headers=draw(st.sampled_from([(), (("x-request-id", "r1"), ("x-empty", ""))])),
         template=draw(st.sampled_from([None, False])),
+        job=draw(st.none() | st.builds(m.JobSpec, pendings, st.booleans())) if reply else None,
     )
     recorded = draw(st.none() | tapes)
     if reply and recorded is None and draw(st.booleans()):
         plain = m.TurnSpec(
             **{
                 field: getattr(turn, field)
-                for field in ("finish", "finish_raw", "usage", "timing", "wire", "fault", "expect")
+                for field in (
+                    *("finish", "finish_raw", "usage", "timing", "wire", "fault", "expect", "job"),
+                )
             },
             extra=turn.extra,
             headers=turn.headers,

@@ -156,7 +156,7 @@ def _limit_headers(name: str, limit: int, remaining: int, reset: int) -> dict[st
     return {
         f"{prefix}-limit": str(limit),
         f"{prefix}-remaining": str(remaining),
-        f"{prefix}-reset": _rfc3339(reset),
+        f"{prefix}-reset": rfc3339(reset),
     }
 
 
@@ -191,7 +191,8 @@ def quota_error(target: Target, excess: Excess) -> RequestError:
     )
 
 
-def _rfc3339(seconds: int) -> str:
+def rfc3339(seconds: int) -> str:
+    """A time, from seconds since 1970."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -203,28 +204,32 @@ def _model_object(name: str) -> Json:
         "type": "model",
         "id": name,
         "display_name": name,
-        "created_at": _rfc3339(EPOCH),
+        "created_at": rfc3339(EPOCH),
         "lifecycle": "active",
     }
 
 
 def models(lookup: Lookup) -> Json:
     """A page of the models served, by the query's `limit`, `after_id` and `before_id`."""
-    names = list(lookup.models)
-    limit = _limit(lookup.target.query.get("limit", "20"))
-    after, before = lookup.target.query.get("after_id"), lookup.target.query.get("before_id")
-    if before in names:
-        rest = names[: names.index(before)]
-        page = rest[-limit:]
-    else:
-        rest = names[names.index(after) + 1 :] if after in names else names
-        page = rest[:limit]
+    names, has_more = page(list(lookup.models), lookup.target)
     return {
-        "data": [_model_object(name) for name in page],
-        "has_more": len(rest) > len(page),
-        "first_id": page[0] if page else None,
-        "last_id": page[-1] if page else None,
+        "data": [_model_object(name) for name in names],
+        "has_more": has_more,
+        "first_id": names[0] if names else None,
+        "last_id": names[-1] if names else None,
     }
+
+
+def page(ids: list[str], target: Target) -> tuple[list[str], bool]:
+    """A page of a list, by the query's `limit`, `after_id` and `before_id`; and whether there are
+    more."""
+    limit = _limit(target.query.get("limit", "20"))
+    after, before = target.query.get("after_id"), target.query.get("before_id")
+    if before in ids:
+        rest = ids[: ids.index(before)]
+        return rest[-limit:], len(rest) > limit
+    rest = ids[ids.index(after) + 1 :] if after in ids else ids
+    return rest[:limit], len(rest) > limit
 
 
 def _limit(text: str) -> int:

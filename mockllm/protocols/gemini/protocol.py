@@ -14,6 +14,7 @@ from mockllm.protocols import records
 from mockllm.protocols.base import Lookup, WireProtocol
 from mockllm.protocols.decoding import projection
 from mockllm.protocols.gemini import ADDRESS, errors
+from mockllm.protocols.gemini.batches import BATCHES
 from mockllm.protocols.gemini.candidates import join_bodies, join_candidates
 from mockllm.protocols.gemini.client import CLIENT
 from mockllm.protocols.gemini.contents import messages, text_of
@@ -139,6 +140,7 @@ PROTOCOL = WireProtocol(
             "usage": records.ObjectPlace(("usageMetadata",), ("usageMetadata",)),
         },
     ),
+    jobs=BATCHES,
     fallback_routes=FALLBACK_ROUTES,
     finish_values={reason: (value,) for reason, value in FINISHES.items()},
     role="model",

@@ -9,11 +9,13 @@ from mockllm.protocols import openai_common, records
 from mockllm.protocols.base import EPOCH, Lookup, WireProtocol, looked_up_model
 from mockllm.protocols.decoding import projection
 from mockllm.protocols.openai_chat import ADDRESS
+from mockllm.protocols.openai_chat.batches import BATCHES
 from mockllm.protocols.openai_chat.client import CLIENT
 from mockllm.protocols.openai_chat.decoder import Decoder, decode_body
 from mockllm.protocols.openai_chat.encoder import Encoder, encode_body, join
 from mockllm.protocols.openai_chat.fallback import FALLBACK_ROUTES
 from mockllm.protocols.openai_chat.fields import answer_id, move_reasoning, reasoning_field
+from mockllm.protocols.openai_chat.files import FILES
 from mockllm.protocols.openai_chat.form import mistakes
 from mockllm.protocols.openai_chat.request import Options, options, parse
 from mockllm.protocols.records import Json
@@ -100,6 +102,7 @@ PROTOCOL = WireProtocol(
         },
         reasoning=records.ReasoningFields(reasoning_field, move_reasoning),
     ),
+    jobs={**FILES, **BATCHES},
     fallback_routes=FALLBACK_ROUTES,
     zero_arguments="{}",
     finish_values={"refusal": ("stop",)},

@@ -147,7 +147,7 @@ def response_object(
         "temperature": 1.0,
         "text": {"format": {"type": "text"}, "verbosity": "medium"},
         "tool_choice": "auto",
-        "tool_usage": _tool_usage(output or []),
+        "tool_usage": tool_usage(output or []),
         "tools": [],
         "top_logprobs": 0,
         "top_p": 1.0,
@@ -166,7 +166,8 @@ def response_object(
     return {**value, **echo, **served}
 
 
-def _tool_usage(output: list[Any]) -> Json:
+def tool_usage(output: list[Any]) -> Json:
+    """What hosted tools used for the items of an answer."""
     searches = sum(item.get("type") == "web_search_call" for item in output)
     images = {"image_tokens": 0, "text_tokens": 0}
     return {

@@ -107,6 +107,7 @@ PROTOCOL = WireProtocol(
     lookups={
         "response": routes.stored_answer,
         "delete_response": routes.deleted_answer,
+        "cancel_response": routes.stored_answer,
         "input_items": routes.listed_input,
     },
     sdk=records.SdkTypes(

@@ -195,7 +195,7 @@ def _compile(
     headers |= dict(spec.headers)
     if request.stream:
         return replace(_streamed(turns, protocol, reply, spec, headers, id, timed), pace=pace)
-    if turn.error is not None:
+    if turn.error is not None and protocol.background(request.body) is None:
         error = RequestError(
             turn.error.message, status=500, type=turn.error.type, code=turn.error.code
         )

@@ -160,10 +160,11 @@ def _check_turn(path: KeyPath, turn: m.TurnSpec) -> Iterator[tuple[KeyPath, str]
     if turn.timing is not None and turn.timing != m.Timing(ttft=turn.timing.ttft):
         yield (*path, "timing"), "of a route has no key but ttft: its answer is not a stream"
     if turn.answer is not None:
-        yield from _check_answer((*path, "answer"), turn.answer)
+        yield from check_answer((*path, "answer"), turn.answer)
 
 
-def _check_answer(path: KeyPath, answer: m.RouteAnswer) -> Iterator[tuple[KeyPath, str]]:
+def check_answer(path: KeyPath, answer: m.RouteAnswer) -> Iterator[tuple[KeyPath, str]]:
+    """The mistakes of one answer."""
     if answer.status in _NO_BODY and answer.kind:
         yield (*path, answer.kind), f"is a body, and an answer with status {answer.status} has none"
     for name, _ in answer.headers:

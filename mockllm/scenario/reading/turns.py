@@ -19,6 +19,7 @@ from mockllm.scenario.reading.conditions import (
 )
 from mockllm.scenario.reading.faults import faults
 from mockllm.scenario.reading.files import tape_path
+from mockllm.scenario.reading.jobs import job
 from mockllm.scenario.reading.latency import drawn_or_exact, latency
 from mockllm.scenario.reading.nodes import Mapping, Node, Scalar, Sequence
 from mockllm.scenario.reading.parts import ends, error, reply
@@ -289,6 +290,7 @@ _TURN = table(
     attempts=listing(_attempt, "answers to earlier tries"),
     expect=_outcome,
     extra=extra,
+    job=job,
     recorded=_recorded,
     headers=_headers,
     one_of=_unread,

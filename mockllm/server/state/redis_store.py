@@ -18,6 +18,7 @@ from mockllm.core.quotas import Charge, Taken
 from mockllm.replay.sessions.shared_session import (
     Attempt,
     Claim,
+    Count,
     FindAnswer,
     FindConversation,
     Number,
@@ -41,7 +42,7 @@ from mockllm.server.state.store import (
 _PARTS = ("journal", "played", "attempts", "answers", "conversations", "forgotten", "facts")
 """The keys of a session, without its setup."""
 
-_SCRIPTS = ("append", "attempt", "claim", "create", "forget", "number", "take")
+_SCRIPTS = ("append", "attempt", "claim", "count", "create", "forget", "take")
 """What the server does in one step: files in `lua`."""
 
 
@@ -87,7 +88,7 @@ class RedisStore:
 
     async def perform(self, session: str, operation: StateOperation) -> Any:
         match operation:
-            case FindAnswer(id):
+            case FindAnswer(id, _):
                 return await self._find_answer(session, id)
             case FindConversation(id):
                 key = self._key(session, "conversations")
@@ -100,7 +101,9 @@ class RedisStore:
                 place = int(await self._run("claim", session, self._connection.now, *keys))
                 return None if place < 0 else place
             case Number():
-                return int(await self._run("number", session))
+                return int(await self._run("count", session, "number", 1))
+            case Count(key, by):
+                return int(await self._run("count", session, f"count {key}", by))
 
     async def _find_answer(self, session: str, id: str) -> bytes | None:
         call, journal = self._connection.call, self._key(session, "journal")

@@ -1,6 +1,7 @@
 -- Shared state in a database (SQLite). `facts` of a session are its attempts, played turns,
--- conversations with their tokens, answers with their batches, outcomes of forgotten requests, and the
--- number of requests: see `kind`. `buckets` are those of quotas, which no session has.
+-- conversations with their tokens, answers with their batches, outcomes of forgotten requests, the
+-- number of requests, and counters of any name: see `kind`. `buckets` are those of quotas, which no
+-- session has.
 PRAGMA journal_mode = WAL;
 PRAGMA synchronous = OFF; -- a machine that fails loses it all anyway
 PRAGMA foreign_keys = ON;

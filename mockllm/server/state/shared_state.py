@@ -145,6 +145,8 @@ class SharedState:
     async def carry_out(self, session: SharedSession, operation: StateOperation) -> None:
         """Carries out an operation that a session needs; its outcome is there afterwards."""
         with needing(operation):
+            if isinstance(operation, FindAnswer) and operation.latest:
+                await self.flush()
             outcome = await self.store.perform(session.name, operation)
             if outcome is None and isinstance(operation, FindAnswer | FindConversation):
                 # Another process may have it, and not have written it yet.
@@ -174,10 +176,13 @@ class SharedState:
         """Takes an exchange into the journal; its number is known when the session is restored."""
         exchange.enter(session.name, 0)
         protocol = PROTOCOLS.get(exchange.played.api or "")
-        has_answer = exchange.played.answer_id is not None and bool(protocol and protocol.stored)
+        played = exchange.played
+        # Of the answers of a model only those that the service keeps can be looked up.
+        is_kept = played.scenario is None or protocol is None or protocol.stored is not None
+        has_answer = played.answer_id is not None and is_kept
         mark, session.hold = session.hold, None
-        played = tuple(session.noted)
-        self.journal.add(session.name, exchange, played, has_answer=has_answer, mark=mark)
+        noted = tuple(session.noted)
+        self.journal.add(session.name, exchange, noted, has_answer=has_answer, mark=mark)
 
     def end(self, exchange: Exchange) -> None:
         self.journal.end(exchange)

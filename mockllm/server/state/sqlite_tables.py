@@ -14,6 +14,7 @@ from mockllm.core.quotas import FULL, Charge, Fill, Taken, full_at, take
 from mockllm.replay.sessions.shared_session import (
     Attempt,
     Claim,
+    Count,
     FindAnswer,
     FindConversation,
     Number,
@@ -109,10 +110,12 @@ class SqliteTables:
 
     def perform(self, session: str, operation: StateOperation) -> Any:
         match operation:
-            case FindAnswer(id):
+            case FindAnswer(id, _):
                 return self._one(_ANSWER, session, id)
             case FindConversation(id):
                 return self._one(_FACT, session, "conversation", id)
+            case Count(key, 0):
+                return self._one(_FACT, session, "count", key) or 0
         with self._transaction():
             self._use(session, time.time())
             match operation:
@@ -123,6 +126,8 @@ class SqliteTables:
                     return next(places, None)
                 case Number():
                     return self._one(_COUNT, session, "requests", "", 1) - 1
+                case Count(key, by):
+                    return self._one(_COUNT, session, "count", key, by) - by
 
     def _attempt(self, session: str, turn: str, failures: int) -> int:
         tried: int = self._one(_COUNT, session, "attempt", turn, 1) - 1
