@@ -30,7 +30,7 @@ from mockllm.matching.fingerprint import form_fields, route_digest
 from mockllm.matching.mismatch import NEAREST
 from mockllm.matching.select import ambiguous, conditions_of
 from mockllm.protocols.routes import parse_query
-from mockllm.scenario.model import Ignored, Match, Scenario
+from mockllm.scenario.model import Ignored, Match, RouteSpec, Scenario
 from mockllm.scenario.precedence import is_recorded, precedence
 
 
@@ -280,8 +280,8 @@ def _fit(scenario: Scenario, route: str, path: str) -> _Fit | None:
 
 @lru_cache(maxsize=_MOST_FOUND)
 def route_path_pattern(path: str) -> re.Pattern[str]:
-    """The pattern of a route with placeholders, of which `model` and `id` are groups. What stands
-    before the route is `before`; it is empty where the route begins with a placeholder."""
+    """The pattern of a route with placeholders, which are groups. What stands before the route is
+    `before`; it is empty where the route begins with a placeholder."""
     parts: list[str] = []
     last = 0
     for placeholder in _PLACEHOLDER.finditer(path):
@@ -294,10 +294,17 @@ def route_path_pattern(path: str) -> re.Pattern[str]:
 
 
 def _stands_for(name: str | None) -> str:
-    """The pattern of a placeholder. Only the model and the id of a job in a path are read."""
+    """The pattern of a placeholder."""
     if name is None:
         return ".*"
-    return f"(?P<{name}>[^/]+)" if name in ("model", "id") else "[^/]+"
+    return f"(?P<{name}>[^/]+)" if name != "before" else "[^/]+"
+
+
+def placeholder_values(route: RouteSpec, path: str) -> dict[str, str]:
+    """What stands in a path for the placeholders of its route, by their names."""
+    match = route_path_pattern(normal_path(route.path)).fullmatch(normal_path(path))
+    values = {} if match is None else match.groupdict()
+    return {name: unquote(value) for name, value in values.items() if name != "before" and value}
 
 
 def _exactness(path: str) -> tuple[int, int, int]:

@@ -109,7 +109,7 @@ class _Parser:
         while at < len(text):
             match = _TOKEN.match(text, at)
             if match is None or match.end() == at:
-                raise self._error(f"cannot be read from {text[at:][:20]!r} on")
+                raise self._error(f"cannot be read from {text[at:].lstrip()[:20]!r} on")
             yield match.lastgroup or "", match[match.lastgroup or 0]
             at = match.end()
 

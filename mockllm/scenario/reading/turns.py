@@ -409,8 +409,9 @@ def _draw(values: dict[str, Any], findings: Findings, whole: dict[str, Any]) -> 
     node = values.get("one_of")
     if node is None or node is _REMOVED:
         return
+    left_out = (*_REPLIES, *NOT_DRAWN)
     base = {
-        key: value for key, value in whole.items() if key not in NOT_DRAWN and value is not _REMOVED
+        key: value for key, value in whole.items() if key not in left_out and value is not _REMOVED
     }
     if isinstance(node, Sequence) and len(node.items) > 1:
         values["one_of"] = tuple([_drawn(item, findings, base) for item in node.items])
