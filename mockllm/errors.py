@@ -21,6 +21,7 @@ no error: the SSE specification replaces them by U+FFFD (`framing.sse.SSEDecoder
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -76,6 +77,8 @@ class RequestError(MockLLMError):
         type, param, code: the fields of these names in the error bodies of the APIs, or None. A
             `type` of None becomes the usual one of the status.
         retry_after: in seconds, for error bodies that have it (Gemini's `RetryInfo`).
+        violation: the quota that is exceeded, for error bodies that name it (Gemini's
+            `QuotaFailure`).
     """
 
     def __init__(
@@ -87,6 +90,7 @@ class RequestError(MockLLMError):
         param: str | None = None,
         code: str | None = None,
         retry_after: float | None = None,
+        violation: Mapping[str, object] | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -95,6 +99,7 @@ class RequestError(MockLLMError):
         self.param = param
         self.code = code
         self.retry_after = retry_after
+        self.violation = violation
 
 
 class NoMatchError(RequestError):

@@ -113,6 +113,7 @@ usages = st.builds(
     st.integers(0, 10**6),
     st.integers(0, 100),
     st.integers(0, 100),
+    st.integers(0, 100),
 )
 finishes = st.sampled_from(["stop", "tool_calls", "length", "content_filter", "refusal"])
 errors = st.builds(StreamError, texts.filter(bool), st.none() | names, st.none() | names)

@@ -57,16 +57,17 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Numbers of tokens: `input` includes `cached`, `output` includes `reasoning`; None: not
-    reported."""
+    """Numbers of tokens: `input` includes `cached` (read from a cache) and `cache_written` (written
+    into one), `output` includes `reasoning`; None: not reported."""
 
     input: int | None = None
     output: int | None = None
     reasoning: int | None = None
     cached: int | None = None
+    cache_written: int | None = None
 
 
-TOKEN_COUNTS = ("input", "output", "reasoning", "cached")
+TOKEN_COUNTS = ("input", "output", "reasoning", "cached", "cache_written")
 """The fields of `Usage`."""
 
 
@@ -200,7 +201,7 @@ def _each(convert: Callable[[Any], Any], values: Any) -> Any:
 def _usage(value: Any) -> Any:
     if isinstance(value, Mapping) and set(value) <= set(TOKEN_COUNTS):
         return Usage(**value)
-    if isinstance(value, tuple | list) and len(value) <= 4:
+    if isinstance(value, tuple | list) and len(value) <= len(TOKEN_COUNTS):
         return Usage(*value)
     return value
 

@@ -124,6 +124,7 @@ _COMMANDS = {
     "import": "mockllm.cli.importing:import_",
     "init": "mockllm.cli.init:init",
     "list": "mockllm.cli.listing:list_scenarios",
+    "profiles": "mockllm.cli.profiles:list_profiles",
     "quirks": "mockllm.cli.quirks:quirks",
     "record": "mockllm.cli.serve:record",
     "report": "mockllm.cli.report:report",

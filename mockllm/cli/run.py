@@ -16,7 +16,9 @@ from mockllm.cli.options.parameters import (
     fault_options,
     ignore_options,
     intercept_options,
+    latency_options,
     path_options,
+    quota_options,
     read_scenarios,
     scenarios_option,
 )
@@ -77,6 +79,8 @@ _GRACE = 1.0
     help="How many requests in a row a client may make for a model that never stops.",
 )
 @fault_options
+@quota_options
+@latency_options
 @intercept_options("intercept", "tunnel")
 @click.argument("command", nargs=-1, required=True, type=click.UNPROCESSED, metavar="-- CMD...")
 @click.pass_context

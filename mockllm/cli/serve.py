@@ -16,11 +16,14 @@ from click.core import ParameterSource
 
 from mockllm.cli.options.parameters import (
     answering_options,
+    capacity_options,
     fault_options,
     ignore_options,
     intercept_options,
+    latency_options,
     path_arguments,
     quirk_option,
+    quota_options,
     read_scenarios,
     server_options,
 )
@@ -147,6 +150,9 @@ def _record_command(options: ServerOptions, report: ServerLog, command: tuple[st
 @recording_options
 @ignore_options
 @fault_options
+@quota_options
+@latency_options
+@capacity_options
 @intercept_options("proxy", "proxy_port", "intercept", "tunnel")
 @server_options(
     ("metrics",),
@@ -207,6 +213,7 @@ def serve(
       mockllm serve scenarios/ --fallback auto --log-format json
       mockllm serve scenarios/ --quirk sse-crlf
       mockllm serve scenarios/ --fault cut:after=3events --fault-rate 10% --fault-seed 7
+      mockllm serve scenarios/ --quota 'requests=60 tokens=10000 by=key'
       mockllm serve scenarios/ --workers 4
       mockllm serve scenarios/ --metrics-names vllm
       mockllm serve scenarios/ --state redis://127.0.0.1:6379/0

@@ -41,6 +41,12 @@ def scenario_names(context: click.Context, param: click.Parameter, incomplete: s
     type=click.IntRange(min=1),
     help="Which try of a turn that fails at first; default: the one that succeeds.",
 )
+@click.option(
+    "--form",
+    type=click.IntRange(min=0),
+    help="Which form of the turn: 0 is the turn itself, the others are entries of its `when` and "
+    "`one_of`, in their order; default: that which answers where no condition holds.",
+)
 @click.option("--body", is_flag=True, help="The answer to a request without `stream`.")
 @quirk_option("the stream")
 @click.option("--timing", is_flag=True, help="Print when each event is due before it.")
@@ -56,6 +62,7 @@ def show(
     api: str | None,
     turn: int,
     attempt: int | None,
+    form: int | None,
     body: bool,
     quirks: tuple[str, ...],
     timing: bool,
@@ -94,7 +101,14 @@ def show(
     fields = {} if request is None else parse_object(request.read())
     sent = usual_request(chosen, protocol, stream=not body, fields=fields)
     answer = turn_answer(
-        chosen, turn - 1, protocol, sent, attempt=attempt, quirks=quirks, on_reply=_report_reply
+        chosen,
+        turn - 1,
+        protocol,
+        sent,
+        attempt=attempt,
+        form=form,
+        quirks=quirks,
+        on_reply=_report_reply,
     )
     _print(answer, timing)
 

@@ -58,7 +58,8 @@ def validate(
     Each has file, line and column, its path in the document, and what to do. The exit code is
     0 where all is well, and 1 where it is not. Losses are no problems: `apis` in a scenario
     leaves out the protocols that it is not meant for. Nor are recordings that are too old, unless
-    --max-age says so; lines on standard error warn of them, and of those without a date.
+    --max-age says so; lines on standard error warn of them, of those without a date, and of texts
+    that look like a template and are none.
 
     \b
     Examples:
@@ -72,7 +73,7 @@ def validate(
     scenarios: tuple[Scenario, ...] = ()
     problems: tuple[Problem, ...] = ()
     try:
-        scenarios = read_scenarios(paths)
+        scenarios = read_scenarios(paths, _warn)
         problems = (*_broken_tapes(scenarios), *_too_old(scenarios, max_age))
     except ScenarioError as error:
         problems = error.problems
@@ -85,6 +86,10 @@ def validate(
             click.echo(loss)
         click.echo(_summary(scenarios, problems))
     context.exit(1 if problems else 0)
+
+
+def _warn(warning: Problem) -> None:
+    click.echo(f"warning: {warning}", err=True)
 
 
 def _broken_tapes(scenarios: tuple[Scenario, ...]) -> Iterator[Problem]:

@@ -11,13 +11,25 @@ import math
 import re
 import struct
 from collections.abc import Callable, Sequence
-from statistics import NormalDist
-from typing import Literal
+from functools import cache
+from typing import TYPE_CHECKING, Literal
 
 from mockllm.core.record import record
 
-_STANDARD = NormalDist()
-_P99 = _STANDARD.inv_cdf(0.99)
+if TYPE_CHECKING:
+    from statistics import NormalDist
+
+
+@cache
+def _standard() -> NormalDist:
+    # Imported with the first draw: it takes as long as all the rest that reads a scenario's times.
+    from statistics import NormalDist
+
+    return NormalDist()
+
+
+_P99 = 2.3263478740408408
+"""The 99th percentile of the standard normal distribution."""
 
 Kind = Literal["constant", "uniform", "normal", "lognormal", "exponential", "samples"]
 
@@ -39,34 +51,41 @@ class Distribution:
     def quantile(self, share: float) -> float:
         """The value below which a share of all values lies; `share` is between 0 and 1, both left
         out."""
-        values = self.values
-        match self.kind:
-            case "constant":
-                return values[0]
-            case "uniform":
-                return values[0] + share * (values[1] - values[0])
-            case "exponential":
-                return -values[0] * math.log1p(-share)
-            case "lognormal":
-                return values[0] * math.exp(_STANDARD.inv_cdf(share) * self._sigma)
-            case "samples":
-                return values[int(share * len(values))]
-        mean, deviation = values
-        if not deviation:
-            return mean
-        below = _STANDARD.cdf(-mean / deviation)
-        inside = below + share * (1 - below)
-        return max(0.0, mean + deviation * _STANDARD.inv_cdf(min(max(inside, _LEAST), _MOST)))
-
-    @property
-    def _sigma(self) -> float:
-        return math.log(self.values[1] / self.values[0]) / _P99
+        return self._inverse()(share)
 
     def draw(self, seed: str, *what: object, count: int) -> list[float]:
         """So many values, the same for the same arguments."""
         if self.kind == "constant":
             return [self.values[0]] * count
-        return [self.quantile(share) for share in shares(seed, *what, count=count)]
+        return list(map(self._inverse(), shares(seed, *what, count=count)))
+
+    def _inverse(self) -> Callable[[float], float]:
+        """The inverse of the distribution function; what all values share is computed once."""
+        values, first = self.values, self.values[0]
+        match self.kind:
+            case "constant":
+                return lambda _: first
+            case "uniform":
+                width = values[1] - first
+                return lambda share: first + share * width
+            case "exponential":
+                return lambda share: -first * math.log1p(-share)
+            case "lognormal":
+                sigma, inverse = math.log(values[1] / first) / _P99, _standard().inv_cdf
+                return lambda share: first * math.exp(inverse(share) * sigma)
+            case "samples":
+                count = len(values)
+                return lambda share: values[int(share * count)]
+        deviation = values[1]
+        if not deviation:
+            return lambda _: first
+        below, inverse = _standard().cdf(-first / deviation), _standard().inv_cdf
+
+        def normal(share: float) -> float:
+            inside = below + share * (1 - below)
+            return max(0.0, first + deviation * inverse(min(max(inside, _LEAST), _MOST)))
+
+        return normal
 
 
 _LEAST, _MOST = 2.0**-53, 1 - 2.0**-53
@@ -119,7 +138,7 @@ def read_distribution(
     if kind == "lognormal" and len(given) == 2:
         if not given[1].startswith("p99="):
             raise ValueError(f"{text!r} must be written as {usage}")
-        given[1] = given[1].removeprefix("p99=")
+        given[1] = given[1].removeprefix("p99=").lstrip()
     if len(given) != usage.count(",") + 1:
         raise ValueError(f"{text!r} must be written as {usage}")
     numbers = tuple(_number(part, text, number) for part in given)

@@ -130,12 +130,14 @@ class PartEnd:
 
 @record
 class Usage:
-    """Token counts: `input` includes `cached`, `output` includes `reasoning`."""
+    """Token counts: `input` includes `cached` (read from a cache) and `cache_written` (written into
+    one), `output` includes `reasoning`."""
 
     input: int
     output: int
     reasoning: int = 0
     cached: int = 0
+    cache_written: int = 0
 
 
 @record

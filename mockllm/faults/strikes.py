@@ -78,11 +78,23 @@ def pace(fault: Fault) -> tuple[int, int]:
     return size, round(each * size)
 
 
-def service_error(protocol: WireProtocol, kind: str) -> RequestError:
-    """An error of a service, by its kind."""
+def service_error(
+    protocol: WireProtocol, kind: str, retry_after: float | None = None
+) -> RequestError:
+    """An error of a service, by its kind.
+
+    Args:
+        retry_after: in seconds.
+    """
     failure = protocol.service_errors[kind]
     own = failure.error
-    return RequestError(own.message, status=failure.status, type=own.type, code=own.code)
+    return RequestError(
+        own.message,
+        status=failure.status,
+        type=own.type,
+        code=own.code,
+        retry_after=retry_after,
+    )
 
 
 def error_frames(around: Circumstances, before: bytes, kind: str) -> bytes:

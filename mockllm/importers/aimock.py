@@ -264,5 +264,5 @@ def _turns(fixtures: Sequence[_Fixture], name: str) -> tuple[tuple[m.TurnSpec, .
 
 def _name(match: m.Match) -> str:
     """The text that a scenario is named by: its user message, else its first tool or model."""
-    user = match.user.value if match.user is not None else ""
+    user = " ".join(m.expected_texts(match.user))
     return user or next(iter(match.tools), "") or match.model or ""

@@ -155,6 +155,7 @@ def _usage(usage: Any) -> m.UsageSpec | None:
         output=_first(usage, _OUTPUT),
         reasoning=_first(completion, ("reasoning_tokens",)),
         cached=_first(prompt, ("cached_tokens",)),
+        cache_written=_first(prompt, ("cache_write_tokens",)),
     )
     return spec if spec != m.UsageSpec() else None
 

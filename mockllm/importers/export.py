@@ -19,7 +19,6 @@ from mockllm.core.http import Ending, TimedBytes
 from mockllm.core.request import Request
 from mockllm.core.turn import ToolCall
 from mockllm.errors import UsageError
-from mockllm.matching.conditions import text_holds
 from mockllm.matching.conversation import planned_calls
 from mockllm.matching.selection import Selection
 from mockllm.protocols import PROTOCOLS
@@ -28,7 +27,7 @@ from mockllm.protocols.decoding import decoded
 from mockllm.protocols.records import Json
 from mockllm.protocols.values import json_object, utf8_text
 from mockllm.redaction.credentials import header_is_secret
-from mockllm.replay.client_requests import client_target, first_body, user_text
+from mockllm.replay.client_requests import client_target, first_body, text_meeting, user_text
 from mockllm.replay.compilation.compiler import Replayer
 from mockllm.replay.compilation.http_answer import HttpAnswer
 from mockllm.replay.decision import Decision, attempt_answer
@@ -234,7 +233,7 @@ class _Client:
             results = [_result(conditions.get(id)) for id, _ in calls]
             tool_calls = [call for _, call in calls]
             return client.continuation(self.body, self.answer_id, tool_calls, results)
-        user = _meeting(expected.user, "Go on.") if expected and expected.user else "Go on."
+        user = text_meeting(expected.user, "Go on.") if expected and expected.user else "Go on."
         return client.next_message(self.body, self.answer_id, self.text, user)
 
     def _request(self) -> Request:
@@ -278,23 +277,7 @@ _CUTS: dict[Ending, Cut] = {
 }
 
 
-_SYNTAX = re.compile(r"\(\?[a-zA-Z]*[:)]|\\[AZbB]|[()^$]")
-_ESCAPED = re.compile(r"\\(\W)")
-"""What is left of a regular expression without these is often a text that it matches."""
-
-
 def _result(condition: m.ResultCondition | None) -> str:
     if condition is None or (condition.text is None and not condition.error):
         return "ok"
-    return "error" if condition.text is None else _meeting(condition.text, "ok")
-
-
-def _meeting(condition: m.TextCondition, otherwise: str) -> str:
-    """A text that meets a condition; `otherwise` where no word of a regular expression does."""
-    if condition.op != "regex":
-        return condition.value
-    plain = _SYNTAX.sub("", condition.value)
-    for text in (otherwise, *(_ESCAPED.sub(r"\1", literal) for literal in plain.split("|"))):
-        if text_holds(condition, text):
-            return text
-    return otherwise
+    return "error" if condition.text is None else text_meeting(condition.text, "ok")

@@ -13,12 +13,11 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping
-from email.message import Message
-from email.utils import collapse_rfc2231_value
 from hashlib import blake2b
 from typing import Any
 from urllib.parse import parse_qsl
 
+from mockllm.core.forms import FormPart, form_parts
 from mockllm.core.request import Request
 from mockllm.protocols.values import utf8_text
 from mockllm.scenario.ignoring import normal_text, normal_value
@@ -154,13 +153,7 @@ def _replaced(value: Any, keys: list[str], depth: int) -> Any:
     return value
 
 
-_MULTIPART = "multipart/form-data"
 _FORM = "application/x-www-form-urlencoded"
-
-
-def is_multipart(content_type: str) -> bool:
-    """Whether a body is declared as a form that may have files."""
-    return content_type.partition(";")[0].strip().lower() == _MULTIPART
 
 
 def form_fields(content_type: str, body: bytes) -> dict[str, Any] | None:
@@ -177,14 +170,11 @@ def form_fields(content_type: str, body: bytes) -> dict[str, Any] | None:
             for name, value in parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True)
         ]
         return _collected(pairs)
-    if not is_multipart(content_type):
-        return None
-    boundary = _parameter(content_type, "boundary")
-    parts = _parts(body, boundary.encode("utf-8", "replace")) if boundary else None
-    return None if parts is None else _collected([_field(head, data) for head, data in parts])
+    parts = form_parts(content_type, body)
+    return None if parts is None else _collected(map(_field, parts))
 
 
-def _collected(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _collected(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     for name, value in pairs:
         if name not in fields:
@@ -196,42 +186,13 @@ def _collected(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return fields
 
 
-def _parts(body: bytes, boundary: bytes) -> list[tuple[bytes, bytes]] | None:
-    """Head and data of each part; None where the closing boundary is missing."""
-    between = (b"\r\n" + body).split(b"\r\n--" + boundary)
-    if len(between) < 2 or not between[-1].startswith(b"--"):
-        return None
-    parts = []
-    for part in between[1:-1]:
-        head, gap, data = part.lstrip(b" \t").partition(b"\r\n\r\n")
-        if not gap:
-            return None
-        parts.append((head.removeprefix(b"\r\n"), data))
-    return parts
-
-
-def _field(head: bytes, data: bytes) -> tuple[str, Any]:
-    headers = {}
-    for line in head.split(b"\r\n"):
-        name, _, value = line.decode("utf-8", "replace").partition(":")
-        headers[name.strip().lower()] = value.strip()
-    disposition = headers.get("content-disposition", "")
-    name = _parameter(disposition, "name") or ""
-    filename = _parameter(disposition, "filename")
-    text = None if filename is not None else utf8_text(data)
+def _field(part: FormPart) -> tuple[str, Any]:
+    text = None if part.filename is not None else utf8_text(part.data)
     if text is not None:
-        return name, text
-    return name, {
-        "filename": filename or "",
-        "content_type": headers.get("content-type", ""),
-        "size": len(data),
-        "sha256": hashlib.sha256(data).hexdigest(),
+        return part.name, text
+    return part.name, {
+        "filename": part.filename or "",
+        "content_type": part.content_type,
+        "size": len(part.data),
+        "sha256": hashlib.sha256(part.data).hexdigest(),
     }
-
-
-def _parameter(header: str, name: str) -> str | None:
-    """A parameter of a header's value; None where it has none."""
-    message = Message()
-    message["content-disposition"] = header
-    value = message.get_param(name, None, "content-disposition")
-    return None if value is None else collapse_rfc2231_value(value)

@@ -1,7 +1,7 @@
 """The index of all scenarios that are served: finds candidates without trying each scenario.
 
 `match.user` with `contains` or `equals` is looked up by n-grams, plain model names by hash. Only
-regular expressions and globs are tried one by one.
+regular expressions, combined conditions and globs are tried one by one.
 """
 
 from __future__ import annotations
@@ -16,7 +16,15 @@ from mockllm.core.seeded import derive
 from mockllm.matching.conditions import text_holds
 from mockllm.matching.fingerprint import pointer_keys, request_digest
 from mockllm.scenario.ignoring import normal_text, wanted_text
-from mockllm.scenario.model import Ignored, Match, Scenario, Taken, TextCondition
+from mockllm.scenario.model import (
+    AnyText,
+    Ignored,
+    Match,
+    Scenario,
+    Taken,
+    TextCondition,
+    with_entries,
+)
 
 SCENARIO_HEADER = "x-mockllm-scenario"
 
@@ -177,12 +185,14 @@ class ScenarioIndex:
             if s.match is not None and s.route is None
         ]
         texts = [(m.user, i) for m, i in matches if m.user is not None and not m.anything]
-        self._regexes = [(c, i) for c, i in texts if c.op == "regex"]
-        self._is_cached = bool(self._regexes) or len(texts) > _FEW
         plain: dict[Ignored, list[tuple[TextCondition, int]]] = {}
+        self._tried: list[tuple[AnyText, int]] = []
         for condition, index in texts:
-            if condition.op != "regex":
+            if isinstance(condition, TextCondition) and condition.op != "regex":
                 plain.setdefault(condition.ignore, []).append((condition, index))
+            else:
+                self._tried.append((condition, index))
+        self._is_cached = bool(self._tried) or len(texts) > _FEW
         self._plain = {ignore: _PlainIndex(same) for ignore, same in plain.items()}
         self._models: dict[str, list[Scenario]] = {}
         self._others: list[Scenario] = []
@@ -190,8 +200,9 @@ class ScenarioIndex:
             if match.user is None and not match.anything:
                 self._add_by_model(match, self.scenarios[index])
         self.fallbacks = tuple(self.scenarios[i] for m, i in matches if m.anything)
+        parts = [part for match, _ in matches for _, part in with_entries(match)]
         self.headers: tuple[str, ...] = tuple(
-            sorted({SCENARIO_HEADER, *(name for m, _ in matches for name, _ in m.headers)})
+            sorted({SCENARIO_HEADER, *(name for part in parts for name, _ in part.headers)})
         )
         """The names, in lower case, of all headers that decide which scenario answers."""
         self._cache: dict[str, tuple[Scenario, ...]] = {}
@@ -251,7 +262,7 @@ class ScenarioIndex:
         indices: list[int] = []
         for ignore, plain in self._plain.items():
             indices += plain.search(normal_text(ignore, text))
-        indices += [index for condition, index in self._regexes if text_holds(condition, text)]
+        indices += [index for condition, index in self._tried if text_holds(condition, text)]
         indices.sort()
         return indices
 

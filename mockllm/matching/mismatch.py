@@ -11,13 +11,13 @@ from mockllm.matching.conditions import (
     JudgedCondition,
     first_problem,
     judged_match,
-    judged_user_text,
+    judged_message,
     last_user_files,
     last_user_text,
 )
 from mockllm.matching.index import SCENARIO_HEADER, ScenarioIndex, named_scenario
 from mockllm.matching.sent_files import described
-from mockllm.scenario.model import Match, Scenario
+from mockllm.scenario.model import Match, Scenario, expected_texts
 
 NEAREST = 3
 """How many scenarios a message names."""
@@ -69,11 +69,12 @@ def near_misses(
         match = scenario.match or Match()
         if match.anything or scenario.route or (named is None and scenario.match is None):
             continue
-        user, judged = judged_user_text(match, request), []
+        judged = []
         if named is None:
-            judged = list(judged_match(match, request, headers, user=user))
+            message = judged_message(match, request, headers)
+            judged = list(judged_match(match, request, headers, message=message))
         failed = sum(not condition.met for condition in judged) / max(1, len(judged))
-        expected = scenario.name if named is not None else match.user.value if match.user else ""
+        expected = scenario.name if named is not None else " ".join(expected_texts(match.user))
         pairs = _letter_pairs(expected)
         rank = (failed, -len(pairs & sent) / max(1, len(pairs)), scenario.name)
         ranked.append((rank, scenario, judged))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 from mockllm.core.request import CallEcho, Message, Request
 from mockllm.errors import ExpectationError
@@ -15,7 +16,13 @@ from mockllm.matching.conditions import JudgedCondition, judged_expectations
 from mockllm.matching.conversation import PlannedCall, planned_calls, read_history
 from mockllm.matching.selection import Selection
 from mockllm.protocols.base import WireProtocol
-from mockllm.scenario.model import Expect, Scenario, TurnSpec
+from mockllm.scenario.model import (
+    Expect,
+    Scenario,
+    TurnSpec,
+    with_changed_entries,
+    with_entries,
+)
 from mockllm.scenario.reading.conditions import is_position
 
 
@@ -50,7 +57,7 @@ def judged_request(
         turns = read_history(messages).turns
         before = [call.id for call in turns[-1].calls] if turns else []
     if not protocol.client.tool_fields:  # no request of an API without tools meets these
-        conditions = replace(conditions, results=(), offers=(), tool_choice=None)
+        conditions = _without_tools(conditions)
     expect = results_by_id(conditions, [id for _, id in calls], before)
     return list(judged_expectations(expect, request, messages[selection.start :], calls))
 
@@ -79,6 +86,24 @@ def check_continuation(selection: Selection, request: Request, protocol: WirePro
         raise stored.unknown_result(id)
 
 
+def _without_tools(expect: Expect) -> Expect:
+    """The conditions without those on tools; a group that depends on one of them is left out."""
+
+    def needs_tools(entry: Expect) -> bool:
+        parts = (part for _, part in with_entries(entry))
+        return any(part.results or part.offers or part.tool_choice is not None for part in parts)
+
+    return replace(
+        expect,
+        results=(),
+        offers=(),
+        tool_choice=None,
+        any_of=() if any(map(needs_tools, expect.any_of)) else expect.any_of,
+        all_of=tuple(map(_without_tools, expect.all_of)),
+        negated=None if expect.negated and needs_tools(expect.negated) else expect.negated,
+    )
+
+
 def results_by_id(expect: Expect, known: Sequence[str], before: Sequence[str]) -> Expect:
     """The conditions with ids in place of positions. A position that no call has stays.
 
@@ -86,6 +111,7 @@ def results_by_id(expect: Expect, known: Sequence[str], before: Sequence[str]) -
         known: the ids of all earlier calls; one of them is never a position.
         before: the ids of the calls in the turn right before, in order.
     """
+    expect = with_changed_entries(expect, partial(results_by_id, known=known, before=before))
     if not any(is_position(key) for key, _ in expect.results):
         return expect
     results = []

@@ -12,7 +12,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any
 from urllib.parse import quote, unquote
 
@@ -22,6 +22,7 @@ from mockllm.matching.conditions import (
     JudgedCondition,
     first_problem,
     judged_body,
+    judged_groups,
     judged_model,
     judged_values,
 )
@@ -29,7 +30,7 @@ from mockllm.matching.fingerprint import form_fields, route_digest
 from mockllm.matching.mismatch import NEAREST
 from mockllm.matching.select import ambiguous, conditions_of
 from mockllm.protocols.routes import parse_query
-from mockllm.scenario.model import Ignored, Match, Scenario
+from mockllm.scenario.model import Ignored, Match, RouteSpec, Scenario
 from mockllm.scenario.precedence import is_recorded, precedence
 
 
@@ -78,17 +79,26 @@ def _conditions(fit: _Fit, request: RouteRequest) -> Iterator[JudgedCondition]:
     match = fit.scenario.match
     if match is None or match.anything:
         return
-    yield from judged_model(match, request.model or fit.model)
-    yield from judged_values("match.headers", "the header", match.headers, request.headers)
-    yield from judged_values("match.query", "the parameter", match.query, request.parameters)
+    yield from _judged_entry("match", match, request, request.model or fit.model)
+
+
+def _judged_entry(
+    path: str, match: Match, request: RouteRequest, model: str
+) -> Iterator[JudgedCondition]:
+    """The conditions of a route's `match`, or of an entry of its groups."""
+    yield from judged_model(match, model, path)
+    yield from judged_values(f"{path}.headers", "the header", match.headers, request.headers)
+    yield from judged_values(f"{path}.query", "the parameter", match.query, request.parameters)
     if match.body is not None and request.fields is None:
         kind = display(request.content_type) if request.content_type else "no content type"
         problem = (
-            f"match.body: the body must be JSON or a form, got {len(request.body)} bytes, {kind}"
+            f"{path}.body: the body must be JSON or a form, got {len(request.body)} bytes, {kind}"
         )
-        yield JudgedCondition("match.body", match.body, None, (problem,))
+        yield JudgedCondition(f"{path}.body", match.body, None, (problem,))
     else:
-        yield from judged_body("match.body", match.body, request.fields, match.ignore)
+        yield from judged_body(f"{path}.body", match.body, request.fields, match.ignore)
+    judge = partial(_judged_entry, request=request, model=model)
+    yield from judged_groups(path, match, judge)
 
 
 _MOST_FOUND = 1024
@@ -256,7 +266,7 @@ def _fit(scenario: Scenario, route: str, path: str) -> _Fit | None:
     """How a route fits a path; None where it does not."""
     exactness = _exactness(route)
     if _PLACEHOLDER.search(route):
-        match = _pattern(route).fullmatch(path)
+        match = route_path_pattern(route).fullmatch(path)
         if match is None:
             return None
         before, model = match["before"], unquote(match.groupdict().get("model") or "")
@@ -269,9 +279,9 @@ def _fit(scenario: Scenario, route: str, path: str) -> _Fit | None:
 
 
 @lru_cache(maxsize=_MOST_FOUND)
-def _pattern(path: str) -> re.Pattern[str]:
-    """The pattern of a route with placeholders. What stands before the route is `before`; it is
-    empty where the route does not begin with a name."""
+def route_path_pattern(path: str) -> re.Pattern[str]:
+    """The pattern of a route with placeholders, which are groups. What stands before the route is
+    `before`; it is empty where the route begins with a placeholder."""
     parts: list[str] = []
     last = 0
     for placeholder in _PLACEHOLDER.finditer(path):
@@ -284,10 +294,17 @@ def _pattern(path: str) -> re.Pattern[str]:
 
 
 def _stands_for(name: str | None) -> str:
-    """The pattern of a placeholder. Only the model in a path is read."""
+    """The pattern of a placeholder."""
     if name is None:
         return ".*"
-    return "(?P<model>[^/]+)" if name == "model" else "[^/]+"
+    return f"(?P<{name}>[^/]+)" if name != "before" else "[^/]+"
+
+
+def placeholder_values(route: RouteSpec, path: str) -> dict[str, str]:
+    """What stands in a path for the placeholders of its route, by their names."""
+    match = route_path_pattern(normal_path(route.path)).fullmatch(normal_path(path))
+    values = {} if match is None else match.groupdict()
+    return {name: unquote(value) for name, value in values.items() if name != "before" and value}
 
 
 def _exactness(path: str) -> tuple[int, int, int]:

@@ -25,7 +25,9 @@ from mockllm.errors import NoMatchError
 from mockllm.matching.branching import way_after, way_of
 from mockllm.matching.conditions import (
     first_problem,
+    groups_read_message,
     judged_match,
+    message_holds,
     text_holds,
 )
 from mockllm.matching.conversation import (
@@ -39,7 +41,7 @@ from mockllm.matching.index import SCENARIO_HEADER, ScenarioIndex, TokenOrigin, 
 from mockllm.matching.mismatch import NEAREST, explain_mismatch
 from mockllm.matching.selection import Selection
 from mockllm.protocols import PROTOCOLS
-from mockllm.scenario.model import Scenario
+from mockllm.scenario.model import Match, Scenario
 from mockllm.scenario.precedence import is_recorded, precedence, user_condition
 
 
@@ -294,7 +296,7 @@ class Search:
         for name, messages in beginnings.items():
             scenario = self.served.by_name[name]
             if wanted(scenario) and self._may_answer(scenario):
-                candidate = self._begun(scenario, messages)
+                candidate = self._begun(scenario, self._meeting(scenario, messages))
                 if candidate is not None:
                     yield candidate
         for scenario in self.served.by_model(self.request.model):
@@ -304,13 +306,31 @@ class Search:
 
     def without_user(self, scenario: Scenario) -> Candidate | None:
         """A scenario without `match.user`, if it matches. It begins with the history or, where its
-        tool calls are others or it has no turn left, at a later user message."""
+        tool calls are others or it has no turn left, at a later user message. One whose groups read
+        the user's message begins at a message that meets them."""
         if not self._may_answer(scenario):
             return None
+        assert scenario.match is not None
+        if groups_read_message(scenario.match):
+            messages = list(self._beginnings()) or [(0, self.turns)]
+            return self._begun(scenario, self._meeting(scenario, messages))
         whole = self._candidate(scenario, (0, self.turns))
         if whole is not None and whole.playable:
             return whole
         return self._begun(scenario, [(0, self.turns), *self._beginnings()])
+
+    def _meeting(self, scenario: Scenario, beginnings: Sequence[Beginning]) -> Sequence[Beginning]:
+        """The beginnings at messages that meet the groups of `match`, where these read them."""
+        match = scenario.match
+        if match is None or not groups_read_message(match):
+            return beginnings
+        return [beginning for beginning in beginnings if self._holds(match, beginning[0])]
+
+    def _holds(self, match: Match, start: int) -> bool:
+        sent = self.request.messages
+        is_user = start < len(sent) and sent[start].role == "user"
+        message = sent[start] if is_user else Message("user")
+        return message_holds(match, self.request, self.headers, message)
 
     def _begun(self, scenario: Scenario, beginnings: Sequence[Beginning]) -> Candidate | None:
         """A scenario with the earliest beginning after which it has a turn left.
@@ -377,9 +397,12 @@ class Search:
             return scenario.name == named.name
         if match is None:  # only its own request finds it
             return scenario.plays_over(self.request.api)
-        users = [message.text for message in self.request.messages if message.role == "user"]
-        texts = any(match.user is None or text_holds(match.user, text) for text in users or [""])
-        return texts and self._may_answer(scenario)
+        users = [message for message in self.request.messages if message.role == "user"]
+        holding = (
+            message_holds(match, self.request, self.headers, message)
+            for message in users or [Message("user")]
+        )
+        return any(holding) and self._may_answer(scenario)
 
     def named_position(self, scenario: Scenario) -> tuple[int, Scenario, int]:
         """Where the conversation of a named scenario begins, the scenario as it goes, and the

@@ -1,7 +1,8 @@
 """Images and files in messages: what conditions on them compare.
 
 A condition (`match.user_files`) is the digest of a file's bytes (`sha256:...`), the URL or the id
-that the request refers to it by, or a pattern for its media type (`image/*`). Pure.
+that the request refers to it by, or a pattern for its media type (`image/*`); or it says how many
+files there are. Pure.
 """
 
 from __future__ import annotations
@@ -11,9 +12,11 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from hashlib import sha256
+from typing import Any
 
 from mockllm.core.request import SentFile
 from mockllm.core.text import display
+from mockllm.scenario.model import FileCount
 
 
 def source_of(file: SentFile) -> str:
@@ -46,8 +49,13 @@ def _described(file: SentFile) -> str:
     return f"{file.media_type} {shown}"
 
 
-def check_files(what: str, expected: Sequence[str], files: Sequence[SentFile]) -> str | None:
-    """Why files are not those of a condition, one by one in their order; None where they are."""
+def check_files(
+    what: str, expected: Sequence[str] | FileCount, files: Sequence[SentFile]
+) -> str | None:
+    """Why files are not those of a condition, one by one in their order, or in their number; None
+    where they are."""
+    if isinstance(expected, FileCount):
+        return _check_count(what, expected, files)
     if len(expected) != len(files):
         noun = "file" if len(expected) == 1 else "files"
         return f"{what} must have {len(expected)} {noun}, got {len(files)}: {described(files)}"
@@ -58,3 +66,37 @@ def check_files(what: str, expected: Sequence[str], files: Sequence[SentFile]) -
         name = kind if kind in ("image", "audio", "video") else "file"
         return f"{what}: {name} {number} must be {wanted}, got {_described(file)}"
     return None
+
+
+def _check_count(what: str, wanted: FileCount, files: Sequence[SentFile]) -> str | None:
+    count = sum(_is_counted(wanted, file) for file in files)
+    if count >= wanted.least and (wanted.most is None or count <= wanted.most):
+        return None
+    kind = f" of the type {wanted.type}" if wanted.type is not None else ""
+    digest = f" with the digest {wanted.digest}" if wanted.digest is not None else ""
+    of = f" of {len(files)}" if kind or digest else ""
+    return f"{what} must have {_number(wanted)}{kind}{digest}, got {count}{of}: {described(files)}"
+
+
+def _is_counted(wanted: FileCount, file: SentFile) -> bool:
+    if wanted.type is not None and not fnmatchcase(file.media_type, wanted.type):
+        return False
+    return wanted.digest is None or source_of(file) == wanted.digest
+
+
+def _number(wanted: FileCount) -> str:
+    """How many files are wanted: `2 files`, `at least 1 file`."""
+    if wanted.most is None or wanted.most == wanted.least:
+        prefix = "at least " if wanted.most is None else ""
+        return f"{prefix}{wanted.least} {'file' if wanted.least == 1 else 'files'}"
+    bounds = f"{wanted.least} to {wanted.most}" if wanted.least else f"at most {wanted.most}"
+    return f"{bounds} {'file' if wanted.most == 1 else 'files'}"
+
+
+def wanted_files(expected: Sequence[str] | FileCount) -> Any:
+    """What a condition expects, as a JSON value."""
+    if not isinstance(expected, FileCount):
+        return list(expected)
+    bounds = {"least": expected.least, "most": expected.most}
+    named = {"type": expected.type, "digest": expected.digest}
+    return {"count": bounds} | {key: value for key, value in named.items() if value is not None}

@@ -8,7 +8,10 @@ its frame (`throttlingException`). Pure.
 
 from __future__ import annotations
 
+from mockllm.core.http import Target
+from mockllm.core.quotas import Excess
 from mockllm.core.seeded import derive_uuid
+from mockllm.errors import RequestError
 
 OVERLOADED = "serviceUnavailableException"
 RATE_LIMIT = "throttlingException"
@@ -56,3 +59,11 @@ def error_headers(status: int, type: str | None) -> dict[str, str]:
         usual = "InternalServerException" if status >= 500 else "ValidationException"
         name = _TYPES.get(status, usual)
     return {"x-amzn-errortype": f"{name[0].upper()}{name[1:]}:{_NAMESPACE}"}
+
+
+def quota_error(_target: Target, excess: Excess) -> RequestError:
+    """The error for a request that exceeds a limit. The service says neither which, nor how long to
+    wait."""
+    what = "requests" if excess.limit.resource == "requests" else "tokens"
+    message = f"Too many {what}, please wait before trying again."
+    return RequestError(message, status=429, type=RATE_LIMIT, retry_after=excess.wait)

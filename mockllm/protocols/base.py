@@ -14,12 +14,13 @@ from __future__ import annotations
 import json
 import re
 import zlib
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import field
 from typing import Any, Literal, Protocol
 
 from mockllm.core.events import Event, Frame, LineEnd, StreamError
 from mockllm.core.http import NO_TARGET, Target
+from mockllm.core.quotas import Excess, Level
 from mockllm.core.record import record
 from mockllm.core.request import Request
 from mockllm.core.seeded import derive_int, tokens
@@ -27,7 +28,10 @@ from mockllm.core.turn import TokenUsage, Turn
 from mockllm.errors import RequestError, WireError
 from mockllm.framing.carrier import Carrier
 from mockllm.framing.sse import SSE
+from mockllm.protocols.jobs import JobCall, JobReply
 from mockllm.protocols.records import (
+    Background,
+    Choices,
     ClientRequests,
     Detection,
     Environment,
@@ -65,6 +69,7 @@ class Reply:
         model: the model name in the answer.
         options: the result of the protocol's `options` for the request.
         usage: the tokens of the answer.
+        service_tier, fingerprint: what the scenario states; None: what the protocol derives.
     """
 
     seed: str
@@ -72,6 +77,8 @@ class Reply:
     model: str
     options: Any
     usage: TokenUsage = field(default_factory=lambda: TokenUsage(0, 0))
+    service_tier: str | None = None
+    fingerprint: str | None = None
 
     @property
     def created(self) -> int:
@@ -104,12 +111,25 @@ Operation = Literal[
     "count_tokens",
     "response",
     "delete_response",
+    "cancel_response",
     "input_items",
     "create",
     "version",
+    "create_file",
+    "files",
+    "file",
+    "file_content",
+    "delete_file",
+    "create_batch",
+    "batches",
+    "batch",
+    "cancel_batch",
+    "delete_batch",
+    "batch_results",
 ]
 """What a route does: `generate` answers from a scenario, `create` makes the ids of a path
-(`WireProtocol.creates`), the others read data of the server."""
+(`WireProtocol.creates`), the others read data of the server. Those from `create_file` on make files
+and batches and follow them (`WireProtocol.jobs`)."""
 
 
 @record
@@ -225,6 +245,8 @@ class WireProtocol:
             form of this API. Error bodies of other forms are kept as they are.
         error_headers: the headers of an error answer; `retry_after` is in seconds.
         headers: the headers of a successful answer; the argument is whether it is streamed.
+        stated: what of `service_tier` and `fingerprint` in `Reply` its answers have a field for.
+        choices: how an answer has several choices; None: it has one, whatever a scenario says.
         project: the turn without everything that this protocol cannot express: the result of
             `fold(decode(encode(expand(turn))))`. docs/protocols.md describes the difference.
         client: the requests that clients send.
@@ -234,6 +256,7 @@ class WireProtocol:
         normalize: what the service generates anew for each answer.
         stored: how its service keeps answers; None if it keeps none.
         lookups: the operations besides `generate`.
+        jobs: the operations that make jobs and follow them.
         fallback_routes: the routes that `--fallback auto` answers by itself.
         guard: raises `RequestError` for headers and a target without the credentials or versions
             that the service requires; used only if requests are validated strictly.
@@ -251,6 +274,10 @@ class WireProtocol:
         role: the role of an answer on the wire.
         service_errors: the errors of the service that have nothing to do with the request, by
             `overloaded`, `rate_limit` and `server_error`.
+        quota_headers: the headers of an answer that say what is left of some limits, no two of one
+            resource. Those that `headers` has for the same limits have the same names.
+        quota_error: the error for a request that exceeds a limit; None: that is the `rate_limit` of
+            `service_errors`.
         numbered: frames with the numbers that they have after so many others; None if the events
             of the API have no numbers.
         join: one frame with the content of two consecutive ones; None if there is no such frame.
@@ -273,10 +300,13 @@ class WireProtocol:
     detect: Detection
     events: StreamEvents
     normalize: Normalisation
+    stated: tuple[str, ...] = ()
+    choices: Choices | None = None
     fields: FieldNames = field(default_factory=FieldNames)
     stored: StoredAnswers | None = None
     decode_error: Callable[[Fields], StreamError | None] = lambda _: None
     lookups: Mapping[Operation, Callable[[Lookup], Json]] = field(default_factory=dict)
+    jobs: Mapping[Operation, Callable[[JobCall], JobReply]] = field(default_factory=dict)
     fallback_routes: tuple[FallbackRoute, ...] = ()
     guard: Callable[[Mapping[str, str], Target], None] | None = None
     error_at: (
@@ -291,9 +321,17 @@ class WireProtocol:
     finish_values: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     role: str = "assistant"
     service_errors: Mapping[str, ServiceError] = field(default_factory=lambda: SERVICE_ERRORS)
+    quota_headers: Callable[[Target, Sequence[Level]], dict[str, str]] = lambda _target, _levels: {}
+    quota_error: Callable[[Target, Excess], RequestError] | None = None
     numbered: Callable[[list[Frame], int], list[Frame]] | None = None
     join: Callable[[Frame, Frame], Frame | None] | None = None
     sdk: SdkTypes | None = None
+
+    def background(self, body: Fields) -> Background | None:
+        """How the answer to a request with this body is made, where the client polls it; None for
+        one that is answered at once."""
+        background = None if self.stored is None else self.stored.background
+        return background if background is not None and background.is_asked(body) else None
 
     @property
     def name(self) -> str:
@@ -347,3 +385,34 @@ def counted_tokens(request: Request) -> int:
     for tool in request.tools:
         texts += [tool.name, tool.description, dumps(tool.parameters)]
     return sum(map(tokens, texts))
+
+
+_KEYS = ("authorization", "x-api-key", "api-key", "x-goog-api-key")
+_SIGNER = re.compile(r"Credential=([^/,\s]+)")
+
+
+def api_key(headers: Mapping[str, str], target: Target) -> str:
+    """The API key of a request, whichever way it is sent; of one that is signed (AWS) the id of the
+    key; "" for none.
+
+    Args:
+        headers: with names in lower case.
+    """
+    given = next(filter(None, map(headers.get, _KEYS)), None) or target.query.get("key", "")
+    signer = _SIGNER.search(given)
+    return given.rpartition(" ")[2] if signer is None else signer[1]
+
+
+def exceeded(protocol: WireProtocol, target: Target, excess: Excess) -> RequestError:
+    """The error for a request that exceeds a limit, in the words of the service."""
+    if protocol.quota_error is not None:
+        return protocol.quota_error(target, excess)
+    service = protocol.service_errors["rate_limit"]
+    error = service.error
+    return RequestError(
+        error.message,
+        status=service.status,
+        type=error.type,
+        code=error.code,
+        retry_after=excess.wait,
+    )

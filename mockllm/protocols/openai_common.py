@@ -9,20 +9,24 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
-from mockllm.core.events import StreamError, Usage
+from mockllm.core.events import Frame, StreamError, Usage
+from mockllm.core.http import Target
+from mockllm.core.quotas import Excess, Level
 from mockllm.core.request import OfferedTool, SentFile
 from mockllm.core.seeded import derive, derive_int
+from mockllm.core.turn import Turn
 from mockllm.errors import RequestError
-from mockllm.protocols.base import Reply, content_headers, retry_headers
+from mockllm.protocols.base import Reply, content_headers, dumps, retry_headers
 from mockllm.protocols.checks import Check, Checks
-from mockllm.protocols.records import Fields, Json, ServiceError
+from mockllm.protocols.records import Fields, Json, NumberedFrame, ServiceError
 from mockllm.protocols.values import (
     array,
     kind,
     mapping,
     objects,
+    plain_object,
     sent_as_base64,
     sent_by_url,
     sent_files,
@@ -184,6 +188,43 @@ def _limits(requests: int, tokens: int, reset: float) -> dict[str, str]:
     }
 
 
+def quota_headers(_target: Target, levels: Sequence[Level]) -> dict[str, str]:
+    """What is left of limits. The service has no headers for input or output tokens alone.
+    Those of other limits stay as they are; in a refusal, nothing of them is used."""
+    headers: dict[str, str] = {}
+    if any(level.exceeded for level in levels):
+        headers = _limits(requests=_LIMIT_REQUESTS, tokens=_LIMIT_TOKENS, reset=0)
+    for level in levels:
+        resource = level.limit.resource
+        if resource in ("requests", "tokens"):
+            headers[f"x-ratelimit-limit-{resource}"] = str(level.limit.amount)
+            headers[f"x-ratelimit-remaining-{resource}"] = str(level.remaining)
+            headers[f"x-ratelimit-reset-{resource}"] = _duration(level.reset)
+    return headers
+
+
+def quota_error(_target: Target, excess: Excess) -> RequestError:
+    """The error for a request that exceeds a limit."""
+    limit = excess.limit
+    period = "min" if limit.period == "minute" else limit.period
+    short = "".join(word[0] for word in f"{limit.noun} per {period}".split()).upper()
+    where = f"for {excess.model} in organization {ORGANIZATION} on {limit.noun} per {period} "
+    where += f"({short}): Limit {limit.amount}, "
+    if excess.wait is None:
+        text = f"Request too large {where}Requested {excess.requested}. The input or output tokens "
+        text += "must be reduced in order to run successfully."
+    else:
+        text = f"Rate limit reached {where}Used {excess.used}, Requested {excess.requested}. "
+        text += f"Please try again in {_duration(excess.wait)}."
+    return RequestError(
+        f"{text} Visit https://platform.openai.com/account/rate-limits to learn more.",
+        status=429,
+        type="requests" if limit.resource == "requests" else "tokens",
+        code=_CODES[429],
+        retry_after=excess.wait,
+    )
+
+
 def _duration(seconds: float) -> str:
     """A duration in Go's format, which the service uses: `6ms`, `1s`, `1.5s`, `6m0s`, `1h0m0s`."""
     milliseconds = round(seconds * 1000)
@@ -217,6 +258,31 @@ def is_end(chunk: Fields) -> bool:
     return bool(chunk.get("error")) or any(choice.get("finish_reason") for choice in choices)
 
 
+def join_choices(
+    frames: Sequence[NumberedFrame], _turn: Turn, _reply: Reply
+) -> list[tuple[int, Frame]]:
+    """The chunks of several choices as one stream. Usage and `[DONE]` come once, after all of
+    them."""
+    joined: list[tuple[int, Frame]] = []
+    ends: list[Frame] = []
+    for at, number, frame in frames:
+        chunk = plain_object(frame) or {}
+        if frame.data == "[DONE]" or (chunk.get("choices") == [] and chunk.get("usage")):
+            ends += [] if number else [frame]
+        elif number:
+            choices = [{**choice, "index": number} for choice in objects(chunk.get("choices"))]
+            joined.append((at, Frame(dumps({**chunk, "choices": choices}))))
+        else:
+            joined.append((at, frame))
+    return [*joined, *((frames[-1][0], frame) for frame in ends)]
+
+
+def join_bodies(bodies: Sequence[Json]) -> Json:
+    """The bodies of several choices as one, which has the usage of the first."""
+    choices = [body["choices"][0] for body in bodies]
+    return {**bodies[0], "choices": [{**one, "index": i} for i, one in enumerate(choices)]}
+
+
 def is_foreign_finish(value: str) -> bool:
     """Whether a finish reason is a value of another protocol."""
     return value in _OTHER_FINISHES or value.isupper()  # Gemini's and Cohere's are upper case
@@ -236,7 +302,13 @@ def usage_of(usage: object) -> Usage | None:
         output=_count(usage.get("completion_tokens")),
         reasoning=_count(completion.get("reasoning_tokens") or usage.get("reasoning_tokens")),
         cached=_count(prompt.get("cached_tokens") or usage.get("prompt_cache_hit_tokens")),
+        cache_written=_count(prompt.get("cache_write_tokens")),
     )
+
+
+def cache_write(usage: Usage) -> Json:
+    """What `prompt_tokens_details` has more of a prompt that was written into a cache."""
+    return {"cache_write_tokens": usage.cache_written} if usage.cache_written else {}
 
 
 def _count(value: object) -> int:
@@ -430,6 +502,25 @@ def missing(where: str) -> RequestError:
     return RequestError(
         f"Missing required parameter: '{where}'.", param=where, code="missing_required_parameter"
     )
+
+
+def not_found(kind: str, id: str, param: str = "id") -> RequestError:
+    """A file, a batch or another thing that is not known, or no longer."""
+    return RequestError(f"No such {kind} object: {id}", status=404, param=param)
+
+
+def listed(values: list[Json], after: str | None, limit: int) -> Json:
+    """A page of a list of objects with ids: those behind the id `after`."""
+    ids = [value["id"] for value in values]
+    start = ids.index(after) + 1 if after in ids else 0
+    page = values[start : start + limit]
+    return {
+        "object": "list",
+        "data": page,
+        "first_id": page[0]["id"] if page else None,
+        "last_id": page[-1]["id"] if page else None,
+        "has_more": start + limit < len(values),
+    }
 
 
 def empty_array(where: str) -> RequestError:

@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
-from typing import Any
+from typing import Any, Literal
 
-from mockllm.core.events import Start, StreamError
+from mockllm.core.events import Frame, Start, StreamError
 from mockllm.core.http import Target
 from mockllm.core.record import record
 from mockllm.core.request import Parameters, Request
@@ -267,6 +267,51 @@ class Normalisation:
     reasoning: ReasoningFields | None = None
 
 
+NumberedFrame = tuple[int, int, Frame]
+"""When a frame is due, the number of its choice, and the frame."""
+
+
+@record
+class Choices:
+    """How an answer has several choices. Each is encoded as if it were the only one, and then
+    joined to the others.
+
+    Args:
+        wanted: how many an answer has, by the `options` of its request.
+        alone: the options of an answer whose only choice is one of them, by its number.
+        join_frames: one stream of the frames of all choices, in the order in which they are sent.
+            The turn is that of the first choice, with the usage of all of them.
+        join_bodies: one body of the bodies of all choices.
+    """
+
+    wanted: Callable[[Any], int]
+    alone: Callable[[Any, int], Any]
+    join_frames: Callable[[Sequence[NumberedFrame], Turn, Any], list[tuple[int, Frame]]]
+    join_bodies: Callable[[Sequence[Json]], Json]
+
+
+JobState = Literal["created", "pending", "done", "cancelled"]
+"""How far the work is that a request began."""
+
+
+@record
+class Background:
+    """How a service makes answers in the background, while the client polls.
+
+    Args:
+        is_asked: whether the request with this body asks for it.
+        unfinished: the answer in a state other than `done`, from the answer when it is done.
+        events_before: how many events of the stream a client has that asks for the others, from
+            the target of its look-up; None where it asks for no stream.
+        not_cancelled: the error for an answer that is not made in the background.
+    """
+
+    is_asked: Callable[[Fields], bool]
+    unfinished: Callable[[Fields, JobState], Json]
+    events_before: Callable[[Target], int | None]
+    not_cancelled: Callable[[str], RequestError]
+
+
 @record
 class StoredAnswers:
     """How a service keeps answers, so that later requests can name them by their ids.
@@ -280,6 +325,7 @@ class StoredAnswers:
         previous_not_found: the error for an id in `field` that names no answer.
         missing_result: the error for a call, by its id, that a continuation brings no result for.
         unknown_result: the error for a result whose id belongs to no call of the answer.
+        background: how it makes answers in the background; None if it does not.
     """
 
     prefix: str
@@ -290,6 +336,7 @@ class StoredAnswers:
     previous_not_found: Callable[[str], RequestError]
     missing_result: Callable[[str], RequestError]
     unknown_result: Callable[[str], RequestError]
+    background: Background | None = None
 
 
 @record

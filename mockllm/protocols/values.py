@@ -5,9 +5,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
-from mockllm.core.events import Finish, FinishReason, Frame
+from mockllm.core.events import Finish, FinishReason, Frame, Usage
 from mockllm.core.request import OfferedTool, SentFile
 from mockllm.protocols.records import Fields, Json
 
@@ -94,6 +95,14 @@ def string(value: object) -> str:
 def count(value: object) -> int:
     """The value if it is a whole number, else 0."""
     return value if type(value) is int else 0
+
+
+def within_input(usage: Usage) -> Usage:
+    """The usage with at most as many cached and cache-written tokens as input, for APIs that count
+    these apart and whose counts cannot be negative."""
+    cached = min(usage.cached, usage.input)
+    written = min(usage.cache_written, usage.input - cached)
+    return replace(usage, cached=cached, cache_written=written)
 
 
 def whole(value: object) -> int | None:

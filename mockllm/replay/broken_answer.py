@@ -88,7 +88,8 @@ def broken(
         bodiless=answer.bodiless and not changed.parts,
         length=changed.length,
     )
-    return replace(plain, fault=replace(changed, parts=()), generated=answer.generated)
+    note = replace(changed, parts=())
+    return replace(plain, fault=note, pace=answer.pace, generated=answer.generated)
 
 
 def break_answered(
@@ -156,6 +157,10 @@ def _missed(scenario: Scenario, index: int, turn: TurnSpec, protocol: WireProtoc
     answer = Replayer().answer(
         Selection(scenario, index, index), request, protocol, tried=turn, attempt=1
     )
+    if answer.pace is not None and any(
+        fault.place is not None and fault.place.kind == "time" for fault in turn.fault
+    ):
+        return ""  # its times are drawn for each request
     around = circumstances(protocol, request, "", scenario, index)
     note = broken(answer, turn.fault, around).fault
     return "" if note is None else note.missed

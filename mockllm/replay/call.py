@@ -21,6 +21,10 @@ class ApiCall(NamedTuple):
 
     Args:
         path: as it was sent, with the query; "" where nothing was sent.
+        at: when it came, in seconds after the start of the server.
+        base: the URL by which the client reaches the server, without the path.
+        received_at: when it arrived, in seconds since 1970, by the clock of the entries of its
+            session.
     """
 
     protocol: WireProtocol
@@ -29,6 +33,9 @@ class ApiCall(NamedTuple):
     body: bytes
     session: Session
     path: str = ""
+    at: float = 0.0
+    base: str = ""
+    received_at: float = 0.0
 
 
 @record

@@ -2,22 +2,50 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import replace
 
 from mockllm.core.http import Target
 from mockllm.core.request import Message, Parameters, Request
+from mockllm.matching.conditions import text_holds
 from mockllm.protocols.base import WireProtocol
 from mockllm.protocols.records import Json
 from mockllm.protocols.routes import target_of
-from mockllm.scenario.model import Match, Scenario, ToolSpec
+from mockllm.scenario.model import AnyText, Match, Scenario, TextCondition, ToolSpec
 
 
 def user_text(scenario: Scenario) -> str:
-    """A user message that meets the scenario's `match.user`; "Hello" where it has none, or a
-    regular expression."""
+    """A user message that meets the scenario's `match.user`; "Hello" where it has none, or none is
+    found."""
     match = scenario.match or Match()
-    return "Hello" if match.user is None or match.user.op == "regex" else match.user.value
+    return "Hello" if match.user is None else text_meeting(match.user, "Hello")
+
+
+_SYNTAX = re.compile(r"\(\?[a-zA-Z]*[:)]|\\[AZbB]|[()^$]")
+_ESCAPED = re.compile(r"\\(\W)")
+"""What is left of a regular expression without these is often a text that it matches."""
+
+
+def text_meeting(condition: AnyText, otherwise: str) -> str:
+    """A text that meets a condition; `otherwise` where none is found: of a regular expression only
+    its words are tried."""
+    if isinstance(condition, TextCondition) and condition.op != "regex":
+        return condition.value
+    texts = (otherwise, *_likely_texts(condition))
+    return next((text for text in texts if text_holds(condition, text)), otherwise)
+
+
+def _likely_texts(condition: AnyText) -> list[str]:
+    if isinstance(condition, TextCondition):
+        if condition.op != "regex":
+            return [condition.value]
+        words = _SYNTAX.sub("", condition.value).split("|")
+        return [_ESCAPED.sub(r"\1", word) for word in words]
+    if condition.op == "not":
+        return []
+    texts = [text for part in condition.conditions for text in _likely_texts(part)]
+    return [*texts, " ".join(texts)]
 
 
 def first_body(

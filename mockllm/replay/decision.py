@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING
@@ -11,11 +11,13 @@ from mockllm.core.request import Request
 from mockllm.core.seeded import derive_int
 from mockllm.errors import RequestError, UsageError
 from mockllm.matching.selection import Selection
-from mockllm.protocols.base import WireProtocol
+from mockllm.protocols.base import WireProtocol, counted_tokens
 from mockllm.replay.call import Answered
 from mockllm.replay.compilation.compiler import Replayer
 from mockllm.replay.compilation.http_answer import HttpAnswer, http_error_answer
 from mockllm.replay.filling import filled
+from mockllm.replay.jobs import begun
+from mockllm.replay.latency.schedule import Draw, Pace
 from mockllm.replay.loading import quirk_problem
 from mockllm.replay.sessions.session import Session
 from mockllm.scenario.fault_model import Fault
@@ -185,12 +187,14 @@ def attempt_answer(
     attempt: int,
     recorded: RecordedAnswer | None = None,
     speed: float = 1.0,
+    draw: Callable[[], Draw] = Draw,
 ) -> HttpAnswer:
     """What a try at a turn gets, with its faults: its recording, an error, or a reply.
 
     Args:
         attempt: its number, from 1; after those that the turn has for earlier tries comes its own.
         speed: of the pauses of an answer with faults; those of the faults stay.
+        draw: what times are drawn from, where the turn has latency.
     """
     spec, selection, tried = decision.spec, decision.selection, None
     faults = spec.fault
@@ -198,7 +202,9 @@ def attempt_answer(
         tried = spec.tried(spec.attempts[attempt - 1])
         spec, faults = tried, tried.fault + decision.faults
     if recorded is not None and recorded.answer is not None:
-        answer = recorded.answer
+        answer = replayer.recorded(
+            recorded.answer, selection, spec, decision.request, protocol.name
+        )
     elif spec.http is not None:
         answer = http_error_answer(protocol, spec, selection, attempt)
     else:
@@ -211,6 +217,11 @@ def attempt_answer(
             attempt=0 if tried is None else attempt,
             duration=0 if recorded is None else recorded.duration,
         )
+        background = protocol.background(decision.request.body)
+        if background is not None and not decision.request.stream:
+            answer = begun(answer, background)
+    if answer.pace is not None and speed:
+        answer = _timed(answer, answer.pace, draw(), decision.request)
     if not faults:
         return answer
     # Imported with the first fault.
@@ -219,3 +230,10 @@ def attempt_answer(
     scenario, position = selection.scenario, selection.position
     around = circumstances(protocol, decision.request, decision.path, scenario, position)
     return broken(answer, faults, around, speed)
+
+
+def _timed(answer: HttpAnswer, pace: Pace, draw: Draw, request: Request) -> HttpAnswer:
+    """The answer at the times that are drawn for one request."""
+    prompt = counted_tokens(request) if pace.latency.prefill else 0
+    due = pace.due(draw, prompt)
+    return replace(answer, times=tuple([due[number] for number in answer.times]))

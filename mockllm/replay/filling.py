@@ -11,9 +11,10 @@ from mockllm.errors import RequestError
 from mockllm.matching.branching import way_after, way_to
 from mockllm.matching.conditions import last_user_text
 from mockllm.matching.conversation import read_history, turn_index
+from mockllm.matching.routes import RouteRequest, placeholder_values
 from mockllm.matching.selection import Selection
 from mockllm.replay.sessions.exchange import Played
-from mockllm.scenario.model import Scenario, TurnSpec
+from mockllm.scenario.model import RouteSpec, Scenario, TurnSpec
 from mockllm.scenario.templates import TemplateError, Values, as_text, render_json, with_texts
 
 
@@ -78,6 +79,18 @@ def request_values(request: Request, position: int) -> Values:
         "results": lambda: [_result(message) for message in results],
         "result": lambda: _result(results[-1]) if results else None,
         "turn": lambda: position + 1,
+    }
+
+
+def route_values(request: RouteRequest, route: RouteSpec) -> Values:
+    """What the paths of templates begin with, of a request for a route that calls no model."""
+    return {
+        "request": lambda: {
+            "model": request.model,
+            "body": request.fields,
+            "path": placeholder_values(route, request.path),
+            "query": request.parameters,
+        }
     }
 
 

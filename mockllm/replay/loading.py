@@ -47,12 +47,14 @@ VOCABULARY = Vocabulary(_apis, quirk_problem, _fault_mistakes)
 
 def load(
     paths: str | PathLike[str] | Iterable[str | PathLike[str]],
+    warn: Callable[[Problem], None] | None = None,
 ) -> tuple[Scenario, ...]:
     """The scenarios of files and folders, in the order of the paths and of the file names.
 
     Args:
         paths: one path, or several: of files, or of folders that are searched to the bottom for
             `*.yaml` and `*.yml`; hidden files are skipped, and no file is read twice.
+        warn: called with what is no mistake, and probably not meant.
 
     Raises:
         ScenarioError: a file cannot be read or is wrong; it has every problem of every file.
@@ -60,7 +62,7 @@ def load(
     several = [paths] if isinstance(paths, str | PathLike) else paths
     problems: list[Problem] = []
     texts = scenario_texts([fspath(path) for path in several], problems)
-    return Loading(VOCABULARY, in_files=True, problems=problems).load(texts)
+    return Loading(VOCABULARY, in_files=True, problems=problems, warn=warn).load(texts)
 
 
 def loads(

@@ -11,34 +11,59 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import unquote
 
+from mockllm.core.forms import is_multipart
 from mockllm.core.http import Target, TimedBytes
 from mockllm.core.jsontext import parse_object
 from mockllm.core.record import record
+from mockllm.core.request import Request
 from mockllm.errors import RequestError
-from mockllm.matching.fingerprint import form_fields, is_multipart
+from mockllm.matching.conversation import turn_at
+from mockllm.matching.fingerprint import form_fields
 from mockllm.matching.index import ScenarioIndex
 from mockllm.matching.routes import RouteRequest
+from mockllm.matching.selection import Selection
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import Lookup, Operation, WireProtocol
-from mockllm.protocols.records import FallbackBody, FallbackRoute, StoredAnswers
+from mockllm.protocols.records import (
+    FallbackBody,
+    FallbackRoute,
+    Fields,
+    JobState,
+    StoredAnswers,
+)
 from mockllm.replay.call import Answered, ApiCall
 from mockllm.replay.compilation.compiler import Replayer
 from mockllm.replay.compilation.http_answer import CORS, HttpAnswer, bytes_answer, json_answer
 from mockllm.replay.filling import played_selection
-from mockllm.replay.sessions.exchange import Played, not_kept_whole
+from mockllm.replay.jobs import AT_ONCE, JobProgress, rest_of
+from mockllm.replay.sessions.exchange import Exchange, Played, not_kept_whole
+
+
+@record
+class Recalled:
+    """The exchange of an answer that is kept, its request, and the turn that answered it."""
+
+    exchange: Exchange
+    request: Request
+    selection: Selection
 
 
 class Lookups:
     """Answers operations besides `generate`."""
 
-    def __init__(self, served: ScenarioIndex, replayer: Replayer) -> None:
+    def __init__(self, served: ScenarioIndex, replayer: Replayer, speed: float) -> None:
         self._served = served
         self._replayer = replayer
+        self._speed = speed
 
     def answer(self, call: ApiCall, operation: Operation) -> Answered:
         """The answer to an operation."""
-        body = call.protocol.lookups[operation](self._lookup(call, operation))
         played = Played("played", 200, api=call.protocol.name)
+        if operation == "response":
+            streamed = self._streamed_again(call)
+            if streamed is not None:
+                return Answered(streamed, replace(played, stream=True))
+        body = call.protocol.lookups[operation](self._lookup(call, operation))
         return Answered(json_answer(200, body, CORS), played)
 
     def _lookup(self, call: ApiCall, operation: Operation) -> Lookup:
@@ -55,35 +80,72 @@ class Lookups:
 
     def _recalled(self, call: ApiCall, stored: StoredAnswers, operation: Operation) -> Lookup:
         id = call.target.segments[stored.segment]
-        lookup = self.recall(call, id)
-        if lookup is None:
+        recalled = self.recall(call, id)
+        if recalled is None:
             raise stored.not_found(id)
         if operation == "delete_response":
             call.session.drop_answer(id)
-        return lookup
+        request = recalled.request
+        whole = self._replayer.answer(recalled.selection, request, call.protocol)
+        answer: Fields = {**parse_object(whole.chunks[0].data), "id": id}
+        background = call.protocol.background(request.body)
+        if background is not None:
+            state = self._state(call, id, recalled, operation)
+            if state != "done":
+                answer = background.unfinished(answer, state)
+        elif stored.background is not None and operation == "cancel_response":
+            raise stored.background.not_cancelled(id)
+        return Lookup(call.target, request=request.body, answer=answer)
 
-    def recall(self, call: ApiCall, id: str) -> Lookup | None:
-        """The request and the answer with an id; None where they are not, or no longer, kept.
+    def _state(self, call: ApiCall, id: str, recalled: Recalled, operation: Operation) -> JobState:
+        """How far an answer is that is made in the background; one that was streamed is done."""
+        exchange = recalled.exchange
+        if exchange.played.stream:
+            return "done"
+        selection = recalled.selection
+        turn = turn_at(selection.scenario, selection.position, call.protocol.name)
+        pending = AT_ONCE if turn is None or turn.job is None else turn.job.pending
+        progress = JobProgress(call.session, id, exchange, pending, call.received_at, self._speed)
+        if operation == "cancel_response":
+            return progress.cancel()
+        return progress.state(polled=operation == "response")
+
+    def _streamed_again(self, call: ApiCall) -> HttpAnswer | None:
+        """The rest of the stream of an answer in the background; None where none is asked for, or
+        the answer is not made in the background."""
+        stored = call.protocol.stored
+        background = None if stored is None else stored.background
+        events = None if background is None else background.events_before(call.target)
+        if stored is None or background is None or events is None:
+            return None
+        recalled = self.recall(call, call.target.segments[stored.segment])
+        if recalled is None or not background.is_asked(recalled.request.body):
+            return None
+        request = replace(recalled.request, stream=True)
+        whole = self._replayer.answer(recalled.selection, request, call.protocol)
+        return rest_of(whole, events)
+
+    def recall(self, call: ApiCall, id: str) -> Recalled | None:
+        """The request and the turn of the answer with an id; None where they are not, or no longer,
+        kept.
 
         Raises:
             RequestError: the request was too large to be kept whole.
         """
         protocol = call.protocol
-        exchange = call.session.answer(id)
+        exchange = call.session.answer(id, latest=True)
         if exchange is None:
             return None
         if exchange.body_size is not None:
             raise not_kept_whole(id, exchange)
-        body = parse_object(exchange.body)
-        request = replace(protocol.parse(body, call.target, False), stream=False)
+        request = protocol.parse(parse_object(exchange.body), call.target, False)
         scenario = self._served.by_name.get(exchange.scenario or "")
         if scenario is None:
             return None
         selection = played_selection(scenario, exchange.played, request)
         if selection is None:
             return None
-        answer = parse_object(self._replayer.answer(selection, request, protocol).chunks[0].data)
-        return Lookup(call.target, request=body, answer={**answer, "id": id})
+        return Recalled(exchange, replace(request, stream=False), selection)
 
 
 @record

@@ -15,6 +15,9 @@ from mockllm.protocols.base import WireProtocol
 from mockllm.replay.compilation.resolve import resolve
 from mockllm.scenario.model import Scenario
 
+_STATED = ("service_tier", "fingerprint")
+"""What a turn states of its answer that is no content (`WireProtocol.stated`)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Loss:
@@ -42,7 +45,12 @@ def find_losses(scenario: Scenario, protocols: Mapping[str, WireProtocol]) -> It
             if spec.http is not None or spec.is_auto:
                 continue
             turn = resolve(scenario, position, api)
-            what = tuple(_differences(turn, normal(protocol.project(turn)), api))
+            lost = (name for name in _STATED if getattr(spec, name) and name not in protocol.stated)
+            what = (
+                *_differences(turn, normal(protocol.project(turn)), api),
+                *(f"{name} is not sent" for name in lost),
+                *(["choices are not sent"] if spec.choices and protocol.choices is None else ()),
+            )
             if what:
                 yield Loss(scenario.name, position + 1, api, what)
 

@@ -37,12 +37,15 @@ from mockllm.replay.decision import (
 )
 from mockllm.replay.fault_plan import NO_PLAN, FaultPlan
 from mockllm.replay.filling import played_selection
+from mockllm.replay.latency.plan import NO_LATENCY, LatencyPlan
+from mockllm.replay.latency.schedule import Draw
 from mockllm.replay.lookups import Lookups
 from mockllm.replay.sessions.exchange import Played
 from mockllm.replay.sessions.session import Session
 from mockllm.scenario.model import AutoPart, Match, Scenario, TurnSpec
 
 if TYPE_CHECKING:
+    from mockllm.matching.routes import RouteRequest
     from mockllm.replay.compilation.tape_player import RecordedAnswer, Recordings
     from mockllm.replay.routes import RoutePlayer
 
@@ -89,6 +92,8 @@ class Player:
         speed: of the pauses of answers with faults; the faults' own pauses stay.
         faults: which answers have which faults; an answer that has faults of its own keeps these
             alone.
+        latency: how long answers take that have no times of their own.
+        running: counts the answers that are on their way.
     """
 
     def __init__(
@@ -101,6 +106,8 @@ class Player:
         named: str | None = None,
         speed: float = 1.0,
         faults: FaultPlan = NO_PLAN,
+        latency: LatencyPlan = NO_LATENCY,
+        running: Callable[[], int] = int,
     ) -> None:
         self.speed = speed
         self.served = (
@@ -116,13 +123,19 @@ class Player:
         """Decides about requests that no scenario answers; None: they are refused."""
         self._quirks = tuple(quirks)
         self._faults = faults
-        self._replayer = Replayer()
-        self.lookups = Lookups(self.served, self._replayer)
+        self._latency, self._running = latency, running
+        self._replayer = Replayer(latency.latency)
+        self.lookups = Lookups(self.served, self._replayer, speed)
         self._cache = RequestCache()
         self._headers = (*self.served.headers, QUIRK_HEADER, FAULT_HEADER)
 
     def play(self, call: ApiCall) -> Answered:
         """The answer to a request."""
+        answered = self.play_without_plan(call)
+        return self._with_drawn_faults(call, answered) if self._faults.choices else answered
+
+    def play_without_plan(self, call: ApiCall) -> Answered:
+        """The answer to a request that none of the faults of the server's plan strikes."""
         key = (
             call.protocol.name,
             call.body,
@@ -133,13 +146,12 @@ class Player:
         try:
             if isinstance(decision, Deciding):
                 decision = self._decided(call, key, decision)
-            answered = self._play(call, decision)
+            return self._play(call, decision)
         except RequestError as error:
-            answered = refused(call.protocol, error, _known(decision, call.protocol.name))
-        return self._with_drawn_faults(call, answered) if self._faults.choices else answered
+            return refused(call.protocol, error, _known(decision, call.protocol.name))
 
     def _with_drawn_faults(self, call: ApiCall, answered: Answered) -> Answered:
-        faults = self._faults.draw(call.session.name, call.session.requests_before + 1)
+        faults = self._faults.draw(call.session.name, call.session.requests_before + 1, call.at)
         if not faults or answered.answer.fault or answered.played.outcome not in _PLAYED:
             return answered
         from mockllm.replay.broken_answer import break_answered
@@ -185,6 +197,7 @@ class Player:
         if answered is None:
             answered = self._make(call, decision, attempt, recorded, notes)
             varies = spec.http is not None and bool(spec.attempts)
+            varies = varies or answered.answer.pace is not None
             if answered.answer.size <= _MAX_KEPT and not varies:
                 decision.answered = answered
         if (attempt, repeated) != (answered.played.attempt, answered.played.repeated):
@@ -212,7 +225,13 @@ class Player:
         is_made_stream = is_reply and http is None and request.stream
         wait = None if http is None else http.retry_after
         answer = attempt_answer(
-            self._replayer, decision, call.protocol, attempt, recorded, self.speed
+            self._replayer,
+            decision,
+            call.protocol,
+            attempt,
+            recorded,
+            self.speed,
+            partial(self._draw, call.session),
         )
         stored = call.protocol.stored
         is_kept = stored is None or stored.is_stored(request.body)
@@ -234,6 +253,11 @@ class Player:
             answer_id=answer.id if is_kept else None,
         )
         return Answered(answer, played)
+
+    def _draw(self, session: Session) -> Draw:
+        """What the times of the next answer of a session are drawn from."""
+        number = session.requests_before + 1
+        return Draw(self._latency.seed, session.name, number, self._running())
 
     def _decided(self, call: ApiCall, key: RequestKey, deciding: Deciding) -> Decision:
         """A new decision for a request, which is kept for equal ones."""
@@ -279,7 +303,11 @@ class Player:
         request."""
         from mockllm.replay.routes import RoutePlayer
 
-        return RoutePlayer(self.served.scenarios, self.named)
+        return RoutePlayer(self.served.scenarios, self.named, self.speed)
+
+    def play_route(self, request: RouteRequest, session: Session) -> Answered | None:
+        """The answer to a request that calls no model; None where no scenario has its route."""
+        return self.routes.play(request, session) if self.has_routes else None
 
     def decide(self, call: ApiCall, strict: bool, deciding: Deciding) -> Decision:
         """The decision for a request: which turn answers it.
@@ -392,6 +420,10 @@ class Player:
     def look_up(self, call: ApiCall, operation: Operation) -> Answered:
         """The answer to an operation besides `generate`."""
         try:
+            if operation in call.protocol.jobs:
+                from mockllm.replay.service_jobs import answer_job
+
+                return answer_job(call, operation, self)
             return self.lookups.answer(call, operation)
         except RequestError as error:
             return refused(call.protocol, error, Played(api=call.protocol.name))

@@ -22,6 +22,8 @@ from mockllm.protocols.base import dumps
 from mockllm.replay.call import Answered
 from mockllm.replay.compilation.http_answer import CORS, HttpAnswer, byte_bounded, bytes_answer
 from mockllm.replay.compilation.tape_player import Recordings
+from mockllm.replay.filling import fill, has_templates, route_values
+from mockllm.replay.route_jobs import RouteJobs
 from mockllm.replay.sessions.exchange import Played
 from mockllm.replay.sessions.session import Session
 from mockllm.scenario.model import RouteAnswer, Scenario, TurnSpec
@@ -64,16 +66,31 @@ differs from machine to machine."""
 class RoutePlayer:
     """Answers requests with the scenarios that have a route."""
 
-    def __init__(self, scenarios: Iterable[Scenario], named: str | None = None) -> None:
+    def __init__(
+        self, scenarios: Iterable[Scenario], named: str | None = None, speed: float = 1.0
+    ) -> None:
+        scenarios = tuple(scenarios)
         self.index = RouteIndex(scenarios)
+        self.jobs = RouteJobs(scenarios, self._job_answer, speed)
         self._named = named
         self._recordings = Recordings()
-        self._kept: LRUCache[tuple[str, int], HttpAnswer] = byte_bounded(
+        self._kept: LRUCache[tuple[str, int, str], HttpAnswer] = byte_bounded(
             _MAX_KEPT, lambda answer: 2 * len(answer.encoded)
         )
 
-    def play(self, request: RouteRequest, session: Session) -> Answered | None:
-        """The answer to a request; None where no scenario answers."""
+    def fits(self, method: str, path: str) -> bool:
+        """Whether a scenario, or a job of one, has a route that fits."""
+        return bool(self.index.fitting(method, path)) or self.jobs.fits(method, path)
+
+    def play(self, request: RouteRequest, session: Session, now: float = 0.0) -> Answered | None:
+        """The answer to a request; None where no scenario answers.
+
+        Args:
+            now: when it arrived, in seconds since 1970, by the clock of the entries of its session.
+        """
+        return self.jobs.play(request, session, now) or self._play(request, session)
+
+    def _play(self, request: RouteRequest, session: Session) -> Answered | None:
         named = request.headers.get(SCENARIO_HEADER) or self._named
         turns = self.index.select(request, named)
         if not turns:
@@ -82,7 +99,13 @@ class RoutePlayer:
         scenario, index = unplayed or turns[-1]
         turn = scenario.turns[index]
         recorded = self._recordings.play_route(scenario, index)
-        answer = recorded.answer or self._answer(scenario, index, turn)
+        if recorded.answer is not None:
+            answer = recorded.answer
+        elif has_templates(scenario, turn) and scenario.route is not None:
+            values = route_values(request, scenario.route)
+            answer = route_answer(fill(scenario, index, turn, values)[0])
+        else:
+            answer = self._answer(scenario, index, turn)
         session.note_played(scenario.name, index)
         played = Played(
             outcome="played" if answer.status < 400 else "error",
@@ -95,10 +118,21 @@ class RoutePlayer:
             recorded=recorded.why,
             repeated=unplayed is None and turn.recorded is not None,
         )
-        return Answered(answer, played)
+        answered = Answered(answer, played)
+        if turn.job is None or turn.answer is None:
+            return answered
+        return self.jobs.created(answered, scenario, turn.answer, session)
 
-    def _answer(self, scenario: Scenario, index: int, turn: TurnSpec) -> HttpAnswer:
-        key = scenario.name, index
+    def _job_answer(
+        self, scenario: Scenario, index: int, written: RouteAnswer, of: str
+    ) -> HttpAnswer:
+        return self._answer(scenario, index, TurnSpec(answer=written), of)
+
+    def _answer(
+        self, scenario: Scenario, index: int, turn: TurnSpec, of: str = "turn"
+    ) -> HttpAnswer:
+        """The answer that a turn describes, or `of` a key of its job."""
+        key = scenario.name, index, of
         answer = self._kept.get(key)
         if answer is None:
             content = None

@@ -10,6 +10,7 @@ from typing import Any
 from mockllm.core.request import Request
 from mockllm.core.text import counted
 from mockllm.errors import UsageError
+from mockllm.matching.branching import way_to
 from mockllm.matching.conversation import turn_at, turn_index
 from mockllm.matching.selection import Selection
 from mockllm.protocols.base import WireProtocol
@@ -18,6 +19,7 @@ from mockllm.replay.compilation.compiler import Replayer
 from mockllm.replay.compilation.http_answer import HttpAnswer
 from mockllm.replay.compilation.tape_player import RecordedAnswer, Recordings
 from mockllm.replay.decision import Decision, attempt_answer
+from mockllm.replay.filling import filled
 from mockllm.replay.routes import route_answer
 from mockllm.scenario.model import Scenario, TurnSpec
 
@@ -39,19 +41,28 @@ def turn_answer(
     request: Request,
     *,
     attempt: int | None = None,
+    form: int | None = None,
     quirks: tuple[str, ...] = (),
     on_reply: Callable[[RecordedAnswer], None] = lambda _: None,
 ) -> HttpAnswer:
     """The answer of a turn.
 
     Args:
+        form: the number of the form that answers (`TurnSpec.forms`), of a scenario as it is
+            written; None: that which answers where no condition holds, the first of several.
         attempt: which try of a turn that fails at first, from 1; None: the one that succeeds.
         on_reply: called where the reply is played, and not the recording, with the reason.
     """
-    spec, index = turn_at(scenario, position, protocol.name), turn_index(scenario, position)
-    if spec is None or index is None:
+    index = turn_index(scenario, position)
+    if index is None:
         raise _no_turn(scenario, position)
-    decision = Decision(request, Selection(scenario, position, index), spec, quirks)
+    selection = Selection(scenario, position, index)
+    if scenario.varies and not scenario.path:
+        selection = _in_form(scenario, position, index, form, protocol, request)
+        scenario, index = selection.scenario, selection.index
+    spec = turn_at(scenario, position, protocol.name)
+    assert spec is not None
+    decision = Decision(request, selection, spec, quirks)
     number, recorded = _number(spec, attempt), None
     if number > len(spec.attempts):
         recorded = Recordings().play(
@@ -60,6 +71,27 @@ def turn_answer(
         if recorded.answer is None and recorded.why:
             on_reply(recorded)
     return attempt_answer(Replayer(), decision, protocol, number, recorded)
+
+
+def _in_form(
+    scenario: Scenario,
+    position: int,
+    index: int,
+    form: int | None,
+    protocol: WireProtocol,
+    request: Request,
+) -> Selection:
+    turn = scenario.turns[index]
+    own = next(n for n, spec in enumerate(turn.forms()) if spec is turn.for_api(protocol.name))
+    known = turn.answering(protocol.name)
+    number = min(turn.forms()[own].drawn(own)) if form is None else form
+    if number not in known:
+        raise UsageError(
+            f"turn {index + 1} of {scenario.name!r} has no form {number} over {protocol.name}; "
+            f"there are {', '.join(map(str, known))}"
+        )
+    way = way_to(scenario, position, index, number)
+    return filled(Selection(way, position, position), request)
 
 
 def route_turn_answer(

@@ -6,20 +6,23 @@ document. A call without a name stands for a part that could not be read.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import accumulate, takewhile
+from typing import Any
 
 from mockllm.core.jsontext import parse
 from mockllm.core.record import record
 from mockllm.scenario import model as m
 from mockllm.scenario.model import fragments
 from mockllm.scenario.reading.conditions import is_position
+from mockllm.scenario.reading.jobs import check_jobs
 from mockllm.scenario.reading.nodes import KeyPath
 from mockllm.scenario.reading.routes import check_route
 from mockllm.scenario.reading.values import excerpt, suggestion
 from mockllm.scenario.schema_validation import schema_flaws, violations
-from mockllm.scenario.templates import malformed
+from mockllm.scenario.templates import look_like_templates, malformed
 
 Mistake = tuple[KeyPath, str]
 """The path to a value of a scenario, and what is wrong with the value."""
@@ -29,7 +32,7 @@ def check(scenario: m.Scenario) -> list[Mistake]:
     """The mistakes of a scenario beyond keys, types and ranges; each is listed once."""
     tools = {tool.name: tool for tool in scenario.tools}
     mistakes = [*_tools(scenario), *_repeats_and_variants(scenario)]
-    mistakes += check_route(scenario)
+    mistakes += [*check_route(scenario), *check_jobs(scenario), *_match(scenario)]
     for path, turn in _written_turns(scenario):
         mistakes += _turn(scenario, tools, path, turn)
     if scenario.varies:
@@ -47,6 +50,7 @@ def _written_turns(scenario: m.Scenario) -> Iterator[tuple[KeyPath, m.TurnSpec]]
             own = replace(
                 form,
                 reply=() if form.reply == turn.reply else form.reply,
+                choices=() if form.choices == turn.choices else form.choices,
                 request=None if form.request == turn.request else form.request,
                 repeat=False if form.repeat == turn.repeat else form.repeat,
             )
@@ -147,6 +151,23 @@ def _way(path: KeyPath, form: m.TurnSpec, scenario: m.Scenario) -> Iterator[Mist
         yield (*path, "recorded"), f"cannot go with '{other}': the tape is the answer as it was"
 
 
+def similar_to_templates(scenario: m.Scenario) -> Iterator[Mistake]:
+    """The texts that are sent as they stand, and look as if values were to be put into them. What
+    was recorded is left out: services send any text."""
+    names = re.findall(r"\{\w+\}", "" if scenario.route is None else scenario.route.path)
+    for index, turn in enumerate(scenario.turns):
+        for path, form in [(("turns", index), turn), *_forms(turn, ("turns", index))]:
+            is_template = scenario.template if form.template is None else form.template
+            if is_template or turn.recorded is not None:
+                continue
+            for inner, text in look_like_templates(form, names):
+                yield (
+                    (*path, *inner),
+                    f"has {text!r}, which is sent as it stands; with 'template: true', values of "
+                    "the request are written {{ request.user }}",
+                )
+
+
 def _split_templates(path: KeyPath, form: m.TurnSpec) -> Iterator[Mistake]:
     for index, part in enumerate(form.reply):
         for where, member in _members((*path, "reply", index), part):
@@ -166,14 +187,10 @@ def _known_results(scenario: m.Scenario) -> Iterator[Mistake]:
         return
     known = {call.id for call in calls if call.id is not None}
     for index, turn in enumerate(scenario.turns):
-        expected: list[tuple[KeyPath, m.Expect | None]]
-        expected = [(("turns", index, "request", "results"), turn.request)]
-        for number, branch in enumerate(turn.branches):
-            expected.append((("turns", index, "when", number, "results"), branch.condition))
-        for path, expect in expected:
-            for id, _ in expect.results if expect is not None else ():
+        for path, expect in _conditions(("turns", index), turn):
+            for id, _ in expect.results:
                 if id not in known and not is_position(id):
-                    yield (*path, id), _no_call(id, known)
+                    yield (*path, "results", id), _no_call(id, known)
 
 
 def _turn(
@@ -188,15 +205,79 @@ def _turn(
             yield part_path, "must be the last part; an error ends the stream"
         elif isinstance(part, m.FramePart) and not scenario.plays_over(part.api):
             yield (*part_path, "api"), _not_among(part.api, scenario)
-        for member_path, member in _members(part_path, part):
-            yield from _fragments_join(member_path, member)
-            if isinstance(member, m.ToolPart):
-                yield from _arguments(member_path, member, tools)
-        if isinstance(part, m.ParallelPart | m.InterleavedPart):
-            yield from _order((*part_path, "order"), part, scenario.defaults.split or "whole")
-    if turn.request is not None and turn.request.schema is not None:
-        for inner, message in schema_flaws(turn.request.schema):
-            yield (*path, "request", "schema", *inner), message
+        yield from _part(scenario, tools, part_path, part)
+    for number, choice in enumerate(turn.choices):
+        for index, part in enumerate(choice.reply):
+            part_path = (*path, "choices", number, "reply", index)
+            for member_path, member in _members(part_path, part):
+                if isinstance(member, m.AutoPart | m.ErrorPart | m.FramePart):
+                    yield (
+                        member_path,
+                        "belongs into the reply of the turn; a choice has only content",
+                    )
+            yield from _part(scenario, tools, part_path, part)
+    for place, expect in _conditions(path, turn):
+        if expect.schema is not None:
+            for inner, message in schema_flaws(expect.schema):
+                yield (*place, "schema", *inner), message
+        yield from _body((*place, "body"), expect.body)
+
+
+def _conditions(path: KeyPath, turn: m.TurnSpec) -> Iterator[tuple[KeyPath, m.Expect]]:
+    """All conditions of a turn on requests, with those inside of others, and their paths."""
+    written = [((*path, "request"), turn.request)]
+    written += [((*path, "when", n), branch.condition) for n, branch in enumerate(turn.branches)]
+    for place, expect in written:
+        for inner, entry in m.with_entries(expect) if expect is not None else ():
+            yield (*place, *inner), entry
+
+
+def _match(scenario: m.Scenario) -> Iterator[Mistake]:
+    for place, match in m.with_entries(scenario.match) if scenario.match is not None else ():
+        texts = _CONVERSATION_TEXTS if scenario.route is None else _ROUTE_TEXTS
+        yield from _body(("match", *place, "body"), match.body, texts)
+
+
+_OPERATORS = ("contains", "equals", "regex", "not")
+
+
+def text_operators(value: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, str]]:
+    """Where a body has what only conditions on texts can be, `{regex: a+}`; with the operator."""
+    if isinstance(value, Mapping):
+        for key, inner in value.items():
+            if len(value) == 1 and key in _OPERATORS and isinstance(inner, str):
+                yield path, key
+            yield from text_operators(inner, (*path, key))
+    elif isinstance(value, list | tuple):
+        for index, inner in enumerate(value):
+            yield from text_operators(inner, (*path, index))
+
+
+_CONVERSATION_TEXTS = (
+    "user, system and headers are; a JSON Schema in a turn's `request: {schema: ...}` can demand a "
+    "pattern, or this very object"
+)
+_ROUTE_TEXTS = "headers and query of a route are"
+
+
+def _body(path: KeyPath, body: Any, texts: str = _CONVERSATION_TEXTS) -> Iterator[Mistake]:
+    for inner, operator in text_operators(body):
+        message = (
+            f"is compared as JSON, so '{operator}' is no operator here: only conditions on texts "
+            f"have operators, as {texts}"
+        )
+        yield (*path, *inner), message
+
+
+def _part(
+    scenario: m.Scenario, tools: dict[str, m.ToolSpec], path: KeyPath, part: m.AnyPart
+) -> Iterator[Mistake]:
+    for member_path, member in _members(path, part):
+        yield from _fragments_join(member_path, member)
+        if isinstance(member, m.ToolPart):
+            yield from _arguments(member_path, member, tools)
+    if isinstance(part, m.ParallelPart | m.InterleavedPart):
+        yield from _order((*path, "order"), part, scenario.defaults.split or "whole")
 
 
 def _not_among(api: m.Api, scenario: m.Scenario) -> str:
@@ -322,8 +403,10 @@ def _call_ids(turns: list[_PlayedTurn]) -> Iterator[Mistake]:
     complete = True
     before: int | None = 0
     for played in turns:
-        for id, _ in played.turn.request.results if played.turn.request is not None else ():
-            where = (*played.request, "request", "results", id)
+        request = played.turn.request
+        conditions = m.with_entries(request) if request is not None else ()
+        for place, id in [(place, id) for place, entry in conditions for id, _ in entry.results]:
+            where = (*played.request, "request", *place, "results", id)
             if is_position(id) and id not in known:
                 if before is not None and int(id) >= before:
                     yield where, _no_position(id, before)

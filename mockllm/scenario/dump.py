@@ -17,6 +17,7 @@ from mockllm.core.jsontext import compact, parse
 from mockllm.scenario import model as m
 from mockllm.scenario.durations import duration, percent
 from mockllm.scenario.fault_model import Fault
+from mockllm.scenario.latency_model import Latency
 from mockllm.scenario.reading.tables import FIELDS, properties
 from mockllm.scenario.reading.turns import NOT_DRAWN
 from mockllm.scenario.yamltext import Flow, FlowMap, write
@@ -164,6 +165,7 @@ def _json_text(text: str) -> Any:
 
 
 _BY_REFERENCE: dict[str, _Write] = {
+    "#/$defs/answer": lambda answer: _answer(answer),
     "#/$defs/duration": _duration,
     "#/$defs/json_text": _json_text,
     "#/$defs/percent": percent,
@@ -190,19 +192,23 @@ _BY_KEY: dict[str, _Write] = {
 
 
 def _match(match: m.Match) -> Any:
-    return "any" if match.anything else _keys(match)
-
-
-def _condition(condition: m.TextCondition) -> Any:
-    return condition.value if condition.op == "contains" else {condition.op: condition.value}
+    if match.anything:
+        return "any"
+    # `ignore` is written once, and holds for all entries.
+    return _keys(m.with_changed_entries(match, lambda entry: replace(entry, ignore=())))
 
 
 def _result(result: m.ResultCondition) -> Any:
-    if result.error or result.text is None:
-        return {"error": True}
-    if result.text.op == "equals":
-        return result.text.value
-    return {result.text.op: result.text.value}
+    return {"error": True} if result.text is None else m.written_text(result.text, "equals")
+
+
+def _file_count(files: m.FileCount) -> dict[str, Any]:
+    count: Any = {"least": files.least, "most": files.most}
+    if files.least == files.most:
+        count = files.least
+    elif files.most is None:
+        count = {"least": files.least}
+    return {"count": count, **_keys(files)}
 
 
 def _usage(usage: m.UsageSpec) -> Any:
@@ -222,6 +228,13 @@ def _http(http: m.Http) -> Any:
 def _answer(answer: m.RouteAnswer) -> dict[str, Any]:
     body = {answer.kind: answer.value} if answer.kind else {}
     return _keys(answer) | body
+
+
+def _pending(pending: m.Pending) -> str:
+    """`3 polls` or `2s`."""
+    if pending.duration:
+        return duration(pending.duration)
+    return f"{pending.polls} poll{'s' * (pending.polls != 1)}"
 
 
 def _segments(segments: m.Segments) -> Any:
@@ -289,7 +302,9 @@ def _whole(turn: m.TurnSpec) -> dict[str, Any]:
 
 _BY_TYPE: dict[type, _Write] = {
     m.Match: _match,
-    m.TextCondition: _condition,
+    m.TextCondition: m.written_text,
+    m.CombinedText: m.written_text,
+    m.FileCount: _file_count,
     m.ResultCondition: _result,
     m.RouteSpec: str,
     m.UsageSpec: _usage,
@@ -297,9 +312,11 @@ _BY_TYPE: dict[type, _Write] = {
     m.Recorded: _recorded,
     m.Http: _http,
     m.RouteAnswer: _answer,
+    m.Pending: _pending,
     m.Segments: _segments,
     m.RandomSplit: lambda split: {"random": Flow([split.low, split.high])},
     m.ToolPart: _tool,
     m.FramePart: _frame,
     m.AutoPart: lambda _: {"auto": True},
+    Latency: lambda latency: latency.text,
 }

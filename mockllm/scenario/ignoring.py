@@ -15,7 +15,17 @@ from typing import Any
 from mockllm.core.jsonpaths import EXAMPLES, path_pattern
 from mockllm.core.patterns import PatternError, compiled
 from mockllm.core.text import did_you_mean
-from mockllm.scenario.model import Expect, Ignored, Match, Scenario, TextCondition, TurnSpec
+from mockllm.scenario.model import (
+    AnyText,
+    CombinedText,
+    Expect,
+    Ignored,
+    Match,
+    Scenario,
+    TextCondition,
+    TurnSpec,
+    with_changed_entries,
+)
 
 _MONTH = (
     "(?:Jan(?:uary)?|Feb(?:ruary)?|Mar(?:ch)?|Apr(?:il)?|May|June?|July?|Aug(?:ust)?"
@@ -172,11 +182,15 @@ def wanted_text(condition: TextCondition) -> str:
 _wanted = lru_cache(maxsize=8192)(normal_text)
 
 
-def competing(condition: TextCondition | None) -> TextCondition | None:
+def competing(condition: AnyText | None) -> AnyText | None:
     """A condition that is equal for all that the same texts meet."""
-    if condition is None or not condition.ignore:
-        return condition
-    return replace(condition, value=wanted_text(condition))
+    return None if condition is None else _normal(condition)
+
+
+def _normal(condition: AnyText) -> AnyText:
+    if isinstance(condition, CombinedText):
+        return replace(condition, conditions=tuple(map(_normal, condition.conditions)))
+    return replace(condition, value=wanted_text(condition)) if condition.ignore else condition
 
 
 def differing(one: Any, other: Any) -> Ignored | None:
@@ -210,7 +224,7 @@ def with_ignored(scenario: Scenario, ignore: Ignored = ()) -> Scenario:
 
 def _match(match: Match, ignore: Ignored) -> Match:
     return replace(
-        match,
+        with_changed_entries(match, partial(_match, ignore=ignore)),
         user=_condition(match.user, ignore),
         system=_condition(match.system, ignore),
         headers=_named_conditions(match.headers, ignore),
@@ -219,30 +233,39 @@ def _match(match: Match, ignore: Ignored) -> Match:
     )
 
 
-def _condition(condition: TextCondition | None, ignore: Ignored) -> TextCondition | None:
-    return None if condition is None else replace(condition, ignore=ignore)
+def _condition(condition: AnyText | None, ignore: Ignored) -> AnyText | None:
+    return None if condition is None else text_ignoring(condition, ignore)
+
+
+def text_ignoring(condition: AnyText, ignore: Ignored) -> AnyText:
+    """A condition that ignores this."""
+    if isinstance(condition, TextCondition):
+        return replace(condition, ignore=ignore)
+    inner = tuple(text_ignoring(part, ignore) for part in condition.conditions)
+    return replace(condition, conditions=inner)
 
 
 def _named_conditions(
-    conditions: tuple[tuple[str, TextCondition], ...], ignore: Ignored
-) -> tuple[tuple[str, TextCondition], ...]:
-    return tuple((name, replace(condition, ignore=ignore)) for name, condition in conditions)
+    conditions: tuple[tuple[str, AnyText], ...], ignore: Ignored
+) -> tuple[tuple[str, AnyText], ...]:
+    return tuple((name, text_ignoring(condition, ignore)) for name, condition in conditions)
 
 
 def _turn(ignore: Ignored, turn: TurnSpec) -> TurnSpec:
     branches = [
-        replace(branch, condition=_expectation(branch.condition, ignore))
+        branch
+        if branch.condition is None
+        else replace(branch, condition=_expectation(branch.condition, ignore))
         for branch in turn.branches
     ]
-    request = _expectation(turn.request, ignore)
+    request = None if turn.request is None else _expectation(turn.request, ignore)
     return replace(turn, request=request, branches=tuple(branches))
 
 
-def _expectation(expect: Expect | None, ignore: Ignored) -> Expect | None:
-    if expect is None:
-        return None
+def _expectation(expect: Expect, ignore: Ignored) -> Expect:
     results = tuple(
         (id, replace(result, text=_condition(result.text, ignore))) for id, result in expect.results
     )
     user = _condition(expect.user, ignore)
+    expect = with_changed_entries(expect, partial(_expectation, ignore=ignore))
     return replace(expect, user=user, results=results, ignore=ignore)

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from mockllm.errors import Problem, ScenarioError
-from mockllm.scenario.check import check
+from mockllm.scenario.check import check, similar_to_templates
 from mockllm.scenario.model import Scenario
 from mockllm.scenario.precedence import differ_later, scenario_key
 from mockllm.scenario.reading import document, nodes
@@ -63,6 +63,7 @@ class Loading:
         sent: whether texts were sent, so that no file may be named in them.
         read_file: reads a file that a text names which is in no file; raises OSError where it
             cannot.
+        warn: called with what is no mistake, and probably not meant; None: nobody asks.
     """
 
     vocabulary: Vocabulary
@@ -72,6 +73,7 @@ class Loading:
     problems: list[Problem] = field(default_factory=list)
     loaded: list[_Loaded] = field(default_factory=list)
     included: dict[str, IncludedFile] = field(default_factory=dict)
+    warn: Callable[[Problem], None] | None = None
 
     def load(self, texts: Iterable[tuple[str, str]]) -> tuple[Scenario, ...]:
         """The scenarios in texts, each with the name of its file, or what stands for it.
@@ -145,6 +147,9 @@ class Loading:
             mistakes = list(self.vocabulary.fault_mistakes(scenario))
         for path, message in mistakes:
             self.problems.append(_problem(file, *locate_mistake(root, path, message, findings)))
+        if self.warn is not None:
+            for path, message in similar_to_templates(scenario):
+                self.warn(_problem(file, *locate_mistake(root, path, message, findings)))
         matched = "match" if scenario.route is None or scenario.match is not None else "route"
         name, match = (_mark(root, key) for key in ("scenario", matched))
         self.loaded.append(_Loaded(scenario, file, name, match, matched))

@@ -12,11 +12,13 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import field, replace
-from typing import TYPE_CHECKING, Any, Literal, Self
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar
 
 from mockllm.core.record import record
 from mockllm.core.request import OfferedTool
 from mockllm.scenario.fault_model import Fault
+from mockllm.scenario.latency_model import Latency
 
 if TYPE_CHECKING:
     from mockllm.core.events import FinishReason
@@ -287,6 +289,56 @@ class TextCondition:
 
 
 @record
+class CombinedText:
+    """Conditions on one text: `all` of them must hold, or `any`; or the only one must not."""
+
+    op: Literal["any", "all", "not"]
+    conditions: tuple[AnyText, ...]
+
+
+AnyText = TextCondition | CombinedText
+"""A condition on a text."""
+
+
+def written_text(condition: AnyText, plain: str = "contains") -> Any:
+    """A condition on a text as YAML has it.
+
+    Args:
+        plain: the operator that a string alone means.
+    """
+    if isinstance(condition, TextCondition):
+        return condition.value if condition.op == plain else {condition.op: condition.value}
+    inner = [written_text(part, plain) for part in condition.conditions]
+    return {condition.op: inner[0] if condition.op == "not" else inner}
+
+
+def expected_texts(condition: AnyText | None) -> tuple[str, ...]:
+    """The texts and regular expressions that a request for a scenario has: of `any` those of the
+    first condition, of `not` none."""
+    if condition is None or condition.op == "not":
+        return ()
+    if isinstance(condition, TextCondition):
+        return (condition.value,)
+    needed = condition.conditions[:1] if condition.op == "any" else condition.conditions
+    return tuple(chain.from_iterable(map(expected_texts, needed)))
+
+
+@record
+class FileCount:
+    """How many files of a message have this type and this digest.
+
+    Args:
+        most: None: any number.
+        type: a pattern for the media type.
+    """
+
+    least: int = 1
+    most: int | None = None
+    type: str | None = None
+    digest: str | None = None
+
+
+@record
 class Match:
     """When a scenario answers a request that did not name one; all conditions must hold.
 
@@ -294,20 +346,25 @@ class Match:
     names with conditions. `body` is a partial JSON body. `stream` is whether the answer is to be
     streamed. `query` pairs names of parameters with conditions, for routes that call no model.
     `user_files` are the files of the user message, each as a digest, a reference or a media type
-    (`mockllm.matching.sent_files`). `ignore` is no condition: it is what the others do not compare.
+    (`mockllm.matching.sent_files`), or how many it has of them. `ignore` is no condition: it is
+    what the others do not compare. All of `all_of`, one of `any_of` and not `negated` must hold;
+    what these have about the user's message is about the one at which the conversation begins.
     """
 
     anything: bool = False
     model: str | None = None
-    user: TextCondition | None = None
-    user_files: tuple[str, ...] = ()
-    system: TextCondition | None = None
+    user: AnyText | None = None
+    user_files: tuple[str, ...] | FileCount = ()
+    system: AnyText | None = None
     tools: tuple[str, ...] = ()
-    headers: tuple[tuple[str, TextCondition], ...] = ()
+    headers: tuple[tuple[str, AnyText], ...] = ()
     body: Any = None
     stream: bool | None = None
-    query: tuple[tuple[str, TextCondition], ...] = ()
+    query: tuple[tuple[str, AnyText], ...] = ()
     ignore: Ignored = ()
+    any_of: tuple[Match, ...] = ()
+    all_of: tuple[Match, ...] = ()
+    negated: Match | None = None
 
     @property
     def conditions(self) -> int:
@@ -315,13 +372,16 @@ class Match:
         return (
             (self.model is not None)
             + (self.user is not None)
-            + len(self.user_files)
+            + (1 if isinstance(self.user_files, FileCount) else len(self.user_files))
             + (self.system is not None)
             + len(self.tools)
             + len(self.headers)
             + (self.body is not None)
             + (self.stream is not None)
             + len(self.query)
+            + bool(self.any_of)
+            + bool(self.all_of)
+            + (self.negated is not None)
         )
 
 
@@ -348,6 +408,7 @@ class UsageSpec:
     output: int | None = None
     reasoning: int | None = None
     cached: int | None = None
+    cache_written: int | None = None
     sent: bool = True
 
 
@@ -358,12 +419,19 @@ class Timing:
     Args:
         jitter: the largest random change of each pause, as a share of it (0.2 for `20%`).
         at: the offset of each fragment from the start of the answer, in place of all others.
+        latency: what all times are drawn from, in place of all others.
     """
 
     ttft: int | None = None
     every: int | None = None
     jitter: float | None = None
     at: tuple[int, ...] = ()
+    latency: Latency | None = None
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether it has times that are not drawn for each request."""
+        return bool(self.ttft is not None or self.every is not None or self.at)
 
 
 @record
@@ -374,6 +442,7 @@ class Defaults:
     every: int | None = None
     ttft: int | None = None
     jitter: float | None = None
+    latency: Latency | None = None
     usage: UsageSpec | None = None
 
 
@@ -417,7 +486,7 @@ class Http:
 class ResultCondition:
     """A condition on the result of a call: on its text, or (`error`) that it is a failure."""
 
-    text: TextCondition | None = None
+    text: AnyText | None = None
     error: bool = False
 
 
@@ -427,16 +496,54 @@ class Expect:
 
     Args:
         ignore: that of the `match` of its scenario, for `body`.
+        any_of, all_of, negated: as of `Match`.
     """
 
     results: tuple[tuple[str, ResultCondition], ...] = ()
     offers: tuple[str, ...] = ()
     tool_choice: str | None = None
-    user: TextCondition | None = None
-    user_files: tuple[str, ...] = ()
+    user: AnyText | None = None
+    user_files: tuple[str, ...] | FileCount = ()
     body: Any = None
     schema: Any = None
     ignore: Ignored = ()
+    any_of: tuple[Expect, ...] = ()
+    all_of: tuple[Expect, ...] = ()
+    negated: Expect | None = None
+
+
+_Conditions = TypeVar("_Conditions", Match, Expect)
+_EntryPath = tuple[str | int, ...]
+
+
+def groups_of(
+    conditions: _Conditions,
+) -> tuple[tuple[Literal["any", "all", "not"], tuple[_Conditions, ...]], ...]:
+    """The entries under `any`, `all` and `not`; mostly there are none."""
+    if not (conditions.any_of or conditions.all_of or conditions.negated):
+        return ()
+    negated = () if conditions.negated is None else (conditions.negated,)
+    return ("any", conditions.any_of), ("all", conditions.all_of), ("not", negated)
+
+
+def with_entries(conditions: _Conditions) -> Iterator[tuple[_EntryPath, _Conditions]]:
+    """The conditions and, however deep, the entries of their groups, each with its path."""
+    yield (), conditions
+    for key, entries in groups_of(conditions):
+        for index, entry in enumerate(entries):
+            place: _EntryPath = (key,) if key == "not" else (key, index)
+            yield from ((place + path, inner) for path, inner in with_entries(entry))
+
+
+def with_changed_entries(
+    conditions: _Conditions, change: Callable[[_Conditions], _Conditions]
+) -> _Conditions:
+    """The conditions with each entry of their groups changed, not those inside of entries."""
+    if not groups_of(conditions):
+        return conditions
+    negated = None if conditions.negated is None else change(conditions.negated)
+    any_of, all_of = (tuple(map(change, e)) for e in (conditions.any_of, conditions.all_of))
+    return replace(conditions, any_of=any_of, all_of=all_of, negated=negated)
 
 
 @record
@@ -552,6 +659,54 @@ class WeightedTurn:
 
 
 @record
+class Pending:
+    """How long a job is pending: for so many polls, and for so long, in microseconds."""
+
+    polls: int = 0
+    duration: int = 0
+
+    def __or__(self, other: Pending) -> Pending:
+        """How long two jobs are pending until both are done."""
+        return Pending(max(self.polls, other.polls), max(self.duration, other.duration))
+
+
+@record
+class JobRoute:
+    """A further route of a job, with its answer."""
+
+    route: RouteSpec
+    answer: RouteAnswer
+
+
+@record
+class JobSpec:
+    """`job:` of a turn, whose work is done later while the client polls.
+
+    The turn of a conversation has `pending` and `expires`: its `reply` is what the job comes to. A
+    turn of a route has the other keys; in them and in its `answer`, `{id}` stands for the id of the
+    job.
+
+    Args:
+        expires: whether a request of a batch expires when it would be done.
+        wait: what polls get while it is pending; None: what its creation got.
+        then: what polls get afterwards.
+        result: answers when the job is done, and not before.
+        cancel: ends a pending job; polls get its answer from then on.
+        list: its answer has the jobs at `{jobs}`, each as a poll would get it.
+    """
+
+    pending: Pending
+    expires: bool = False
+    poll: RouteSpec | None = None
+    wait: RouteAnswer | None = None
+    then: RouteAnswer | None = None
+    result: JobRoute | None = None
+    cancel: JobRoute | None = None
+    delete: JobRoute | None = None
+    list: JobRoute | None = None
+
+
+@record
 class TurnSpec:
     """One turn of the model as written.
 
@@ -566,6 +721,9 @@ class TurnSpec:
         template: whether its texts have values of the request (`mockllm.scenario.templates`); None:
             as the scenario says.
         finish_raw: the finish reason that is sent, where it is not the usual one of the API.
+        service_tier, fingerprint: what the answer says of its service, where the API has a field
+            for it; None is what the API sends by itself.
+        choices: further choices beside the reply, each with a `reply`, `finish` and `finish_raw`.
         attempts: what earlier tries of this turn get: an error; or an answer, which without a
             `reply` of its own has that of the turn. What was `recorded` of a try may also be an
             answer that was broken off, with nothing else.
@@ -575,6 +733,7 @@ class TurnSpec:
         extra: by protocol and place, fields that its service adds, as `mockllm.protocols.extra`
             describes them.
         fault: what breaks on the way, in this order.
+        job: how the work goes on that the request only begins; None: there is none.
     """
 
     reply: tuple[AnyPart, ...] = ()
@@ -583,6 +742,9 @@ class TurnSpec:
     finish: Ending | None = None
     finish_raw: str | None = None
     usage: UsageSpec | None = None
+    service_tier: str | None = None
+    fingerprint: str | None = None
+    choices: tuple[TurnSpec, ...] = ()
     timing: Timing | None = None
     attempts: tuple[TurnSpec, ...] = ()
     wire: Wire | None = None
@@ -598,6 +760,7 @@ class TurnSpec:
     one_of: tuple[WeightedTurn, ...] = ()
     headers: tuple[tuple[str, str], ...] = ()
     template: bool | None = None
+    job: JobSpec | None = None
 
     @property
     def is_auto(self) -> bool:

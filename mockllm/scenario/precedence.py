@@ -14,7 +14,7 @@ import re
 from collections.abc import Hashable
 
 from mockllm.scenario.ignoring import competing, normal_value
-from mockllm.scenario.model import Match, Scenario, TextCondition
+from mockllm.scenario.model import AnyText, Match, Scenario
 
 _NAMED = re.compile(r"\{\w+\}")
 
@@ -25,7 +25,7 @@ def precedence(scenario: Scenario) -> tuple[bool, int, str]:
     return is_recorded(scenario), len(scenario.name), scenario.name
 
 
-def user_condition(scenario: Scenario, index: int) -> TextCondition | None:
+def user_condition(scenario: Scenario, index: int) -> AnyText | None:
     """The condition on the user message right before a turn; None where there is none."""
     request = scenario.turns[index].request
     return request.user if request is not None else None
@@ -85,4 +85,7 @@ def match_key(match: Match) -> Hashable:
         None if body is None else json.dumps(body, sort_keys=True),
         match.stream,
         frozenset((name, competing(condition)) for name, condition in match.query),
+        frozenset(map(match_key, match.any_of)),
+        frozenset(map(match_key, match.all_of)),
+        None if match.negated is None else match_key(match.negated),
     )

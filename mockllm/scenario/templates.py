@@ -109,7 +109,7 @@ class _Parser:
         while at < len(text):
             match = _TOKEN.match(text, at)
             if match is None or match.end() == at:
-                raise self._error(f"cannot be read from {text[at:][:20]!r} on")
+                raise self._error(f"cannot be read from {text[at:].lstrip()[:20]!r} on")
             yield match.lastgroup or "", match[match.lastgroup or 0]
             at = match.end()
 
@@ -306,35 +306,41 @@ Change = Callable[[tuple[str | int, ...], Any], Any]
 def with_texts(turn: TurnSpec, change: Change) -> TurnSpec:
     """A turn with a change of all texts in which values of the request may stand, those of earlier
     tries, too. What else may answer in its place stays as it is."""
-    return _Texts(change).turn(turn)
+    return _Texts(change, lambda text: "{{" in text).turn(turn)
 
 
 class _Texts:
-    def __init__(self, change: Change) -> None:
-        self._change = change
+    def __init__(self, change: Change, concerns: Callable[[str], bool]) -> None:
+        self._change, self._concerns = change, concerns
 
     def turn(self, turn: TurnSpec) -> TurnSpec:
-        parts = [self._part(("reply", n), part) for n, part in enumerate(turn.reply)]
-        tries = [replace(a, reply=self._reply(n, a)) for n, a in enumerate(turn.attempts)]
+        tries = [
+            replace(attempt, reply=self._reply(("attempts", number, "reply"), attempt))
+            for number, attempt in enumerate(turn.attempts)
+        ]
+        choices = [
+            replace(choice, reply=self._reply(("choices", number, "reply"), choice))
+            for number, choice in enumerate(turn.choices)
+        ]
         return replace(
             turn,
-            reply=tuple(parts),
+            reply=self._reply(("reply",), turn),
             attempts=tuple(tries),
+            choices=tuple(choices),
             http=None if turn.http is None else self._http(turn.http),
             answer=None if turn.answer is None else self._answer(turn.answer),
             headers=self._headers(("headers",), turn.headers),
         )
 
-    def _reply(self, number: int, attempt: TurnSpec) -> tuple[AnyPart, ...]:
-        path = ("attempts", number, "reply")
-        return tuple([self._part((*path, n), part) for n, part in enumerate(attempt.reply)])
+    def _reply(self, path: tuple[str | int, ...], turn: TurnSpec) -> tuple[AnyPart, ...]:
+        return tuple([self._part((*path, n), part) for n, part in enumerate(turn.reply)])
 
     def _text(self, path: tuple[str | int, ...], text: str) -> str:
-        return as_text(self._change(path, text)) if _has_braces(text) else text
+        return as_text(self._change(path, text)) if self._concerns(text) else text
 
     def _json(self, path: tuple[str | int, ...], text: str | None) -> str | None:
         """JSON text; its values are changed one by one, so that quotes in them stay right."""
-        if text is None or not _has_braces(text):
+        if text is None or not self._concerns(text):
             return text
         try:
             value = read_json(text)
@@ -390,10 +396,6 @@ class _Texts:
 _KEYS = {TextPart: "text", ReasoningPart: "reasoning", RefusalPart: "refusal"}
 
 
-def _has_braces(text: str) -> bool:
-    return "{{" in text or "\\g<" in text
-
-
 def malformed(turn: TurnSpec) -> Iterator[tuple[tuple[str | int, ...], str]]:
     """The paths of texts in which an expression is malformed, with why."""
     flaws: list[tuple[tuple[str | int, ...], str]] = []
@@ -410,19 +412,23 @@ def malformed(turn: TurnSpec) -> Iterator[tuple[tuple[str | int, ...], str]]:
     yield from flaws
 
 
-def look_like_templates(turn: TurnSpec) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """The paths of texts that would have values of the request with `template: true`, with the
-    first expression in each."""
+def look_like_templates(
+    turn: TurnSpec, names: Sequence[str] = ()
+) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """The paths of texts that look as if values of the request were to be put into them, each with
+    what looks so: `{{ request.user }}`, a reference to a group of a regular expression, or one of
+    `names`."""
     similar: list[tuple[tuple[str | int, ...], str]] = []
 
     def look(path: tuple[str | int, ...], value: Any) -> Any:
         for inner, text in _texts(path, value):
             match = _LOOKS_SO.search(text)
-            if match is not None:
-                similar.append((inner, match[0]))
+            like = match[0] if match else next((name for name in names if name in text), None)
+            if like is not None:
+                similar.append((inner, like))
         return value
 
-    with_texts(turn, look)
+    _Texts(look, lambda text: "{" in text or "\\g<" in text).turn(turn)
     yield from similar
 
 

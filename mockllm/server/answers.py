@@ -33,6 +33,8 @@ from mockllm.server.control.access import ControlAccess
 from mockllm.server.control.routes import gone
 from mockllm.server.control.session_setup import SessionRequest, SessionSetups
 from mockllm.server.http.request_reading import Arrival, closes, opens_websocket
+from mockllm.server.limits.capacity import Slots, overloaded
+from mockllm.server.limits.quotas import MeteredCall, ServerQuotas
 from mockllm.server.options import ServerOptions
 from mockllm.server.routing import Endpoint, PlainRoutes, Routes, path_routes
 
@@ -71,7 +73,13 @@ class Chosen(NamedTuple):
     close: bool = False
 
 
-_SHOWN: frozenset[Operation] = frozenset({"response", "delete_response", "input_items"})
+_SHOWN: frozenset[Operation] = frozenset(
+    (
+        *("response", "delete_response", "cancel_response", "input_items"),
+        *("files", "file", "file_content", "delete_file"),
+        *("batches", "batch", "batch_results", "cancel_batch", "delete_batch"),
+    )
+)
 """The operations that show what another client sent. The ids of answers are the same on every
 server, so that any page could name one."""
 
@@ -86,7 +94,11 @@ _SERVED = SessionRequest()
 
 
 class Answers:
-    """Decides who answers the requests of one server."""
+    """Decides who answers the requests of one server.
+
+    Args:
+        began: when that started, in seconds of `time.perf_counter`.
+    """
 
     def __init__(
         self,
@@ -94,9 +106,13 @@ class Answers:
         options: ServerOptions,
         access: ControlAccess,
         streaming: set[asyncio.Task[object]],
+        began: float,
     ) -> None:
         self.options = options
-        self._access = access
+        self._began = began
+        self._access, self._streaming = access, streaming
+        bound = options.capacity
+        self._slots = None if bound is None else Slots(bound, streaming)
         self._scenarios = tuple(scenarios)
         self.player = self._player(self._scenarios)
         self.proxy: Proxy | None = None
@@ -104,10 +120,10 @@ class Answers:
         """What the recorder reported, for the live page; None where nothing is recorded."""
         self.assigned = SessionSetups(self._player)
         self.routes = Routes(PROTOCOLS, path_routes(PROTOCOLS.addresses, options.paths))
-        self._streaming = streaming
         self._deferred = DeferredWork(streaming)
         self.plain = PlainRoutes(self.routes, fallback=options.fallback)
         self._shared: SharedSessions | None = None
+        self._quotas = ServerQuotas(options.quotas) if options.quotas else None
 
     def _player(
         self, scenarios: Iterable[Scenario] | ScenarioIndex, session: SessionRequest = _SERVED
@@ -124,12 +140,26 @@ class Answers:
             named=session.named,
             speed=options.speed,
             faults=options.faults if session.faults is None else session.faults,
+            latency=options.latency if session.latency is None else session.latency,
+            running=self._running,
         )
+
+    def _running(self) -> int:
+        """How many answers that take time are on their way."""
+        return len(self._streaming) - self.waiting
+
+    @property
+    def waiting(self) -> int:
+        """How many requests wait for a slot."""
+        return 0 if self._slots is None else self._slots.waiting
 
     def share(self, shared: SharedSessions) -> None:
         """Plays with state that other processes share."""
         self._shared = shared
         self._deferred = DeferredWork(self._streaming, shared.state.carry_out)
+        if self._quotas is not None:
+            state = shared.state
+            self._quotas = ServerQuotas(self.options.quotas, state.now, state.take)
 
     def reload(self, scenarios: Iterable[Scenario]) -> None:
         """Serves other scenarios from the next request on."""
@@ -152,6 +182,7 @@ class Answers:
             options = self.recorded.options
         self.proxy = Proxy(options, self._serving, names, self.options.faults)
         self.proxy.patience = self.options.patience
+        self.proxy.began = self._began
 
     async def close(self) -> None:
         """Waits until everything that was recorded is on the disk."""
@@ -270,12 +301,23 @@ class Answers:
         except RequestError as error:
             refusal = refused(protocol, error, Played(api=protocol.name))
             return _chosen(refusal, target, closes(error))
-        call = ApiCall(protocol, place, arrival.headers, body, session, arrival.request.raw_path)
-        if endpoint.operation == "generate":
-            answered = await self._deferred.play(player, session, partial(player.play, call))
-        else:
+        raw_path, at = arrival.request.raw_path, arrival.clock - self._began
+        call = ApiCall(protocol, place, arrival.headers, body, session, raw_path, at)
+        if endpoint.operation != "generate":
+            call = call._replace(base=arrival.base, received_at=self._time(arrival))
             look_up = partial(player.look_up, call, endpoint.operation)
             return _chosen(await self._deferred.play(player, session, look_up))
+        metered: MeteredCall | None = None
+        if self._quotas is not None:
+            metered = await self._quotas.meter(call)
+            if not metered.granted:
+                refusal = metered.refusal()
+                answer = error_at(refusal.answer, protocol, place)
+                return Chosen(answer, refusal.played, target)
+        if self._slots is not None and (why := await self._why_full(self._slots, arrival)):
+            refusal = overloaded(protocol, why)
+            return Chosen(error_at(refusal.answer, protocol, place), refusal.played, target)
+        answered = await self._deferred.play(player, session, partial(player.play, call))
         answer, played = self._here(arrival, answered.answer), answered.played
         is_refused = played.outcome in ("unmatched", "invalid")
         origin = self._origin(arrival)
@@ -284,7 +326,14 @@ class Answers:
         made = answer.status >= 400 and played.recorded != "exact"
         if made:
             answer = error_at(answer, protocol, place)
+        if self._quotas is not None and metered is not None:
+            answer = await self._quotas.answered(metered, answer)
         return Chosen(answer, played, target)
+
+    async def _why_full(self, slots: Slots, arrival: Arrival) -> str:
+        """Takes a slot for a request, perhaps after a wait; returns why it gets none, or ""."""
+        arrival.slot = slots.enter()
+        return slots.full if arrival.slot is None else await arrival.slot.wait(arrival.request)
 
     async def _answer_plain(
         self,
@@ -304,7 +353,7 @@ class Answers:
         body = await self.body(arrival)
         query = arrival.request.raw_path.partition("?")[2]
         sent = RouteRequest(arrival.method, arrival.path, query, arrival.headers, body)
-        play = partial(player.routes.play, sent, session)
+        play = partial(player.routes.play, sent, session, self._time(arrival))
         try:
             answered = await self._deferred.play(player.routes, session, play)
         except ScenarioError as error:
@@ -326,7 +375,8 @@ class Answers:
     ) -> Chosen | None:
         """A service that answers what calls no model: look-ups, and paths not known here."""
         origin = self._origin(arrival)
-        if endpoint is not None:
+        # The paths of files and batches belong to several APIs: the headers say to which service.
+        if endpoint is not None and endpoint.operation not in endpoint.protocol.jobs:
             protocol = endpoint.protocol
             stored = protocol.stored
             id = endpoint.target.segments.get(stored.segment, "") if stored is not None else ""
@@ -354,6 +404,10 @@ class Answers:
         if self.options.intercept is None:
             return ""
         return arrival.origin or arrival.headers.get(ORIGIN_HEADER, "")
+
+    def _time(self, arrival: Arrival) -> float:
+        """When a request arrived, by the clock of all processes that share the state."""
+        return arrival.at + (0.0 if self._shared is None else self._shared.state.store.clock_offset)
 
     async def body(self, arrival: Arrival) -> bytes:
         """The body of a request.

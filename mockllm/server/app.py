@@ -7,6 +7,7 @@ in when the server listens already, or when something asks for it.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -15,7 +16,8 @@ from urllib.parse import urlsplit
 from aiohttp import web
 
 from mockllm.replay.fault_plan import read_plan
-from mockllm.scenario.model import AnyPart, PausePart, Scenario, Timing, TurnSpec, members
+from mockllm.replay.latency.plan import LatencyPlan, takes_time
+from mockllm.scenario.model import Scenario, Timing, TurnSpec, members
 from mockllm.server.http.addresses import further_urls, reachable, url_of
 from mockllm.server.http.aiohttp_internals import (
     close_after_last,
@@ -50,6 +52,7 @@ class MockServer:
         self.lost = 0
         """How many journal entries were lost at the end, as the state store was away."""
         self._scenarios = tuple(scenarios)
+        self._began = time.perf_counter()
         self._listening: asyncio.Server | None = None
         self._server: web.Server | None = None
         self.proxy_url = ""
@@ -70,7 +73,7 @@ class MockServer:
     def _parts(self) -> ServerParts:
         from mockllm.server.handler import make_parts
 
-        return make_parts(self._scenarios, self.options, self.sessions)
+        return make_parts(self._scenarios, self.options, self.sessions, self._began)
 
     @property
     def player(self) -> Player:
@@ -80,7 +83,10 @@ class MockServer:
     @property
     def has_pauses(self) -> bool:
         """Whether any of its answers has pauses, so far as its scenarios show it."""
-        return self.options.speed > 0 and any(map(_has_pauses, self._scenarios))
+        served = self.options.latency.latency
+        return self.options.speed > 0 and (
+            served is not None or any(map(_has_pauses, self._scenarios))
+        )
 
     @property
     def protocols(self) -> Protocols:
@@ -127,6 +133,8 @@ class MockServer:
         faults: Iterable[str] = (),
         fault_rate: float = 1.0,
         fault_seed: str = "0",
+        latency: str | None = None,
+        latency_seed: str = "0",
     ) -> None:
         """Serves a session from scenarios of its own, from the next request on.
 
@@ -140,18 +148,27 @@ class MockServer:
                 them is drawn for each answer.
             fault_rate: the share of the answers with a fault.
             fault_seed: of the draw.
+            latency: how long its answers take, as `mockllm serve --latency` has it; None: as those
+                of the server.
+            latency_seed: of their times.
 
         Raises:
             ScenarioError: what is in the folder of `record` cannot be loaded.
-            UsageError: a fault is wrong.
+            UsageError: a fault or the latency is wrong.
         """
         from mockllm.server.control.session_setup import SessionRequest
 
+        paced = None
+        if latency is not None:
+            from mockllm.replay.latency.files import read_latency_option
+
+            paced = LatencyPlan(read_latency_option(latency), latency_seed)
         own = SessionRequest(
             scenarios=tuple(scenarios),
             quirks=tuple(quirks),
             named=named,
             faults=read_plan(faults, rate=fault_rate, seed=fault_seed) if faults else None,
+            latency=paced,
         )
         self._parts.answers.assigned.assign(session, own, record)
 
@@ -193,6 +210,7 @@ class MockServer:
             OSError: the address is taken, or not allowed.
             UsageError: a path or an origin of the options is wrong.
         """
+        self._began = time.perf_counter()
         if self.options.paths or self.options.allowed_origins:
             _ = self._parts  # which checks them
         if self.options.record is not None:
@@ -346,17 +364,14 @@ def _has_pauses(scenario: Scenario) -> bool:
     """Whether any answer of a scenario has pauses, as written or as it was recorded."""
     turns = (inner for turn in scenario.turns for inner in turn.every())
     defaults = scenario.defaults
-    return bool(defaults.every or defaults.ttft) or any(map(_is_paused, turns))
+    return bool(defaults.every or defaults.ttft or defaults.latency) or any(map(_is_paused, turns))
 
 
 def _is_paused(turn: TurnSpec) -> bool:
     timing = turn.timing or Timing()
+    replies = (turn.reply, *(choice.reply for choice in turn.choices))
     return (
         turn.recorded is not None
-        or bool(timing.every or timing.ttft or any(timing.at))
-        or any(map(_part_has, members(turn.reply)))
+        or bool(timing.every or timing.ttft or any(timing.at) or timing.latency)
+        or any(takes_time(part) for reply in replies for part in members(reply))
     )
-
-
-def _part_has(part: AnyPart) -> bool:
-    return bool(part.duration if isinstance(part, PausePart) else getattr(part, "every", None))

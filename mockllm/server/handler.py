@@ -50,6 +50,7 @@ from mockllm.server.http.request_reading import (
     silent,
 )
 from mockllm.server.http.sending import break_off
+from mockllm.server.limits.capacity import LEFT
 from mockllm.server.metrics.by_model import Models
 from mockllm.server.metrics.figures import Figures
 from mockllm.server.options import ServerOptions
@@ -149,13 +150,17 @@ class Handler:
             except RequestError as error:
                 name, refusal = DEFAULT, error
         session = self._session(name)
-        if self._shared is None or not isinstance(session, SharedSession):
-            return await self._answer(arrival, session, refusal)
-        await self._shared.hold(session)
         try:
-            return await self._answer(arrival, session, refusal)
+            if self._shared is None or not isinstance(session, SharedSession):
+                return await self._answer(arrival, session, refusal)
+            await self._shared.hold(session)
+            try:
+                return await self._answer(arrival, session, refusal)
+            finally:
+                self._shared.release(session)
         finally:
-            self._shared.release(session)
+            if arrival.slot is not None:
+                arrival.slot.leave()
 
     async def _session_in_body(self, arrival: Arrival, pattern: re.Pattern[bytes]) -> str:
         """The session that the body of a request names."""
@@ -177,9 +182,23 @@ class Handler:
             chosen = await self._answers.answer(arrival, session)
         except ConnectionResetError:
             raise
+        except asyncio.CancelledError:
+            self._note_left(arrival, session)
+            raise
         except Exception as error:  # noqa: BLE001 - of mockllm itself: it is said and counted
             chosen = self._failed(arrival, error)
         return await self._play(arrival, session, chosen)
+
+    def _note_left(self, arrival: Arrival, session: Session) -> None:
+        """Notes a request whose client left while it waited for a slot."""
+        if arrival.slot is None or arrival.slot.taken:
+            return
+        api, target = self._answers.found(arrival)
+        sent = Sent(arrival.clock, client_gone=True)
+        played = Played("error", problems=(LEFT,), api=api)
+        exchange = Exchange(arrival.received(target), played, sent, in_use=True)
+        self._record(session, exchange)
+        self._end(exchange, None)
 
     async def _show(
         self, arrival: Arrival, sent: Sent, shown: Awaitable[web.StreamResponse]
@@ -269,6 +288,7 @@ class Handler:
                 close=close,
                 stalled=partial(self._streaming.discard, task),
                 pacer=self._pacer,
+                since=0.0 if arrival.slot is None else arrival.slot.since,
             )
         except asyncio.CancelledError:
             sent.leave()
@@ -287,8 +307,8 @@ class Handler:
                 models.end(exchange)
             self._end(exchange, answer)
 
-    def _end(self, exchange: Exchange, answer: HttpAnswer | Forward) -> None:
-        """Notes that the answer to a request is over."""
+    def _end(self, exchange: Exchange, answer: HttpAnswer | Forward | None) -> None:
+        """Notes that the answer to a request is over; None: there was none."""
         sent = exchange.sent
         sent.finish(time.perf_counter(), stopping=self.cutting)
         if isinstance(answer, HttpAnswer) and (sent.marks or self._metrics.models is not None):
@@ -378,20 +398,21 @@ class ServerParts:
 
 
 def make_parts(
-    scenarios: Iterable[Scenario], options: ServerOptions, sessions: Sessions
+    scenarios: Iterable[Scenario], options: ServerOptions, sessions: Sessions, began: float
 ) -> ServerParts:
-    """The parts of a server."""
+    """The parts of a server; `began` is when it started, in seconds of `time.perf_counter`."""
     streaming: set[asyncio.Task[object]] = set()
     metrics = Figures(models=Models() if options.counts_models else None)
 
     def own_figures() -> Figures:
-        return metrics.copy(len(streaming), sessions.dropped)
+        waiting = answers.waiting
+        return metrics.copy(len(streaming) - waiting, sessions.dropped, waiting)
 
     async def figures() -> Figures:
         return own_figures() if state is None else await state.all_figures()
 
     access = ControlAccess(options.host, options.allowed_hosts, options.allowed_origins)
-    answers = Answers(scenarios, options, access, streaming)
+    answers = Answers(scenarios, options, access, streaming, began)
     sessions.on_evicted = answers.assigned.evict
     state = None
     scheme = "https" if options.tls else "http"

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 from mockllm.core.record import record
 from mockllm.replay.fault_plan import NO_PLAN, FaultPlan
+from mockllm.replay.latency.plan import NO_LATENCY, LatencyPlan
+from mockllm.replay.quota_plan import Quota
 from mockllm.scenario.model import Ignored
 
 if TYPE_CHECKING:
@@ -111,6 +113,21 @@ class InterceptOptions:
 
 
 @record
+class Capacity:
+    """How much a server process works on at the same time.
+
+    Args:
+        concurrent: requests for answers, from 1.
+        queue: how many further ones wait for a place; others are refused.
+        longest_wait: of one that waits, in microseconds; None: as long as it takes.
+    """
+
+    concurrent: int
+    queue: int = 0
+    longest_wait: int | None = None
+
+
+@record
 class ServerOptions:
     """How a server behaves.
 
@@ -134,6 +151,9 @@ class ServerOptions:
         log: called with each exchange when it is over.
         record: what is recorded from real services; None for nothing.
         faults: what breaks on the way of answers, and of connections.
+        quotas: what the clients may use; requests beyond it are refused.
+        latency: how long answers take that have no times of their own.
+        capacity: how many requests for answers run at the same time; None: any number.
         state: where sessions are kept that other processes share: `redis://HOST:PORT/DATABASE`, or
             `sqlite:FILE`; "" keeps them in this process.
         listener: a socket that is bound already; None: one of `host` and `port` is made.
@@ -167,6 +187,9 @@ class ServerOptions:
     log: Callable[[Exchange], None] | None = None
     record: RecordOptions | None = None
     faults: FaultPlan = NO_PLAN
+    quotas: tuple[Quota, ...] = ()
+    latency: LatencyPlan = NO_LATENCY
+    capacity: Capacity | None = None
     state: str = ""
     listener: socket | None = None
     reuse_port: bool = False

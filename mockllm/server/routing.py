@@ -124,13 +124,16 @@ class Routes:
 
     def _by_end(self, method: str, path: str, headers: Container[str]) -> Endpoint | None:
         """The endpoint that the end of a path leads to: the paths of requests for an answer are
-        those by which recordings are recognised, the others those of the table."""
+        those by which recordings are recognised, the others those of the table. Other services
+        have files and batches, too, so that their paths have to be whole."""
         generating = self._generating(path) if method == "POST" else None
         if generating is not None:
             return generating
         for end in _ends(path, self._longest):
             found = self._by_path(method, end, headers)
-            if found is not None and found.operation not in ("generate", "create"):
+            if found is None or found.operation in ("generate", "create"):
+                continue
+            if found.operation not in found.protocol.jobs:
                 return found
         return None
 
@@ -221,10 +224,9 @@ class PlainRoutes:
         only if that has exactly this path as its route."""
         if not player.has_routes:
             return False
-        index = player.routes.index
         if endpoint is not None and endpoint.operation == "generate":
-            return index.fits_whole(method, path)
-        return bool(index.fitting(method, path))
+            return player.routes.index.fits_whole(method, path)
+        return player.routes.fits(method, path)
 
     def without_faults(self, answered: Answered, headers: Mapping[str, str]) -> Answered:
         """What a route got; faults that its request asks for cannot strike."""
@@ -244,6 +246,10 @@ class PlainRoutes:
                 return refused(fallback.protocol, error, known)
             return Answered(answer, replace(known, outcome="played", status=answer.status))
         shape = self._routes.nearest(path)
+        missing = player.routes.jobs.missing(method, path)
+        if missing:
+            message = f"No scenario answers {method} {path}: {missing}."
+            return refused(shape, NoMatchError(message, status=404, code="no_job"))
         mismatch = player.routes.index.explain(request)
         if mismatch:
             message = (

@@ -238,7 +238,7 @@ def writable(turn: Turn) -> Turn:
 
 
 def _bounded(usage: TokenUsage) -> TokenUsage:
-    counts = (usage.input, usage.output, usage.reasoning, usage.cached)
+    counts = (usage.input, usage.output, usage.reasoning, usage.cached, usage.cache_written)
     return TokenUsage(*(max(0, min(count, _MAX_TOKENS)) for count in counts))
 
 

@@ -16,7 +16,7 @@ from mockllm.checking.conversations.judge import verify
 from mockllm.core.request import Message, Request
 from mockllm.core.text import display_json, shorten
 from mockllm.errors import MockLLMError
-from mockllm.matching.conditions import JudgedCondition, judged_match, judged_user_text
+from mockllm.matching.conditions import JudgedCondition, judged_match, judged_message
 from mockllm.matching.conversation import planned_calls, read_history
 from mockllm.matching.index import ScenarioIndex, named_scenario, split_model
 from mockllm.matching.mismatch import near_misses
@@ -114,6 +114,10 @@ def _condition_json(condition: JudgedCondition, headers: Mapping[str, str]) -> d
     name = condition.path.removeprefix("match.headers.").rpartition(".")[0]
     if note and MASK in headers.get(name or condition.path[14:], ""):
         note = "the journal keeps no credentials, so this header is judged without its value"
+    elif note and isinstance(condition.actual, dict):  # `any`, `all` or `not`
+        sent = display_json(condition.actual)
+        if '"headers.' in sent and MASK in sent:
+            note = f"the journal keeps no credentials, so a header is judged without them; {note}"
     return {
         "path": condition.path,
         "met": condition.met,
@@ -236,8 +240,8 @@ def scenario_conditions(
         note = "" if met else f"it does not play over {request.api!r}"
         conditions.append(_condition("apis", ", ".join(scenario.apis), request.api, note))
     if named is None and scenario.match is not None and not scenario.match.anything:
-        user = judged_user_text(scenario.match, request)
-        judged = judged_match(scenario.match, request, headers, user=user)
+        message = judged_message(scenario.match, request, headers)
+        judged = judged_match(scenario.match, request, headers, message=message)
         conditions += judged
     if all(condition.met for condition in conditions):
         conditions += _history(scenario, served, request, headers)

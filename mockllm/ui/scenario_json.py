@@ -24,6 +24,7 @@ from mockllm.importers.export import client_requests
 from mockllm.matching.index import SCENARIO_HEADER
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.base import WireProtocol
+from mockllm.replay.client_requests import text_meeting
 from mockllm.scenario.dump import dump
 from mockllm.scenario.model import (
     AnyPart,
@@ -233,9 +234,7 @@ def _route_request(scenario: Scenario, route: RouteSpec) -> _Sent:
     """A request for a route that its conditions hold for."""
     match = scenario.match or Match()
     path = re.sub(r"\{\w+\}|\*", "1", route.path)
-    query = {
-        name: "1" if condition.op == "regex" else condition.value for name, condition in match.query
-    }
+    query = {name: text_meeting(condition, "1") for name, condition in match.query}
     return route.method, path + (f"?{urlencode(query)}" if query else ""), match.body
 
 

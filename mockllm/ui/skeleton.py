@@ -20,6 +20,7 @@ from mockllm.matching.select import select
 from mockllm.matching.selection import Selection
 from mockllm.recording.drafting.draft import free_name, slug
 from mockllm.replay.loading import loads
+from mockllm.scenario.check import text_operators
 from mockllm.scenario.dump import dump
 from mockllm.scenario.model import (
     AutoPart,
@@ -180,7 +181,7 @@ def _plain(fields: Any) -> dict[str, Any]:
     """The short values of a JSON object or a form, as far as YAML can have them."""
     if not isinstance(fields, Mapping):
         return {}
-    return {
+    plain = {
         name: value
         for name, value in fields.items()
         if not _NO_TEXT.search(name)
@@ -189,6 +190,7 @@ def _plain(fields: Any) -> dict[str, Any]:
             or (isinstance(value, str) and len(value) <= _MOST_BODY and not _NO_TEXT.search(value))
         )
     }
+    return {} if any(text_operators(plain)) else plain
 
 
 def _condition(text: str) -> TextCondition | None:

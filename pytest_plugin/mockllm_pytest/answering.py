@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from mockllm.core.jsontext import parse_object
-from mockllm.core.request import OfferedTool, Request
+from mockllm.core.request import Message, OfferedTool, Request
 from mockllm.core.text import display
 from mockllm.errors import NoMatchError, UsageError
 from mockllm.matching.conditions import first_problem, judged_match, last_user_text
@@ -151,12 +151,10 @@ def _holds(scenario: Scenario, request: Request, headers: Mapping[str, str]) -> 
     """Whether the request meets the scenario's `match` at one of its user messages."""
     if scenario.match is None:
         return False
-    users = {
-        message.text for message in request.messages if message.role == "user" and message.text
-    }
+    users = [message for message in request.messages if message.role == "user"]
     return any(
-        first_problem(judged_match(scenario.match, request, headers, user=user)) is None
-        for user in users or {""}
+        first_problem(judged_match(scenario.match, request, headers, message=message)) is None
+        for message in users or [Message("user")]
     )
 
 

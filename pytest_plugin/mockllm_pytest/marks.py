@@ -48,6 +48,7 @@ class Mark:
     match: bool = True
     fault: tuple[str, ...] = ()
     intercept: tuple[str, ...] = ()
+    latency: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +98,7 @@ def read_session(
     match: bool = True,
     quirks: str | Iterable[str] = (),
     fault: str | Iterable[str] = (),
+    latency: str | None = None,
     speed: float | None = None,
     scenarios: Any = (),
     intercept: str | Iterable[str] = (),
@@ -120,6 +122,8 @@ def read_session(
         quirks: the names of quirks in every streamed answer.
         fault: what breaks on the way of every answer, as `mockllm serve --fault` has it; of
             several, one is drawn for each answer.
+        latency: how long answers take, as `mockllm serve --latency` has it; default: as their
+            scenarios say.
         speed: of timed streams: 2 is twice as fast, 0 leaves out all pauses; default:
             `--mockllm-speed`.
         scenarios: paths of files in which the names are looked up, too; without names, all of
@@ -144,6 +148,7 @@ def read_session(
         match,
         _several(fault),
         tuple(_several(intercept)),
+        latency,
     )
 
 

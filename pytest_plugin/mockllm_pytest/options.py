@@ -21,9 +21,10 @@ _T = TypeVar("_T")
 
 MARKERS = (
     "mockllm(*names, unplayed=False, unmatched=False, invalid=False, extra_requests=False, "
-    "violations=(), depth=50, require=(), match=True, quirks=(), fault=(), speed=None, "
-    "scenarios=(), intercept=()): the scenarios that answer the test, by name, with match=False "
-    "whatever their match; what breaks on the way of its answers; and what is allowed: turns that "
+    "violations=(), depth=50, require=(), match=True, quirks=(), fault=(), latency=None, "
+    "speed=None, scenarios=(), intercept=()): the scenarios that answer the test, by name, with "
+    "match=False whatever their match; what breaks on the way of its answers, and how long they "
+    "take; and what is allowed: turns that "
     "are not played, requests that match nothing, are refused, or repeat one that was answered, "
     "and rules of conversations that are broken (names, or True for all); and those that are "
     "required.",

@@ -56,6 +56,7 @@ class MockSession:
         self._replies = Replies(inline_name(nodeid.rpartition("::")[2]))
         self._quirks = _checked(mark.quirks)
         self._fault = mark.fault
+        self._latency = mark.latency
         self.intercepts = self.intercepts or mark.intercept
         self.passed = False
         """Whether the test has passed."""
@@ -208,6 +209,23 @@ class MockSession:
             self._assign()
         except UsageError:
             self._fault = before
+            raise
+
+    @property
+    def latency(self) -> str | None:
+        """How long the answers of the session take, as `mockllm serve --latency` has it. It may be
+        set, also between two requests; None: as their scenarios say."""
+        return self._latency
+
+    @latency.setter
+    def latency(self, written: str | None) -> None:
+        from mockllm.errors import UsageError
+
+        before, self._latency = self._latency, written
+        try:
+            self._assign()
+        except UsageError:
+            self._latency = before
             raise
 
     def use(
@@ -365,7 +383,8 @@ class MockSession:
 
         lone = answering.lone
         advice = partial(self._advice, None if lone is None else self._given.get(lone.name))
-        serve = partial(serve, quirks=self._quirks, faults=self._fault, **options)
+        how: dict[str, Any] = {"faults": self._fault, "latency": self._latency}
+        serve = partial(serve, quirks=self._quirks, **how, **options)
         self._thread.ask(serve, self._thread.server, self.session, answering, advice)
 
     def _advice(self, used: str | None, request: Request, headers: Mapping[str, str]) -> list[str]:

@@ -112,6 +112,15 @@ def test_one_server(program, folder):
     assert "listening" not in rest
 
 
+def test_one_quota(program, folder):
+    """All workers together let through what it has."""
+    quota = ("--quota", "requests=7 per=1440m", "--fallback", "auto")
+    served = program("serve", folder, "--port", "0", "--workers", "2", *quota).listening()
+    listen(served, 2)
+    answers = [chat(served.url, "anything else")[0] for _ in range(20)]
+    assert sorted(answers) == [200] * 7 + [429] * 13
+
+
 def test_a_worker_that_is_killed(program, folder):
     """It is started again; what it had written is there, and a verdict that lost nothing stands."""
     served = program("serve", folder, "--port", "0", "--workers", "2").listening()

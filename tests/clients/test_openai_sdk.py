@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import openai
@@ -118,19 +119,22 @@ def test_response_stream_equals_body(client, run, scenario):
 
 @pytest.mark.parametrize("name", ["secret-numbers", "unicode", "reasoning", "logprobs"])
 def test_several_choices(client, name):
-    """With `n` every choice has the same content, streamed or not."""
+    """With `n` every choice has the same content, streamed or not, and costs the same."""
     scenario = SCENARIOS[name]
     request = {**first(scenario, "chat"), "n": 2}
     body = client.chat.completions.create(**request)
     with client.chat.completions.stream(**request, stream_options=USAGE) as stream:
         streamed = stream.get_final_completion()
+    alone = expected(scenario, 0, "chat")
+    read, written, thought, cached = alone.usage
+    both = replace(alone, usage=(read, 2 * written, 2 * thought, cached))
     assert [choice.index for choice in body.choices] == [0, 1]
     assert [choice.index for choice in streamed.choices] == [0, 1]
     for completion in (body, streamed):
         one, other = completion.choices
         assert one.message == other.message
         assert one.finish_reason == other.finish_reason
-        assert of_completion(completion).seen == expected(scenario, 0, "chat")
+        assert of_completion(completion).seen == both
 
 
 def test_usage_only_on_request(client):

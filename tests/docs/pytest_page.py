@@ -29,7 +29,7 @@ _TITLES = {"Args": "", "Raises": "Errors:", "Returns": "Returns:"}
 
 CLASSES: dict[type, tuple[str, ...]] = {
     MockSession: (
-        "reply", "use", "add", "scenarios", "quirks", "fault", "journal", "verify",
+        "reply", "use", "add", "scenarios", "quirks", "fault", "latency", "journal", "verify",
         "format_exchanges", "openai_url", "anthropic_url", "gemini_url", "cohere_url", "agui_url",
         "bedrock_url", "ollama_url", "base_urls", "url", "session", "environment",
     ),

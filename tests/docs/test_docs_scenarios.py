@@ -13,7 +13,7 @@ from mockllm.tapes.captured import load_tape
 from tests.cases import for_all
 from tests.docs.pages import text_of
 
-TEXT = text_of("scenarios", "turns", "parts", "reuse", "routes")
+TEXT = text_of("scenarios", "conditions", "turns", "branches", "parts", "reuse", "routes")
 FENCES = re.compile(r"^```([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 

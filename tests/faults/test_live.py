@@ -103,6 +103,16 @@ def test_what_is_recorded_is_whole(tmp_path: Path, fault: str, ended: str, heade
         assert ask(replay, "chat").body == plain.body
 
 
+@pytest.mark.parametrize(("every", "status"), [("1us", 503), ("1440m", 200)])
+def test_bursts(tmp_path: Path, every: str, status: int) -> None:
+    """They are those of the recording server."""
+    plan = read_plan(["status:status=503"], burst=f"rate=100% every={every} for=1440m")
+    with served() as upstream:
+        record = RecordOptions(tmp_path, dict.fromkeys(PROTOCOLS, upstream.url), "add")
+        with ServerThread((), ServerOptions(record=record, faults=plan)) as recorder:
+            assert ask(recorder, "chat").status == status
+
+
 def test_a_wrong_header_reaches_no_service(tmp_path: Path) -> None:
     """It is refused."""
     with served() as upstream:

@@ -377,6 +377,16 @@ def test_a_rate_repeats() -> None:
     assert set(first) == {"", *texts}
 
 
+@pytest.mark.parametrize(
+    ("burst", "struck"),
+    [("rate=100% every=1us for=1440m", True), ("rate=100% every=1440m for=1440m", False)],
+)
+def test_bursts(burst: str, struck: bool) -> None:
+    """Within one, its rate holds; outside, none has a fault. Times are since the server started."""
+    with served(faults=read_plan(["status:status=503"], burst=burst)) as server:
+        assert {ask(server, "chat").status for _ in range(5)} == {503 if struck else 200}
+
+
 def test_a_session_with_faults(server: ServerThread) -> None:
     """Its answers have them, and no others."""
     thread = server

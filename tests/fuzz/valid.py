@@ -152,6 +152,7 @@ def control_routes(session: str) -> list[Valid]:
         "fault": ["cut:after=3events"],
         "fault_rate": 0.5,
         "fault_seed": "1",
+        "fault_burst": "rate=90% every=exponential(1s) for=200ms",
     }
     found = [
         ("GET", f"journal?session={session}&after=0&limit=3", None),

@@ -148,7 +148,11 @@ def test_each_condition_of_a_match_has_a_message() -> None:
         system="a poet",
         tools=(OfferedTool("c"), OfferedTool("d")),
     )
-    assert list(check_match(match_of(EVERYTHING), request, {"x-team": "green"}, user="bye")) == [
+    assert list(
+        check_match(
+            match_of(EVERYTHING), request, {"x-team": "green"}, message=Message("user", "bye")
+        )
+    ) == [
         "match.user: the last user message must contain 'hello', got 'bye'",
         "match.model: the model must match 'gpt-*', got 'claude'",
         "match.system: the system prompt must be 'poet', got 'a poet'",
@@ -172,7 +176,12 @@ def test_each_condition_of_a_match_may_hold() -> None:
     )
     headers = {"x-team": "red", "x-other": "blue"}
     assert (
-        list(check_match(match_of(EVERYTHING), request, headers, user="hello there")) == [None] * 8
+        list(
+            check_match(
+                match_of(EVERYTHING), request, headers, message=Message("user", "hello there")
+            )
+        )
+        == [None] * 8
     )
 
 
@@ -180,9 +189,9 @@ def test_the_user_message_that_is_checked() -> None:
     """The caller gives the message, or None where it has checked the condition itself."""
     request = Request("chat", "m", {}, messages=(Message("user", "hello"),))
     match = match_of("{user: hello}")
-    assert check_match(match, request, {}, user="hello") == [None]
+    assert check_match(match, request, {}, message=Message("user", "hello")) == [None]
     assert list(check_match(match, request, {})) == []
-    assert list(check_match(match, request, {}, user="bye")) == [
+    assert list(check_match(match, request, {}, message=Message("user", "bye"))) == [
         "match.user: the last user message must contain 'hello', got 'bye'"
     ]
 

@@ -138,6 +138,24 @@ def test_the_most_conditions_answer() -> None:
     assert chosen(found, "POST /x?page=b", {"input": "hello"}, x_team="red")[0][0] == "hello"
 
 
+def test_conditions_of_a_route_are_combined() -> None:
+    """`any`, `all` and `not` have the conditions of routes, and are one condition each."""
+    route = "POST /v1/embeddings"
+    found = index(
+        route,
+        f"{route}\nmatch: {{any: [{{model: large}}, {{query: {{size: big}}}}], "
+        "not: {headers: {x-debug: ''}}}",
+    )
+    assert chosen(found, route, {"model": "large"}) == [("b", 0)]
+    assert chosen(found, f"{route}?size=big", {}) == [("b", 0)]
+    assert chosen(found, route, {"model": "small"}) == [("a", 0)]
+    assert chosen(found, route, {"model": "large"}, x_debug="1") == [("a", 0)]
+    explained = found.explain(request(route, {"model": "large"}, x_debug="1"))
+    assert explained == (
+        "b: match.not: this must not hold, but it does: headers.x-debug '', got '1'"
+    )
+
+
 def test_the_model_of_a_route() -> None:
     """`match.model` is compared with the model in the body, or else in the path."""
     found = RouteIndex(loads(CONDITIONS))

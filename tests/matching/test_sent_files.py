@@ -152,6 +152,68 @@ def test_files_are_compared_in_their_order(expected: list[str], message: str | N
     assert check_files("it", expected, SENT) == message
 
 
+@for_all(
+    ("count", "message"),
+    [
+        ("{type: image/*}", None),
+        ("{count: 1, type: image/*}", None),
+        ("{count: 2}", None),
+        ("{count: {least: 2, most: 3}}", None),
+        ("{count: {most: 2}}", None),
+        ("{count: 0, type: audio/*}", None),
+        (f"{{digest: '{DIGEST}'}}", None),
+        ("{count: 2, type: image/*}", "2 files of the type image/*, got 1 of 2"),
+        ("{count: 0, type: image/*}", "0 files of the type image/*, got 1 of 2"),
+        ("{type: audio/*}", "at least 1 file of the type audio/*, got 0 of 2"),
+        ("{count: {least: 3}}", "at least 3 files, got 2"),
+        ("{count: {most: 1}}", "at most 1 file, got 2"),
+        ("{count: {least: 3, most: 4}}", "3 to 4 files, got 2"),
+        (
+            f"{{type: image/png, digest: 'sha256:{'0' * 64}'}}",
+            f"at least 1 file of the type image/png with the digest sha256:{'0' * 64}, got 0 of 2",
+        ),
+    ],
+)
+def test_files_are_counted(count: str, message: str | None) -> None:
+    """The files that have the type and the digest are counted; without a count one is enough."""
+    (scenario,) = loads(
+        f"scenario: a\nmatch: {{user_files: {count}}}\nturns: [{{reply: {{text: x}}}}]"
+    )
+    assert scenario.match is not None
+    sent = f"image/png {DIGEST} (10 bytes), */* 'file-1'"
+    found = check_files("it", scenario.match.user_files, SENT)
+    assert found == (None if message is None else f"it must have {message}: {sent}")
+
+
+def test_a_number_of_files_is_asked_of_match_and_request() -> None:
+    """The files of a user message that meets `user` are counted, or of the last one; a count is one
+    condition, and may stand in `any`, `all` and `not`."""
+    (scenario,) = loads(
+        "scenario: a\n"
+        "match: {user: look, user_files: {count: {least: 1}, type: image/*}, "
+        "not: {user_files: {type: '*/*', count: 3}}}\n"
+        "turns:\n- request: {user_files: {count: 2}}\n  reply: {text: y}"
+    )
+    match, expect = scenario.match, scenario.turns[0].request
+    assert match is not None
+    assert expect is not None
+    assert match.conditions == 3
+
+    def answered(files: tuple[SentFile, ...]) -> bool:
+        messages = (Message("user", "look", files=files),)
+        request = Request("chat", "m", {}, messages=messages)
+        try:
+            select(ScenarioIndex([scenario]), request, {})
+        except NoMatchError:
+            return False
+        return first_problem(judged_expectations(expect, request, messages)) is None
+
+    assert answered(SENT)
+    assert not answered(SENT[:1])
+    assert not answered(SENT[1:])
+    assert not answered((*SENT, SENT[0]))
+
+
 @for_all("data", ["a", "ab!c", "ä"])
 def test_data_that_is_no_base64_meets_no_digest(data: str) -> None:
     """It is said, and nothing is raised."""

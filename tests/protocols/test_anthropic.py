@@ -261,11 +261,12 @@ def test_stop_reasons(finish: Finish, word: str) -> None:
 
 
 def test_usage_excludes_cached_tokens() -> None:
-    """`input_tokens` excludes tokens read from the cache; thinking is counted in the details."""
-    turn = Turn((), "stop", TokenUsage(100, 20, reasoning=5, cached=60))
+    """`input_tokens` excludes tokens read from a cache or written into one; thinking is counted in
+    the details."""
+    turn = Turn((), "stop", TokenUsage(100, 20, reasoning=5, cached=60, cache_written=30))
     assert ending(turn)["usage"] == {
-        "input_tokens": 40,
-        "cache_creation_input_tokens": 0,
+        "input_tokens": 10,
+        "cache_creation_input_tokens": 30,
         "cache_read_input_tokens": 60,
         "output_tokens": 20,
         "output_tokens_details": {"thinking_tokens": 5},

@@ -61,6 +61,7 @@ def test_recorded_stream_adds_up(path: Path) -> None:
         usage["output_tokens"],
         (usage.get("output_tokens_details") or {}).get("thinking_tokens", 0),
         cached,
+        created,
     )
 
 

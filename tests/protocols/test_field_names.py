@@ -51,7 +51,7 @@ def changed_fields(one, other, name=""):
 
 
 # Words of the neutral language, and of the files of another program.
-NEUTRAL = frozenset({"call_id", "response_id", "tool_name"})
+NEUTRAL = frozenset({"call_id", "response_id", "service_tier", "tool_name"})
 OTHER_FORMATS = ("aimock.py", "aimock_replies.py")
 
 

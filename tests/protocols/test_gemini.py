@@ -493,7 +493,7 @@ def test_routes_cover_every_version_and_vertex() -> None:
             assert f"/{version}/projects/{{project}}/locations/{{location}}{tail}" in paths
             assert f"/{version}{tail}" in paths
     shared = [r.header for r in PROTOCOL.address.routes if r.method == "GET" and "/v1/" in r.path]
-    assert shared == ["x-goog-api-key"] * 3
+    assert shared == ["x-goog-api-key"] * 5
 
 
 def test_a_custom_call_is_a_call_with_its_text() -> None:

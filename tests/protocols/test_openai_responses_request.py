@@ -404,7 +404,7 @@ def answered(**body: Any) -> dict[str, Any]:
 def test_the_response_repeats_the_request() -> None:
     """Settings of the request are repeated in the response unchanged."""
     given_ = {
-        "background": True,
+        "background": False,
         "instructions": "a",
         "max_output_tokens": 64,
         "max_tool_calls": 3,

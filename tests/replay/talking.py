@@ -78,6 +78,11 @@ class Talk:
     def _request(self) -> Request:
         return Request(self.protocol.name, self.model, {}, messages=tuple(self.messages))
 
+    def ask_with(self, text: str) -> Answered:
+        """The answer to a conversation of one message."""
+        self.messages = [Message("user", text)]
+        return self.ask()
+
     def says(self, text: str) -> Turn:
         """What the model answers to a message of the user."""
         self.messages.append(Message("user", text))

@@ -93,6 +93,17 @@ def test_the_status_line(status: int, reason: bytes) -> None:
     assert head.startswith(b"HTTP/1.1 %d %b\r\n" % (status, reason))
 
 
+@pytest.mark.parametrize("parts", [PARTS, [TimedBytes(0, part.data) for part in PARTS], []])
+@pytest.mark.parametrize("is_streamed", [True, False])
+def test_other_headers(parts: list[TimedBytes], is_streamed: bool) -> None:
+    """The answer is the one that is made with them: body, framing and ends are the same."""
+    made = bytes_answer(200, HEADERS, parts, streamed=is_streamed)
+    changed = made.with_headers({"x-a": "a longer value", "x-new": "1"})
+    headers = [HEADERS[0], ("x-a", "a longer value"), ("x-new", "1")]
+    assert changed == bytes_answer(200, headers, parts, streamed=is_streamed)
+    assert made.with_headers({}) == made
+
+
 def test_what_takes_time() -> None:
     """An answer leaves in one write, unless it is timed, segmented, or breaks the connection."""
     at_once = bytes_answer(200, [], PARTS[:1], streamed=True)

@@ -29,6 +29,27 @@ def differences(received: Turn, written: Turn = TURN, api: str = "chat") -> list
     return list(_differences(written, received, api))
 
 
+def test_what_is_stated_of_the_service() -> None:
+    """A tier, a fingerprint or choices that the API has no field for are lost."""
+    turn = "{reply: {text: a}, service_tier: flex, fingerprint: fp_1}"
+    lost = find_losses(loads(f"scenario: a\nturns: [{turn}]")[0], PROTOCOLS)
+    assert {loss.api: loss.what for loss in lost} == {
+        **dict.fromkeys(
+            ("responses", "anthropic", "gemini", "bedrock"), ("fingerprint is not sent",)
+        ),
+        **dict.fromkeys(
+            ("agui", "ollama", "cohere"), ("service_tier is not sent", "fingerprint is not sent")
+        ),
+        "completions": ("service_tier is not sent",),
+    }
+    turn = "{reply: {text: a}, choices: [{reply: {text: b}}]}"
+    lost = find_losses(loads(f"scenario: a\nturns: [{turn}]")[0], PROTOCOLS)
+    without = ("responses", "anthropic", "agui", "ollama", "cohere", "bedrock")
+    assert {loss.api: loss.what for loss in lost} == dict.fromkeys(
+        without, ("choices are not sent",)
+    )
+
+
 def test_the_same_turn_has_no_losses() -> None:
     """Nor has a turn whose order and pauses differ."""
     assert differences(TURN) == []

@@ -253,7 +253,11 @@ def test_arguments_that_are_cut() -> None:
         ("", "Hello"),
         ("match: {user: weather}", "weather"),
         ("match: {user: {equals: exact}}", "exact"),
-        ("match: {user: {regex: 'a+'}}", "Hello"),
+        ("match: {user: {regex: '(?i)rain|snow'}}", "rain"),
+        ("match: {user: {regex: '[0-9]{3}'}}", "Hello"),
+        ("match: {user: {any: [{regex: '[0-9]{3}'}, weather]}}", "weather"),
+        ("match: {user: {all: [weather, Paris, {not: Rome}]}}", "weather Paris"),
+        ("match: {user: {not: weather}}", "Hello"),
         ("match: {model: m}", "Hello"),
     ],
 )

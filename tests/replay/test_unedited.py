@@ -74,13 +74,16 @@ def test_splits_times_and_conditions_are_no_edits(same: str) -> None:
         f"{{reply: [{{text: hi}}, {CALLED}], usage: none, finish_raw: eos}}",
         f"{{reply: [{{text: hi}}, {CALLED}]}}",
         f"{{reply: [{{text: hi}}, {CALLED}], usage: none, wire: {{bom: true}}}}",
+        f"{{reply: [{{text: hi}}, {CALLED}], usage: none, service_tier: flex}}",
+        f"{{reply: [{{text: hi}}, {CALLED}], usage: none, fingerprint: fp_1}}",
+        f"{{reply: [{{text: hi}}, {CALLED}], usage: none, choices: [{{reply: {{text: ho}}}}]}}",
         f"{{reply: [{{text: hi}}, {CALLED}], usage: none, when: {{api: chat, finish: length}}}}",
         "{reply: {auto: true}}",
         "http: 429",
     ],
 )
 def test_other_parts_calls_finish_and_usage_are_edits(edited: str) -> None:
-    """And so are options of the wire, which a tape cannot have."""
+    """And so are keys that no recording has."""
     assert not is_unedited(scenario(edited), 0, TAPE)
 
 

@@ -48,6 +48,7 @@ def test_everything_is_counted() -> None:
         ("{output: 9}", TokenUsage(1, 9, 2, 0)),
         ("{reasoning: 5}", TokenUsage(1, COUNTED + 3, 5, 0)),
         ("{input: 50, cached: 4}", TokenUsage(50, COUNTED, 2, 4)),
+        ("{input: 50, cache_written: 6}", TokenUsage(50, COUNTED, 2, 0, 6)),
         ("{input: 0, output: 0, reasoning: 0, cached: 0}", TokenUsage(0, 0, 0, 0)),
     ],
 )

@@ -165,7 +165,7 @@ HEADS: list[Row] = [
         "match",
         top("match: all"),
         [
-            "2:8: match: must be 'any', or a mapping with the keys model, user, user_files, system, tools, headers, query, body, stream, ignore, got all",
+            "2:8: match: must be 'any', or a mapping with the keys model, user, user_files, system, tools, headers, query, body, stream, any, all, not, ignore, got all",
         ],
     ),
     (
@@ -179,7 +179,7 @@ HEADS: list[Row] = [
         "match list",
         top("match: [user]"),
         [
-            "2:8: match: must be a mapping with the keys model, user, user_files, system, tools, headers, query, body, stream, ignore, got a list",
+            "2:8: match: must be a mapping with the keys model, user, user_files, system, tools, headers, query, body, stream, any, all, not, ignore, got a list",
         ],
     ),
     (
@@ -201,6 +201,54 @@ HEADS: list[Row] = [
         top("match: {user_files: [image/*, sha256:AB]}"),
         [
             "2:31: match.user_files[1]: must be sha256: and 64 hexadecimal digits in lower case, got sha256:AB",
+        ],
+    ),
+    (
+        "match files count",
+        top("match: {user_files: {count: {least: 3, most: 2}, type: image, digest: sha256:AB}}"),
+        [
+            "2:29: match.user_files.count: can never hold: at least 3 and at most 2",
+            "2:56: match.user_files.type: must be a media type, such as image/*, got image",
+            "2:71: match.user_files.digest: must be sha256: and 64 hexadecimal digits in lower case, got sha256:AB",
+        ],
+    ),
+    (
+        "match files counted",
+        top("match: {user_files: {}}"),
+        [
+            "2:21: match.user_files: must have one of the keys count, type, digest",
+        ],
+    ),
+    (
+        "match files bounds",
+        top("match: {user_files: {count: {}}}"),
+        [
+            "2:29: match.user_files.count: must have one of the keys least, most",
+        ],
+    ),
+    (
+        "match any text",
+        top("match: {user: {any: []}, system: {not: [a]}}"),
+        [
+            "2:21: match.user.any: must be a list of conditions, got an empty one",
+            "2:40: match.system.not: must be a string, got a list",
+        ],
+    ),
+    (
+        "match groups",
+        top("match: {any: {user: a}, all: [{}, {usr: a}], not: [{user: a}]}"),
+        [
+            "2:14: match.any: must be a list of mappings of conditions, got a mapping",
+            "2:31: match.all[0]: must have a condition",
+            "2:36: match.all[1]: unknown key 'usr'; did you mean 'user'?",
+            "2:51: match.not: must be a mapping with the keys model, user, user_files, system, tools, headers, query, body, stream, any, all, not, got a list",
+        ],
+    ),
+    (
+        "match group ignore",
+        top("match: {not: {user: a, ignore: [uuid]}}"),
+        [
+            "2:32: match.not.ignore: belongs to the whole 'match', not to a part of it",
         ],
     ),
     (
@@ -231,14 +279,14 @@ HEADS: list[Row] = [
         "match ops",
         top("match: {user: {contains: x, regex: y}}"),
         [
-            "2:15: match.user: must have exactly one key, of contains, equals, regex",
+            "2:15: match.user: must have exactly one key, of contains, equals, regex, any, all, not",
         ],
     ),
     (
         "match no op",
         top("match: {user: {}}"),
         [
-            "2:15: match.user: must have exactly one key, of contains, equals, regex",
+            "2:15: match.user: must have exactly one key, of contains, equals, regex, any, all, not",
         ],
     ),
     (

@@ -26,6 +26,13 @@ _EXAMPLE = "must be a method and a path, such as POST /v1/embeddings, got"
 
 ROUTES: list[Row] = [
     (
+        "job pending",
+        "scenario: a\nturns:\n  - reply: {text: hi}\n    job: {pending: 3}\n",
+        [
+            "4:20: turns[0].job.pending: must be a number of polls such as '3 polls', or a duration such as '2s', got 3"
+        ],
+    ),
+    (
         "route without method",
         route("/v1/embeddings"),
         [f"2:8: route: {_EXAMPLE} /v1/embeddings{_METHODS}"],
@@ -135,6 +142,16 @@ ROUTE_SEMANTICS: list[Row] = [
         ],
     ),
     (
+        "groups",
+        "scenario: a\nroute: GET /x\nmatch: {any: [{user: a}], not: {user_files: {count: 1}, body: {regex: a}}}\n"
+        "turns: [{answer: {json: 1}}]\n",
+        [
+            "3:22: match.any[0].user: needs a conversation, and a 'route' has none; its conditions are model, headers, query and body",
+            "3:45: match.not.user_files: needs a conversation, and a 'route' has none; its conditions are model, headers, query and body",
+            "3:63: match.not.body: is compared as JSON, so 'regex' is no operator here: only conditions on texts have operators, as headers and query of a route are",
+        ],
+    ),
+    (
         "query without route",
         "scenario: a\nmatch: {query: {a: b}}\nturns: [{reply: {text: a}}]\n",
         ["2:16: match.query: is a condition of scenarios with a 'route'; remove it"],
@@ -181,6 +198,43 @@ ROUTE_SEMANTICS: list[Row] = [
         "scenario: b\nroute: GET /x/{b}\nturns: [{answer: {text: b}}]\n",
         [
             "6:8: route: matches the same requests as scenario 'a', at <text>:2:8; add a condition to one of them"
+        ],
+    ),
+    (
+        "job of a conversation with a route",
+        "scenario: a\nturns:\n  - reply: {text: hi}\n    job: {pending: 3 polls, poll: 'GET /x/{id}'}\n",
+        [
+            "4:35: turns[0].job.poll: belongs to a turn of a route; here the API has its routes, and 'reply' is what the job comes to"
+        ],
+    ),
+    (
+        "job of a route expires",
+        "scenario: a\nroute: POST /x\nturns:\n  - answer: {json: {id: '{id}'}}\n    job: {pending: 2s, expires: true, poll: 'GET /x/{id}', then: {text: x}}\n",
+        [
+            "5:33: turns[0].job.expires: belongs to a conversation; write 'then' as it has expired",
+        ],
+    ),
+    (
+        "job of an error",
+        "scenario: a\nturns:\n  - http: 500\n    job: {pending: 3 polls}\n",
+        ["4:10: turns[0].job: needs a 'reply', which is what the job comes to"],
+    ),
+    (
+        "job without routes",
+        "scenario: a\nroute: POST /x\nturns:\n  - answer: {json: {id: x}}\n    job: {pending: 2s}\n",
+        [
+            "4:13: turns[0].answer: must have {id} somewhere, or no client knows which job it has to poll",
+            "5:10: turns[0].job: needs the key 'poll', since its turn is one of a route",
+            "5:10: turns[0].job: needs the key 'then', since its turn is one of a route",
+        ],
+    ),
+    (
+        "job without ids",
+        "scenario: a\nroute: POST /x\nturns:\n  - answer: {json: {id: '{id}'}}\n    job:\n      pending: 2s\n      poll: GET /y\n      then: {text: x}\n      cancel: {route: POST /y, answer: {text: x}}\n      list: {route: GET /x, answer: {json: []}}\n",
+        [
+            "7:13: turns[0].job.poll: must have {id} in its path",
+            "9:23: turns[0].job.cancel.route: must have {id} in its path",
+            "10:37: turns[0].job.list.answer: must have the text {jobs} where the list of jobs stands",
         ],
     ),
 ]

@@ -6,7 +6,42 @@ from __future__ import annotations
 
 from tests.scenario.documents import Row, part, tools, top, turn, two
 
+OPERATOR = (
+    "is compared as JSON, so '{}' is no operator here: only conditions on texts have operators, as "
+    "user, system and headers are; a JSON Schema in a turn's `request: {{schema: ...}}` can demand a "
+    "pattern, or this very object"
+)
+
 SEMANTICS: list[Row] = [
+    (
+        "latency key",
+        top("defaults: {latency: ttf=1s}"),
+        [
+            "2:21: defaults.latency: there is no 'ttf'; did you mean 'ttft'?",
+        ],
+    ),
+    (
+        "latency samples",
+        turn("{reply: {text: a}, timing: {latency: ttft=samples(a.txt)}}"),
+        [
+            "3:42: turns[0].timing.latency: ttft: names the file 'a.txt', and this text is in no folder",
+        ],
+    ),
+    (
+        "latency and exact times",
+        turn("{reply: {text: a}, timing: {latency: itl=1s, ttft: 1s, at: [1s]}}"),
+        [
+            "3:50: turns[0].timing: 'latency' draws all times, and 'ttft' says one; keep one of them",
+            "3:60: turns[0].timing: 'latency' draws all times, and 'at' says one; keep one of them",
+        ],
+    ),
+    (
+        "default latency and exact times",
+        top("defaults: {every: 1s, latency: itl=1s}"),
+        [
+            "2:12: defaults: 'latency' draws all times, and 'every' says one; keep one of them",
+        ],
+    ),
     (
         "regex",
         top("match: {user: {regex: 'a('}}"),
@@ -19,6 +54,50 @@ SEMANTICS: list[Row] = [
         top("match: {model: 'gpt-[4'}"),
         [
             "2:16: match.model: must be a pattern such as gpt-4*, got \"gpt-[4\"; its '[' is never closed",
+        ],
+    ),
+    (
+        "regex in any",
+        top("match: {user: {any: [a, {not: {regex: 'a('}}]}}"),
+        [
+            "2:39: match.user.any[1].not.regex: must be a regular expression of Python; missing ), unterminated subpattern at position 1",
+        ],
+    ),
+    (
+        "operator in body",
+        top("match: {body: {a: [{regex: x}], b: {contains: x, c: 1}}, not: {body: {equals: x}}}"),
+        [
+            f"2:20: match.body.a[0]: {OPERATOR.format('regex')}",
+            f"2:70: match.not.body: {OPERATOR.format('equals')}",
+        ],
+    ),
+    (
+        "operator in a request's body",
+        turn("{request: {any: [{body: {a: {contains: x}}}]}, reply: {text: a}}"),
+        [
+            f"3:33: turns[0].request.any[0].body.a: {OPERATOR.format('contains')}",
+        ],
+    ),
+    (
+        "result in any",
+        two("{request: {not: {results: {c9: a, 7: b}}}, reply: {text: a}}"),
+        [
+            "4:36: turns[1].request.not.results.c9: is the result of no call in the turns before; known: c1, c2",
+            "4:42: turns[1].request.not.results.7: is the result of no call: the turn before this one makes 2 calls, at positions 0 to 1",
+        ],
+    ),
+    (
+        "query in any",
+        top("match: {any: [{query: {a: b}}]}"),
+        [
+            "2:23: match.any[0].query: is a condition of scenarios with a 'route'; remove it",
+        ],
+    ),
+    (
+        "schema in any",
+        turn("{request: {any: [{schema: {type: objct}}]}, reply: {text: a}}"),
+        [
+            "3:38: turns[0].request.any[0].schema.type: is not a JSON Schema: 'objct' is not valid under any of the given schemas",
         ],
     ),
     (
@@ -274,6 +353,18 @@ SEMANTICS: list[Row] = [
         tools("tool: ad, arguments: {n: 1}"),
         [
             "6:19: turns[0].reply.tool: 'ad' is not among the scenario's tools; did you mean 'add'?",
+        ],
+    ),
+    (
+        "choices",
+        turn(
+            "{reply: {text: a}, choices: [{reply: {error: {message: no}}}, "
+            "{reply: [{text: ab, split: [a, c]}, {auto: true}]}]}"
+        ),
+        [
+            "3:42: turns[0].choices[0].reply: belongs into the reply of the turn; a choice has only content",
+            "3:98: turns[0].choices[1].reply[0].split[1]: the fragments do not join to the text: from character 2 they give 'c' instead of 'b'",
+            "3:103: turns[0].choices[1].reply[1]: belongs into the reply of the turn; a choice has only content",
         ],
     ),
     (

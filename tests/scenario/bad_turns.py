@@ -88,7 +88,7 @@ TURNS: list[Row] = [
         "turn",
         turn("hello"),
         [
-            "3:5: turns[0]: must be a mapping with the keys name, request, reply, http, answer, one_of, finish, finish_raw, usage, timing, attempts, wire, extra, fault, headers, template, go_to, expect, repeat, recorded, when, got hello",
+            "3:5: turns[0]: must be a mapping with the keys name, request, reply, http, answer, job, one_of, finish, finish_raw, usage, service_tier, fingerprint, choices, timing, attempts, wire, extra, fault, headers, template, go_to, expect, repeat, recorded, when, got hello",
         ],
     ),
     (
@@ -123,14 +123,14 @@ TURNS: list[Row] = [
         "recorded for one",
         turn("{reply: {text: a}, when: {api: chat, recorded: a.jsonl}}"),
         [
-            "3:42: turns[0].when: unknown key 'recorded'; known here: api, results, offers, tool_choice, user, user_files, body, schema, request, reply, http, finish, finish_raw, usage, timing, attempts, wire, extra, fault, expect, repeat, headers, template, go_to, one_of",
+            "3:42: turns[0].when: unknown key 'recorded'; known here: api, results, offers, tool_choice, user, user_files, body, schema, any, all, not, request, reply, http, finish, finish_raw, usage, service_tier, fingerprint, choices, timing, attempts, wire, extra, fault, expect, repeat, headers, template, go_to, one_of",
         ],
     ),
     (
         "usage word",
         turn("{reply: {text: a}, usage: nothing}"),
         [
-            "3:31: turns[0].usage: must be a mapping with the keys input, output, reasoning, cached, or none, got nothing",
+            "3:31: turns[0].usage: must be a mapping with the keys input, output, reasoning, cached, cache_written, or none, got nothing",
         ],
     ),
     (
@@ -270,7 +270,7 @@ TURNS: list[Row] = [
         "expect usage",
         turn("{reply: {text: a}, expect: {usage: some}}"),
         [
-            "3:40: turns[0].expect.usage: must be a mapping with the keys input, output, reasoning, cached, or none, got some",
+            "3:40: turns[0].expect.usage: must be a mapping with the keys input, output, reasoning, cached, cache_written, or none, got some",
         ],
     ),
     (
@@ -278,6 +278,22 @@ TURNS: list[Row] = [
         turn("{reply: {text: a}, expect: {reasoning: [a]}}"),
         [
             "3:44: turns[0].expect.reasoning: must be a string, got a list",
+        ],
+    ),
+    (
+        "service tier",
+        turn("{reply: {text: a}, service_tier: very fast, fingerprint: [a]}"),
+        [
+            "3:38: turns[0].service_tier: must be a word without spaces, such as flex, got very fast",
+            "3:62: turns[0].fingerprint: must be a string, got a list",
+        ],
+    ),
+    (
+        "choices",
+        turn("{reply: {text: a}, choices: [{text: b}]}"),
+        [
+            "3:34: turns[0].choices[0]: needs the key 'reply'",
+            "3:35: turns[0].choices[0]: unknown key 'text'; known here: reply, finish, finish_raw",
         ],
     ),
     (
@@ -298,7 +314,7 @@ TURNS: list[Row] = [
         "results null",
         two("{request: {results: {c1: }}, reply: {text: a}}"),
         [
-            "4:30: turns[1].request.results.c1: must be a string, or a mapping with one of contains, equals, regex, error, got nothing",
+            "4:30: turns[1].request.results.c1: must be a string, or a mapping with one of contains, equals, regex, any, all, not, error, got nothing",
         ],
     ),
     (
@@ -306,6 +322,22 @@ TURNS: list[Row] = [
         two("{request: {results: {c1: {regexp: a}}}, reply: {text: a}}"),
         [
             "4:31: turns[1].request.results.c1: unknown key 'regexp'; did you mean 'regex'?",
+        ],
+    ),
+    (
+        "results any",
+        two("{request: {results: {c1: {any: [{error: true}, {regexp: a}, ]}}}, reply: {text: a}}"),
+        [
+            "4:37: turns[1].request.results.c1.any[0]: 'error' cannot stand inside of 'any', 'all' or 'not'; combine conditions of the whole 'request'",
+            "4:53: turns[1].request.results.c1.any[1]: unknown key 'regexp'; did you mean 'regex'?",
+        ],
+    ),
+    (
+        "request groups",
+        turn("{request: {any: [{}], not: {offer: [a]}}, reply: {text: a}}"),
+        [
+            "3:22: turns[0].request.any[0]: must have a condition",
+            "3:33: turns[0].request.not: unknown key 'offer'; did you mean 'offers'?",
         ],
     ),
     (
@@ -326,7 +358,7 @@ TURNS: list[Row] = [
         "when api",
         turn("{reply: {text: a}, when: {finish: length}}"),
         [
-            "3:30: turns[0].when: needs 'api', or a condition: results, offers, tool_choice, user, user_files, body, schema",
+            "3:30: turns[0].when: needs 'api', or a condition: results, offers, tool_choice, user, user_files, body, schema, any, all, not",
         ],
     ),
     (

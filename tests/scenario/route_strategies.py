@@ -14,6 +14,7 @@ from tests.scenario.strategies import (
     header_values,
     json_mappings,
     lines,
+    pendings,
 )
 from tests.strategies import json_values, texts
 
@@ -60,6 +61,26 @@ def answers(draw: st.DrawFn) -> m.RouteAnswer:
     return m.RouteAnswer(status, headers, kind, value)  # type: ignore[arg-type]
 
 
+_of_jobs = st.from_regex(r"\A/[a-z0-9]{1,6}/\{id\}\Z").map(lambda path: m.RouteSpec("GET", path))
+
+
+def _job_routes(answer: st.SearchStrategy[m.RouteAnswer]) -> st.SearchStrategy[m.JobRoute | None]:
+    return st.none() | st.builds(m.JobRoute, _of_jobs, answer)
+
+
+_jobs = st.builds(
+    m.JobSpec,
+    pending=pendings,
+    poll=_of_jobs,
+    wait=st.none() | answers(),
+    then=answers(),
+    result=_job_routes(answers()),
+    cancel=_job_routes(answers()),
+    delete=_job_routes(answers()),
+    list=_job_routes(st.just(m.RouteAnswer(kind="json", value={"data": "{jobs}"}))),
+)
+_created = st.just(m.RouteAnswer(kind="json", value={"id": "job-{id}"}))
+
 _pairs = st.dictionaries(texts, conditions, max_size=2).map(lambda found: tuple(found.items()))
 route_matches = st.just(m.Match(anything=True)) | st.builds(
     m.Match,
@@ -78,7 +99,8 @@ route_scenarios = st.builds(
     route=routes(),
     match=st.none() | route_matches,
     turns=st.lists(
-        st.builds(m.TurnSpec, answer=answers(), timing=st.none() | _timings),
+        st.builds(m.TurnSpec, answer=answers(), timing=st.none() | _timings)
+        | st.builds(m.TurnSpec, answer=_created, job=_jobs),
         min_size=1,
         max_size=3,
     ).map(tuple),

@@ -13,12 +13,15 @@ from mockllm.core.turn import beats
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.compilation.resolve import resolve
 from mockllm.scenario import model as m
+from mockllm.scenario.check import text_operators
 from mockllm.scenario.fault_model import Place
 from mockllm.scenario.ignoring import with_ignored
+from mockllm.scenario.reading.latency import read_latency
 from tests.strategies import cut, finishes, json_values, names, texts
 
 APIS = tuple(PROTOCOLS)
 
+labels = st.from_regex(r"\A[!-~]{1,20}\Z")
 lines = texts.filter(lambda text: text and not set(text) & {"\n", "\r"})
 durations = st.integers(0, 10**7) | st.sampled_from([0, 1, 1000, 10**6, 6 * 10**7])
 shares = st.floats(0, 1).map(abs)
@@ -29,10 +32,23 @@ rules = st.sampled_from(["whole", "chars", "words"]) | st.integers(1, 99) | rand
 json_mappings = st.dictionaries(texts, json_values | st.floats(allow_nan=False), max_size=3).filter(
     lambda value: "inf" not in repr(value)
 )
-conditions = st.builds(m.TextCondition, st.sampled_from(["contains", "equals"]), texts) | st.builds(
-    m.TextCondition, st.just("regex"), st.sampled_from(["a+", "^$", r"\d", "null", "5"])
+bodies = json_mappings.filter(lambda body: not any(text_operators(body)))
+plain_conditions = st.builds(
+    m.TextCondition, st.sampled_from(["contains", "equals"]), texts
+) | st.builds(m.TextCondition, st.just("regex"), st.sampled_from(["a+", "^$", r"\d", "null", "5"]))
+conditions = st.recursive(
+    plain_conditions,
+    lambda inner: (
+        st.builds(
+            m.CombinedText,
+            st.sampled_from(["any", "all"]),
+            st.lists(inner, min_size=1, max_size=2).map(tuple),
+        )
+        | st.builds(m.CombinedText, st.just("not"), st.tuples(inner))
+    ),
+    max_leaves=3,
 )
-usages = st.builds(m.UsageSpec, *[st.none() | st.integers(0, 999)] * 4) | st.just(
+usages = st.builds(m.UsageSpec, *[st.none() | st.integers(0, 999)] * 5) | st.just(
     m.UsageSpec(sent=False)
 )
 CONTROLS = {chr(code) for code in (*range(9), *range(10, 32), 127)}
@@ -42,8 +58,22 @@ errors = st.builds(m.ErrorSpec, *[st.none() | texts] * 3)
 maybe_names = st.lists(names, max_size=2).map(tuple)
 sent_files = st.lists(
     st.sampled_from(["image/*", "https://a.example/b.png", f"sha256:{'0' * 64}"]), max_size=2
-).map(tuple)
-matches = st.just(m.Match(anything=True)) | st.builds(
+).map(tuple) | st.builds(
+    m.FileCount,
+    least=st.integers(0, 2),
+    most=st.none() | st.integers(2, 3),
+    type=st.sampled_from([None, "image/*"]),
+    digest=st.sampled_from([None, f"sha256:{'0' * 64}"]),
+)
+
+
+def grouped(make: Any, entries: Any) -> Any:
+    """Conditions with `any`, `all` and `not` of further ones."""
+    some = st.lists(entries, max_size=2).map(tuple)
+    return st.builds(replace, make, any_of=some, all_of=some, negated=st.none() | entries)
+
+
+plain_matches = st.builds(
     m.Match,
     model=st.none() | lines.filter(lambda text: "[" not in text),
     user=st.none() | conditions,
@@ -51,12 +81,18 @@ matches = st.just(m.Match(anything=True)) | st.builds(
     system=st.none() | conditions,
     tools=maybe_names,
     headers=st.dictionaries(header_names, conditions, max_size=2).map(lambda d: tuple(d.items())),
-    body=st.none() | json_mappings,
-    ignore=st.lists(
-        st.sampled_from(["uuid", "timestamp", "date", "$.metadata", "$..id", "/run-[0-9]+/"]),
-        max_size=2,
-    ).map(tuple),
+    body=st.none() | bodies,
 ).filter(lambda match: match.conditions > 0)
+ignored = st.lists(
+    st.sampled_from(["uuid", "timestamp", "date", "$.metadata", "$..id", "/run-[0-9]+/"]),
+    max_size=2,
+).map(tuple)
+match_entries = plain_matches | grouped(plain_matches, plain_matches)
+matches = (
+    st.just(m.Match(anything=True))
+    | st.builds(replace, plain_matches, ignore=ignored)
+    | st.builds(replace, grouped(plain_matches, match_entries), ignore=ignored)
+)
 https = st.builds(
     m.Http,
     status=st.integers(400, 599),
@@ -66,13 +102,20 @@ https = st.builds(
     retry_after=st.none() | durations,
     error=st.none() | errors,
 )
+latencies = st.sampled_from(
+    [
+        "ttft=300ms",
+        "ttft=lognormal(300ms, p99=2s)  itl=normal(20ms,5ms)",
+        "prefill=50us/token load-factor=1.5@64 itl=uniform(1ms, 2ms)",
+    ]
+).map(read_latency)
 timings = st.builds(
     m.Timing,
     ttft=st.none() | durations,
     every=st.none() | durations,
     jitter=st.none() | shares,
     at=st.lists(durations, max_size=3).map(tuple),
-)
+) | st.builds(m.Timing, latency=latencies)
 wires = st.builds(
     m.Wire,
     line_end=st.none() | st.sampled_from(["lf", "crlf", "cr"]),
@@ -117,7 +160,7 @@ defaults = st.builds(
     ttft=st.none() | durations,
     jitter=st.none() | shares,
     usage=st.none() | usages,
-)
+) | st.builds(m.Defaults, split=st.none() | rules, latency=latencies, usage=st.none() | usages)
 json_texts = (json_values | st.floats(allow_nan=False, allow_infinity=False)).map(
     lambda value: json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 )
@@ -341,6 +384,20 @@ tries = st.builds(
 )
 
 
+choices = st.lists(
+    st.builds(
+        m.TurnSpec,
+        reply=st.lists(spoken() | server_tools(), min_size=1, max_size=2).map(tuple),
+        finish=st.none() | st.just("none") | finishes,
+        finish_raw=st.none() | texts,
+    ),
+    max_size=2,
+).map(tuple)
+pendings = st.builds(m.Pending, polls=st.integers(0, 10**9 - 1)) | st.builds(
+    m.Pending, duration=st.integers(1, 10**7)
+)
+
+
 @st.composite
 def turns(
     draw: st.DrawFn,
@@ -359,6 +416,9 @@ def turns(
         finish=draw(st.none() | st.just("none") | finishes),
         finish_raw=draw(st.none() | texts),
         usage=draw(st.none() | usages),
+        service_tier=draw(st.none() | labels),
+        fingerprint=draw(st.none() | labels),
+        choices=draw(choices) if reply else (),
         timing=draw(st.none() | timings),
         attempts=tuple(draw(st.lists(failed | tries, max_size=2))),
         wire=draw(st.none() | wires),
@@ -368,25 +428,30 @@ def turns(
         extra=tuple(draw(st.dictionaries(st.sampled_from(apis), extras, max_size=2)).items()),
         headers=draw(st.sampled_from([(), (("x-request-id", "r1"), ("x-empty", ""))])),
         template=draw(st.sampled_from([None, False])),
+        job=draw(st.none() | st.builds(m.JobSpec, pendings, st.booleans())) if reply else None,
     )
     recorded = draw(st.none() | tapes)
     if reply and recorded is None and draw(st.booleans()):
         plain = m.TurnSpec(
             **{
                 field: getattr(turn, field)
-                for field in ("finish", "finish_raw", "usage", "timing", "wire", "fault", "expect")
+                for field in (
+                    *("finish", "finish_raw", "usage", "timing", "wire", "fault", "expect", "job"),
+                )
             },
             extra=turn.extra,
             headers=turn.headers,
             template=turn.template,
         )
-        turn = replace(turn, reply=(), one_of=tuple(draw(choices(plain))))
+        turn = replace(turn, reply=(), one_of=tuple(draw(drawn_replies(plain))))
     branches = []
     for api in draw(st.lists(st.sampled_from(apis), unique=True, max_size=2)):
         variant = replace(
             turn,
             finish=draw(st.none() | finishes),
             usage=draw(st.none() | usages),
+            service_tier=draw(st.none() | labels),
+            choices=draw(st.sampled_from([turn.choices, ()])),
             wire=draw(st.none() | wires),
             attempts=tuple(draw(st.lists(failed, max_size=1))),
             extra=draw(st.sampled_from([turn.extra, ()])),
@@ -402,7 +467,7 @@ def turns(
     return replace(turn, branches=tuple(branches), recorded=recorded)
 
 
-def choices(plain: m.TurnSpec) -> st.SearchStrategy[list[m.WeightedTurn]]:
+def drawn_replies(plain: m.TurnSpec) -> st.SearchStrategy[list[m.WeightedTurn]]:
     """Replies of which one is drawn, each with all else of a turn."""
     parts = st.builds(m.TextPart, texts).map(lambda part: (part,))
     forms = st.builds(lambda reply: replace(plain, reply=reply), parts) | st.builds(
@@ -412,14 +477,17 @@ def choices(plain: m.TurnSpec) -> st.SearchStrategy[list[m.WeightedTurn]]:
     return st.lists(weighted, min_size=2, max_size=3)
 
 
-expectations = st.builds(
+plain_expectations = st.builds(
     m.Expect,
     offers=maybe_names,
     tool_choice=st.none() | lines,
     user=st.none() | conditions,
     user_files=sent_files,
-    body=st.none() | json_mappings,
+    body=st.none() | bodies,
     schema=st.sampled_from([None, True, False, {"type": "object"}]),
+)
+expectations = plain_expectations | grouped(
+    plain_expectations, plain_expectations.filter(lambda expect: expect != m.Expect())
 )
 results = st.builds(m.ResultCondition, conditions) | st.builds(
     m.ResultCondition, error=st.just(True)

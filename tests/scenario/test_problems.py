@@ -11,6 +11,7 @@ from mockllm.errors import Problem, ScenarioError
 from mockllm.replay.loading import loads
 from mockllm.scenario.reading.nodes import Mapping, Node, Scalar, documents
 from tests.cases import for_all
+from tests.scenario.bad_branches import BRANCHES
 from tests.scenario.bad_heads import HEADS
 from tests.scenario.bad_parts import PARTS
 from tests.scenario.bad_routes import ROUTE_SEMANTICS, ROUTES
@@ -20,7 +21,7 @@ from tests.scenario.bad_yaml import YAML
 from tests.scenario.documents import part, top, turn, two
 
 SHAPE = HEADS + TURNS + PARTS + ROUTES
-SEMANTICS = MODEL_SEMANTICS + ROUTE_SEMANTICS
+SEMANTICS = MODEL_SEMANTICS + ROUTE_SEMANTICS + BRANCHES
 without_c = pytest.mark.skipif(
     not hasattr(yaml, "CSafeLoader"), reason="PyYAML was built without libyaml"
 )

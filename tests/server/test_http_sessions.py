@@ -12,9 +12,11 @@ from mockllm.errors import RequestError
 from mockllm.protocols import PROTOCOLS
 from mockllm.protocols.environment import client_environment
 from mockllm.replay.client_requests import first_body
+from mockllm.replay.latency.plan import LatencyPlan
 from mockllm.replay.loading import loads
 from mockllm.scenario.dump import dump
 from mockllm.scenario.reading import nodes
+from mockllm.scenario.reading.latency import read_latency
 from mockllm.scenario.reading.values import scalar
 from mockllm.server.answers import Answers
 from mockllm.server.control.access import ControlAccess
@@ -176,7 +178,7 @@ def test_a_session_follows_a_reload(serve):
     ("body", "message"),
     [
         ({"scenario": OWN}, "scenario is an unknown key; did you mean 'scenarios'?"),
-        ({"zzz": 1}, "scenarios, quirks, match, served, fault, fault_rate, fault_seed"),
+        ({"zzz": 1}, "served, fault, fault_rate, fault_seed, fault_burst, latency"),
         ({"session": "a b"}, "session must be a name of 1 to 128 letters"),
         ({"session": 5}, "session must be a name"),
         ({"scenarios": 5}, "scenarios must be a scenario: YAML text, or an object"),
@@ -194,6 +196,12 @@ def test_a_session_follows_a_reload(serve):
         ({"fault": {"cut": {}}}, "fault must be a text such as 'cut:after=3 events'"),
         ({"fault": "refuse", "fault_rate": 10}, "fault_rate must be a number from 0 to 1"),
         ({"fault_seed": "7"}, "fault_seed needs 'fault'"),
+        ({"fault_burst": "rate=1% every=1s for=1s"}, "fault_burst needs 'fault'"),
+        ({"fault": "refuse", "fault_burst": "rate=1%"}, "every and for must be given"),
+        ({"latency": 3}, "latency must be a text such as 'ttft=300ms itl=20ms'"),
+        ({"latency": "tfft=1s"}, "latency is wrong: there is no 'tfft'; did you mean 'ttft'?"),
+        ({"latency": "ttft=samples(a)"}, "latency is wrong: ttft: names the file 'a', and"),
+        ({"latency_seed": "7"}, "latency_seed needs 'latency'"),
         ({"fault": "limit:number=2"}, "which only a whole server can have"),
         ({"scenarios": "scenario: a\nturns: [{recorded: {file: a.jsonl}, reply: {text: b}}]"},
          "names a file, and scenarios that are sent have no files"),
@@ -209,6 +217,15 @@ def test_a_session_follows_a_reload(serve):
 def test_a_mistake_is_named_and_nothing_is_made(serve, body, message):
     """A body with a mistake is a 400 that names it, and no session is left behind."""
     assert message in refused(serve(SERVED), body)["message"]
+
+
+@pytest.mark.parametrize(("every", "status"), [("1us", 503), ("1440m", 200)])
+def test_bursts_of_a_session(serve, every, status):
+    """They are as those of a server, since that started."""
+    served, burst = serve(SERVED), f"rate=100% every={every} for=1440m"
+    create(served, session="mine", scenarios=OWN, fault="status:status=503", fault_burst=burst)
+    body = {"model": "m", "messages": [{"role": "user", "content": "hello"}]}
+    assert served.http.post(f"/s/mine{CHAT}", json=body).status_code == status
 
 
 def test_a_body_that_is_no_object_is_refused(serve):
@@ -363,7 +380,9 @@ def test_the_prefix_of_a_session_holds_for_control_routes(serve):
 
 def test_a_quirk_session_shares_the_index_of_the_server():
     """A session with nothing but quirks does not index ten thousand scenarios again."""
-    answers = Answers(loads(SERVED), ServerOptions(), ControlAccess("127.0.0.1", (), ()), set())
+    answers = Answers(
+        loads(SERVED), ServerOptions(), ControlAccess("127.0.0.1", (), ()), set(), 0.0
+    )
     request = read_session_request(b'{"quirks": ["sse-crlf"]}', dict)
     player = answers.assigned.make_player(request, answers.player)
     assert player.served is answers.player.served
@@ -403,3 +422,11 @@ def test_half_a_character_is_a_problem_with_its_place():
     """A lone surrogate in JSON is reported, not replaced."""
     with pytest.raises(RequestError, match=r"scenarios:2:18: .*half a character"):
         read_session_request(b'{"scenarios": {"scenario": "\\ud800"}}', dict)
+
+
+def test_latency_of_a_session() -> None:
+    """In place of that of the server, with a seed of its own."""
+    body = json.dumps({"session": "slow", "latency": "ttft=1s", "latency_seed": 7}).encode()
+    latency = read_session_request(body, dict).latency
+    assert latency == LatencyPlan(read_latency("ttft=1s"), "7")
+    assert read_session_request(b"{}", dict).latency is None

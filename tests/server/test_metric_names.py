@@ -109,6 +109,19 @@ def test_vllm(serve):
     assert found["vllm:time_to_first_token_seconds_sum", *VLLM] >= 0.02
 
 
+@pytest.mark.parametrize("models", [("m",), ("m", "n")])
+def test_waiting_requests(models):
+    """Requests that wait are those of the model where there is one; it is not known which of
+    several."""
+    figures = Figures(models=Models(), waiting=3)
+    for model in models:
+        figures.note_sent(entry(model), answer(), 1.0)
+    found = samples(render(figures, ("mockllm", "vllm")).decode())
+    assert found["mockllm_waiting_requests",] == 3
+    waiting = [value for (name, *_), value in found.items() if name == "vllm:num_requests_waiting"]
+    assert waiting == ([3] if len(models) == 1 else [0, 0, 3])
+
+
 def test_a_running_answer(serve):
     """An answer that is on its way is counted as running."""
     served = serve(SCENARIOS, metrics=("vllm",))

@@ -48,9 +48,12 @@ turns:
 """
 
 
-def asked(api: str) -> HttpAnswer:
+DRAWN = PACED.replace("ttft: 30ms, every: 2ms", "latency: ttft=30ms itl=2ms")
+
+
+def asked(api: str, scenarios: str = PACED) -> HttpAnswer:
     """The paced answer of an API."""
-    talk = Talk(PACED, api)
+    talk = Talk(scenarios, api)
     talk.messages.append(Message("user", "paced"))
     return talk.ask().answer
 
@@ -75,6 +78,8 @@ def test_the_plan_is_what_the_scenario_says(api: str) -> None:
     answer = asked(api)
     planned, _ = times_of(answer, [0.0], 1.0)
     assert planned == (pytest.approx(0.038), pytest.approx(0.03), pytest.approx(0.002))
+    drawn, _ = times_of(asked(api, DRAWN), [0.0], 1.0)
+    assert drawn == planned
     halved, _ = times_of(answer, [0.0], 2.0)
     assert halved.ttft == pytest.approx(0.015)
 

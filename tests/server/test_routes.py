@@ -181,7 +181,7 @@ def test_a_session_may_name_a_scenario_with_a_route(serve):
     [
         ("POST", "/v1/videos", "it generates no text"),
         ("POST", "/v1/embeddings", "--fallback auto would answer it"),
-        ("GET", "/v1/batches", "a GET request calls no model"),
+        ("GET", "/v1/vector_stores", "a GET request calls no model"),
         ("POST", "/agent", "the body is a request of AG-UI, which is served at /agui"),
         ("POST", "/v1/chat/completion", "Did you mean POST /v1/chat/completions?"),
     ],

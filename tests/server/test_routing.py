@@ -18,7 +18,7 @@ ROUTES = Routes(PROTOCOLS)
 @for_all("prefix", ["", "/api", "/a/b/c"])
 def test_a_prefix_changes_nothing(protocol, prefix):
     """Every path of every API leads to the same operation below any prefix, the first time and
-    again."""
+    again; but those of files and batches, which end as those of other services, to nothing."""
     for route in protocol.address.routes:
         headers = [route.header] if route.header else []
         path = re.sub(
@@ -27,6 +27,9 @@ def test_a_prefix_changes_nothing(protocol, prefix):
         plain = ROUTES.find(route.method, path, headers)
         for _ in range(2):
             found = ROUTES.find(route.method, prefix + path, headers)
+            if prefix and route.operation in protocol.jobs:
+                assert found is None, path
+                continue
             assert found is not None, path
             assert (found.protocol, found.operation) == (plain.protocol, plain.operation), path
 

@@ -54,14 +54,15 @@ def test_every_package_is_in_the_table():
 
 @pytest.mark.parametrize("name", [*BUILT_IN, "echo"])
 def test_a_package_is_whole(name):
-    """The records agree with each other: paths, look-ups and bodies."""
+    """The records agree with each other: paths, look-ups, jobs and bodies."""
     protocol = PROTOCOLS[name]
     assert isinstance(protocol, WireProtocol)
     path = protocol.client.path_of("some-model").partition("?")[0]
     assert any(pattern.search(path) for pattern in protocol.address.paths)
     operations = {route.operation for route in protocol.address.routes}
     created = {"create"} if protocol.address.creates else set()
-    assert (operations - {"generate"}) | created == set(protocol.lookups)
+    assert (operations - {"generate"}) | created == protocol.lookups.keys() | protocol.jobs.keys()
+    assert not protocol.lookups.keys() & protocol.jobs.keys()
     field = protocol.client.stream_field
     assert not field or first_body(protocol, "some-model", "Hello")[field] is True
 

@@ -49,16 +49,23 @@ def _tries(record: JudgedSession) -> Iterator[list[Exchange]]:
 
 def _of_turns(record: JudgedSession) -> Iterator[list[Exchange]]:
     open_: dict[tuple[str | None, str | None, int | None], list[Exchange]] = {}
+    # Requests beyond a quota have no turn; it is that of the request that is let through.
+    refused: dict[tuple[str | None, bytes], list[Exchange]] = {}
     for exchange in record.journal:
         if exchange.outcome not in ("played", "error") or not exchange.received.clock:
             continue
+        same = exchange.played.api, exchange.body
+        if exchange.scenario is None:
+            refused.setdefault(same, []).append(exchange)
+            continue
         key = exchange.played.api, exchange.scenario, exchange.played.position
         tries = open_.setdefault(key, [])
+        tries += refused.pop(same, ())
         tries.append(exchange)
         if exchange.status < 400 and exchange.status and exchange.sent.complete:
             yield tries
             del open_[key]
-    yield from open_.values()
+    yield from (*open_.values(), *refused.values())
 
 
 _NOTED_LATE = 0.05

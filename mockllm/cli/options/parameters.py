@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from mockllm.core.text import did_you_mean
-from mockllm.errors import UsageError
+from mockllm.errors import Problem, UsageError
 from mockllm.replay.fault_plan import read_plan
-from mockllm.scenario.durations import read_percent
+from mockllm.replay.latency.plan import LatencyPlan
+from mockllm.replay.quota_plan import read_quotas
+from mockllm.scenario.durations import read_duration, read_percent
 from mockllm.scenario.model import Scenario
 
 if TYPE_CHECKING:
@@ -269,11 +271,17 @@ path_options = server_options(
 """Adds the options for further paths."""
 
 
-def read_scenarios(paths: tuple[Path, ...]) -> tuple[Scenario, ...]:
-    """The scenarios of files and folders; without any, those that come with mockllm."""
+def read_scenarios(
+    paths: tuple[Path, ...], warn: Callable[[Problem], None] | None = None
+) -> tuple[Scenario, ...]:
+    """The scenarios of files and folders; without any, those that come with mockllm.
+
+    Args:
+        warn: called with what is no mistake, and probably not meant.
+    """
     from mockllm.replay.loading import load, shipped_scenarios
 
-    return load(paths or (shipped_scenarios(),))
+    return load(paths or (shipped_scenarios(),), warn)
 
 
 def _share(value: str | float) -> float:
@@ -285,20 +293,31 @@ def _share(value: str | float) -> float:
         raise click.BadParameter(f"{value!r} must be {error}") from None
 
 
-def _plan(written: tuple[str, ...], rate: float | None, seed: str | None) -> dict[str, Any]:
+def _plan(
+    written: tuple[str, ...], rate: float | None, seed: str | None, burst: str
+) -> dict[str, Any]:
     if written:
-        plan = read_plan(written, rate=1.0 if rate is None else rate, seed=seed or "0")
-        return {"faults": plan}
-    if rate is not None or seed is not None:
+        return {"faults": read_plan(written, rate=rate, seed=seed or "0", burst=burst)}
+    if rate is not None or seed is not None or burst:
         raise UsageError(
-            "--fault-rate and --fault-seed need --fault, such as --fault cut:after=3events"
+            "--fault-rate, --fault-burst and --fault-seed need --fault, such as --fault "
+            "cut:after=3events"
         )
     return {}
 
 
 fault_options = server_options(
-    ("written", "rate", "seed"),
+    ("written", "rate", "seed", "burst"),
     _plan,
+    click.option(
+        "--fault-burst",
+        "burst",
+        default="",
+        show_default=False,
+        metavar="TIMES",
+        help="When more answers have faults, such as 'rate=50% every=exponential(60s) "
+        "for=uniform(2s, 5s)'.",
+    ),
     click.option(
         "--fault-seed",
         "seed",
@@ -310,7 +329,8 @@ fault_options = server_options(
         "rate",
         type=_share,
         metavar="PERCENT",
-        help="How many answers have a fault, such as 10%; default: all.",
+        help="How many answers have a fault, such as 10%; default: all, or with --fault-burst none "
+        "outside of bursts.",
     ),
     click.option(
         "--fault",
@@ -322,6 +342,107 @@ fault_options = server_options(
     ),
 )
 """Adds the options of faults."""
+
+
+quota_options = server_options(
+    ("quotas",),
+    lambda quotas: {"quotas": read_quotas(quotas)},
+    click.option(
+        "--quota",
+        "quotas",
+        multiple=True,
+        metavar="LIMITS",
+        help="What clients may use in a minute, such as 'requests=60 tokens=10000 by=key'; what is "
+        "beyond it gets status 429. May be repeated: all hold.",
+    ),
+)
+"""Adds the option for quotas."""
+
+
+def _latency(latency: str | None, latency_seed: str, profile: str | None) -> dict[str, Any]:
+    read = None
+    # Imported here: they know tapes and protocols, and few servers need them.
+    if profile is not None:
+        from mockllm.replay.latency.profiles import profile as find
+
+        read = find(profile).latency
+    if latency is not None:
+        from mockllm.replay.latency.files import read_latency_option
+
+        read = read_latency_option(latency).over(read)
+    return {"latency": LatencyPlan(read, latency_seed)}
+
+
+latency_options = server_options(
+    ("latency", "latency_seed", "profile"),
+    _latency,
+    click.option(
+        "--profile",
+        metavar="NAME",
+        help="Latency of a real service, as `mockllm profiles` lists it; --latency wins over it.",
+    ),
+    click.option(
+        "--latency-seed",
+        default="0",
+        metavar="TEXT",
+        help="The same seed, session and order of requests give the same times.",
+    ),
+    click.option(
+        "--latency",
+        metavar="KEY=VALUE...",
+        help="How long answers take that have no times of their own: 'ttft=lognormal(300ms, "
+        "p99=2s) itl=normal(20ms, 5ms)'; see docs/latency.md.",
+    ),
+)
+"""Adds the options of latency."""
+
+
+def _duration(_: click.Context, __: click.Parameter, value: str | None) -> int | None:
+    try:
+        return None if value is None else read_duration(value)
+    except ValueError as error:
+        raise click.BadParameter(f"{value!r} must be {error}") from None
+
+
+def _capacity(
+    concurrent: int | None, queue: int | None, longest_wait: int | None
+) -> dict[str, Any]:
+    if concurrent is None:
+        if queue is not None or longest_wait is not None:
+            raise UsageError("--queue and --queue-timeout need --max-concurrent, such as 8")
+        return {}
+    if longest_wait is not None and not queue:
+        raise UsageError("--queue-timeout needs --queue: without it no request waits")
+    from mockllm.server.options import Capacity
+
+    return {"capacity": Capacity(concurrent, queue or 0, longest_wait)}
+
+
+capacity_options = server_options(
+    ("concurrent", "queue", "longest_wait"),
+    _capacity,
+    click.option(
+        "--queue-timeout",
+        "longest_wait",
+        callback=_duration,
+        metavar="DURATION",
+        help="How long a request waits at most, such as 10s; default: as long as it takes.",
+    ),
+    click.option(
+        "--queue",
+        type=click.IntRange(0),
+        metavar="M",
+        help="How many requests wait for a slot; default: none. Others get the service's error.",
+    ),
+    click.option(
+        "--max-concurrent",
+        "concurrent",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Work on at most N requests for answers at the same time, in each worker.",
+    ),
+)
+"""Adds the options of capacity."""
 
 
 def _hosts(_: click.Context, param: click.Parameter, values: tuple[str, ...]) -> Hosts | None:

@@ -72,6 +72,7 @@ def write_usage(usage: Usage | None, model: str) -> list[Json] | None:
             "totalTokens": usage.input + usage.output,
             "reasoningTokens": usage.reasoning,
             "cachedInputTokens": usage.cached,
+            **({"cacheWriteInputTokens": usage.cache_written} if usage.cache_written else {}),
         }
     ]
 
@@ -81,5 +82,11 @@ def read_usage(value: object) -> Usage | None:
     entries = objects(value)
     if not entries:
         return None
-    names = ("inputTokens", "outputTokens", "reasoningTokens", "cachedInputTokens")
+    names = (
+        "inputTokens",
+        "outputTokens",
+        "reasoningTokens",
+        "cachedInputTokens",
+        "cacheWriteInputTokens",
+    )
     return Usage(*(sum(count(entry.get(name)) for entry in entries) for name in names))

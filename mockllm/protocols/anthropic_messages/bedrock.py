@@ -22,7 +22,7 @@ from mockllm.framing.eventstream import EVENTSTREAM
 from mockllm.protocols import aws
 from mockllm.protocols.base import Reply, dumps
 from mockllm.protocols.records import Json
-from mockllm.protocols.values import json_object, mapping, string
+from mockllm.protocols.values import json_object, mapping, string, within_input
 
 BEDROCK = "bedrock"
 """`Reply.options` of an answer there, and the trait of its request."""
@@ -78,10 +78,12 @@ CHUNKS = wrapping(EVENTSTREAM, _wrap, _unwrap)
 def metrics(usage: TokenUsage, reply: Reply) -> Json:
     """What the last event of a stream has more than that of Anthropic."""
     latency = _latency(reply)
-    counts = {"inputTokenCount": usage.input - usage.cached, "outputTokenCount": usage.output}
+    written = usage.cache_written
+    read = usage.input - usage.cached - written
+    counts = {"inputTokenCount": read, "outputTokenCount": usage.output}
     times = {"invocationLatency": latency, "firstByteLatency": latency // 2}
-    cache = {"cacheReadInputTokenCount": usage.cached, "cacheWriteInputTokenCount": 0}
-    both = counts | times | (cache if usage.cached else {})
+    cache = {"cacheReadInputTokenCount": usage.cached, "cacheWriteInputTokenCount": written}
+    both = counts | times | (cache if usage.cached or written else {})
     return {"amazon-bedrock-invocationMetrics": both}
 
 
@@ -93,18 +95,24 @@ def _latency(reply: Reply) -> int:
 def headers(reply: Reply, stream: bool) -> dict[str, str]:
     """The headers of an answer."""
     named = aws.request_headers(reply.seed, "answer")
+    if reply.service_tier:
+        named["x-amzn-bedrock-service-tier"] = reply.service_tier
     if stream:
         type = {"x-amzn-bedrock-content-type": "application/json"}
         return {"content-type": EVENTSTREAM.content_type, **named, **type}
-    usage, prefix = reply.usage, "x-amzn-bedrock"
-    cached = {f"{prefix}-cache-read-input-token-count": str(usage.cached)} if usage.cached else {}
+    usage, prefix = within_input(reply.usage), "x-amzn-bedrock"
+    caches = {"read": usage.cached, "write": usage.cache_written}
     return {
         "content-type": "application/json",
         **named,
-        f"{prefix}-input-token-count": str(usage.input - usage.cached),
+        f"{prefix}-input-token-count": str(usage.input - sum(caches.values())),
         f"{prefix}-output-token-count": str(usage.output),
         f"{prefix}-invocation-latency": str(_latency(reply)),
-        **cached,
+        **{
+            f"{prefix}-cache-{verb}-input-token-count": str(tokens)
+            for verb, tokens in caches.items()
+            if tokens
+        },
     }
 
 

@@ -12,7 +12,7 @@ from mockllm.protocols.anthropic_messages.bedrock import BEDROCK
 from mockllm.protocols.anthropic_messages.server_tools import DIRECT, opened_tool, requests_of
 from mockllm.protocols.base import Reply
 from mockllm.protocols.records import Fields, Json
-from mockllm.protocols.values import StopReasons, count, mapping, string
+from mockllm.protocols.values import StopReasons, count, mapping, string, within_input
 
 DEFAULT_ERROR = "api_error"
 """The type of an error that has none; the service always sends one."""
@@ -45,14 +45,12 @@ STOPS = StopReasons(
 
 def message_usage(turn: Turn) -> TokenUsage:
     """The usage in the message, which always has one: zeros where the turn has none."""
-    usage = turn.usage or TokenUsage(0, 0)
-    cached = min(usage.cached, usage.input)
-    return TokenUsage(usage.input, usage.output, usage.reasoning, cached)
+    return within_input(turn.usage or TokenUsage(0, 0))
 
 
 def write_usage(turn: Turn) -> Json:
     """The `usage` object at the end of the stream. In this API `input_tokens` does not include
-    cached tokens; in `TokenUsage` it does."""
+    tokens that are read from a cache or written into one; in `TokenUsage` it does."""
     usage = message_usage(turn)
     return {
         **_input_usage(usage),
@@ -64,14 +62,15 @@ def write_usage(turn: Turn) -> Json:
 
 def _input_usage(usage: TokenUsage) -> Json:
     return {
-        "input_tokens": usage.input - usage.cached,
-        "cache_creation_input_tokens": 0,
+        "input_tokens": usage.input - usage.cached - usage.cache_written,
+        "cache_creation_input_tokens": usage.cache_written,
         "cache_read_input_tokens": usage.cached,
     }
 
 
 def read_usage(value: Fields) -> TokenUsage:
-    """The usage in a `usage` object; the inverse of `write_usage`. Cached tokens count as input."""
+    """The usage in a `usage` object; the inverse of `write_usage`. Tokens that are read from a
+    cache or written into one count as input."""
     cached = count(value.get("cache_read_input_tokens"))
     created = count(value.get("cache_creation_input_tokens"))
     details = mapping(value.get("output_tokens_details"))
@@ -80,6 +79,7 @@ def read_usage(value: Fields) -> TokenUsage:
         count(value.get("output_tokens")),
         count(details.get("thinking_tokens")),
         cached,
+        created,
     )
 
 
@@ -100,7 +100,9 @@ def request_id(seed: str, *what: object) -> str:
 def opened_message(turn: Turn, reply: Reply) -> Json:
     """The message in `message_start`: without content, and with one output token, because the
     service sends a small number there and the real one at the end."""
-    created = {"ephemeral_5m_input_tokens": 0, "ephemeral_1h_input_tokens": 0}
+    usage = message_usage(turn)
+    # A cache lives for five minutes unless the request says more.
+    created = {"ephemeral_5m_input_tokens": usage.cache_written, "ephemeral_1h_input_tokens": 0}
     return {
         "model": reply.model,
         "id": message_id(reply),
@@ -111,10 +113,10 @@ def opened_message(turn: Turn, reply: Reply) -> Json:
         "stop_sequence": None,
         "stop_details": None,
         "usage": {
-            **_input_usage(message_usage(turn)),
+            **_input_usage(usage),
             "cache_creation": created,
             "output_tokens": 1,
-            "service_tier": "standard",
+            "service_tier": reply.service_tier or "standard",
             "inference_geo": "global",
         },
     }

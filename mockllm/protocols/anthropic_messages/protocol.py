@@ -5,6 +5,7 @@ from __future__ import annotations
 from mockllm.framing.sse import SSE
 from mockllm.protocols import records
 from mockllm.protocols.anthropic_messages import ADDRESS, service
+from mockllm.protocols.anthropic_messages.batches import BATCHES
 from mockllm.protocols.anthropic_messages.bedrock import BEDROCK, CHUNKS, error_at
 from mockllm.protocols.anthropic_messages.blocks import message_id
 from mockllm.protocols.anthropic_messages.client import CLIENT
@@ -31,7 +32,10 @@ PROTOCOL = WireProtocol(
     error_body=service.error_body,
     error_headers=service.error_headers,
     service_errors=service.SERVICE_ERRORS,
+    quota_headers=service.quota_headers,
+    quota_error=service.quota_error,
     headers=service.answer_headers,
+    stated=("service_tier",),
     project=projection(Encoder, Decoder, None),
     client=CLIENT,
     detect=records.Detection(
@@ -77,6 +81,7 @@ PROTOCOL = WireProtocol(
         "model": service.model,
         "count_tokens": service.count_tokens,
     },
+    jobs=BATCHES,
     guard=service.guard,
     carriers=(SSE, CHUNKS),
     carrier=lambda options: CHUNKS if options == BEDROCK else SSE,

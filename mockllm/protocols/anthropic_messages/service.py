@@ -5,13 +5,16 @@ https://docs.claude.com/en/api/errors and https://docs.claude.com/en/api/rate-li
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 
 from mockllm.core.events import StreamError
 from mockllm.core.http import Target
+from mockllm.core.quotas import Excess, Level
 from mockllm.core.seeded import derive_int, derive_uuid
 from mockllm.errors import RequestError
+from mockllm.protocols import aws
 from mockllm.protocols.anthropic_messages import VERSION_HEADER, bedrock
 from mockllm.protocols.anthropic_messages.blocks import DEFAULT_ERROR, UNTHREADED, request_id
 from mockllm.protocols.anthropic_messages.request import parse
@@ -142,16 +145,54 @@ def answer_headers(reply: Reply, stream: bool) -> dict[str, str]:
 
 
 def _limits(reset: int, remaining: Mapping[str, int]) -> dict[str, str]:
-    headers = {}
+    headers: dict[str, str] = {}
     for name, limit in _LIMITS.items():
-        prefix = f"anthropic-ratelimit-{name}"
-        headers[f"{prefix}-limit"] = str(limit)
-        headers[f"{prefix}-remaining"] = str(remaining[name])
-        headers[f"{prefix}-reset"] = _rfc3339(reset)
+        headers |= _limit_headers(name, limit, remaining[name], reset)
     return headers
 
 
-def _rfc3339(seconds: int) -> str:
+def _limit_headers(name: str, limit: int, remaining: int, reset: int) -> dict[str, str]:
+    prefix = f"anthropic-ratelimit-{name}"
+    return {
+        f"{prefix}-limit": str(limit),
+        f"{prefix}-remaining": str(remaining),
+        f"{prefix}-reset": rfc3339(reset),
+    }
+
+
+def quota_headers(target: Target, levels: Sequence[Level]) -> dict[str, str]:
+    """What is left of limits; Bedrock does not say it. Those of other limits stay as they are; in a
+    refusal, nothing of them is used."""
+    headers: dict[str, str] = {}
+    if bedrock.is_bedrock(target):
+        return headers
+    if any(level.exceeded for level in levels):
+        headers = _limits(math.ceil(levels[0].now), _LIMITS)
+    for level in levels:
+        reset, limit = math.ceil(level.reset_at), level.limit
+        headers |= _limit_headers(limit.resource, limit.amount, level.remaining, reset)
+    return headers
+
+
+def quota_error(target: Target, excess: Excess) -> RequestError:
+    """The error for a request that exceeds a limit."""
+    if bedrock.is_bedrock(target):
+        return aws.quota_error(target, excess)
+    limit = excess.limit
+    return RequestError(
+        f"This request would exceed the rate limit for your organization ({ORGANIZATION}) of "
+        f"{limit.amount:,} {limit.noun} per {limit.period}. For details, refer to: "
+        "https://docs.claude.com/en/api/rate-limits. You can see the response headers for current "
+        "usage. Please reduce the prompt length or the maximum tokens requested, or try again "
+        "later. You may also contact sales at https://www.anthropic.com/contact-sales to discuss "
+        "your options for a rate limit increase.",
+        status=429,
+        retry_after=excess.wait,
+    )
+
+
+def rfc3339(seconds: int) -> str:
+    """A time, from seconds since 1970."""
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -163,28 +204,32 @@ def _model_object(name: str) -> Json:
         "type": "model",
         "id": name,
         "display_name": name,
-        "created_at": _rfc3339(EPOCH),
+        "created_at": rfc3339(EPOCH),
         "lifecycle": "active",
     }
 
 
 def models(lookup: Lookup) -> Json:
     """A page of the models served, by the query's `limit`, `after_id` and `before_id`."""
-    names = list(lookup.models)
-    limit = _limit(lookup.target.query.get("limit", "20"))
-    after, before = lookup.target.query.get("after_id"), lookup.target.query.get("before_id")
-    if before in names:
-        rest = names[: names.index(before)]
-        page = rest[-limit:]
-    else:
-        rest = names[names.index(after) + 1 :] if after in names else names
-        page = rest[:limit]
+    names, has_more = page(list(lookup.models), lookup.target)
     return {
-        "data": [_model_object(name) for name in page],
-        "has_more": len(rest) > len(page),
-        "first_id": page[0] if page else None,
-        "last_id": page[-1] if page else None,
+        "data": [_model_object(name) for name in names],
+        "has_more": has_more,
+        "first_id": names[0] if names else None,
+        "last_id": names[-1] if names else None,
     }
+
+
+def page(ids: list[str], target: Target) -> tuple[list[str], bool]:
+    """A page of a list, by the query's `limit`, `after_id` and `before_id`; and whether there are
+    more."""
+    limit = _limit(target.query.get("limit", "20"))
+    after, before = target.query.get("after_id"), target.query.get("before_id")
+    if before in ids:
+        rest = ids[: ids.index(before)]
+        return rest[-limit:], len(rest) > limit
+    rest = ids[ids.index(after) + 1 :] if after in ids else ids
+    return rest[:limit], len(rest) > limit
 
 
 def _limit(text: str) -> int:

@@ -20,6 +20,7 @@ from mockllm.protocols.values import (
     mapping,
     sendable_value,
     string,
+    within_input,
 )
 
 STOPS = StopReasons(
@@ -45,13 +46,14 @@ STOPS = StopReasons(
 
 
 def write_usage(usage: TokenUsage) -> Json:
-    """The `usage` object. `inputTokens` does not include cached tokens, `totalTokens` does; in
-    `TokenUsage` both do."""
-    cached = min(usage.cached, usage.input)
-    cache = {"cacheReadInputTokens": cached, "cacheWriteInputTokens": 0} if cached else {}
+    """The `usage` object. `inputTokens` does not include tokens that are read from a cache or
+    written into one, `totalTokens` does; in `TokenUsage` both do."""
+    usage = within_input(usage)
+    cached, written = usage.cached, usage.cache_written
+    cache = {"cacheReadInputTokens": cached, "cacheWriteInputTokens": written}
     return {
-        **cache,
-        "inputTokens": usage.input - cached,
+        **(cache if cached or written else {}),
+        "inputTokens": usage.input - cached - written,
         "outputTokens": usage.output,
         "serverToolUsage": {},
         "totalTokens": usage.input + usage.output,
@@ -60,10 +62,11 @@ def write_usage(usage: TokenUsage) -> Json:
 
 def read_usage(value: Fields) -> TokenUsage:
     """The usage in a `usage` object. The service names cached tokens twice (`...TokenCount`), which
-    counts once; tokens written into the cache count as input."""
-    cached, written = count(value.get("cacheReadInputTokens")), value.get("cacheWriteInputTokens")
-    input = count(value.get("inputTokens")) + cached + count(written)
-    return TokenUsage(input, count(value.get("outputTokens")), 0, cached)
+    counts once; all of them count as input."""
+    cached = count(value.get("cacheReadInputTokens"))
+    written = count(value.get("cacheWriteInputTokens"))
+    input = count(value.get("inputTokens")) + cached + written
+    return TokenUsage(input, count(value.get("outputTokens")), 0, cached, written)
 
 
 def metrics(reply: Reply) -> Json:

@@ -57,8 +57,13 @@ class Encoder:
                 stop = self._frame("messageStop", stopReason=blocks.STOPS.write(event))
                 if self._turn.usage is None:
                     return [stop]
-                usage, metrics = blocks.write_usage(self._turn.usage), blocks.metrics(self._reply)
-                return [stop, self._frame("metadata", metrics=metrics, usage=usage)]
+                tier = self._reply.service_tier
+                metadata = {
+                    "metrics": blocks.metrics(self._reply),
+                    "usage": blocks.write_usage(self._turn.usage),
+                    **({"serviceTier": {"type": tier}} if tier else {}),
+                }
+                return [stop, self._frame("metadata", **metadata)]
             case ev.StreamError():
                 # The service pads events, and not exceptions.
                 name = exception_name(event.type, event.code)

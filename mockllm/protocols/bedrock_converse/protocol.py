@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mockllm.core.events import Start
 from mockllm.core.seeded import derive
-from mockllm.protocols import records
+from mockllm.protocols import aws, records
 from mockllm.protocols.base import WireProtocol
 from mockllm.protocols.bedrock_converse import ADDRESS, errors
 from mockllm.protocols.bedrock_converse.blocks import STOPS
@@ -59,7 +59,9 @@ PROTOCOL = WireProtocol(
     decode_error=errors.decode_error,
     error_headers=errors.error_headers,
     service_errors=errors.SERVICE_ERRORS,
+    quota_error=aws.quota_error,
     headers=errors.answer_headers,
+    stated=("service_tier",),
     project=projection(Encoder, Decoder, None),
     client=CLIENT,
     detect=records.Detection(request=_is_request, answer=_is_answer, identity=lambda _: Start()),

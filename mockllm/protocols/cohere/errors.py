@@ -5,9 +5,11 @@ https://docs.cohere.com/reference/errors
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from mockllm.core.events import StreamError
+from mockllm.core.http import Target
+from mockllm.core.quotas import Excess, Level
 from mockllm.core.seeded import derive
 from mockllm.errors import RequestError
 from mockllm.protocols.base import Reply, content_headers, retry_headers
@@ -52,6 +54,31 @@ def answer_headers(reply: Reply, stream: bool) -> dict[str, str]:
     tokens = reply.usage.input + reply.usage.output
     counts = {"num_chars": str(4 * tokens), "num_tokens": str(tokens)}
     return content_headers(stream) | _trace(reply.seed, "answer") | counts
+
+
+def quota_headers(_target: Target, levels: Sequence[Level]) -> dict[str, str]:
+    """What is left of the requests; refused ones do not say it. The service has no headers for
+    tokens."""
+    prefix = "x-trial-endpoint-call"
+    headers = {}
+    for level in levels:
+        if level.limit.resource == "requests" and not level.exceeded:
+            headers[f"{prefix}-limit"] = str(level.limit.amount)
+            headers[f"{prefix}-remaining"] = str(level.remaining)
+    return headers
+
+
+def quota_error(_target: Target, excess: Excess) -> RequestError:
+    """The error for a request that exceeds a limit, as for a trial key."""
+    limit = excess.limit
+    what = "API calls" if limit.resource == "requests" else limit.noun
+    return RequestError(
+        f"You are using a Trial key, which is limited to {limit.amount} {what} / {limit.period}. "
+        "You can continue to use the Trial key for free or upgrade to a Production key with higher "
+        "rate limits at 'https://dashboard.cohere.com/api-keys'.",
+        status=429,
+        retry_after=excess.wait,
+    )
 
 
 def _trace(seed: str, *what: object) -> dict[str, str]:

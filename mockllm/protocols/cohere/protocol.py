@@ -14,6 +14,8 @@ from mockllm.protocols.cohere.errors import (
     decode_error,
     error_body,
     error_headers,
+    quota_error,
+    quota_headers,
 )
 from mockllm.protocols.cohere.fallback import FALLBACK_ROUTES
 from mockllm.protocols.cohere.fields import answer_id
@@ -84,6 +86,8 @@ PROTOCOL = WireProtocol(
         "refusal": ("COMPLETE",),
     },
     service_errors=SERVICE_ERRORS,
+    quota_headers=quota_headers,
+    quota_error=quota_error,
     end_data="[DONE]",
     join=join,
     sdk=records.SdkTypes("cohere", "cohere:V2ChatStreamResponse", "cohere:V2ChatResponse"),

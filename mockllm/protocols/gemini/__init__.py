@@ -45,11 +45,23 @@ def _routes() -> tuple[Route, ...]:
         ),
         *(_listing(f"/{version}/models", "models") for version in _VERSIONS),
         *(_listing(model, "model") for model in models),
+        *(Route("POST", f"{model}:batchGenerateContent", "create_batch") for model in models),
+        *(
+            route
+            for version in _VERSIONS
+            for route in (
+                _listing(f"/{version}/batches", "batches"),
+                _listing(f"/{version}/batches/{{batch_id}}", "batch"),
+                Route("DELETE", f"/{version}/batches/{{batch_id}}", "delete_batch"),
+                Route("POST", f"/{version}/batches/{{batch_id}}:cancel", "cancel_batch"),
+            )
+        ),
     )
 
 
 def _listing(path: str, operation: Operation) -> Route:
-    # OpenAI and Anthropic also list their models below /v1; Gemini's clients send this header.
+    # OpenAI has models and batches below /v1, too, and Anthropic has models; Gemini's clients send
+    # this header.
     shared = path.startswith("/v1/")
     return Route("GET", path, operation, header="x-goog-api-key" if shared else None)
 

@@ -158,7 +158,7 @@ class Encoder:
         visible = max(0, usage.output - usage.reasoning)
         if not last:  # every chunk has the usage so far
             visible = visible * self._sent // max(1, self._size)
-        return fields.write_usage(usage, visible, self._reply.model, vertex=self._options.vertex)
+        return fields.write_usage(usage, visible, self._reply)
 
     def _weight(self, part: int) -> int:
         """The share of a part in the visible output, in characters; thoughts have none."""

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from mockllm.core.events import StreamError
 from mockllm.core.http import Target
+from mockllm.core.quotas import Excess
 from mockllm.core.seeded import derive_int
 from mockllm.errors import RequestError
 from mockllm.protocols.base import Reply
@@ -105,10 +106,11 @@ def error_body(error: RequestError) -> Json:
 def _details(error: RequestError, status: str) -> list[Json]:
     details: list[Json] = []
     if status == "RESOURCE_EXHAUSTED":
-        details.append({"@type": f"{_RPC}QuotaFailure", "violations": [_VIOLATION]})
+        violations = [error.violation or _VIOLATION]
+        details.append({"@type": f"{_RPC}QuotaFailure", "violations": violations})
     if error.retry_after is not None:
-        delay = f"{error.retry_after:.9f}".rstrip("0").rstrip(".")
-        details.append({"@type": f"{_RPC}RetryInfo", "retryDelay": f"{delay}s"})
+        delay = _delay(error.retry_after)
+        details.append({"@type": f"{_RPC}RetryInfo", "retryDelay": delay})
     if error.code is not None:
         reason = error.code.upper()
         origin = {"domain": "googleapis.com", "metadata": {"service": _SERVICE}}
@@ -117,6 +119,45 @@ def _details(error: RequestError, status: str) -> list[Json]:
         violation = {"field": error.param, "description": error.message}
         details.append({"@type": f"{_RPC}BadRequest", "fieldViolations": [violation]})
     return details
+
+
+def _delay(seconds: float) -> str:
+    text = f"{seconds:.9f}".rstrip("0").rstrip(".")
+    return f"{text}s"
+
+
+_METRICS = {
+    "requests": ("requests", "GenerateRequests", "PerProjectPerModel"),
+    "tokens": ("input_token_count", "GenerateContentInputTokens", "PerModel"),
+    "input-tokens": ("input_token_count", "GenerateContentInputTokens", "PerModel"),
+    "output-tokens": ("output_token_count", "GenerateContentOutputTokens", "PerModel"),
+}
+"""By resource, the end of the metric's name and the parts of the quota's id."""
+
+
+def quota_error(_target: Target, excess: Excess) -> RequestError:
+    """The error for a request that exceeds a limit: its `details` have the quota and the delay."""
+    limit = excess.limit
+    end, before, after = _METRICS[limit.resource]
+    metric = f"{_SERVICE}/generate_content_free_tier_{end}"
+    message = (
+        "You exceeded your current quota, please check your plan and billing details. For more "
+        "information on this error, head to: https://ai.google.dev/gemini-api/docs/rate-limits. \n"
+        f"* Quota exceeded for metric: {metric}, limit: {limit.amount}, model: {excess.model}\n"
+    )
+    if excess.wait is not None:
+        message += f"Please retry in {_delay(excess.wait)}."
+    return RequestError(
+        message,
+        status=429,
+        retry_after=excess.wait,
+        violation={
+            "quotaMetric": metric,
+            "quotaId": f"{before}Per{limit.period.capitalize()}{after}-FreeTier",
+            "quotaDimensions": {"location": "global", "model": excess.model},
+            "quotaValue": str(limit.amount),
+        },
+    )
 
 
 _VIOLATION = {

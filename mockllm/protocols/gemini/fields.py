@@ -16,7 +16,7 @@ from mockllm.core import events as ev
 from mockllm.core import jsontext
 from mockllm.core.events import Frame, Usage
 from mockllm.core.turn import ToolCall
-from mockllm.protocols.base import dumps
+from mockllm.protocols.base import Reply, dumps
 from mockllm.protocols.records import Fields, Json
 from mockllm.protocols.values import array, count, mapping
 
@@ -192,17 +192,16 @@ _DETAILED = re.compile(r"gemini-(?:1\.|2\.0)")
 """The models that say on the Gemini API what kind of tokens an answer has; later ones do not."""
 
 
-def write_usage(usage: Usage, visible: int, model: str, *, vertex: bool) -> Json:
+def write_usage(usage: Usage, visible: int, reply: Reply) -> Json:
     """The object in a chunk.
 
     Args:
         visible: the tokens of the visible answer so far.
-        model: of the answer.
-        vertex: in the form of Vertex AI, which names the kind of traffic; the Gemini API names the
-            service tier.
+        reply: of the answer. Vertex AI names the kind of traffic, the Gemini API the service tier.
     """
+    vertex = reply.options.vertex
     thoughts = {"thoughtsTokenCount": usage.reasoning} if usage.reasoning else {}
-    detailed = vertex or _DETAILED.match(model) is not None
+    detailed = vertex or _DETAILED.match(reply.model) is not None
     details = _details(visible) if detailed and visible else []
     return {
         "promptTokenCount": usage.input,
@@ -213,7 +212,7 @@ def write_usage(usage: Usage, visible: int, model: str, *, vertex: bool) -> Json
         "promptTokensDetails": _details(usage.input),
         **({"candidatesTokensDetails": details} if details else {}),
         **thoughts,
-        **({} if vertex else {"serviceTier": "standard"}),
+        **({} if vertex else {"serviceTier": reply.service_tier or "standard"}),
     }
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mockllm.core.events import Start
 from mockllm.core.http import Target
 from mockllm.core.seeded import tokens
@@ -12,6 +14,8 @@ from mockllm.protocols import records
 from mockllm.protocols.base import Lookup, WireProtocol
 from mockllm.protocols.decoding import projection
 from mockllm.protocols.gemini import ADDRESS, errors
+from mockllm.protocols.gemini.batches import BATCHES
+from mockllm.protocols.gemini.candidates import join_bodies, join_candidates
 from mockllm.protocols.gemini.client import CLIENT
 from mockllm.protocols.gemini.contents import messages, text_of
 from mockllm.protocols.gemini.decoder import Decoder, decode_body
@@ -92,7 +96,15 @@ PROTOCOL = WireProtocol(
     error_body=errors.error_body,
     error_headers=errors.error_headers,
     service_errors=errors.SERVICE_ERRORS,
+    quota_error=errors.quota_error,
     headers=errors.answer_headers,
+    stated=("service_tier",),
+    choices=records.Choices(
+        wanted=lambda options: options.candidates,
+        alone=lambda options, _: replace(options, candidates=1, array=False),
+        join_frames=join_candidates,
+        join_bodies=join_bodies,
+    ),
     project=projection(Encoder, Decoder, Options()),
     client=CLIENT,
     detect=records.Detection(
@@ -128,6 +140,7 @@ PROTOCOL = WireProtocol(
             "usage": records.ObjectPlace(("usageMetadata",), ("usageMetadata",)),
         },
     ),
+    jobs=BATCHES,
     fallback_routes=FALLBACK_ROUTES,
     finish_values={reason: (value,) for reason, value in FINISHES.items()},
     role="model",

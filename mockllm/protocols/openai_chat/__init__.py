@@ -14,6 +14,8 @@ import re
 from mockllm.protocols.base import Address, Route, model_routes
 from mockllm.protocols.openai_environment import ENVIRONMENT, HOSTS
 
+_BASES = ("/v1", "", "/openai", "/openai/v1")
+
 ADDRESS = Address(
     name="chat",
     title="OpenAI Chat Completions",
@@ -23,7 +25,22 @@ ADDRESS = Address(
             Route("POST", f"{base}/chat/completions", "generate")
             for base in ("/v1", "", "/openai/deployments/{deployment}", "/openai/v1")
         ),
-        *model_routes("/v1", "", "/openai", "/openai/v1"),
+        *model_routes(*_BASES),
+        *(
+            route
+            for base in _BASES
+            for route in (
+                Route("POST", f"{base}/files", "create_file"),
+                Route("GET", f"{base}/files", "files"),
+                Route("GET", f"{base}/files/{{file_id}}", "file"),
+                Route("GET", f"{base}/files/{{file_id}}/content", "file_content"),
+                Route("DELETE", f"{base}/files/{{file_id}}", "delete_file"),
+                Route("POST", f"{base}/batches", "create_batch"),
+                Route("GET", f"{base}/batches", "batches"),
+                Route("GET", f"{base}/batches/{{batch_id}}", "batch"),
+                Route("POST", f"{base}/batches/{{batch_id}}/cancel", "cancel_batch"),
+            )
+        ),
     ),
     paths=(re.compile(r"(?:/deployments/(?P<deployment>[^/]+))?/chat/completions$"),),
     base_path="/v1",

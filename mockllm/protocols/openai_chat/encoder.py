@@ -40,7 +40,7 @@ class Encoder:
             "object": "chat.completion.chunk",
             "created": reply.created,
             "model": reply.model,
-            "service_tier": self._options.service_tier,
+            "service_tier": reply.service_tier or self._options.service_tier,
             "system_fingerprint": fields.fingerprint(reply),
         }
         calls = [i for i, part in enumerate(turn.parts) if isinstance(part, ToolCall)]
@@ -208,7 +208,7 @@ def encode_body(turn: Turn, reply: Reply) -> Json:
     }
     if turn.usage is not None:
         body["usage"] = fields.write_usage(turn.usage)
-    body["service_tier"] = options.service_tier
+    body["service_tier"] = reply.service_tier or options.service_tier
     body["system_fingerprint"] = fields.fingerprint(reply)
     return body
 

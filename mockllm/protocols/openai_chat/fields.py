@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from mockllm.core import events as ev
 from mockllm.core.seeded import derive
 from mockllm.protocols.base import Reply, logprob
-from mockllm.protocols.openai_common import function_call, is_foreign_finish, usage_of
+from mockllm.protocols.openai_common import cache_write, function_call, is_foreign_finish, usage_of
 from mockllm.protocols.records import Fields, Json
 from mockllm.protocols.values import array, mapping, objects, string
 
@@ -193,7 +193,11 @@ def write_usage(usage: ev.Usage) -> Json:
         "prompt_tokens": usage.input,
         "completion_tokens": usage.output,
         "total_tokens": usage.input + usage.output,
-        "prompt_tokens_details": {"cached_tokens": usage.cached, "audio_tokens": 0},
+        "prompt_tokens_details": {
+            "cached_tokens": usage.cached,
+            "audio_tokens": 0,
+            **cache_write(usage),
+        },
         "completion_tokens_details": {
             "reasoning_tokens": usage.reasoning,
             "audio_tokens": 0,
@@ -216,8 +220,8 @@ def answer_id(reply: Reply) -> str:
 
 
 def fingerprint(reply: Reply) -> str:
-    """The `system_fingerprint`: the same for all answers of a model."""
-    return "fp_" + derive(reply.model, "fingerprint", length=10, hex=True)
+    """The `system_fingerprint`: that of the scenario, or the same for all answers of a model."""
+    return reply.fingerprint or "fp_" + derive(reply.model, "fingerprint", length=10, hex=True)
 
 
 def write_cite(cite: ev.Cite, start: int, end: int) -> Json:

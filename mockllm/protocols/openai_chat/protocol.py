@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mockllm.errors import RequestError
 from mockllm.protocols import openai_common, records
 from mockllm.protocols.base import EPOCH, Lookup, WireProtocol, looked_up_model
 from mockllm.protocols.decoding import projection
 from mockllm.protocols.openai_chat import ADDRESS
+from mockllm.protocols.openai_chat.batches import BATCHES
 from mockllm.protocols.openai_chat.client import CLIENT
 from mockllm.protocols.openai_chat.decoder import Decoder, decode_body
 from mockllm.protocols.openai_chat.encoder import Encoder, encode_body, join
 from mockllm.protocols.openai_chat.fallback import FALLBACK_ROUTES
 from mockllm.protocols.openai_chat.fields import answer_id, move_reasoning, reasoning_field
+from mockllm.protocols.openai_chat.files import FILES
 from mockllm.protocols.openai_chat.form import mistakes
 from mockllm.protocols.openai_chat.request import Options, options, parse
 from mockllm.protocols.records import Json
@@ -50,7 +54,16 @@ PROTOCOL = WireProtocol(
     error_body=openai_common.error_body,
     error_headers=openai_common.error_headers,
     service_errors=openai_common.SERVICE_ERRORS,
+    quota_headers=openai_common.quota_headers,
+    quota_error=openai_common.quota_error,
     headers=openai_common.answer_headers,
+    stated=("service_tier", "fingerprint"),
+    choices=records.Choices(
+        wanted=lambda options: options.n,
+        alone=lambda options, _: replace(options, n=1),
+        join_frames=openai_common.join_choices,
+        join_bodies=openai_common.join_bodies,
+    ),
     project=projection(Encoder, Decoder, Options(stream_usage=True)),
     client=CLIENT,
     detect=records.Detection(
@@ -89,6 +102,7 @@ PROTOCOL = WireProtocol(
         },
         reasoning=records.ReasoningFields(reasoning_field, move_reasoning),
     ),
+    jobs={**FILES, **BATCHES},
     fallback_routes=FALLBACK_ROUTES,
     zero_arguments="{}",
     finish_values={"refusal": ("stop",)},

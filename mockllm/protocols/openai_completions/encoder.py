@@ -32,6 +32,7 @@ class Encoder:
         self._options: Options = reply.options or Options()
         self._id = fields.answer_id(reply)
         self._created, self._model = reply.created, reply.model
+        self._fingerprint = fields.fingerprint(reply)
         self._usage: ev.Usage | None = None
         self._heads = _heads(turn, self._options)
         self._length = 0
@@ -97,6 +98,7 @@ class Encoder:
             "created": self._created,
             "choices": choices,
             "model": self._model,
+            **self._fingerprint,
         }
         if self._options.stream_usage:
             # With `include_usage` every chunk but the usage chunk has an explicit null.
@@ -151,7 +153,7 @@ def encode_body(turn: Turn, reply: Reply) -> Json:
         body["choices"].append(_choice(index, head + "".join(fragments), written, finish))
     if turn.usage is not None:
         body["usage"] = fields.write_usage(turn.usage)
-    return body
+    return body | fields.fingerprint(reply)
 
 
 # Several chunks as one

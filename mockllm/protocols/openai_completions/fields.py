@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from mockllm.core import events as ev
 from mockllm.core.seeded import derive
 from mockllm.protocols.base import Reply, logprob
-from mockllm.protocols.openai_common import is_foreign_finish
+from mockllm.protocols.openai_common import cache_write, is_foreign_finish
 from mockllm.protocols.records import Json
 
 _FINISHES: dict[str, ev.FinishReason] = {
@@ -40,6 +40,11 @@ def answer_id(reply: Reply) -> str:
     return "cmpl-" + derive(reply.seed, "cmpl", length=29)
 
 
+def fingerprint(reply: Reply) -> Json:
+    """The fingerprint of the scenario; the models of this API send none by themselves."""
+    return {"system_fingerprint": reply.fingerprint} if reply.fingerprint else {}
+
+
 def write_usage(usage: ev.Usage) -> Json:
     """The `usage` object, with the details that are not zero."""
     written: Json = {
@@ -47,8 +52,8 @@ def write_usage(usage: ev.Usage) -> Json:
         "completion_tokens": usage.output,
         "total_tokens": usage.input + usage.output,
     }
-    if usage.cached:
-        written["prompt_tokens_details"] = {"cached_tokens": usage.cached}
+    if usage.cached or usage.cache_written:
+        written["prompt_tokens_details"] = {"cached_tokens": usage.cached, **cache_write(usage)}
     if usage.reasoning:
         written["completion_tokens_details"] = {"reasoning_tokens": usage.reasoning}
     return written

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mockllm.protocols import openai_common, records
 from mockllm.protocols.base import WireProtocol
 from mockllm.protocols.decoding import projection
@@ -25,7 +27,16 @@ PROTOCOL = WireProtocol(
     error_body=openai_common.error_body,
     error_headers=openai_common.error_headers,
     service_errors=openai_common.SERVICE_ERRORS,
+    quota_headers=openai_common.quota_headers,
+    quota_error=openai_common.quota_error,
     headers=openai_common.answer_headers,
+    stated=("fingerprint",),
+    choices=records.Choices(
+        wanted=lambda options: len(options.heads),
+        alone=lambda options, number: replace(options, heads=(options.heads[number],)),
+        join_frames=openai_common.join_choices,
+        join_bodies=openai_common.join_bodies,
+    ),
     project=projection(Encoder, Decoder, Options(stream_usage=True)),
     client=CLIENT,
     detect=records.Detection(

@@ -33,6 +33,7 @@ ADDRESS = Address(
                 Route("GET", f"{base}/responses/{{response_id}}", "response"),
                 Route("DELETE", f"{base}/responses/{{response_id}}", "delete_response"),
                 Route("GET", f"{base}/responses/{{response_id}}/input_items", "input_items"),
+                Route("POST", f"{base}/responses/{{response_id}}/cancel", "cancel_response"),
             )
         ),
     ),

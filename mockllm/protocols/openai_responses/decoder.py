@@ -170,9 +170,10 @@ def _error(value: object, otherwise: str) -> ev.StreamError:
 def _usage(value: object) -> ev.Usage | None:
     if not isinstance(value, Mapping):
         return None
-    cached = mapping(value.get("input_tokens_details")).get("cached_tokens")
+    details = mapping(value.get("input_tokens_details"))
+    caches = details.get("cached_tokens"), details.get("cache_write_tokens")
     reasoning = mapping(value.get("output_tokens_details")).get("reasoning_tokens")
-    counts = value.get("input_tokens"), value.get("output_tokens"), reasoning, cached
+    counts = value.get("input_tokens"), value.get("output_tokens"), reasoning, *caches
     return ev.Usage(*map(count, counts))
 
 

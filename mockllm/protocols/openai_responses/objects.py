@@ -147,7 +147,7 @@ def response_object(
         "temperature": 1.0,
         "text": {"format": {"type": "text"}, "verbosity": "medium"},
         "tool_choice": "auto",
-        "tool_usage": _tool_usage(output or []),
+        "tool_usage": tool_usage(output or []),
         "tools": [],
         "top_logprobs": 0,
         "top_p": 1.0,
@@ -161,10 +161,13 @@ def response_object(
     for key in ("reasoning", "text"):
         if key in echo:
             echo[key] = {**value[key], **echo[key]}  # type: ignore[dict-item]
-    return {**value, **echo}
+    # Until the answer is over, the tier is the one that was requested.
+    served = {"service_tier": reply.service_tier} if over and reply.service_tier else {}
+    return {**value, **echo, **served}
 
 
-def _tool_usage(output: list[Any]) -> Json:
+def tool_usage(output: list[Any]) -> Json:
+    """What hosted tools used for the items of an answer."""
     searches = sum(item.get("type") == "web_search_call" for item in output)
     images = {"image_tokens": 0, "text_tokens": 0}
     return {
@@ -189,7 +192,10 @@ def usage_object(usage: TokenUsage) -> Json:
     return {
         "input_tokens": usage.input,
         # openai-python 3 requires both details in its types.
-        "input_tokens_details": {"cached_tokens": usage.cached, "cache_write_tokens": 0},
+        "input_tokens_details": {
+            "cached_tokens": usage.cached,
+            "cache_write_tokens": usage.cache_written,
+        },
         "output_tokens": usage.output,
         "output_tokens_details": {"reasoning_tokens": usage.reasoning},
         "total_tokens": usage.input + usage.output,

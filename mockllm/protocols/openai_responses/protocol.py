@@ -45,8 +45,11 @@ PROTOCOL = WireProtocol(
     error_body=openai_common.error_body,
     error_headers=openai_common.error_headers,
     service_errors=openai_common.SERVICE_ERRORS,
+    quota_headers=openai_common.quota_headers,
+    quota_error=openai_common.quota_error,
     numbered=numbered,
     headers=openai_common.answer_headers,
+    stated=("service_tier",),
     project=projection(Encoder, Decoder, Options()),
     client=CLIENT,
     detect=records.Detection(
@@ -104,6 +107,7 @@ PROTOCOL = WireProtocol(
     lookups={
         "response": routes.stored_answer,
         "delete_response": routes.deleted_answer,
+        "cancel_response": routes.stored_answer,
         "input_items": routes.listed_input,
     },
     sdk=records.SdkTypes(

@@ -119,6 +119,11 @@ def _check(body: Fields) -> None:
             param="input",
             code="missing_required_parameter",
         )
+    if body.get("background") and body.get("store") is False:
+        raise RequestError(
+            "'background' requires that the response is stored: leave out 'store', or send true.",
+            param="background",
+        )
     if body.get("previous_response_id") and body.get("conversation"):
         raise RequestError(
             "Mutually exclusive parameters: 'previous_response_id' and 'conversation'. "

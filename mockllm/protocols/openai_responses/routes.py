@@ -18,15 +18,30 @@ from mockllm.core.turn import TokenUsage
 from mockllm.errors import RequestError
 from mockllm.protocols.base import Lookup, Reply, counted_tokens, dumps
 from mockllm.protocols.openai_responses.input import CALLS, RESULTS, item_kind
-from mockllm.protocols.openai_responses.objects import response_id, token_of, usage_object
+from mockllm.protocols.openai_responses.objects import (
+    response_id,
+    token_of,
+    tool_usage,
+    usage_object,
+)
 from mockllm.protocols.openai_responses.request import parse
 from mockllm.protocols.openai_responses.server_tools import SERVER_TOOLS
-from mockllm.protocols.records import FallbackRoute, Fields, Json, StoredAnswers
+from mockllm.protocols.records import (
+    Background,
+    FallbackRoute,
+    Fields,
+    JobState,
+    Json,
+    StoredAnswers,
+)
 from mockllm.protocols.values import array, mapping, string
 
 # Answers that are kept
 
 _PREFIX = "resp_"
+_MOST_DIGITS = 9
+"""Of a number in a query. Python reads at most 4,300."""
+
 _FIELD = "previous_response_id"
 
 
@@ -45,6 +60,52 @@ def _previous_not_found(id: str) -> RequestError:
     )
 
 
+_STATUSES: Mapping[JobState, str] = {
+    "created": "queued",
+    "pending": "in_progress",
+    "cancelled": "cancelled",
+}
+
+
+def _unfinished(answer: Fields, state: JobState) -> Json:
+    tier = answer.get("service_tier")
+    return {
+        **answer,
+        "status": _STATUSES[state],
+        "completed_at": None,
+        "error": None,
+        "incomplete_details": None,
+        "output": [],
+        # Which tier serves it is known when it is over.
+        "service_tier": "auto" if tier == "default" else tier,
+        "tool_usage": tool_usage([]),
+        "usage": None,
+    }
+
+
+def _events_before(target: Target) -> int | None:
+    """One more than `starting_after`, as the events count from 0."""
+    if target.query.get("stream") != "true":
+        return None
+    after = target.query.get("starting_after", "-1")
+    if not after.removeprefix("-").isdecimal() or len(after) > _MOST_DIGITS or int(after) < -1:
+        raise RequestError(
+            f"Invalid 'starting_after': expected the number of an event, got '{after}'.",
+            param="starting_after",
+        )
+    return int(after) + 1
+
+
+BACKGROUND = Background(
+    is_asked=lambda body: body.get("background") is True,
+    unfinished=_unfinished,
+    events_before=_events_before,
+    not_cancelled=lambda other: RequestError(
+        f"Cannot cancel the response '{other}': only responses that were created with "
+        "'background': true can be cancelled."
+    ),
+)
+
 STORED_ANSWERS = StoredAnswers(
     prefix=_PREFIX,
     segment="response_id",
@@ -60,15 +121,16 @@ STORED_ANSWERS = StoredAnswers(
     unknown_result=lambda call: RequestError(
         f"No tool call found for function call output with call_id {call}.", param="input"
     ),
+    background=BACKGROUND,
 )
 
 
 def stored_answer(lookup: Lookup) -> Json:
-    """The body of `GET /v1/responses/{id}`."""
+    """The body of `GET /v1/responses/{id}`, and of `POST /v1/responses/{id}/cancel`."""
     if lookup.target.query.get("stream") == "true":
         raise RequestError(
-            "Only responses that run in the background can be streamed again, and mockllm has "
-            "none: leave out 'stream' to get the whole response.",
+            "Only responses that run in the background can be streamed again: create it with "
+            "'background': true, or leave out 'stream' to get the whole response.",
             param="stream",
         )
     return dict(lookup.answer)
@@ -78,10 +140,6 @@ def deleted_answer(lookup: Lookup) -> Json:
     """The body of `DELETE /v1/responses/{id}`."""
     id = lookup.target.segments["response_id"]
     return {"id": id, "object": "response", "deleted": True}
-
-
-_MOST_DIGITS = 9
-"""Of a number in a query. Python reads at most 4,300."""
 
 
 def listed_input(lookup: Lookup) -> Json:

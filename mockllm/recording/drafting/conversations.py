@@ -39,7 +39,7 @@ class Conversation:
 
     scenario: m.Scenario
     number: int
-    opening: m.TextCondition | None
+    opening: m.AnyText | None
     first: Request | None = None
     last: Request | None = None
     cut: bool | None = None

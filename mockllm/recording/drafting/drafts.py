@@ -41,7 +41,7 @@ from mockllm.recording.drafting.matches import (
 from mockllm.recording.drafting.route_drafts import begun_route, route_line, route_of, route_turn
 from mockllm.recording.drafting.turns import answering, draft_turn, echoed, tried_before, with_turn
 from mockllm.redaction.redact import RequestKey, key_of_request, key_of_route
-from mockllm.scenario.ignoring import GENERATED, differing, normal_text, with_ignored
+from mockllm.scenario.ignoring import GENERATED, differing, normal_text, text_ignoring, with_ignored
 from mockllm.scenario.model import Ignored, Recorded, RouteSpec, Scenario, TurnSpec
 from mockllm.tapes.captured import Captured, Tape, detected, request_of
 
@@ -280,7 +280,7 @@ class Drafting:
         turns = tuple(self._with_digest(turn, ignore) for turn in scenario.turns)
         scenario = replace(scenario, turns=turns)
         self._known.drop(twin)
-        twin.opening = replace(opening, ignore=ignore)
+        twin.opening = text_ignoring(opening, ignore)
         self._known.keep(twin)
         self._change(twin, scenario)
         return (Draft(scenario, base=base),)

@@ -20,8 +20,9 @@ from mockllm.matching.sent_files import source_of
 from mockllm.protocols import PROTOCOLS
 from mockllm.recording.drafting.conversations import Conversation, openings
 from mockllm.redaction.placeholders import wildcards
+from mockllm.scenario.check import text_operators
 from mockllm.scenario.ignoring import PLACEHOLDERS, competing, normal_text, normal_value
-from mockllm.scenario.model import Ignored, Match, Scenario, TextCondition
+from mockllm.scenario.model import AnyText, Ignored, Match, Scenario, TextCondition
 from mockllm.scenario.precedence import user_condition
 
 Condition = Literal["user", "system", "model", "tools"]
@@ -70,7 +71,7 @@ class Matches:
     rule: MatchRule
     pattern: Pattern
     first: Callable[[Conversation], Request | None]
-    _by_user: dict[TextCondition | None, list[Conversation]] = field(default_factory=dict)
+    _by_user: dict[AnyText | None, list[Conversation]] = field(default_factory=dict)
 
     def condition(self, text: str, ignore: Ignored = ()) -> TextCondition:
         """The condition that this text meets, and others only if they differ in what is ignored."""
@@ -297,8 +298,10 @@ def distinguishing_fields(
         for some in combinations(paths[:_MOST_TRIED], count):
             body: dict[str, Any] = _part(request.body, some)
             holds = check_partial("body", body, request.body) is None
-            if holds and all(
-                check_partial("body", body, other.body) is not None for other in others
+            if (
+                holds
+                and not any(text_operators(body))
+                and all(check_partial("body", body, other.body) is not None for other in others)
             ):
                 return body
     return None

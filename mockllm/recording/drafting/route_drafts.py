@@ -19,6 +19,7 @@ from mockllm.recording.drafting.draft import DraftedTurn, Line, Origin, describe
 from mockllm.redaction.placeholders import wildcards
 from mockllm.redaction.redact import route_body, route_path
 from mockllm.scenario import model as m
+from mockllm.scenario.check import text_operators
 from mockllm.scenario.reading.routes import is_path
 from mockllm.tapes.captured import CUTS, Captured, Tape
 from mockllm.tapes.recorded_turn import route_headers
@@ -111,14 +112,17 @@ def _condition(body: Any) -> Any:
     """The part of a body that a request has to have: all of a short one, else its short fields."""
     if not isinstance(body, dict):
         return None
-    fields = _kept({name: _file_condition(value) for name, value in body.items()}) or {}
-    if len(compact(fields)) <= _MOST_CONDITION:
+    fields = _kept({name: _file_condition(value) for name, value in body.items()})
+    if fields is _NOTHING:
+        return None
+    if len(compact(fields)) <= _MOST_CONDITION and not any(text_operators(fields)):
         return fields
-    return {
+    short = {
         name: value
         for name, value in fields.items()
         if isinstance(value, str | int | float | bool) and len(str(value)) <= _MOST_CONDITION // 8
     }
+    return None if any(text_operators(short)) else short
 
 
 def _file_condition(value: Any) -> Any:

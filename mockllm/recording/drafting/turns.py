@@ -214,7 +214,8 @@ def _usage(turn: Turn) -> m.UsageSpec | None:
         return m.UsageSpec(sent=False)
     counted = sum(tokens(part.text) for part in turn.parts if isinstance(part, Reasoning))
     reasoning = None if usage.reasoning == counted else usage.reasoning
-    return m.UsageSpec(usage.input, usage.output, reasoning, usage.cached or None)
+    caches = usage.cached or None, usage.cache_written or None
+    return m.UsageSpec(usage.input, usage.output, reasoning, *caches)
 
 
 # Turns in scenarios

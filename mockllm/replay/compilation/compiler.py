@@ -20,7 +20,6 @@ from mockllm.core.http import Ending, TimedBytes
 from mockllm.core.jsontext import json_bytes
 from mockllm.core.request import Request
 from mockllm.core.seeded import derive, derive_int
-from mockllm.core.timeline import expand
 from mockllm.core.turn import TokenUsage, Turn
 from mockllm.errors import RequestError
 from mockllm.framing.carrier import Carrier
@@ -29,6 +28,7 @@ from mockllm.matching.index import mint_token
 from mockllm.matching.selection import Selection
 from mockllm.protocols.base import Reply, WireProtocol, dumps
 from mockllm.protocols.extra import with_extra, with_extra_in_body
+from mockllm.replay.compilation.choices import body_of, frames_of
 from mockllm.replay.compilation.http_answer import (
     CORS,
     NO_EXTRA,
@@ -38,8 +38,16 @@ from mockllm.replay.compilation.http_answer import (
     error_answer,
     generated,
 )
-from mockllm.replay.compilation.resolve import resolve, spread
-from mockllm.scenario.model import AnyPart, TurnSpec, Wire
+from mockllm.replay.compilation.resolve import (
+    output_tokens,
+    resolve,
+    resolve_choices,
+    spread,
+)
+from mockllm.replay.latency.plan import latency_of
+from mockllm.replay.latency.schedule import Pace, numbered
+from mockllm.scenario.latency_model import Latency
+from mockllm.scenario.model import AnyPart, Timing, TurnSpec, Wire
 
 if TYPE_CHECKING:
     from mockllm.quirks.base import Variant
@@ -50,9 +58,14 @@ _MAX_KEPT = 128 * 1024 * 1024
 
 
 class Replayer:
-    """Compiles and caches answers, bounded in bytes; the least recently used are dropped first."""
+    """Compiles and caches answers, bounded in bytes; the least recently used are dropped first.
 
-    def __init__(self) -> None:
+    Args:
+        latency: of the server, for answers that have no times of their own.
+    """
+
+    def __init__(self, latency: Latency | None = None) -> None:
+        self._latency = latency
         # Twice: a kept answer has its bytes whole and event by event.
         self._answers: LRUCache[Hashable, HttpAnswer] = byte_bounded(
             _MAX_KEPT, lambda answer: 2 * len(answer.encoded)
@@ -110,9 +123,43 @@ class Replayer:
             wire = wire or Wire()
             wire = replace(wire, quirks=wire.quirks + quirks)
         spec = replace(spec, wire=wire)
-        answer = _compile(selection, request, protocol, options, spec, auto, attempt, duration)
+        latency = self._latency_of(selection, spec, recorded=duration > 0)
+        answer = _compile(
+            selection, request, protocol, options, spec, auto, attempt, duration, latency
+        )
         self._answers[key] = answer
         return answer
+
+    def recorded(
+        self, answer: HttpAnswer, selection: Selection, spec: TurnSpec, request: Request, api: str
+    ) -> HttpAnswer:
+        """The recorded answer of a turn; where its times are drawn, each part of a stream is a
+        beat."""
+        latency = self._latency_of(selection, spec, recorded=answer.timed)
+        if latency is None or answer.status >= 400 or not answer.data:
+            return answer
+        numbers = tuple(range(1, len(answer.data) + 1))
+        pace = Pace(latency, (0,) * len(numbers))
+        if not request.stream:
+            turn = resolve(selection.scenario, selection.position, api, spec=spec)
+            numbers = (1,) * len(numbers)
+            pace = Pace(latency, (0,), output_tokens(turn))
+        # One that is written part by part needs no `ends`.
+        ends = () if answer.segmented else (len(answer.encoded),)
+        made = answer.generated and replace(answer.generated, first=0, beats=len(numbers))
+        return replace(
+            answer,
+            times=numbers,
+            timed=True,
+            ends=answer.ends or ends,
+            pace=pace,
+            generated=made,
+        )
+
+    def _latency_of(
+        self, selection: Selection, spec: TurnSpec, *, recorded: bool
+    ) -> Latency | None:
+        return latency_of(spec, selection.scenario.defaults, self._latency, recorded=recorded)
 
 
 def _compile(
@@ -124,11 +171,22 @@ def _compile(
     auto: Sequence[AnyPart],
     attempt: int,
     duration: int,
+    latency: Latency | None,
 ) -> HttpAnswer:
     scenario, position = selection.scenario, selection.position
+    if latency is not None:
+        spec = replace(spec, timing=_NO_TIMES)
     turn = resolve(scenario, position, protocol.name, auto=auto, spec=spec)
+    turns: Sequence[Turn] = (turn,)
+    count = protocol.choices.wanted(options) if protocol.choices is not None else 1
+    if count > 1:
+        turns = resolve_choices(scenario, position, protocol.name, spec, turn, count)
     if duration and spec.timing is None and not turn.gaps:
-        turn = spread(turn, duration)
+        turns = [spread(choice, duration) for choice in turns]
+    turn, timed, pace = turns[0], turns, None
+    if latency is not None:
+        timed, pauses = numbered(turns)
+        pace = Pace(latency, pauses)
     tried = (f"try {attempt}",) if attempt else ()
     made_of = (*map(repr, auto), *tried, *map(repr, selection.variation))
     seed = derive(scenario.seeded, scenario.name, position, *made_of, length=32)
@@ -138,35 +196,47 @@ def _compile(
         model=request.model,
         options=options,
         usage=turn.usage or TokenUsage(0, 0),
+        service_tier=spec.service_tier,
+        fingerprint=spec.fingerprint,
     )
     id = protocol.answer_id(reply)
     headers = {**protocol.headers(reply, request.stream), **CORS}
     headers |= dict(spec.headers)
     if request.stream:
-        answer = _streamed(turn, protocol, reply, spec, headers, id)
-        return replace(answer, generated=generated(turn, answer.times))
-    if turn.error is not None:
+        answer = _streamed(turns, protocol, reply, spec, headers, id, timed)
+        return replace(answer, pace=pace, generated=generated(timed, answer.times))
+    if turn.error is not None and protocol.background(request.body) is None:
         error = RequestError(
             turn.error.message, status=500, type=turn.error.type, code=turn.error.code
         )
         return error_answer(protocol, error, seed)
-    plain = protocol.encode_body(turn, reply)
+    plain = body_of(turns, protocol, reply)
     body = with_extra_in_body(protocol, plain, spec.extra_for(protocol.name))
-    parts = [TimedBytes(sum(turn.gaps), json_bytes(dumps(body)))]
+    at = max(sum(choice.gaps) for choice in turns)
+    if pace is not None:
+        tokens = max(map(output_tokens, turns))
+        at, pace = 1, replace(pace, pauses=pace.pauses[-1:], tokens=tokens)
+    parts = [TimedBytes(at, json_bytes(dumps(body)))]
     answer = bytes_answer(200, headers.items(), parts, streamed=False, id=id)
-    return replace(answer, generated=generated(turn, answer.times))
+    return replace(answer, pace=pace, generated=generated(turns, answer.times))
+
+
+_NO_TIMES = Timing(ttft=0, every=0)
+"""Of a turn whose times are drawn; what its parts say stays."""
 
 
 def _streamed(
-    turn: Turn,
+    turns: Sequence[Turn],
     protocol: WireProtocol,
     reply: Reply,
     spec: TurnSpec,
     headers: dict[str, str],
     id: str,
+    timed: Sequence[Turn],
 ) -> HttpAnswer:
     wire = spec.wire
-    parts = stream(turn, protocol, reply, wire, spec.extra_for(protocol.name))
+    extra = spec.extra_for(protocol.name)
+    parts = stream(turns[0], protocol, reply, wire, extra, turns[1:], timed)
     segmented = wire is not None and wire.segments is not None
     ending: Ending = "complete"
     carrier = protocol.carrier(reply.options)
@@ -178,7 +248,13 @@ def _streamed(
         elif variant.content_type is not None:
             headers.pop("content-type", None)
     return bytes_answer(
-        200, headers.items(), parts, streamed=True, segmented=segmented, ending=ending, id=id
+        200,
+        headers.items(),
+        parts,
+        streamed=True,
+        segmented=segmented,
+        ending=ending,
+        id=id,
     )
 
 
@@ -188,13 +264,20 @@ def stream(
     reply: Reply,
     wire: Wire | None,
     extra: Mapping[str, Any] = NO_EXTRA,
+    others: Sequence[Turn] = (),
+    timed: Sequence[Turn] | None = None,
 ) -> list[TimedBytes]:
-    """The body of a streamed answer: a part for each frame (or segment, with `wire.segments`)."""
+    """The body of a streamed answer: a part for each frame (or segment, with `wire.segments`).
+
+    Args:
+        others: the turns of the answer's further choices.
+        timed: all these turns with other times for their events; no event says them.
+    """
     wire = wire or Wire()
     carrier = protocol.carrier(reply.options)
     quirks = variants(protocol, wire, carrier)
-    encoder = protocol.encoder(turn, reply)
-    frames = [(timed.at, frame) for timed in expand(turn) for frame in encoder.encode(timed.event)]
+    turns = (turn, *others)
+    frames = frames_of(turns, protocol, reply, timed or turns)
     if extra:
         frames = with_extra(protocol, frames, extra)
     if quirks:

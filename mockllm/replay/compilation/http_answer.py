@@ -27,6 +27,7 @@ from mockllm.matching.selection import Selection
 from mockllm.protocols.base import WireProtocol, dumps
 from mockllm.protocols.extra import merge
 from mockllm.protocols.values import json_object
+from mockllm.replay.latency.schedule import Pace
 from mockllm.scenario.model import ErrorSpec, TurnSpec
 
 _Key = TypeVar("_Key", bound=Hashable)
@@ -51,7 +52,7 @@ class Generated:
     """What a model would have generated for an answer.
 
     Args:
-        beats: the events with content, as in `mockllm.core.turn.Turn`.
+        beats: the events with content of the longest choice, as in `mockllm.core.turn.Turn`.
         first: the part of the body with the first of them.
         finish: None where the stream is cut, or ends in an error.
         failed: whether it ends in an error.
@@ -64,12 +65,21 @@ class Generated:
     failed: bool = False
 
 
-def generated(turn: Turn, times: Sequence[int]) -> Generated:
-    """What a turn has generated whose parts are due at these times, in microseconds."""
-    due = turn.gaps[0] if turn.gaps else 0
-    first = min(bisect_left(times, due), max(0, len(times) - 1))
-    count, usage = sum(map(beats, turn.parts)), turn.usage or TokenUsage(0, 0)
-    return Generated(usage, count, first, turn.finish, turn.error is not None)
+def generated(choices: Sequence[Turn], times: Sequence[int]) -> Generated:
+    """What turns have generated that are the choices of one answer. The first one has the usage.
+
+    Args:
+        times: when each part of the answer is due, on the clock of the turns' gaps.
+    """
+    turn = choices[0]
+    due = min(choice.gaps[0] if choice.gaps else 0 for choice in choices)
+    return Generated(
+        usage=turn.usage or TokenUsage(0, 0),
+        beats=max(sum(map(beats, choice.parts)) for choice in choices),
+        first=min(bisect_left(times, due), max(0, len(times) - 1)),
+        finish=turn.finish,
+        failed=turn.error is not None,
+    )
 
 
 @record
@@ -100,6 +110,7 @@ class HttpAnswer:
             answer only.
         service: the origin of the recorded service, if a header is a URL of it.
         generated: what a model would have done for it; None where it is no answer of a model.
+        pace: what `times` are drawn from for each request; None: they are the same for all.
     """
 
     status: int
@@ -121,6 +132,7 @@ class HttpAnswer:
     ends: tuple[int, ...] = ()
     service: str = ""
     generated: Generated | None = None
+    pace: Pace | None = None
 
     @property
     def chunks(self) -> tuple[TimedBytes, ...]:
@@ -148,18 +160,39 @@ class HttpAnswer:
             )
             for name, value in self.headers
         )
-        moved, before = replace(self, headers=headers), len(self.head())
-        head = moved.head()
-        ends = tuple(end + len(head) - before for end in self.ends)
-        return replace(moved, encoded=head + self.encoded[before:], ends=ends)
+        return self._with(headers)
+
+    def with_headers(self, changed: Mapping[str, str]) -> HttpAnswer:
+        """The same answer with other values of headers; those that it lacks come last.
+
+        Args:
+            changed: by names in lower case.
+        """
+        kept = [(name, changed.get(name, value)) for name, value in self.headers]
+        names = {name for name, _ in kept}
+        return self._with((*kept, *(pair for pair in changed.items() if pair[0] not in names)))
+
+    def _with(self, headers: tuple[tuple[str, str], ...]) -> HttpAnswer:
+        """The same body, which is copied once, after other headers."""
+        before, head = self.encoded.index(b"\r\n\r\n") + 4, self.head(headers)
+        ends = tuple([end + len(head) - before for end in self.ends])
+        encoded = b"".join((head, memoryview(self.encoded)[before:]))
+        return replace(self, headers=headers, encoded=encoded, ends=ends)
 
     def head(
-        self, *, http_1_0: bool = False, close: bool = False, more: Iterable[str] = ()
+        self,
+        headers: Iterable[tuple[str, str]] | None = None,
+        *,
+        http_1_0: bool = False,
+        close: bool = False,
+        more: Iterable[str] = (),
     ) -> bytes:
-        """The status line and the headers; an HTTP/1.0 client gets no chunk framing."""
+        """The status line and the headers, or others in their place; an HTTP/1.0 client gets no
+        chunk framing."""
+        headers = self.headers if headers is None else headers
         reason = reason_phrase(self.status) if self.reason is None else self.reason
         lines = [f"HTTP/1.1 {self.status} {reason}"]
-        lines += [f"{name}: {value}" for name, value in self.headers]
+        lines += [f"{name}: {value}" for name, value in headers]
         lines += more
         if self.length is not None:
             lines.append(f"content-length: {self.length}")

@@ -50,6 +50,7 @@ from mockllm.scenario.model import (
     ToolPart,
     TurnSpec,
     UsageSpec,
+    expected_texts,
     fragments,
     members,
 )
@@ -82,6 +83,30 @@ def resolve(
     return resolver.turn(spec)
 
 
+def resolve_choices(
+    scenario: Scenario, position: int, api: str, spec: TurnSpec, first: Turn, count: int
+) -> tuple[Turn, ...]:
+    """The turns of an answer with several choices: the reply and `choices` in order, from the
+    beginning again where the request wants more. Without `choices` it is the reply alone, which
+    protocols repeat. The usage of the first turn is that of all choices; the others have none.
+
+    Args:
+        first: the turn of the reply.
+        count: how many choices the answer has.
+    """
+    turns = [replace(first, usage=None)]
+    for choice in spec.choices[: count - 1]:
+        calls = sum(len(turn.tool_calls) for turn in turns)
+        resolver = _Resolver(scenario, position, api, spec.timing or Timing(), calls)
+        for part in choice.reply:
+            resolver.add(part)
+        turns.append(replace(resolver.turn(choice), usage=None))
+    turns = [turns[number % len(turns)] for number in range(count)]
+    parts = [part for turn in turns for part in turn.parts]
+    total = usage(scenario, turn_index(scenario, position) or 0, spec, parts)
+    return (replace(first, usage=total), *(turns[1:] if spec.choices else ()))
+
+
 class _Resolver:
     """Collects the neutral parts of one turn, and the order and the gaps of their beats.
 
@@ -89,7 +114,9 @@ class _Resolver:
     fragment, or the opening of a call.
     """
 
-    def __init__(self, scenario: Scenario, position: int, api: str, timing: Timing) -> None:
+    def __init__(
+        self, scenario: Scenario, position: int, api: str, timing: Timing, calls: int = 0
+    ) -> None:
         self._scenario = scenario
         self._position = position
         self._api = api
@@ -99,7 +126,7 @@ class _Resolver:
         self._order: list[int] = []
         self._gaps: list[int] = []
         self._pause = 0
-        self._calls = 0
+        self._calls = calls
         self._error: StreamError | None = None
 
     def add(self, part: AnyPart) -> None:
@@ -292,14 +319,24 @@ def usage(
         reasoning = sum(tokens(part.text) for part in parts if isinstance(part, Reasoning))
     output = given("output")
     if output is None:
-        output = reasoning + sum(_size(part) for part in parts if not isinstance(part, Reasoning))
+        output = reasoning + sum(map(_size, parts))
     input = given("input")
     if input is None:
         input = _prompt_size(scenario, index)
-    return TokenUsage(input, output, reasoning, given("cached") or 0)
+    cached, cache_written = given("cached") or 0, given("cache_written") or 0
+    return TokenUsage(input, output, reasoning, cached, cache_written)
+
+
+def output_tokens(turn: Turn) -> int:
+    """The tokens of a turn: those that it says, or counted."""
+    if turn.usage is not None:
+        return turn.usage.output
+    thought = sum(tokens(part.text) for part in turn.parts if isinstance(part, Reasoning))
+    return thought + sum(map(_size, turn.parts))
 
 
 def _size(part: Part) -> int:
+    """The tokens of a part, none for reasoning."""
     match part:
         case Text(text=text) | Refusal(text=text):
             return tokens(text)
@@ -313,7 +350,7 @@ def _prompt_size(scenario: Scenario, index: int) -> int:
     size = 0
     if scenario.match is not None:
         for condition in (scenario.match.user, scenario.match.system):
-            size += tokens(condition.value) if condition is not None else 0
+            size += sum(map(tokens, expected_texts(condition)))
     for tool in scenario.tools:
         size += tokens(tool.name) + tokens(tool.description)
         size += tokens(json.dumps(tool.parameters)) if tool.parameters is not None else 0
@@ -324,5 +361,5 @@ def _prompt_size(scenario: Scenario, index: int) -> int:
         for call in tool_parts(spec.reply):
             size += tokens(call.name) + tokens(call.arguments or "{}")
         for _, result in spec.request.results if spec.request else ():
-            size += tokens(result.text.value) if result.text is not None else 0
+            size += sum(map(tokens, expected_texts(result.text)))
     return max(1, size)

@@ -198,7 +198,7 @@ def _kept(
     if decoded is None:
         return _Recording(tape.api, tape.streamed, unedited, answer(tape.exchange))
     recorded = answer(tape.exchange, decoded.id or None)
-    recorded = replace(recorded, generated=generated(decoded.turn, recorded.times))
+    recorded = replace(recorded, generated=generated((decoded.turn,), recorded.times))
     return _Recording(tape.api, tape.streamed, unedited, recorded)
 
 
@@ -312,8 +312,10 @@ def is_unedited(
         return turn.answer is not None and _is_same_route(turn.answer, plain, content)
     if plain.status >= 400 or turn.http is not None:
         return turn.http is not None and _is_same_error(turn.http, plain, tape.api)
-    if turn.wire is not None or turn.is_auto or turn.headers:
-        return False
+    if turn.is_auto or any(
+        (turn.wire, turn.headers, turn.service_tier, turn.fingerprint, turn.choices)
+    ):
+        return False  # no recording has these keys
     protocol = PROTOCOLS[tape.api]
     written = resolve(scenario, index, tape.api, spec=turn)
     taped = decoded or recorded_turn(plain, protocol, streamed=tape.streamed)

@@ -97,7 +97,8 @@ class Played:
 
     Args:
         outcome: `played`; `unmatched` (no scenario answers); `invalid` (refused by the rules of
-            the API or the turn's `request` conditions); `error` (an HTTP error of the scenario);
+            the API or the turn's `request` conditions); `error` (an HTTP error of the scenario, or
+            a request beyond a quota);
             `forwarded` (the real service answers); `unknown route` (no API and no scenario has
             it); `failed` (mockllm could not answer, because of a mistake of its own).
         turn: the index of the turn that answered; `position` as in

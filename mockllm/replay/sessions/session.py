@@ -55,6 +55,7 @@ class Session:
     gaps: tuple[str, ...] = ()
     _begun_at: dict[str, int] = field(default_factory=dict)
     _attempts: dict[tuple[str, int], int] = field(default_factory=dict)
+    _counts: Counter[str] = field(default_factory=Counter)
     _answers: dict[str, Exchange] = field(default_factory=dict)
     _dropped: Dropped = field(init=False)
 
@@ -176,6 +177,17 @@ class Session:
         """How many requests were recorded before the one that is answered now."""
         return self.count
 
+    def add_to(self, key: str, by: int = 1) -> int:
+        """Adds to the counter of some name, which begins with 0; what it was before.
+
+        Args:
+            by: 0 only reads it.
+        """
+        before = self._counts[key]  # of a Counter, which keeps no key that is only read
+        if by:
+            self._counts[key] = before + by
+        return before
+
     def conversation(self, id: str) -> str | None:
         """The latest token of a conversation; None where there is none."""
         return self.conversations.get(id)
@@ -189,8 +201,12 @@ class Session:
         self._dropped.add_forgotten(outcomes)
         self.count += sum(outcomes.values())
 
-    def answer(self, id: str) -> Exchange | None:
-        """The latest exchange whose answer has this id; None where it is not kept."""
+    def answer(self, id: str, *, latest: bool = False) -> Exchange | None:
+        """The latest exchange whose answer has this id; None where it is not kept.
+
+        Args:
+            latest: whether an earlier one would be wrong, where processes share the state.
+        """
         return self._answers.get(id)
 
     def drop_answer(self, id: str) -> bool:

@@ -47,10 +47,24 @@ class Number:
 
 
 @record
+class Count:
+    """Adds to the counter of some name, as `Session.add_to`; the outcome is what it was before."""
+
+    key: str
+    by: int
+
+
+@record
 class FindAnswer:
-    """Finds the exchange whose answer has an id; the outcome is None where there is none."""
+    """Finds the exchange whose answer has an id; the outcome is None where there is none.
+
+    Args:
+        latest: whether a later one with the same id may not be missed, so that all processes write
+            what they have before.
+    """
 
     id: str
+    latest: bool = False
 
 
 @record
@@ -60,15 +74,16 @@ class FindConversation:
     id: str
 
 
-StateOperation = Attempt | Claim | Number | FindAnswer | FindConversation
+StateOperation = Attempt | Claim | Number | Count | FindAnswer | FindConversation
 
-COUNTING = (Attempt, Claim)
+COUNTING = (Attempt, Claim, Count)
 """The operations after which the next request gets another answer."""
 
 _PURPOSE: Mapping[type[StateOperation], str] = {
     Attempt: "the number of the attempt",
     Claim: "which recordings of this request were played",
     Number: "the number of the request",
+    Count: "how far a job is",
     FindAnswer: "an earlier answer",
     FindConversation: "the conversation",
 }
@@ -187,8 +202,12 @@ class SharedSession(Session):
         number: int = self._outcome(Number())
         return number
 
-    def answer(self, id: str) -> Exchange | None:
-        exchange: Exchange | None = self._outcome(FindAnswer(id))
+    def add_to(self, key: str, by: int = 1) -> int:
+        before: int = self._outcome(Count(key, by))
+        return before
+
+    def answer(self, id: str, *, latest: bool = False) -> Exchange | None:
+        exchange: Exchange | None = self._outcome(FindAnswer(id, latest))
         return exchange
 
     def drop_answer(self, id: str) -> bool:

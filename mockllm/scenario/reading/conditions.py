@@ -18,6 +18,7 @@ from mockllm.scenario.reading.values import (
     boolean,
     fields,
     filled_entries,
+    integer,
     is_null,
     json_value,
     keys,
@@ -55,10 +56,6 @@ def _glob(node: Node, findings: Findings) -> str | None:
     return None
 
 
-_CONDITION = table("condition", regex=_pattern)
-_RESULT = table("result", regex=_pattern, error=boolean)
-
-
 def _single(node: Node, findings: Findings, table: Table) -> tuple[Any, Any] | None:
     """The only key of a mapping, and its value as read."""
     values = fields(node, findings, table)
@@ -70,13 +67,30 @@ def _single(node: Node, findings: Findings, table: Table) -> tuple[Any, Any] | N
     return next(iter(values.items()), None)
 
 
-def condition(node: Node, findings: Findings) -> m.TextCondition | None:
-    """A substring, or one of `equals`, `contains` and `regex`."""
+def condition(node: Node, findings: Findings) -> m.AnyText | None:
+    """A substring, or a mapping with one operator."""
     if not isinstance(node, Mapping):
         value = text(node, findings)
         return None if value is None else m.TextCondition("contains", value)
-    single = _single(node, findings, _CONDITION)
-    return None if single is None else m.TextCondition(*single)
+    return _text(_single(node, findings, _CONDITION))
+
+
+def _text(single: tuple[Any, Any] | None) -> m.AnyText | None:
+    if single is None:
+        return None
+    op, value = single
+    if op in ("any", "all", "not"):
+        return m.CombinedText(op, (value,) if op == "not" else value)
+    return m.TextCondition(op, value)
+
+
+_CONDITION = table(
+    "condition",
+    regex=_pattern,
+    any=(_conditions := listing(condition, "conditions")),
+    all=_conditions,
+    **{"not": condition},
+)
 
 
 def _result(node: Node, findings: Findings) -> m.ResultCondition | None:
@@ -88,14 +102,35 @@ def _result(node: Node, findings: Findings) -> m.ResultCondition | None:
         findings.must_be(node, "a string, or a mapping with one of " + ", ".join(_RESULT.readers))
         return None
     single = _single(node, findings, _RESULT)
-    if single is None:
-        return None
-    op, value = single
-    if op != "error":
-        return m.ResultCondition(m.TextCondition(op, value))
-    if not value:
+    if single is None or single[0] != "error":
+        text = _text(single)
+        return None if text is None else m.ResultCondition(text)
+    if not single[1]:
         findings.add(node, "must be {error: true}; to take any result, leave the call out")
     return m.ResultCondition(error=True)
+
+
+def _result_text(node: Node, findings: Findings) -> m.AnyText | None:
+    """A condition inside of one on a result."""
+    if isinstance(node, Mapping) and "error" in node.entries:
+        message = (
+            "'error' cannot stand inside of 'any', 'all' or 'not'; combine conditions of the whole "
+            "'request'"
+        )
+        findings.add(node, message)
+        return None
+    result = _result(node, findings)
+    return None if result is None else result.text
+
+
+_RESULT = table(
+    "result",
+    regex=_pattern,
+    error=boolean,
+    any=(_texts := listing(_result_text, "conditions")),
+    all=_texts,
+    **{"not": _result_text},
+)
 
 
 _Pairs = tuple[tuple[str, T], ...]
@@ -159,7 +194,47 @@ def _file(node: Node, findings: Findings) -> str | None:
     return None
 
 
-_files = listing(_file, "digests, URLs, ids or media types")
+_file_list = listing(_file, "digests, URLs, ids or media types")
+_natural = integer(0)
+_MANY = table("count")
+
+
+def _count(node: Node, findings: Findings) -> tuple[int, int | None] | None:
+    """The fewest and the most; None: any number."""
+    if not isinstance(node, Mapping):
+        number = _natural(node, findings)
+        return None if number is None else (number, number)
+    values = fields(node, findings, _MANY)
+    if values is None:
+        return None
+    if not node.entries:
+        findings.add(node, f"must have one of {keys(_MANY.readers)}")
+    least, most = values.get("least", 0), values.get("most")
+    if most is not None and most < least:
+        findings.add(node, f"can never hold: at least {least} and at most {most}")
+    return least, most
+
+
+_FILE_COUNT = table(
+    "file_count",
+    count=_count,
+    type="a media type, such as image/*",
+    digest="sha256: and 64 hexadecimal digits in lower case",
+)
+
+
+def _files(node: Node, findings: Findings) -> tuple[str, ...] | m.FileCount | None:
+    """The files one by one, or how many there are."""
+    if not isinstance(node, Mapping):
+        files: tuple[str, ...] | None = _file_list(node, findings)
+        return files
+    values = fields(node, findings, _FILE_COUNT)
+    if values is None:
+        return None
+    if not node.entries:
+        findings.add(node, f"must have one of {keys(_FILE_COUNT.readers)}")
+    least, most = values.pop("count", (1, None))
+    return m.FileCount(least, most, **values)
 
 
 def _ignored(node: Node, findings: Findings) -> str | None:
@@ -173,9 +248,35 @@ def _ignored(node: Node, findings: Findings) -> str | None:
 
 ignored = listing(_ignored, "what is not compared, such as uuid")
 
+
+def _entry(node: Node, findings: Findings) -> m.Match | None:
+    """Conditions inside of a `match`."""
+    if isinstance(node, Mapping) and "ignore" in node.entries:
+        message = "belongs to the whole 'match', not to a part of it"
+        findings.add(node.entries["ignore"], message)
+        return None
+    return _conditions_of(m.Match, node, findings, _ENTRY)
+
+
+def _conditions_of(
+    make: Callable[..., T], node: Node, findings: Findings, table: Table, hint: str = ""
+) -> T | None:
+    """Conditions, of which there must be one; None also where one of them cannot be read."""
+    before = len(findings.found)
+    values = fields(node, findings, table)
+    if len(findings.found) > before or values is None:
+        return None
+    if not values.keys() - {"ignore"}:
+        findings.add(node, f"must have a condition{hint}")
+        return None
+    return make(**table.arguments(values))
+
+
 _MATCH = table(
     "match",
     ignore=ignored,
+    any=(_entries := listing(_entry, "mappings of conditions")),
+    all=_entries,
     model=_glob,
     user=condition,
     user_files=_files,
@@ -183,7 +284,9 @@ _MATCH = table(
     tools=_names,
     headers=headers(condition),
     query=_pairs("parameter names to conditions", condition),
+    **{"not": _entry},
 )
+_ENTRY = Table({k: r for k, r in _MATCH.readers.items() if k != "ignore"}, (), _MATCH.fields)
 
 
 def match(node: Node, findings: Findings) -> m.Match | None:
@@ -193,14 +296,8 @@ def match(node: Node, findings: Findings) -> m.Match | None:
             return m.Match(anything=True)
         findings.must_be(node, "'any', or a mapping with " + keys(_MATCH.readers))
         return None
-    before = len(findings.found)
-    values = fields(node, findings, _MATCH)
-    if len(findings.found) > before or values is None:
-        return None
-    if not values.keys() - {"ignore"}:
-        findings.add(node, "must have a condition; 'any' answers whatever nothing else does")
-        return None
-    return m.Match(**values)
+    hint = "; 'any' answers whatever nothing else does"
+    return _conditions_of(m.Match, node, findings, _MATCH, hint)
 
 
 def _schema(node: Node, findings: Findings) -> Any:
@@ -212,15 +309,24 @@ def _schema(node: Node, findings: Findings) -> Any:
     return None
 
 
+def _expected_entry(node: Node, findings: Findings) -> m.Expect | None:
+    """Conditions inside of a `request`."""
+    return _conditions_of(m.Expect, node, findings, REQUEST)
+
+
+_expected_entries = listing(_expected_entry, "mappings of conditions")
 CONDITIONS: dict[str, Reader] = {
     "results": _pairs("tool call ids to results", _result),
     "offers": _names,
     "user": condition,
     "user_files": _files,
     "schema": _schema,
+    "any": _expected_entries,
+    "all": _expected_entries,
+    "not": _expected_entry,
 }
 """The readers of conditions of a turn, as far as `schema.json` does not say how they are read."""
 
-_REQUEST = table("request", **CONDITIONS)
-CONDITION_KEYS = tuple(_REQUEST.readers)
-expectation = record(m.Expect, _REQUEST)
+REQUEST = table("request", **CONDITIONS)
+CONDITION_KEYS = tuple(REQUEST.readers)
+expectation = record(m.Expect, REQUEST)

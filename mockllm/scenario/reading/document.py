@@ -9,6 +9,7 @@ from __future__ import annotations
 from mockllm.scenario import model as m
 from mockllm.scenario.ignoring import with_ignored
 from mockllm.scenario.reading.conditions import match
+from mockllm.scenario.reading.latency import drawn_or_exact, latency
 from mockllm.scenario.reading.nodes import Mapping, Node, Scalar, Sequence
 from mockllm.scenario.reading.parts import rule
 from mockllm.scenario.reading.routes import route
@@ -67,7 +68,9 @@ _SCENARIO = table(
     match=match,
     tools=tools,
     seed=_seed,
-    defaults=record(m.Defaults, table("defaults", split=rule, usage=usage)),
+    defaults=drawn_or_exact(
+        record(m.Defaults, table("defaults", split=rule, latency=latency, usage=usage))
+    ),
     turns=_turns,
     # Read before, by `mockllm.scenario.reuse`.
     include=lambda *_: None,

@@ -105,21 +105,24 @@ def check_route(scenario: m.Scenario) -> Iterator[tuple[KeyPath, str]]:
         yield ("route",), f"has {{{name}}} twice; each segment needs a name of its own"
     for key in _given(scenario, m.Scenario("", ()), _OF_SCENARIOS):
         yield (key,), "has no meaning with a 'route', which calls no model; remove it"
-    for key in _given(scenario.match or m.Match(), m.Match(), _OF_MATCHES):
-        yield (
-            ("match", key),
-            (
-                "needs a conversation, and a 'route' has none; its conditions are model, headers, "
-                "query and body"
-            ),
-        )
+    for place, match in m.with_entries(scenario.match or m.Match()):
+        for key in _given(match, m.Match(), _OF_MATCHES):
+            yield (
+                ("match", *place, key),
+                (
+                    "needs a conversation, and a 'route' has none; its conditions are model, "
+                    "headers, query and body"
+                ),
+            )
     for index, turn in enumerate(scenario.turns):
         yield from _check_turn(("turns", index), turn)
 
 
 def _check_conversation(scenario: m.Scenario) -> Iterator[tuple[KeyPath, str]]:
-    if scenario.match is not None and scenario.match.query:
-        yield ("match", "query"), "is a condition of scenarios with a 'route'; remove it"
+    for place, match in m.with_entries(scenario.match or m.Match()):
+        if match.query:
+            path = ("match", *place, "query")
+            yield path, "is a condition of scenarios with a 'route'; remove it"
     for index, turn in enumerate(scenario.turns):
         if turn.answer is not None:
             message = "needs a 'route: METHOD /path' in its scenario; a model's turn has a 'reply'"
@@ -128,10 +131,10 @@ def _check_conversation(scenario: m.Scenario) -> Iterator[tuple[KeyPath, str]]:
 
 # The keys that need a conversation.
 _OF_SCENARIOS = ("apis", "tools", "seed", "defaults", "then", "ids")
-_OF_MATCHES = ("user", "system", "tools", "stream")
+_OF_MATCHES = ("user", "user_files", "system", "tools", "stream")
 _OF_TURNS = (
     *("request", "finish", "finish_raw", "usage", "attempts", "wire", "expect", "when", "extra"),
-    *("fault", "name", "go_to", "one_of", "headers"),
+    *("service_tier", "fingerprint", "choices", "fault", "name", "go_to", "one_of", "headers"),
 )
 
 
@@ -157,10 +160,11 @@ def _check_turn(path: KeyPath, turn: m.TurnSpec) -> Iterator[tuple[KeyPath, str]
     if turn.timing is not None and turn.timing != m.Timing(ttft=turn.timing.ttft):
         yield (*path, "timing"), "of a route has no key but ttft: its answer is not a stream"
     if turn.answer is not None:
-        yield from _check_answer((*path, "answer"), turn.answer)
+        yield from check_answer((*path, "answer"), turn.answer)
 
 
-def _check_answer(path: KeyPath, answer: m.RouteAnswer) -> Iterator[tuple[KeyPath, str]]:
+def check_answer(path: KeyPath, answer: m.RouteAnswer) -> Iterator[tuple[KeyPath, str]]:
+    """The mistakes of one answer."""
     if answer.status in _NO_BODY and answer.kind:
         yield (*path, answer.kind), f"is a body, and an answer with status {answer.status} has none"
     for name, _ in answer.headers:

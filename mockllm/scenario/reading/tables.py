@@ -40,8 +40,12 @@ _DEFINITIONS: dict[str, dict[str, Any]] = {
 }
 _IN_ONE_LINE = r"^[^\r\n]+[\r\n]*$"
 
+_GROUPS = {"any": "any_of", "all": "all_of", "not": "negated"}
+
 FIELDS: dict[str, dict[str, str]] = {
     "scenario": {"scenario": "name", "then": "restart", "ids": "any_ids"},
+    "match": _GROUPS,
+    "request": _GROUPS,
     "reasoning_part": {"reasoning": "text"},
     "refusal_part": {"refusal": "text"},
     "tool_part": {"tool": "name"},

@@ -11,6 +11,7 @@ from mockllm.scenario import model as m
 from mockllm.scenario.reading.conditions import (
     CONDITION_KEYS,
     CONDITIONS,
+    REQUEST,
     expectation,
     header_value,
     headers,
@@ -18,6 +19,8 @@ from mockllm.scenario.reading.conditions import (
 )
 from mockllm.scenario.reading.faults import faults
 from mockllm.scenario.reading.files import tape_path
+from mockllm.scenario.reading.jobs import job
+from mockllm.scenario.reading.latency import drawn_or_exact, latency
 from mockllm.scenario.reading.nodes import Mapping, Node, Scalar, Sequence
 from mockllm.scenario.reading.parts import ends, error, reply
 from mockllm.scenario.reading.routes import answer
@@ -97,7 +100,9 @@ def usage(node: Node, findings: Findings) -> m.UsageSpec | None:
     return _mapped_usage(node, findings)
 
 
-_timing = record(m.Timing, table("timing", at=listing(duration, "durations")))
+_timing = drawn_or_exact(
+    record(m.Timing, table("timing", at=listing(duration, "durations"), latency=latency))
+)
 _headers = headers(header_value)
 _HTTP = table("http", headers=_headers, error=error)
 _mapped_http = record(m.Http, _HTTP)
@@ -253,9 +258,9 @@ _outcome = record(
 )
 
 
-_REPLIES = {"reply", "http", "one_of"}
+_REPLIES = ("reply", "http", "one_of")
 _IN_BRANCHES = properties("when").keys() - CONDITION_KEYS
-_IN_CHOICES = properties("choice").keys()
+_IN_DRAWN = properties("drawn_reply").keys()
 NOT_DRAWN = ("one_of", "name", "repeat", "go_to", "request", "attempts")
 """Keys that a turn has once, whichever of its replies is drawn."""
 
@@ -285,11 +290,15 @@ _TURN = table(
     attempts=listing(_attempt, "answers to earlier tries"),
     expect=_outcome,
     extra=extra,
+    job=job,
     recorded=_recorded,
     headers=_headers,
     one_of=_unread,
     when=_unread,
     repeat=_repeat,
+    service_tier="a word without spaces, such as flex",
+    fingerprint="a word without spaces, such as fp_44709d6fcb",
+    choices=listing(record(m.TurnSpec, table("choice", reply=reply)), "choices, each with a reply"),
     **_ANSWERED,
 )
 
@@ -302,7 +311,9 @@ _OF_TURNS = {key: _or_removed(read) for key, read in _TURN.readers.items()}
 _BRANCH = table(
     "when", **CONDITIONS, **{key: read for key, read in _OF_TURNS.items() if key in _IN_BRANCHES}
 )
-_CHOICE = table("choice", **{key: read for key, read in _OF_TURNS.items() if key in _IN_CHOICES})
+_DRAWN_REPLY = table(
+    "drawn_reply", **{key: read for key, read in _OF_TURNS.items() if key in _IN_DRAWN}
+)
 
 
 def turn(node: Node, findings: Findings) -> m.TurnSpec:
@@ -372,7 +383,7 @@ def _branch(node: Node, findings: Findings, base: dict[str, Any]) -> m.Branch:
     whole = _replaced(node, findings, base, values)
     if whole == base and len(findings.found) == before:
         findings.add(node, "changes nothing about its turn")
-    condition = m.Expect(**conditions) if conditions else None
+    condition = m.Expect(**REQUEST.arguments(conditions)) if conditions else None
     return m.Branch(m.TurnSpec(**whole), api, condition)
 
 
@@ -388,7 +399,7 @@ def _replaced(
         if key not in replaced:
             merged.pop(key, None)
     whole = {key: value for key, value in merged.items() if value is not _REMOVED}
-    if merged.keys() & _REPLIES and not whole.keys() & _REPLIES:
+    if merged.keys() & {*_REPLIES} and not whole.keys() & {*_REPLIES}:
         findings.add(node, "takes the reply away; put another, or 'http', in its place")
     return whole
 
@@ -398,8 +409,9 @@ def _draw(values: dict[str, Any], findings: Findings, whole: dict[str, Any]) -> 
     node = values.get("one_of")
     if node is None or node is _REMOVED:
         return
+    left_out = (*_REPLIES, *NOT_DRAWN)
     base = {
-        key: value for key, value in whole.items() if key not in NOT_DRAWN and value is not _REMOVED
+        key: value for key, value in whole.items() if key not in left_out and value is not _REMOVED
     }
     if isinstance(node, Sequence) and len(node.items) > 1:
         values["one_of"] = tuple([_drawn(item, findings, base) for item in node.items])
@@ -409,8 +421,8 @@ def _draw(values: dict[str, Any], findings: Findings, whole: dict[str, Any]) -> 
 
 
 def _drawn(node: Node, findings: Findings, base: dict[str, Any]) -> m.WeightedTurn:
-    if isinstance(node, Mapping) and not _CHOICE.readers.keys().isdisjoint(node.entries):
-        values = fields(node, findings, _CHOICE) or {}
+    if isinstance(node, Mapping) and not _DRAWN_REPLY.readers.keys().isdisjoint(node.entries):
+        values = fields(node, findings, _DRAWN_REPLY) or {}
         if node.entries.keys().isdisjoint(("reply", "http")):
             findings.add(node, "needs a 'reply', or 'http' for an error")
         weight = values.pop("weight", 1)

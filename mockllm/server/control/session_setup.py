@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING
 from mockllm.core.record import record
 from mockllm.errors import RequestError
 from mockllm.replay.fault_plan import FaultPlan
+from mockllm.replay.latency.plan import LatencyPlan
 from mockllm.replay.loading import loads_sent, quirk_problem
 from mockllm.replay.player import Player
 from mockllm.scenario.model import Scenario
 from mockllm.scenario.precedence import scenario_key
+from mockllm.scenario.reading.latency import read_latency
 from mockllm.server.options import RecordOptions
 
 if TYPE_CHECKING:
@@ -50,6 +52,7 @@ class SessionRequest:
         served: whether the scenarios of the server answer, too.
         has_setup: whether the session is to differ from one that its first request makes.
         faults: of its answers; None: those of the server.
+        latency: of its answers; None: that of the server.
     """
 
     name: str | None = None
@@ -60,6 +63,7 @@ class SessionRequest:
     has_setup: bool = False
     size: int = 0
     faults: FaultPlan | None = None
+    latency: LatencyPlan | None = None
 
 
 @dataclass(slots=True)
@@ -251,6 +255,12 @@ _FIELDS: dict[str, tuple[Callable[[Any], bool], str]] = {
         "a number from 0 to 1, the share of answers",
     ),
     "fault_seed": (lambda value: True, ""),
+    "fault_burst": (
+        lambda value: isinstance(value, str) and bool(value),
+        "a text such as 'rate=50% every=60s for=5s'",
+    ),
+    "latency": (lambda value: isinstance(value, str), "a text such as 'ttft=300ms itl=20ms'"),
+    "latency_seed": (lambda value: True, ""),
 }
 """The fields of a body: whether a value is of the right kind, and what that is."""
 
@@ -269,7 +279,7 @@ def read_session_request(
     scenarios = _scenarios(fields.get("scenarios"), problems)
     readable = len(problems) == before
     quirks = _quirks(fields.get("quirks", []), problems)
-    faults = _faults(fields, problems)
+    faults, latency = _faults(fields, problems), _latency(fields, problems)
     own = "scenarios" in fields
     with_served = fields.get("served", not own)
     if not own and not with_served:
@@ -294,6 +304,7 @@ def read_session_request(
         has_setup,
         len(body) if has_setup else 0,
         faults,
+        latency,
     )
 
 
@@ -351,12 +362,13 @@ def _quirks(value: str | list[Any], problems: list[_Problem]) -> tuple[str, ...]
 def _faults(fields: Mapping[str, Any], problems: list[_Problem]) -> FaultPlan | None:
     texts = fields.get("fault")
     if texts is None:
-        needless = [name for name in ("fault_rate", "fault_seed") if name in fields]
+        needless = [name for name in ("fault_rate", "fault_seed", "fault_burst") if name in fields]
         problems += [_problem(name, "needs 'fault'") for name in needless]
         return None
-    rate, seed = fields.get("fault_rate", 1), str(fields.get("fault_seed", "0"))
+    rate, seed = fields.get("fault_rate"), str(fields.get("fault_seed", "0"))
+    written = [texts] if isinstance(texts, str) else texts
     try:
-        plan = read_plan([texts] if isinstance(texts, str) else texts, rate=rate, seed=seed)
+        plan = read_plan(written, rate=rate, seed=seed, burst=fields.get("fault_burst", ""))
     except UsageError as error:
         problems.append(_problem("fault", f"is wrong: {error}"))
         return None
@@ -364,6 +376,19 @@ def _faults(fields: Mapping[str, Any], problems: list[_Problem]) -> FaultPlan | 
         message = "names a fault of connections, which only a whole server can have"
         problems.append(_problem("fault", message))
     return plan
+
+
+def _latency(fields: Mapping[str, Any], problems: list[_Problem]) -> LatencyPlan | None:
+    text = fields.get("latency")
+    if text is None:
+        if "latency_seed" in fields:
+            problems.append(_problem("latency_seed", "needs 'latency'"))
+        return None
+    try:
+        return LatencyPlan(read_latency(text), str(fields.get("latency_seed", "0")))
+    except ValueError as error:
+        problems.append(_problem("latency", f"is wrong: {error}"))
+        return None
 
 
 def _scenarios(value: Any, problems: list[_Problem]) -> tuple[Scenario, ...]:

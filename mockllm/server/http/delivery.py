@@ -85,6 +85,7 @@ async def deliver(
     close: bool = False,
     stalled: Callable[[], None] = _nothing,
     pacer: Pacer | None = None,
+    since: float = 0.0,
 ) -> web.StreamResponse:
     """Sends an answer, and notes in `sent` how much of it was sent.
 
@@ -94,6 +95,7 @@ async def deliver(
         close: close the connection afterwards.
         stalled: called when nothing more will come of an answer that stays open.
         pacer: writes timed answers; None: one for this answer.
+        since: before when no time of the answer counts, as `time.monotonic` has it.
     """
     transport = request.transport
     if transport is None or transport.is_closing():
@@ -118,6 +120,7 @@ async def deliver(
         speed=speed if timed and answer.fault is None else 1.0,
         timed=timed or answer.fault is not None,
         separate=by_event or answer.segmented or not timed,
+        since=since,
     )
     return await writer.end(stalled)
 
@@ -150,10 +153,12 @@ class _Writer:
     def _frames(self, parts: Sequence[bytes]) -> Sequence[bytes]:
         return [chunk(data) for data in parts] if self._framed else parts
 
-    async def write(self, pacer: Pacer, *, speed: float, timed: bool, separate: bool) -> None:
+    async def write(
+        self, pacer: Pacer, *, speed: float, timed: bool, separate: bool, since: float
+    ) -> None:
         """Writes head and body, each part at its time."""
         answer, fault, sent = self._answer, self._fault, self._sent
-        self._start = pacer.start_of(self._request)
+        self._start = max(pacer.start_of(self._request), since)
         usual = self.response is KEEP_ALIVE and answer.fault is None
         if usual and timed and not separate and not answer.closes_connection:
             await self._write_compiled(pacer, speed)

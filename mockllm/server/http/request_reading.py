@@ -19,6 +19,7 @@ from mockllm.protocols.routes import parse_query
 from mockllm.redaction.credentials import masked_headers, masked_url
 from mockllm.replay.sessions.exchange import Received
 from mockllm.server.http.aiohttp_internals import UNREADABLE, intercepted
+from mockllm.server.limits.capacity import Slot
 
 SESSION_NAME = r"[A-Za-z0-9._-]{1,128}"
 _NO_QUERY: Mapping[str, str] = {}
@@ -216,6 +217,7 @@ class Arrival:
         session: the name that prefix or header have; it may be none that a session can have.
         at: when it came, in seconds since 1970; `clock`: in seconds of `time.perf_counter`.
         body: b"" until it is read.
+        slot: what it holds of the server's capacity; None where that is not bounded.
     """
 
     __slots__ = (
@@ -230,6 +232,7 @@ class Arrival:
         "query",
         "request",
         "session",
+        "slot",
         "target",
     )
 
@@ -246,6 +249,7 @@ class Arrival:
         self.session, self.target = session_of(target, headers, session or "default")
         self.path, self.query = split_target(self.target)
         self.body = b""
+        self.slot: Slot | None = None
 
     @property
     def base(self) -> str:

@@ -57,6 +57,7 @@ class ModelFigures:
 
     Args:
         running: the answers that are on their way.
+        waiting: the requests that wait for a slot; known only of a server with one model.
         first: the time to the first token of streams that ended well, in seconds.
         between: the time between two writes of them.
         per_token: of each of them, the mean time for a token after the first.
@@ -66,6 +67,7 @@ class ModelFigures:
     """
 
     running: int = 0
+    waiting: int = 0
     first: Histogram = field(default_factory=partial(Histogram, FIRST))
     between: Histogram = field(default_factory=partial(Histogram, BETWEEN))
     per_token: Histogram = field(default_factory=partial(Histogram, BETWEEN))
@@ -105,8 +107,8 @@ class ModelFigures:
     @classmethod
     def from_json(cls, value: dict[str, Any]) -> ModelFigures:
         whole = {ending: Histogram(WHOLE, *own) for ending, own in value["whole"].items()}
-        single = {name: Histogram(bounds, *value[name]) for name, bounds in _SINGLE.items()}
-        return cls(running=value["running"], whole=whole, **single)
+        single: Any = {name: Histogram(bounds, *value[name]) for name, bounds in _SINGLE.items()}
+        return cls(value["running"], whole=whole, **single)
 
 
 _SINGLE = {

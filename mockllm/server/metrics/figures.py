@@ -59,6 +59,7 @@ class Figures:
         times: of timed answers, as they were due and as they were written.
         models: what is counted of each model; None: nothing is.
         open_streams: the answers that take time and are not over.
+        waiting: the requests that wait for a slot.
         dropped: the entries that left a journal because it was full.
     """
 
@@ -68,6 +69,7 @@ class Figures:
     models: Models | None = None
     store_errors: int = 0
     open_streams: int = 0
+    waiting: int = 0
     dropped: int = 0
 
     def note_answered(self, exchange: Exchange, known: Mapping[str, object]) -> None:
@@ -140,10 +142,10 @@ class Figures:
             **{name: value[name] for name in _NUMBERS},
         )
 
-    def copy(self, open_streams: int, dropped: int) -> Figures:
+    def copy(self, open_streams: int, dropped: int, waiting: int = 0) -> Figures:
         """The figures now, with those that the server knows."""
         now = Figures.from_json(self.as_json())
-        return replace(now, open_streams=open_streams, dropped=dropped)
+        return replace(now, open_streams=open_streams, dropped=dropped, waiting=waiting)
 
 
-_NUMBERS = ("store_errors", "open_streams", "dropped")
+_NUMBERS = ("store_errors", "open_streams", "waiting", "dropped")

@@ -17,6 +17,7 @@ from mockllm.server.metrics.by_model import (
     BETWEEN,
     ERROR,
     FIRST,
+    OTHER,
     TOKENS,
     WHOLE,
     WHOLE_OTEL,
@@ -69,6 +70,10 @@ def _vllm(figures: Figures) -> Iterable[Family]:
     models: dict[str, ModelFigures] = defaultdict(ModelFigures)
     for (_, name), own in figures.models or Models():
         models[name].add(own)
+    # A request that waits has not been read yet.
+    where = next(iter(models)) if len(models) == 1 else OTHER
+    if figures.waiting:
+        models[where].waiting = figures.waiting
     labelled = [((("model_name", name), ("engine", "0")), own) for name, own in models.items()]
     return _families(_VLLM, labelled)
 
@@ -110,7 +115,7 @@ _VLLM: tuple[_Row, ...] = (
         "vllm:num_requests_waiting",
         "gauge",
         "Requests that wait.",
-        lambda _: one(0),
+        lambda own: one(own.waiting),
     ),
     (
         "vllm:prompt_tokens_total",

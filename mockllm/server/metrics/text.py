@@ -77,6 +77,8 @@ def own_families(figures: Figures) -> Iterator[Family]:
     yield Family("mockllm_requests_total", "counter", "Requests whose answer is over.", requests)
     meaning = "Answers that take time and are not over."
     yield Family("mockllm_open_streams", "gauge", meaning, one(figures.open_streams))
+    meaning = "Requests that wait for a slot."
+    yield Family("mockllm_waiting_requests", "gauge", meaning, one(figures.waiting))
     meaning = "How long after its time a timed chunk was written."
     late = classes(figures.late, LATENESS)
     yield Family("mockllm_chunk_lateness_seconds", "histogram", meaning, late)

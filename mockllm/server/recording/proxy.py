@@ -72,6 +72,8 @@ class Proxy:
     ) -> None:
         self.patience = 60.0
         """For how long nothing may arrive of a request, in seconds."""
+        self.began = 0.0
+        """When the server started, in seconds of `time.perf_counter`."""
         self._options = options
         self._faults = faults
         listener = written if options.mode == "new_episodes" else None
@@ -243,7 +245,8 @@ class Proxy:
             RequestError: the request names a fault that there is not.
         """
         asked = requested_faults(request.headers.get(FAULT_HEADER))
-        return asked or self._faults.draw(exchange.session, exchange.number)
+        at = exchange.received.clock - self.began
+        return asked or self._faults.draw(exchange.session, exchange.number, at)
 
     async def _pass_broken(
         self,

@@ -1,10 +1,10 @@
 """Shared state of processes on any machines, in Valkey or Redis (the extra `redis`).
 
 Keys, after the prefix of the URL: `sessions` and `evicted` (sorted by last use), `sizes` (the bytes
-of each session), `once/...` (what a script returned), those of `RedisProcesses`, and for each
-session `NAME/journal` (a stream of batches), `/played`, `/attempts`, `/answers` (ids, sorted by
-their batches), `/conversations`, `/forgotten`, `/facts`, `/setup`, `/marks`. The keys of a session
-expire when it was not used for `ttl` seconds.
+of each session), `once/...` (what a script returned), `buckets/...` (those of quotas), those of
+`RedisProcesses`, and for each session `NAME/journal` (a stream of batches), `/played`, `/attempts`,
+`/answers` (ids, sorted by their batches), `/conversations`, `/forgotten`, `/facts`, `/setup`,
+`/marks`. The keys of a session expire when it was not used for `ttl` seconds.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
+from mockllm.core.quotas import Charge, Taken
 from mockllm.replay.sessions.shared_session import (
     Attempt,
     Claim,
+    Count,
     FindAnswer,
     FindConversation,
     Number,
@@ -40,7 +42,7 @@ from mockllm.server.state.store import (
 _PARTS = ("journal", "played", "attempts", "answers", "conversations", "forgotten", "facts")
 """The keys of a session, without its setup."""
 
-_SCRIPTS = ("append", "attempt", "claim", "create", "forget", "number")
+_SCRIPTS = ("append", "attempt", "claim", "count", "create", "forget", "take")
 """What the server does in one step: files in `lua`."""
 
 
@@ -86,7 +88,7 @@ class RedisStore:
 
     async def perform(self, session: str, operation: StateOperation) -> Any:
         match operation:
-            case FindAnswer(id):
+            case FindAnswer(id, _):
                 return await self._find_answer(session, id)
             case FindConversation(id):
                 key = self._key(session, "conversations")
@@ -99,7 +101,9 @@ class RedisStore:
                 place = int(await self._run("claim", session, self._connection.now, *keys))
                 return None if place < 0 else place
             case Number():
-                return int(await self._run("number", session))
+                return int(await self._run("count", session, "number", 1))
+            case Count(key, by):
+                return int(await self._run("count", session, f"count {key}", by))
 
     async def _find_answer(self, session: str, id: str) -> bytes | None:
         call, journal = self._connection.call, self._key(session, "journal")
@@ -126,6 +130,21 @@ class RedisStore:
         if unused:
             commands.append(("zrem", self._key(session, "played"), *map(turn_key, unused)))
         await self._connection.transact(*commands)
+
+    async def take(self, charges: Sequence[Charge], now: float, owed: bool) -> Taken:
+        asked = [
+            value
+            for charge in charges
+            for value in (
+                charge.bucket,
+                charge.limit.amount,
+                charge.limit.seconds,
+                charge.amount,
+            )
+        ]
+        # Lua would round a time.
+        granted, *used = json.loads(await self._run("take", "", repr(now), int(owed), *asked))
+        return Taken(bool(granted), tuple(map(float, used)))
 
     # The journal
 

@@ -1,6 +1,7 @@
 -- Shared state in a database (SQLite). `facts` of a session are its attempts, played turns,
--- conversations with their tokens, answers with their batches, outcomes of forgotten requests, and the
--- number of requests: see `kind`.
+-- conversations with their tokens, answers with their batches, outcomes of forgotten requests, the
+-- number of requests, and counters of any name: see `kind`. `buckets` are those of quotas, which no
+-- session has.
 PRAGMA journal_mode = WAL;
 PRAGMA synchronous = OFF; -- a machine that fails loses it all anyway
 PRAGMA foreign_keys = ON;
@@ -20,4 +21,6 @@ CREATE TABLE IF NOT EXISTS evicted (name TEXT PRIMARY KEY, at REAL, had_setup IN
 CREATE INDEX IF NOT EXISTS evicted_by_time ON evicted (at);
 CREATE TABLE IF NOT EXISTS marks (
     session TEXT, mark TEXT, process TEXT, PRIMARY KEY (session, mark)) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS buckets (name TEXT PRIMARY KEY, used REAL, at REAL, full_at REAL);
+CREATE INDEX IF NOT EXISTS buckets_by_time ON buckets (full_at);
 CREATE TABLE IF NOT EXISTS processes (name TEXT PRIMARY KEY, pid INTEGER, port INTEGER, ended REAL);

@@ -6,10 +6,12 @@ import json
 import os
 import platform
 import secrets
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from mockllm.core.quotas import Charge, Taken
 from mockllm.errors import UsageError
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.sessions.exchange import Exchange
@@ -143,6 +145,8 @@ class SharedState:
     async def carry_out(self, session: SharedSession, operation: StateOperation) -> None:
         """Carries out an operation that a session needs; its outcome is there afterwards."""
         with needing(operation):
+            if isinstance(operation, FindAnswer) and operation.latest:
+                await self.flush()
             outcome = await self.store.perform(session.name, operation)
             if outcome is None and isinstance(operation, FindAnswer | FindConversation):
                 # Another process may have it, and not have written it yet.
@@ -151,6 +155,15 @@ class SharedState:
         if isinstance(operation, FindAnswer) and outcome is not None:
             outcome = _answer_of(outcome, operation.id)
         session.known[operation] = outcome
+
+    def now(self) -> float:
+        """The time of all processes, in seconds since 1970."""
+        return time.time() + self.store.clock_offset
+
+    async def take(self, charges: Sequence[Charge], now: float, owed: bool) -> Taken:
+        """Takes from the buckets of quotas."""
+        with needing("what is left of the quotas"):
+            return await self.store.take(charges, now, owed)
 
     async def keep(self, session: SharedSession) -> None:
         """Keeps what the next request may need, before this one is answered."""
@@ -163,10 +176,13 @@ class SharedState:
         """Takes an exchange into the journal; its number is known when the session is restored."""
         exchange.enter(session.name, 0)
         protocol = PROTOCOLS.get(exchange.played.api or "")
-        has_answer = exchange.played.answer_id is not None and bool(protocol and protocol.stored)
+        played = exchange.played
+        # Of the answers of a model only those that the service keeps can be looked up.
+        is_kept = played.scenario is None or protocol is None or protocol.stored is not None
+        has_answer = played.answer_id is not None and is_kept
         mark, session.hold = session.hold, None
-        played = tuple(session.noted)
-        self.journal.add(session.name, exchange, played, has_answer=has_answer, mark=mark)
+        noted = tuple(session.noted)
+        self.journal.add(session.name, exchange, noted, has_answer=has_answer, mark=mark)
 
     def end(self, exchange: Exchange) -> None:
         self.journal.end(exchange)

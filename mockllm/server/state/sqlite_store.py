@@ -170,6 +170,7 @@ class SqliteStore:
     check = _in_thread(SqliteTables.check)
     perform = _in_thread(SqliteTables.perform)
     keep = _in_thread(SqliteTables.keep)
+    take = _in_thread(SqliteTables.take)
     sizes = _in_thread(SqliteTables.sizes)
     forget_oldest = _in_thread(SqliteTables.forget_oldest)
     evict = _in_thread(SqliteTables.evict)

@@ -10,9 +10,11 @@ from contextlib import contextmanager
 from importlib.resources import files
 from typing import Any
 
+from mockllm.core.quotas import FULL, Charge, Fill, Taken, full_at, take
 from mockllm.replay.sessions.shared_session import (
     Attempt,
     Claim,
+    Count,
     FindAnswer,
     FindConversation,
     Number,
@@ -63,6 +65,10 @@ INSERT OR REPLACE INTO evicted SELECT name, used,
     OR EXISTS (SELECT 1 FROM evicted AS before WHERE before.name = sessions.name AND had_setup)
 FROM sessions WHERE name = ?
 """
+_FILL = """
+INSERT INTO buckets (name, used, at, full_at) VALUES (?, ?, ?, ?)
+ON CONFLICT DO UPDATE SET used = excluded.used, at = excluded.at, full_at = excluded.full_at
+"""
 _CLEAR_ENDED = """
 DELETE FROM marks WHERE session = ?
 AND process IN (SELECT name FROM processes WHERE ended IS NOT NULL)
@@ -104,10 +110,12 @@ class SqliteTables:
 
     def perform(self, session: str, operation: StateOperation) -> Any:
         match operation:
-            case FindAnswer(id):
+            case FindAnswer(id, _):
                 return self._one(_ANSWER, session, id)
             case FindConversation(id):
                 return self._one(_FACT, session, "conversation", id)
+            case Count(key, 0):
+                return self._one(_FACT, session, "count", key) or 0
         with self._transaction():
             self._use(session, time.time())
             match operation:
@@ -118,6 +126,8 @@ class SqliteTables:
                     return next(places, None)
                 case Number():
                     return self._one(_COUNT, session, "requests", "", 1) - 1
+                case Count(key, by):
+                    return self._one(_COUNT, session, "count", key, by) - by
 
     def _attempt(self, session: str, turn: str, failures: int) -> int:
         tried: int = self._one(_COUNT, session, "attempt", turn, 1) - 1
@@ -144,6 +154,20 @@ class SqliteTables:
                 self._db.execute(_REMOVE, (session, "answer", id))
             for turn in unused:
                 self._db.execute(_REMOVE, (session, "played", turn_key(turn)))
+
+    def take(self, charges: Sequence[Charge], now: float, owed: bool) -> Taken:
+        with self._transaction():
+            # Clocks may be a little behind that of the process which wrote one.
+            self._db.execute("DELETE FROM buckets WHERE full_at < ?", (now - 60,))
+            find = "SELECT used, at FROM buckets WHERE name = ?"
+            rows = [self._all(find, charge.bucket) for charge in charges]
+            fills = [Fill(*found[0]) if found else FULL for found in rows]
+            taken = take(fills, charges, now, owed=owed)
+            if taken.granted:
+                for fill, charge, used in zip(fills, charges, taken.used, strict=True):
+                    full = full_at(used, now, charge.limit)
+                    self._db.execute(_FILL, (charge.bucket, used, max(now, fill.at), full))
+        return taken
 
     # The journal
 

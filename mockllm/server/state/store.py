@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import field
 from typing import Any, Protocol
 
+from mockllm.core.quotas import Charge, Taken
 from mockllm.core.record import record
 from mockllm.replay.sessions.shared_session import StateOperation, Stored, Turn
 
@@ -118,6 +119,13 @@ class StateStore(Protocol):
     ) -> None:
         """Keeps the tokens of conversations, deletes answers, gives back turns that were claimed
         and not played."""
+
+    async def take(self, charges: Sequence[Charge], now: float, owed: bool) -> Taken:
+        """Takes from the buckets of quotas, as `mockllm.core.quotas.take`.
+
+        Args:
+            now: by the clock of all processes.
+        """
 
     async def mark(self, session: str, mark: str) -> None:
         """Notes that a process is about to answer requests of a session, whose entries it writes

@@ -138,7 +138,7 @@ def test_expect_replaces_what_follows_from_the_reply() -> None:
     one = compiled(f"reply: {{text: Hello}}\n    {usage}\n    expect: {{{keys}}}")
     outcome = one.expected
     assert (outcome.text, outcome.reasoning, outcome.refusal) == ("Hello", "Hm", "No")
-    assert (outcome.finish, outcome.usage) == ("length", Usage(1, 9, 0, 0))
+    assert (outcome.finish, outcome.usage) == ("length", Usage(1, 9, 0, 0, 0))
     assert "length" in one.finish_values
     assert "stop" not in one.finish_values
 

@@ -7,6 +7,7 @@ import pytest
 from mockllm.checking.conversations.judge import Verification, verify
 from mockllm.checking.conversations.retries import RETRY_RULES
 from mockllm.checking.conversations.session_history import JudgedSession, SessionHistory
+from mockllm.replay.sessions.exchange import Exchange
 from mockllm.server.thread import ServerThread
 from tests.entries import journal_entry
 from tests.faults.playing import connect, receive, request_bytes, served
@@ -113,3 +114,49 @@ def test_they_are_judged_on_request_only() -> None:
         server = thread.server
         session = thread.ask(server.sessions.get, "default")
         assert verify(session, server.player.served.by_name).good
+
+
+def beyond_quota(clock: float, body: bytes) -> Exchange:
+    """A request that is told to wait for two seconds."""
+    values = {"outcome": "error", "status": 429, "retry_after": 2.0, "clock": clock}
+    return journal_entry("POST", "/v1", {}, body, "chat", **values)
+
+
+def let_through(clock: float, body: bytes) -> Exchange:
+    values = {"outcome": "played", "status": 200, "clock": clock}
+    return journal_entry(
+        "POST", "/v1", {}, body, "chat", scenario="s", position=len(body), **values
+    )
+
+
+ONE, TWO = b"{}", b'{"n":2}'
+
+
+@pytest.mark.parametrize(
+    ("journal", "broken"),
+    [
+        # Again and again, each time until it gets through.
+        (
+            [
+                f(at, ONE)
+                for n in range(12)
+                for at, f in ((9 * n + 1, beyond_quota), (9 * n + 4, let_through))
+            ],
+            set(),
+        ),
+        # Two conversations, in turn.
+        (
+            [beyond_quota(1, ONE), beyond_quota(2, TWO), let_through(4, ONE), let_through(5, TWO)],
+            set(),
+        ),
+        (
+            [beyond_quota(1, ONE), beyond_quota(2, ONE), let_through(6, ONE)],
+            {"retry-after-honoured"},
+        ),
+        ([beyond_quota(1, ONE), beyond_quota(2, ONE)], {"retry-after-honoured"}),
+    ],
+)
+def test_requests_beyond_a_quota(journal: list[Exchange], broken: set[str]) -> None:
+    """They have no turn: each is a try of the next request with its body that is let through."""
+    record = JudgedSession(tuple(journal), SessionHistory((), {}), 50)
+    assert {name for name, judge in RETRY_RULES.items() if list(judge(record))} == broken

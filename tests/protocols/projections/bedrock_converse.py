@@ -56,7 +56,9 @@ def _decoded(event: ev.Event | Opening, turn: Turn) -> Iterable[ev.Event]:
             yield STOPS.read(STOPS.write(event))
             usage = turn.usage
             if usage is not None:
-                yield replace(usage, reasoning=0, cached=min(usage.cached, usage.input))
+                cached = min(usage.cached, usage.input)
+                written = min(usage.cache_written, usage.input - cached)
+                yield replace(usage, reasoning=0, cached=cached, cache_written=written)
 
 
 def _of_part(event: ev.Event, part: object) -> Iterable[ev.Event]:

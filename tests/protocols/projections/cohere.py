@@ -46,7 +46,7 @@ class _Decoded:
                 part = "plan" if event.part in self._plan else event.part
                 return replace(event, part=self._key(part))
             case ev.Usage() if self.turn.finish or self.turn.error:
-                return replace(event, reasoning=0)
+                return replace(event, reasoning=0, cache_written=0)
             case ev.Finish(reason=reason, raw=raw):
                 called = bool(self.turn.tool_calls)
                 return read_finish(write_finish(reason, raw), None, called=called)

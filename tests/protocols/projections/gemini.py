@@ -72,7 +72,8 @@ class _Decoded:
             case ev.Cite():
                 self._cites.append(event)
             case ev.Usage():
-                self._usage = replace(event, output=max(event.output, event.reasoning))
+                output = max(event.output, event.reasoning)
+                self._usage = replace(event, output=output, cache_written=0)
             case ev.Raw(api="gemini", frame=frame):
                 yield from self._late()
                 self._ended = self._ended or ends(frame)

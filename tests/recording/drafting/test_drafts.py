@@ -457,6 +457,29 @@ def test_requests_that_call_no_model_become_routes():
     assert other.report[0].scenario == "hello"
 
 
+@pytest.mark.parametrize(
+    ("body", "condition"),
+    [
+        (b'{"grammar": {"regex": "a+"}, "n": 1}', {"n": 1}),
+        (b'{"regex": "a+"}', None),
+        (b'{"id": "7a6c2f0e-8a5d-4a4e-9b5e-0d6d4b6f7a11"}', None),
+    ],
+)
+def test_the_condition_of_a_route_can_be_loaded(body, condition):
+    """What looks like an operator is in no condition, and neither is what each run makes up."""
+    (draft,) = drafts([replace(answer([user("x")], "y"), method="PUT", request_body=body)])
+    match = draft.scenario.match
+    assert (match.body if match is not None else None) == condition
+
+
+def test_a_difference_that_no_condition_on_a_body_can_name():
+    """Two requests that differ in what looks like an operator are found by their digests."""
+    grammars = ({"regex": "a+"}, {"regex": "b+"})
+    exchanges = [answer([user("hello")], g["regex"], structured_outputs=g) for g in grammars]
+    scenarios = drafted(*exchanges)
+    assert [scenario.match.body for scenario in scenarios.values()] == [None, None]
+
+
 @pytest.mark.parametrize("body", [b"", b"no json", b"[]", b'{"model": 1}'])
 def test_malformed_requests(body):
     """A request that cannot be parsed is skipped with a reason, or recorded; it never fails."""

@@ -50,6 +50,20 @@ def test_attempts_are_counted_once(state: str) -> None:
         assert (found["verdict"], found["gaps"]) == ("good", [])
 
 
+def test_polls_are_counted_over_all_servers(state: str) -> None:
+    """A job is pending for its polls, whichever server gets them; a later one begins anew."""
+    job = SCENARIOS.replace(
+        "reply: [{text: hi there}]", "reply: [{text: hi}]\n    job: {pending: 4 polls}"
+    )
+    job = job.replace("  - attempts: [{http: 429}, {http: 503}]\n    reply", "  - reply")
+    body = {"model": "m", "input": "hello", "background": True}
+    with replicas(job, state) as servers:
+        for _ in range(2):
+            id = servers.send("POST", "/v1/responses", body).body["id"]
+            polls = [servers.send("GET", f"/v1/responses/{id}").body["status"] for _ in range(6)]
+            assert polls == ["in_progress"] * 4 + ["completed"] * 2
+
+
 def test_answers_are_found_by_their_id(state: str) -> None:
     """A stored answer is there on each server, until it is deleted on one."""
     with replicas(SCENARIOS, state) as servers:

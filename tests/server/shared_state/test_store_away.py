@@ -8,6 +8,7 @@ import pytest
 
 from mockllm.protocols import PROTOCOLS
 from mockllm.replay.client_requests import first_body
+from mockllm.replay.quota_plan import read_quotas
 from tests.server.shared_state.replicas import Replicas, redis_server, replicas
 from tests.server.shared_state.test_replicas import SCENARIOS
 
@@ -38,6 +39,20 @@ def test_a_store_that_comes_back(tmp_path: Path) -> None:
         assert [entry["status"] for entry in entries] == [200] * 7
         assert journal["dropped"] == 0
         assert _away(servers) == (True, True)
+
+
+def test_quotas_while_the_store_is_away(tmp_path: Path) -> None:
+    """Nobody knows what is left: requests are refused, and not for the quota."""
+    quotas = read_quotas(["requests=5 per=1440m"])
+    with (
+        redis_server(tmp_path) as store,
+        replicas(TEXT, store.url, 2, quotas=quotas) as servers,
+    ):
+        assert servers.chat("plain").status == 200
+        store.kill()
+        refused = servers.chat("plain", to=0)
+        assert refused.status == 503
+        assert "needs what is left of the quotas from it" in refused.body["error"]["message"]
 
 
 def _away(servers: Replicas) -> tuple[bool, bool]:

@@ -52,15 +52,17 @@ def write_tally(usage: Usage | None) -> Json | None:
     if usage is None:
         return None
     counts = (usage.input, usage.output, usage.reasoning, usage.cached)
-    return dict(zip(_COUNTS, counts, strict=True))
+    written = {_WRITTEN: usage.cache_written} if usage.cache_written else {}
+    return dict(zip(_COUNTS, counts, strict=True)) | written
 
 
 _COUNTS = ("heard", "spoken", "mused", "remembered")
+_WRITTEN = "memorised"
 
 
 def read_tally(value: object) -> Usage | None:
     """The usage that a tally reports; None where it is none."""
-    counts = [mapping(value).get(name) for name in _COUNTS]
+    counts = [mapping(value).get(name) for name in (*_COUNTS, _WRITTEN)]
     if not all(type(count) is int for count in counts[:2]):
         return None
     return Usage(*(count if type(count) is int else 0 for count in counts))

@@ -14,19 +14,32 @@ from mockllm.matching.select import select
 from mockllm.replay.client_requests import first_body
 from mockllm.replay.loading import loads
 from mockllm.replay.player import Player
-from mockllm.scenario.model import AutoPart, Match, Scenario, TextCondition, TextPart, ToolPart
+from mockllm.scenario.model import (
+    AutoPart,
+    CombinedText,
+    Match,
+    Scenario,
+    TextCondition,
+    TextPart,
+    ToolPart,
+)
 from mockllm.scenario.model import TurnSpec as Turn
 from mockllm.ui.explanation import explanation_json, scenario_conditions
 from tests.entries import journal_entry
 from tests.ui.explanations.requests import APIS, bodies, known, names, played, request_of
 
 words = st.sampled_from(["a", "b", "ab", "- a: b", "x", "Say"])
-conditions = st.builds(
+plain_conditions = st.builds(
     TextCondition,
     st.sampled_from(["contains", "equals", "regex"]),
     st.sampled_from(["a", "b", " "]),
 )
-matches = st.builds(
+conditions = plain_conditions | st.builds(
+    CombinedText,
+    st.sampled_from(["any", "all", "not"]),
+    st.lists(plain_conditions, min_size=1, max_size=1).map(tuple),
+)
+plain_matches = st.builds(
     Match,
     anything=st.just(False),
     user=st.none() | conditions,
@@ -36,6 +49,15 @@ matches = st.builds(
     headers=st.lists(st.tuples(st.just("x-team"), conditions), max_size=1).map(tuple),
     body=st.sampled_from([None, {"model": "gpt-4"}, {"stream": True, "no": 1}, {}]),
     stream=st.sampled_from([None, True, False]),
+)
+entries = st.lists(plain_matches.filter(lambda match: match.conditions), max_size=2).map(tuple)
+matches = plain_matches | st.builds(
+    replace, plain_matches, any_of=entries, all_of=entries.map(lambda some: some[:1])
+)
+matches |= st.builds(
+    lambda match, negated: replace(match, negated=negated[0] if negated else None),
+    matches,
+    entries,
 )
 turns = st.sampled_from(
     [
@@ -133,6 +155,36 @@ def test_each_condition_has_what_is_expected_and_what_was_sent():
         assert by_path["match.body.top_p"]["expected"] == "1"
         assert "keeps no credentials" in by_path["match.headers.authorization"]["note"]
         assert user["note"] in found["message"]  # the message has the same words
+
+
+COMBINED = """\
+scenario: weather
+match:
+  user: {any: [weather, {regex: "(?i)rain"}]}
+  any: [{model: mistral-*}, {headers: {authorization: sk-1}}]
+  not: {user: Paris}
+turns:
+  - reply: {text: Sunny.}
+"""
+
+
+def test_a_group_is_one_condition_with_all_that_it_expects():
+    with known("chat") as protocol:
+        body = first_body(protocol, "gpt-4", "Is there weather in Paris?")
+        player = Player(loads(COMBINED))
+        found = explanation_json(
+            player, played(protocol, "gpt-4", body, player, {"authorization": "***"})
+        )
+        user, model, negated = found["nearest"][0]["conditions"]
+        assert (user["path"], user["met"]) == ("match.user.any", True)
+        assert user["expected"] == '["weather", {"regex": "(?i)rain"}]'
+        assert (model["path"], model["met"]) == ("match.any", False)
+        assert model["expected"] == '[{"model": "mistral-*"}, {"headers.authorization": "sk-1"}]'
+        assert "keeps no credentials" in model["note"]
+        assert (negated["path"], negated["met"]) == ("match.not", False)
+        assert negated["note"].startswith(
+            "match.not: this must not hold, but it does: user 'Paris'"
+        )
 
 
 def test_a_turn_that_refuses_shows_each_condition_of_its_request():

@@ -1,0 +1,138 @@
+"""What the routes of a service work with that make batches and files, follow them and list them.
+
+Only types and pure functions; `mockllm.replay.service_jobs` has the jobs of a session.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
+from typing import Any, Protocol
+
+from mockllm.core.http import NO_TARGET, Target
+from mockllm.core.record import record
+from mockllm.errors import RequestError
+from mockllm.protocols.records import JobState, Json
+
+
+@record
+class KeptRequest:
+    """A request that made something, as it was received.
+
+    Args:
+        path: without the query.
+    """
+
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+@record
+class WorkItem:
+    """One request of a batch: its path and its body."""
+
+    path: str
+    body: Json
+
+
+@record
+class WorkOutcome:
+    """What a request of a batch gets.
+
+    Args:
+        body: of the answer; the error in the form of the API that was called.
+        expired: whether it gets no answer, as the batch took too long.
+    """
+
+    status: int
+    body: Any
+    expired: bool = False
+
+    @property
+    def failed(self) -> bool:
+        """Whether it got no answer of a model."""
+        return self.expired or self.status >= 400
+
+
+class Work(Protocol):
+    """The requests of one batch, as the scenarios answer them.
+
+    A request that is refused, or whose answer breaks off, has a status from 400 up. `state` says
+    how far the batch is; with `polled`, the look-up counts as a poll. `cancel` cancels it if it is
+    pending, and says how far it is then.
+    """
+
+    @property
+    def outcomes(self) -> Sequence[WorkOutcome]: ...
+
+    def state(self, *, polled: bool = False) -> JobState: ...
+
+    def cancel(self) -> JobState: ...
+
+
+class Jobs(Protocol):
+    """What the requests of one session made, by ids that the service gives.
+
+    `new` is the token for the id of a new thing of some kind, 24 letters and digits; `tokens` are
+    those of all that were made, the latest first. `find` is None for what was not made, or is
+    deleted, or has left the journal of the session.
+    """
+
+    def new(self, kind: str) -> str: ...
+
+    def tokens(self, kind: str) -> Sequence[str]: ...
+
+    def find(self, id: str, *, even_deleted: bool = False) -> KeptRequest | None: ...
+
+    def delete(self, id: str) -> None: ...
+
+    def is_deleted(self, id: str) -> bool: ...
+
+    def work(self, id: str, items: Sequence[WorkItem]) -> Work: ...
+
+
+@record
+class JobCall:
+    """A request for a route of jobs.
+
+    Args:
+        url: of this server, as the client reaches it, without the path.
+    """
+
+    jobs: Jobs
+    target: Target = NO_TARGET
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: bytes = b""
+    url: str = ""
+
+
+@record
+class JobReply:
+    """The answer to such a request.
+
+    Args:
+        body: a JSON value, or the bytes of a file.
+        id: of what the request made; "" where it made nothing.
+    """
+
+    body: Json | bytes
+    id: str = ""
+    content_type: str = "application/json"
+
+
+JobHandler = Callable[[JobCall], JobReply]
+
+_MOST_DIGITS = 9
+"""Of a number in a query. Python reads at most 4,300."""
+
+
+def page_size(target: Target, default: int, most: int) -> int:
+    """The `limit` of a query."""
+    text = target.query.get("limit", str(default))
+    if not text.isdecimal() or len(text) > _MOST_DIGITS or not 1 <= int(text) <= most:
+        raise RequestError(
+            f"Invalid 'limit': expected a whole number from 1 to {most}, got '{text}'.",
+            param="limit",
+        )
+    return int(text)

@@ -1,0 +1,76 @@
+"""Files that were uploaded to OpenAI: each is the request that uploaded it.
+
+https://platform.openai.com/docs/api-reference/files; the fields are those of `FileObject` in
+OpenAI's Python SDK.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from mockllm.core.forms import form_parts
+from mockllm.core.record import record
+from mockllm.core.seeded import derive_int
+from mockllm.errors import RequestError
+from mockllm.protocols.base import EPOCH
+from mockllm.protocols.jobs import Jobs
+from mockllm.protocols.openai_common import missing
+from mockllm.protocols.records import Json
+
+_WEEK = 7 * 86400
+
+
+@record
+class OpenAIFile:
+    """A file with its content."""
+
+    id: str
+    filename: str
+    purpose: str
+    content: bytes
+
+    def as_json(self) -> Json:
+        """The `FileObject`."""
+        return {
+            "object": "file",
+            "id": self.id,
+            "purpose": self.purpose,
+            "filename": self.filename,
+            "bytes": len(self.content),
+            "created_at": created(self.id),
+            "expires_at": None,
+            "status": "processed",
+            "status_details": None,
+        }
+
+
+def created(id: str) -> int:
+    """When something with an id was "created", in seconds since 1970."""
+    return EPOCH + derive_int(id, "created", below=_WEEK)
+
+
+def uploaded(id: str, headers: Mapping[str, str], body: bytes) -> OpenAIFile:
+    """The file in a request, which is to have this id.
+
+    Raises:
+        RequestError: there is none.
+    """
+    kind = headers.get("content-type", "")
+    parts = form_parts(kind, body)
+    if parts is None:
+        raise RequestError(
+            "A file is uploaded as a form (multipart/form-data) with 'file' and 'purpose', got "
+            f"{kind or 'no content type'}."
+        )
+    fields = {part.name: part for part in parts}
+    for name in ("file", "purpose"):
+        if name not in fields:
+            raise missing(name)
+    purpose = fields["purpose"].data.decode("utf-8", "replace")
+    return OpenAIFile(id, fields["file"].filename or "", purpose, fields["file"].data)
+
+
+def find_upload(jobs: Jobs, id: str, *, even_deleted: bool = False) -> OpenAIFile | None:
+    """The uploaded file with an id; None where there is none."""
+    kept = jobs.find(id, even_deleted=even_deleted)
+    return None if kept is None else uploaded(id, kept.headers, kept.body)

@@ -1,0 +1,156 @@
+"""Jobs that scenarios with a `route` describe: creation, polls, results, cancellation, lists.
+
+The id of a job is derived from the number of the jobs that the scenario made in the session before.
+It stands wherever the scenario has `{id}`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Any
+
+from mockllm.core.http import TimedBytes
+from mockllm.core.seeded import derive
+from mockllm.errors import RequestError
+from mockllm.matching.job_routes import JobFit, JobIndex
+from mockllm.matching.routes import RouteRequest
+from mockllm.replay.call import Answered
+from mockllm.replay.compilation.http_answer import HttpAnswer, bytes_answer
+from mockllm.replay.jobs import JobProgress
+from mockllm.replay.sessions.exchange import Exchange, Played
+from mockllm.replay.sessions.session import Session
+from mockllm.scenario.model import JobRoute, RouteAnswer, Scenario
+
+_ID = "{id}"
+_JOBS = b'"{jobs}"'
+
+MakeAnswer = Callable[[Scenario, int, RouteAnswer, str], HttpAnswer]
+"""The HTTP answer that is written in a turn of a scenario, under some key."""
+
+
+class RouteJobs:
+    """The jobs of some scenarios.
+
+    Args:
+        speed: of the times for which jobs are pending.
+    """
+
+    def __init__(self, scenarios: Iterable[Scenario], make: MakeAnswer, speed: float) -> None:
+        self._index = JobIndex(scenarios)
+        self._make, self._speed = make, speed
+
+    def fits(self, method: str, path: str) -> bool:
+        """Whether a route of a job fits."""
+        return next(self._index.fitting(method, path), None) is not None
+
+    def created(
+        self, answered: Answered, scenario: Scenario, written: RouteAnswer, session: Session
+    ) -> Answered:
+        """The answer to a request that makes a job, with the id of that."""
+        id = _derived(scenario, session.add_to(_counter(scenario)))
+        answer = _with_id(answered.answer, written, id)
+        return Answered(answer, replace(answered.played, answer_id=_key(id)))
+
+    def play(self, request: RouteRequest, session: Session, now: float) -> Answered | None:
+        """The answer to a request about a job; None where there is no such job.
+
+        Raises:
+            RequestError: its result is requested before it is done.
+        """
+        for fit in self._index.fitting(request.method, request.path):
+            if fit.action == "list":
+                return self._listed(fit, session, now)
+            created = _found(fit, session)
+            if created is not None:
+                return self._answered(fit, created, session, now)
+        return None
+
+    def missing(self, method: str, path: str) -> str:
+        """Why there is no answer to a request about a job; "" for one that is about none."""
+        for fit in self._index.fitting(method, path):
+            if fit.action != "list":
+                route = fit.scenario.route
+                return (
+                    f"there is no job {fit.id!r} in this session; {route} makes jobs of the "
+                    f"scenario {fit.scenario.name}"
+                )
+        return ""
+
+    def _answered(self, fit: JobFit, created: Exchange, session: Session, now: float) -> Answered:
+        job, key = fit.job, _key(fit.id)
+        progress = JobProgress(session, key, created, job.pending, now, self._speed)
+        if fit.action == "delete":
+            session.add_to(f"deletes of {key}")
+            return self._show(fit, "delete")
+        state = progress.cancel() if fit.action == "cancel" else None
+        state = state or progress.state(polled=fit.action == "poll")
+        if fit.action == "result":
+            if state != "done":
+                reason = "was cancelled" if state == "cancelled" else "is not done yet"
+                raise RequestError(f"The job {fit.id!r} {reason}.", status=404)
+            return self._show(fit, "result")
+        if state == "cancelled":
+            return self._show(fit, "cancel")
+        if state == "done":
+            return self._show(fit, "then")
+        return self._show(fit, "answer" if job.wait is None else "wait")
+
+    def _show(self, fit: JobFit, key: str) -> Answered:
+        """The answer that a key of the job has, or of the turn: `answer`."""
+        turn = fit.scenario.turns[fit.turn]
+        found: Any = turn.answer if key == "answer" else getattr(turn.job, key)
+        written: RouteAnswer = found.answer if isinstance(found, JobRoute) else found
+        answer = _with_id(self._make(fit.scenario, fit.turn, written, key), written, fit.id)
+        known = Played("played", answer.status, scenario=fit.scenario.name, turn=fit.turn)
+        return Answered(answer, known if answer.status < 400 else replace(known, outcome="error"))
+
+    def _listed(self, fit: JobFit, session: Session, now: float) -> Answered:
+        """All jobs of a scenario, the latest first, each as a poll would get it."""
+        bodies = []
+        for number in reversed(range(session.add_to(_counter(fit.scenario), 0))):
+            one = replace(fit, action="result", id=_derived(fit.scenario, number))
+            created = _found(one, session)
+            if created is not None:
+                listed = self._answered(replace(one, action="list"), created, session, now)
+                bodies.append(b"".join(listed.answer.data))
+        shown = self._show(fit, "list")
+        body = b"".join(shown.answer.data).replace(_JOBS, b"[%b]" % b",".join(bodies))
+        return Answered(_with_body(shown.answer, body), shown.played)
+
+
+def _counter(scenario: Scenario) -> str:
+    return f"jobs of {scenario.name}"
+
+
+def _derived(scenario: Scenario, number: int) -> str:
+    return derive(scenario.seeded, scenario.name, "job", number)
+
+
+def _key(id: str) -> str:
+    """The id by which the session finds the request that made a job."""
+    return f"job {id}"
+
+
+def _found(fit: JobFit, session: Session) -> Exchange | None:
+    """The request that made the job; None where there is none, or it is deleted."""
+    if session.add_to(f"deletes of {_key(fit.id)}", 0):
+        return None
+    created = session.answer(_key(fit.id))
+    if created is None or (created.scenario, created.turn) != (fit.scenario.name, fit.turn):
+        return None
+    return created
+
+
+def _with_id(answer: HttpAnswer, written: RouteAnswer, id: str) -> HttpAnswer:
+    headers = tuple((name, value.replace(_ID, id)) for name, value in answer.headers)
+    body = b"".join(answer.data)
+    if written.kind in ("json", "text"):
+        body = body.replace(_ID.encode(), id.encode())
+    return _with_body(replace(answer, headers=headers), body)
+
+
+def _with_body(answer: HttpAnswer, body: bytes) -> HttpAnswer:
+    parts = [TimedBytes(answer.times[0] if answer.times else 0, body)] if body else []
+    status, headers, bodiless = answer.status, answer.headers, answer.bodiless
+    return bytes_answer(status, headers, parts, streamed=False, bodiless=bodiless)

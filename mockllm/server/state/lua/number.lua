@@ -1,2 +1,0 @@
--- Counts a request.
-return done(redis.call('HINCRBY', key('facts'), 'number', 1) - 1)
