@@ -122,6 +122,7 @@ def fault_mistakes(scenario: Scenario) -> Iterator[tuple[KeyPath, str]]:
     """
     if scenario.route is not None:
         return
+    scenario = replace(scenario, obey=())  # the limits of a request are not known here, either
     for index, turn in enumerate(scenario.turns):
         base: KeyPath = ("turns", index)
         every = [name for name in PROTOCOLS if scenario.plays_over(name)]
@@ -154,7 +155,11 @@ def _missed(scenario: Scenario, index: int, turn: TurnSpec, protocol: WireProtoc
     """Why a fault does not strike in the streamed answer of a turn; "" where each does."""
     request = first_request(protocol, scenario, "Hello", "model")
     answer = Replayer().answer(
-        Selection(scenario, index, index), request, protocol, tried=turn, attempt=1
+        Selection(scenario, index, index),
+        request,
+        protocol,
+        tried=replace(turn, obey=()),
+        attempt=1,
     )
     around = circumstances(protocol, request, "", scenario, index)
     note = broken(answer, turn.fault, around).fault

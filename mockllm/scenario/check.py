@@ -194,6 +194,8 @@ def _turn(
                 yield from _arguments(member_path, member, tools)
         if isinstance(part, m.ParallelPart | m.InterleavedPart):
             yield from _order((*part_path, "order"), part, scenario.defaults.split or "whole")
+    if turn.stop_sequence is not None and turn.finish not in (None, "stop"):
+        yield (*path, "stop_sequence"), f"ends an answer whose finish is stop, not {turn.finish}"
     if turn.request is not None and turn.request.schema is not None:
         for inner, message in schema_flaws(turn.request.schema):
             yield (*path, "request", "schema", *inner), message

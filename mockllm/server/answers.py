@@ -106,7 +106,7 @@ class Answers:
         self.routes = Routes(PROTOCOLS, path_routes(PROTOCOLS.addresses, options.paths))
         self._streaming = streaming
         self._deferred = DeferredWork(streaming)
-        self.plain = PlainRoutes(self.routes, fallback=options.fallback)
+        self.plain = PlainRoutes(self.routes, fallback=bool(options.fallback))
         self._shared: SharedSessions | None = None
 
     def _player(

@@ -42,6 +42,7 @@ def test_parts_have_only_the_given_keys() -> None:
     assert parts.tool("f", {}, id="call_1") == {"tool": "f", "arguments": {}, "id": "call_1"}
     assert parts.frame({"a": 1}, api="chat") == {"frame": {"data": {"a": 1}}, "api": "chat"}
     assert parts.auto() == {"auto": True}
+    assert parts.auto(tokens=200) == {"auto": {"tokens": 200}}
     with pytest.raises(AttributeError, match="no attribute 'texts'"):
         mockllm_pytest.texts  # noqa: B018
 

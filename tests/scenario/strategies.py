@@ -239,7 +239,7 @@ def replies(
 ) -> tuple[m.AnyPart, ...]:
     """At least one part; `auto` stands alone, an error comes last."""
     if draw(st.integers(0, 9)) == 0:
-        return (m.AutoPart(),)
+        return (m.AutoPart(draw(st.sampled_from(["", "200", "uniform(1, 2.5)"]))),)
     call = calls(tools, ids)
     parallel = st.lists(call, min_size=1, max_size=3).map(lambda own: m.ParallelPart(tuple(own)))
     part = st.one_of(
@@ -341,6 +341,9 @@ tries = st.builds(
 )
 
 
+limits = st.sampled_from([(), ("max_tokens",), ("stop", "min_tokens")])
+
+
 @st.composite
 def turns(
     draw: st.DrawFn,
@@ -359,6 +362,7 @@ def turns(
         finish=draw(st.none() | st.just("none") | finishes),
         finish_raw=draw(st.none() | texts),
         usage=draw(st.none() | usages),
+        obey=draw(limits),
         timing=draw(st.none() | timings),
         attempts=tuple(draw(st.lists(failed | tries, max_size=2))),
         wire=draw(st.none() | wires),
@@ -369,12 +373,17 @@ def turns(
         headers=draw(st.sampled_from([(), (("x-request-id", "r1"), ("x-empty", ""))])),
         template=draw(st.sampled_from([None, False])),
     )
+    if draw(st.booleans()):
+        turn = replace(turn, finish=draw(st.sampled_from([None, "stop"])), stop_sequence="END")
     recorded = draw(st.none() | tapes)
     if reply and recorded is None and draw(st.booleans()):
         plain = m.TurnSpec(
             **{
                 field: getattr(turn, field)
-                for field in ("finish", "finish_raw", "usage", "timing", "wire", "fault", "expect")
+                for field in (
+                    *("finish", "finish_raw", "stop_sequence", "usage", "obey"),
+                    *("timing", "wire", "fault", "expect"),
+                )
             },
             extra=turn.extra,
             headers=turn.headers,
@@ -385,9 +394,10 @@ def turns(
     for api in draw(st.lists(st.sampled_from(apis), unique=True, max_size=2)):
         variant = replace(
             turn,
-            finish=draw(st.none() | finishes),
+            finish=draw(st.none() | finishes) if turn.stop_sequence is None else turn.finish,
             usage=draw(st.none() | usages),
             wire=draw(st.none() | wires),
+            obey=draw(limits),
             attempts=tuple(draw(st.lists(failed, max_size=1))),
             extra=draw(st.sampled_from([turn.extra, ()])),
         )
@@ -406,7 +416,9 @@ def choices(plain: m.TurnSpec) -> st.SearchStrategy[list[m.WeightedTurn]]:
     """Replies of which one is drawn, each with all else of a turn."""
     parts = st.builds(m.TextPart, texts).map(lambda part: (part,))
     forms = st.builds(lambda reply: replace(plain, reply=reply), parts) | st.builds(
-        lambda http, finish: replace(plain, http=http, finish=finish), https, finishes
+        lambda http, finish: replace(plain, http=http, finish=finish, stop_sequence=None),
+        https,
+        finishes,
     )
     weighted = st.builds(m.WeightedTurn, forms, st.integers(1, 5))
     return st.lists(weighted, min_size=2, max_size=3)
@@ -452,6 +464,7 @@ def scenarios(draw: st.DrawFn) -> m.Scenario:
         tools=tools,
         seed=draw(st.none() | texts),
         defaults=draw(defaults),
+        obey=draw(limits),
         restart=restart,
         any_ids=draw(st.booleans()),
     )

@@ -29,6 +29,7 @@ from mockllm.matching.index import mint_token
 from mockllm.matching.selection import Selection
 from mockllm.protocols.base import Reply, WireProtocol, dumps
 from mockllm.protocols.extra import with_extra, with_extra_in_body
+from mockllm.replay.auto.adaptation import adaptation
 from mockllm.replay.compilation.http_answer import (
     CORS,
     NO_EXTRA,
@@ -81,11 +82,7 @@ class Replayer:
         """
         spec = tried or turn_at(selection.scenario, selection.position, protocol.name)
         assert spec is not None
-        auto: tuple[AnyPart, ...] = ()
-        if spec.is_auto:
-            from mockllm.replay.auto.autoreply import auto_parts
-
-            auto = auto_parts(request)
+        adapted = adaptation(spec, selection.scenario, request, protocol)
         options = protocol.options(request)
         key = (
             selection.scenario.name,
@@ -94,7 +91,7 @@ class Replayer:
             request.model,
             request.stream,
             options,
-            auto,
+            adapted,
             quirks,
             attempt,
             duration,
@@ -104,11 +101,14 @@ class Replayer:
         cached = self._answers.get(key)
         if cached is not None:
             return cached
+        if adapted is not None:
+            spec = adapted.applied(spec, selection.scenario)
         wire = spec.wire
         if quirks:
             wire = wire or Wire()
             wire = replace(wire, quirks=wire.quirks + quirks)
         spec = replace(spec, wire=wire)
+        auto = () if adapted is None else adapted.auto
         answer = _compile(selection, request, protocol, options, spec, auto, attempt, duration)
         self._answers[key] = answer
         return answer
@@ -125,7 +125,7 @@ def _compile(
     duration: int,
 ) -> HttpAnswer:
     scenario, position = selection.scenario, selection.position
-    turn = resolve(scenario, position, protocol.name, auto=auto, spec=spec)
+    turn = resolve(scenario, position, protocol.name, spec=spec)
     if duration and spec.timing is None and not turn.gaps:
         turn = spread(turn, duration)
     tried = (f"try {attempt}",) if attempt else ()

@@ -13,7 +13,7 @@ from mockllm.scenario.reading.nodes import Mapping, Node, Scalar, Sequence
 from mockllm.scenario.reading.parts import rule
 from mockllm.scenario.reading.routes import route
 from mockllm.scenario.reading.tables import table
-from mockllm.scenario.reading.turns import turn, usage
+from mockllm.scenario.reading.turns import obey, turn, usage
 from mockllm.scenario.reading.values import (
     Findings,
     api_name,
@@ -66,6 +66,7 @@ _SCENARIO = table(
     tools=listing(_tool, "tools"),
     seed=_seed,
     defaults=record(m.Defaults, table("defaults", split=rule, usage=usage)),
+    obey=obey,
     turns=_turns,
 )
 

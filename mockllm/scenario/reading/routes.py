@@ -127,11 +127,11 @@ def _check_conversation(scenario: m.Scenario) -> Iterator[tuple[KeyPath, str]]:
 
 
 # The keys that need a conversation.
-_OF_SCENARIOS = ("apis", "tools", "seed", "defaults", "then", "ids")
+_OF_SCENARIOS = ("apis", "tools", "seed", "defaults", "obey", "then", "ids")
 _OF_MATCHES = ("user", "system", "tools", "stream")
 _OF_TURNS = (
-    *("request", "finish", "finish_raw", "usage", "attempts", "wire", "expect", "when", "extra"),
-    *("fault", "name", "go_to", "one_of", "headers"),
+    *("request", "finish", "finish_raw", "stop_sequence", "usage", "obey", "attempts", "wire"),
+    *("expect", "when", "extra", "fault", "name", "go_to", "one_of", "headers"),
 )
 
 
