@@ -142,11 +142,16 @@ class Usage:
 
 @record
 class Finish:
-    """The answer is complete. `raw` is the value on the wire, if it is not the usual one of the
-    protocol for this reason."""
+    """The answer is complete.
+
+    Args:
+        raw: the value on the wire, if it is not the usual one of the protocol for this reason.
+        stop_sequence: the text that the request stops at, if that ended the answer.
+    """
 
     reason: FinishReason
     raw: str | None = None
+    stop_sequence: str | None = None
 
 
 @record

@@ -56,7 +56,7 @@ def expand(turn: Turn) -> tuple[ev.Timed, ...]:
     if turn.error is not None:
         out.append(ev.Timed(now, turn.error))
     elif turn.finish is not None:
-        out.append(ev.Timed(now, ev.Finish(turn.finish, turn.finish_raw)))
+        out.append(ev.Timed(now, ev.Finish(turn.finish, turn.finish_raw, turn.stop_sequence)))
     return tuple(out)
 
 
@@ -226,6 +226,7 @@ class _Folding:
                 gaps=_gaps(self._times, self._end),
                 error=self._error,
                 finish_raw=finish.raw if finish else None,
+                stop_sequence=finish.stop_sequence if finish else None,
             )
         )
 

@@ -156,6 +156,8 @@ class Turn:
         gaps: the pauses in microseconds before each beat, then before the end; empty: no timing.
         error: the error in the stream that ended it.
         finish_raw: the finish reason on the wire, if it is not the usual one.
+        stop_sequence: the text that the request stops at, if that ended the answer, whose `finish`
+            is `stop`.
     """
 
     parts: tuple[Part, ...] = ()
@@ -165,6 +167,7 @@ class Turn:
     gaps: tuple[int, ...] = ()
     error: StreamError | None = None
     finish_raw: str | None = None
+    stop_sequence: str | None = None
 
     @property
     def text(self) -> str:

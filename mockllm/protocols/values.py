@@ -209,17 +209,24 @@ class StopReasons:
     Args:
         usual: the value for each reason; one value for several is read as the first.
         rare: further values, each with the reason that is nearest.
+        sequence: the one of `rare` for an answer that ends before a stop sequence.
     """
 
-    def __init__(self, usual: Mapping[FinishReason, str], rare: Mapping[str, FinishReason]) -> None:
+    def __init__(
+        self, usual: Mapping[FinishReason, str], rare: Mapping[str, FinishReason], *, sequence: str
+    ) -> None:
         self.usual = usual
+        self._sequence = sequence
         self._rare = rare
         self._reasons = {value: reason for reason, value in reversed(list(usual.items()))}
 
     def write(self, finish: Finish) -> str:
         """The value for a finish."""
-        if finish.raw is not None and self._rare.get(finish.raw) == finish.reason:
-            return finish.raw
+        raw = finish.raw
+        if raw is None and finish.stop_sequence is not None:
+            raw = self._sequence
+        if raw is not None and self._rare.get(raw) == finish.reason:
+            return raw
         return self.usual[finish.reason]
 
     def read(self, value: str) -> Finish:

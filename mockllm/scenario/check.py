@@ -216,6 +216,8 @@ def _turn(
                         "belongs into the reply of the turn; a choice has only content",
                     )
             yield from _part(scenario, tools, part_path, part)
+    if turn.stop_sequence is not None and turn.finish not in (None, "stop"):
+        yield (*path, "stop_sequence"), f"ends an answer whose finish is stop, not {turn.finish}"
     for place, expect in _conditions(path, turn):
         if expect.schema is not None:
             for inner, message in schema_flaws(expect.schema):

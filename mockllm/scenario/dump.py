@@ -317,6 +317,6 @@ _BY_TYPE: dict[type, _Write] = {
     m.RandomSplit: lambda split: {"random": Flow([split.low, split.high])},
     m.ToolPart: _tool,
     m.FramePart: _frame,
-    m.AutoPart: lambda _: {"auto": True},
+    m.AutoPart: lambda part: {"auto": {"tokens": part.tokens} if part.tokens else True},
     Latency: lambda latency: latency.text,
 }

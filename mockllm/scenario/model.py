@@ -242,7 +242,14 @@ class ErrorPart:
 
 @record
 class AutoPart:
-    """An answer made from the request."""
+    """An answer made from the request.
+
+    Args:
+        tokens: the distribution of its length (`mockllm.core.distributions`), as written: the
+            answer is words then, and no echo; "" for an echo.
+    """
+
+    tokens: str = ""
 
 
 AnyPart = (
@@ -606,6 +613,12 @@ Ending = Literal["stop", "tool_calls", "length", "content_filter", "refusal", "n
 """Why an answer ends; `none`: it is cut off, without a reason."""
 
 
+Limit = Literal["max_tokens", "stop", "min_tokens"]
+"""What a request says of the length of its answer."""
+
+LIMITS: tuple[Limit, ...] = ("max_tokens", "stop", "min_tokens")
+
+
 @record
 class RouteAnswer:
     """`answer:` of a turn: the answer of a route that calls no model.
@@ -721,6 +734,8 @@ class TurnSpec:
         template: whether its texts have values of the request (`mockllm.scenario.templates`); None:
             as the scenario says.
         finish_raw: the finish reason that is sent, where it is not the usual one of the API.
+        stop_sequence: the text that the request stops at, where that ends the answer.
+        obey: the limits of a request that cut the reply; () for those of the scenario.
         service_tier, fingerprint: what the answer says of its service, where the API has a field
             for it; None is what the API sends by itself.
         choices: further choices beside the reply, each with a `reply`, `finish` and `finish_raw`.
@@ -741,7 +756,9 @@ class TurnSpec:
     request: Expect | None = None
     finish: Ending | None = None
     finish_raw: str | None = None
+    stop_sequence: str | None = None
     usage: UsageSpec | None = None
+    obey: tuple[Limit, ...] = ()
     service_tier: str | None = None
     fingerprint: str | None = None
     choices: tuple[TurnSpec, ...] = ()
@@ -770,7 +787,7 @@ class TurnSpec:
     def tried(self, attempt: TurnSpec) -> TurnSpec:
         """The turn as an earlier try gets it: with the answer of the try in place of its own."""
         if attempt.http is not None or attempt.reply:
-            return attempt
+            return replace(attempt, obey=self.obey) if self.obey else attempt
         changed = {key: value for key in _OF_TRIES if (value := getattr(attempt, key)) is not None}
         return replace(self, attempts=(), recorded=None, fault=attempt.fault, **changed)
 
@@ -845,7 +862,7 @@ class TurnSpec:
         return dict(self.extra).get(api, {})
 
 
-_OF_TRIES = ("finish", "finish_raw", "usage", "timing", "wire")
+_OF_TRIES = ("finish", "finish_raw", "stop_sequence", "usage", "timing", "wire")
 """What an earlier try may change of the turn's own reply."""
 
 
@@ -862,6 +879,7 @@ class Scenario:
         apis: the protocols that it plays over; () means every protocol.
         seed: None means the name.
         restart: whether the first turn follows the last one (`then: restart`).
+        obey: the limits of a request that cut the replies of turns without an `obey` of their own.
         any_ids: whether calls in a history may have ids that are not those of the scenario.
         route: the route that it answers, which calls no model; None: it plays a conversation.
         template: whether the texts of its turns have values of the request.
@@ -881,6 +899,7 @@ class Scenario:
     tools: tuple[ToolSpec, ...] = ()
     seed: str | None = None
     defaults: Defaults = Defaults()
+    obey: tuple[Limit, ...] = ()
     restart: bool = False
     any_ids: bool = False
     route: RouteSpec | None = None

@@ -234,7 +234,7 @@ def writable(turn: Turn) -> Turn:
     error = None if turn.error is None else _repaired(turn.error, "message", "type", "code")
     usage = None if turn.usage is None else _bounded(turn.usage)
     whole = replace(turn, parts=parts, error=error, usage=usage, gaps=())
-    return _repaired(whole, "finish_raw")
+    return _repaired(whole, "finish_raw", "stop_sequence")
 
 
 def _bounded(usage: TokenUsage) -> TokenUsage:

@@ -202,7 +202,12 @@ def error(message: str | None = None, *, type: str | None = None, code: str | No
     return {"error": _part({}, message=message, type=type, code=code)}
 
 
-def auto() -> Part:
+def auto(*, tokens: int | str | None = None) -> Part:
     """An answer made from the request: the tool call that `tool_choice` demands, an object that
-    satisfies the requested schema, or an echo."""
-    return {"auto": True}
+    satisfies the requested schema, or an echo.
+
+    Args:
+        tokens: words in place of an echo, as many as this number, or a distribution such as
+            `"lognormal(200, p99=1500)"`.
+    """
+    return {"auto": True if tokens is None else {"tokens": tokens}}

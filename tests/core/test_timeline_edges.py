@@ -212,6 +212,15 @@ def test_a_whole_turn() -> None:
     assert turn.tool_calls[0].parsed() == {"a": 1}
 
 
+def test_a_stop_sequence() -> None:
+    """It is in the finish, and comes back; an answer with an error has none."""
+    turn = Turn((Text(("a",)),), "stop", USAGE, finish_raw="x", stop_sequence="END")
+    assert expand(turn)[-1].event == ev.Finish("stop", "x", "END")
+    assert fold(expand(turn)) == turn
+    failed = fold((*expand(turn), ev.Timed(0, ev.StreamError("boom"))))
+    assert failed.stop_sequence is None
+
+
 def test_parts_without_fragments_have_an_empty_one() -> None:
     """So that each part has a beat; a call without arguments has none."""
     for kind in (Text, Reasoning, Refusal):

@@ -227,7 +227,19 @@ PARTS: list[Row] = [
         "auto false",
         part("auto: false"),
         [
-            "3:19: turns[0].reply.auto: must be true, got false",
+            "3:19: turns[0].reply.auto: must be true, or a mapping with the key tokens, got false",
+        ],
+    ),
+    (
+        "auto without a length",
+        part("auto: {}"),
+        ["3:19: turns[0].reply.auto: needs the key 'tokens'"],
+    ),
+    (
+        "auto of a list",
+        part("auto: {tokens: [1]}"),
+        [
+            "3:28: turns[0].reply.auto.tokens: must be a number of tokens, or a distribution of them, got a list",
         ],
     ),
     (

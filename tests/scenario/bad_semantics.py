@@ -441,6 +441,25 @@ SEMANTICS: list[Row] = [
         ],
     ),
     (
+        "stop sequence and another finish",
+        turn("{reply: {text: a}, finish: length, stop_sequence: END}"),
+        ["3:55: turns[0].stop_sequence: ends an answer whose finish is stop, not length"],
+    ),
+    (
+        "auto too long",
+        part("auto: {tokens: 'uniform(1, 100001)'}"),
+        [
+            "3:28: turns[0].reply.auto.tokens: '100001' in 'uniform(1, 100001)' must be a number of tokens from 0 to 100000",
+        ],
+    ),
+    (
+        "auto of no distribution",
+        part("auto: {tokens: gamma(2)}"),
+        [
+            "3:28: turns[0].reply.auto.tokens: 'gamma(2)' is no distribution; there are constant(VALUE), uniform(LEAST, GREATEST), normal(MEAN, DEVIATION), lognormal(MEDIAN, p99=VALUE), exponential(MEAN), samples(FILE)",
+        ],
+    ),
+    (
         "auto alone",
         turn("reply: [{auto: true}, {text: hi}]"),
         [

@@ -282,7 +282,7 @@ def replies(
 ) -> tuple[m.AnyPart, ...]:
     """At least one part; `auto` stands alone, an error comes last."""
     if draw(st.integers(0, 9)) == 0:
-        return (m.AutoPart(),)
+        return (m.AutoPart(draw(st.sampled_from(["", "200", "uniform(1, 2.5)"]))),)
     call = calls(tools, ids)
     parallel = st.lists(call, min_size=1, max_size=3).map(lambda own: m.ParallelPart(tuple(own)))
     part = st.one_of(
@@ -396,6 +396,7 @@ choices = st.lists(
 pendings = st.builds(m.Pending, polls=st.integers(0, 10**9 - 1)) | st.builds(
     m.Pending, duration=st.integers(1, 10**7)
 )
+limits = st.sampled_from([(), ("max_tokens",), ("stop", "min_tokens")])
 
 
 @st.composite
@@ -419,6 +420,7 @@ def turns(
         service_tier=draw(st.none() | labels),
         fingerprint=draw(st.none() | labels),
         choices=draw(choices) if reply else (),
+        obey=draw(limits),
         timing=draw(st.none() | timings),
         attempts=tuple(draw(st.lists(failed | tries, max_size=2))),
         wire=draw(st.none() | wires),
@@ -430,13 +432,16 @@ def turns(
         template=draw(st.sampled_from([None, False])),
         job=draw(st.none() | st.builds(m.JobSpec, pendings, st.booleans())) if reply else None,
     )
+    if draw(st.booleans()):
+        turn = replace(turn, finish=draw(st.sampled_from([None, "stop"])), stop_sequence="END")
     recorded = draw(st.none() | tapes)
     if reply and recorded is None and draw(st.booleans()):
         plain = m.TurnSpec(
             **{
                 field: getattr(turn, field)
                 for field in (
-                    *("finish", "finish_raw", "usage", "timing", "wire", "fault", "expect", "job"),
+                    *("finish", "finish_raw", "stop_sequence", "usage", "obey", "job"),
+                    *("timing", "wire", "fault", "expect"),
                 )
             },
             extra=turn.extra,
@@ -448,11 +453,12 @@ def turns(
     for api in draw(st.lists(st.sampled_from(apis), unique=True, max_size=2)):
         variant = replace(
             turn,
-            finish=draw(st.none() | finishes),
+            finish=draw(st.none() | finishes) if turn.stop_sequence is None else turn.finish,
             usage=draw(st.none() | usages),
             service_tier=draw(st.none() | labels),
             choices=draw(st.sampled_from([turn.choices, ()])),
             wire=draw(st.none() | wires),
+            obey=draw(limits),
             attempts=tuple(draw(st.lists(failed, max_size=1))),
             extra=draw(st.sampled_from([turn.extra, ()])),
         )
@@ -471,7 +477,9 @@ def drawn_replies(plain: m.TurnSpec) -> st.SearchStrategy[list[m.WeightedTurn]]:
     """Replies of which one is drawn, each with all else of a turn."""
     parts = st.builds(m.TextPart, texts).map(lambda part: (part,))
     forms = st.builds(lambda reply: replace(plain, reply=reply), parts) | st.builds(
-        lambda http, finish: replace(plain, http=http, finish=finish), https, finishes
+        lambda http, finish: replace(plain, http=http, finish=finish, stop_sequence=None),
+        https,
+        finishes,
     )
     weighted = st.builds(m.WeightedTurn, forms, st.integers(1, 5))
     return st.lists(weighted, min_size=2, max_size=3)
@@ -520,6 +528,7 @@ def scenarios(draw: st.DrawFn) -> m.Scenario:
         tools=tools,
         seed=draw(st.none() | texts),
         defaults=draw(defaults),
+        obey=draw(limits),
         restart=restart,
         any_ids=draw(st.booleans()),
     )

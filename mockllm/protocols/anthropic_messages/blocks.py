@@ -36,6 +36,7 @@ STOPS = StopReasons(
         "pause_turn": "stop",
         "model_context_window_exceeded": "length",
     },
+    sequence="stop_sequence",
 )
 """The values of `stop_reason`."""
 

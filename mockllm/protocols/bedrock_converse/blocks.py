@@ -38,6 +38,7 @@ STOPS = StopReasons(
         "model_context_window_exceeded": "length",
         "stop_sequence": "stop",
     },
+    sequence="stop_sequence",
 )
 """The values of `stopReason`."""
 

@@ -66,9 +66,9 @@ class Encoder:
             case ev.PartEnd():
                 return self._end(event.part)
             case ev.Finish():
-                return [
-                    self._message_end(finish_reason=fields.write_finish(event.reason, event.raw))
-                ]
+                at_sequence = event.stop_sequence is not None
+                reason = fields.write_finish(event.reason, event.raw, at_sequence=at_sequence)
+                return [self._message_end(finish_reason=reason)]
             case ev.StreamError():
                 return [self._message_end(**fields.write_failure(event))]
         return []

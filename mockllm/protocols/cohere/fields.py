@@ -70,11 +70,15 @@ def read_finish(value: str, error: object, *, called: bool) -> ev.Finish | ev.St
     return ev.Finish(reason) if reason else ev.Finish(_OTHERS.get(value, "stop"), value)
 
 
-def write_finish(reason: ev.FinishReason, raw: str | None) -> str:
-    """The `finish_reason` of a finish. The API has none for filters and refusals."""
+def write_finish(reason: ev.FinishReason, raw: str | None, *, at_sequence: bool = False) -> str:
+    """The `finish_reason` of a finish. The API has none for filters and refusals.
+
+    Args:
+        at_sequence: whether a stop sequence ended the answer.
+    """
     if raw in _FINISHES or raw in _OTHERS:
         return str(raw)
-    return _WRITTEN.get(reason, "COMPLETE")
+    return "STOP_SEQUENCE" if at_sequence else _WRITTEN.get(reason, "COMPLETE")
 
 
 def write_failure(error: ev.StreamError) -> Json:

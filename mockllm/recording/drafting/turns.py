@@ -126,6 +126,7 @@ def unresolve(turn: Turn) -> m.TurnSpec:
         reply=tuple(reply) or (m.PausePart(0),),
         finish=_finish(turn),
         finish_raw=turn.finish_raw,
+        stop_sequence=turn.stop_sequence,
         usage=_usage(turn),
     )
 

@@ -33,7 +33,6 @@ from mockllm.scenario.model import (
     AnyPart,
     AutoPart,
     Defaults,
-    Ending,
     ErrorPart,
     FramePart,
     InterleavedPart,
@@ -68,7 +67,7 @@ def resolve(
 
     Args:
         auto: the parts that replace an `auto: true` part.
-        spec: the turn of an earlier try; None: that of the scenario.
+        spec: the turn as a request gets it; None: that of the scenario.
 
     Raises:
         LookupError: the scenario has no turn there, or the turn is an HTTP error.
@@ -233,19 +232,22 @@ class _Resolver:
         return normal(
             Turn(
                 parts=tuple(self._parts),
-                finish=self._finish(spec.finish),
+                finish=self._finish(spec),
                 usage=usage(self._scenario, index or 0, spec, self._parts),
                 order=tuple(self._order),
                 gaps=tuple(gaps),
                 error=self._error,
                 finish_raw=None if self._error else spec.finish_raw,
+                stop_sequence=None if self._error else spec.stop_sequence,
             )
         )
 
-    def _finish(self, written: Ending | None) -> FinishReason | None:
-        if self._error is not None or written == "none":
+    def _finish(self, spec: TurnSpec) -> FinishReason | None:
+        if self._error is not None or spec.finish == "none":
             return None
-        return written or usual_finish(self._parts)
+        if spec.stop_sequence is not None:
+            return "stop"
+        return spec.finish or usual_finish(self._parts)
 
 
 def spread(turn: Turn, duration: int) -> Turn:

@@ -107,10 +107,32 @@ def _json_text(node: Node, findings: Findings) -> str | None:
     return compact(json_value(node, findings))
 
 
-def _true(node: Node, findings: Findings) -> bool | None:
+def _tokens(node: Node, findings: Findings) -> str | None:
+    """A number of tokens, or a distribution of them, as it is written."""
+    if not isinstance(node, Scalar):
+        findings.must_be(node, "a number of tokens, or a distribution of them")
+        return None
+    # Imported with the first length: few scenarios have one.
+    from mockllm.scenario.lengths import read_tokens
+
+    try:
+        read_tokens(node.value)
+    except ValueError as error:
+        findings.add(node, str(error))
+        return None
+    return node.value
+
+
+_automatic = record(m.AutoPart, table("auto", tokens=_tokens))
+
+
+def _auto(node: Node, findings: Findings) -> m.AutoPart | None:
+    """`true`, or the length of the answer."""
+    if isinstance(node, Mapping):
+        return _automatic(node, findings)
     if isinstance(node, Scalar) and scalar(node) is True:
-        return True
-    findings.must_be(node, "true")
+        return m.AutoPart()
+    findings.must_be(node, "true, or a mapping with the key tokens")
     return None
 
 
@@ -229,7 +251,7 @@ PARTS: dict[str, tuple[Table, Callable[..., m.AnyPart]]] = {
         lambda frame, api: m.FramePart(api=api, **frame),
     ),
     "error": (table("error_part", error=error), m.ErrorPart),
-    "auto": (table("auto_part", auto=_true), lambda auto: m.AutoPart()),
+    "auto": (table("auto_part", auto=_auto), lambda auto: auto),
 }
 """By the key that names the kind: the keys of the part, and its constructor."""
 
