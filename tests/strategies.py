@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from mockllm.core.events import Cite, Frame, StreamError
 from mockllm.core.timeline import normal
 from mockllm.core.turn import (
+    Media,
     Opaque,
     Reasoning,
     Refusal,
@@ -105,7 +106,12 @@ opaques = st.builds(
     st.just("chat"),
     st.builds(Frame, texts),
 )
-every_part = parts | custom_calls | server_tools
+pieces = st.lists(st.binary(max_size=4), max_size=3).map(tuple)
+sounds = st.sampled_from(["audio/wav", "audio/L16;rate=24000"])
+media = st.builds(Media, st.just("image/png"), pieces, signature=st.none() | names) | st.builds(
+    Media, sounds, pieces, fragments, st.none() | names
+)
+every_part = parts | custom_calls | server_tools | media
 """With those that not every API has."""
 usages = st.builds(
     TokenUsage,

@@ -94,6 +94,22 @@ class ServerToolResult:
 
 
 @record
+class MediaDelta:
+    """A fragment of an image or of sound: some of its bytes, or of the text that is spoken in it.
+
+    Args:
+        media_type: of the whole, such as `image/png`; the same in each fragment.
+        data: the next bytes; b"" in a fragment of the transcript.
+        text: the next piece of the transcript; "" in a fragment of the bytes.
+    """
+
+    part: int
+    media_type: str
+    data: bytes = b""
+    text: str = ""
+
+
+@record
 class Replacement:
     """The whole value of a part, text or arguments, where it contradicts the fragments so far. Only
     decoders return it: the final value of Responses counts, whatever its deltas were."""
@@ -196,6 +212,7 @@ Event = (
     | ToolArgs
     | ServerToolStart
     | ServerToolResult
+    | MediaDelta
     | Replacement
     | Signature
     | Cite

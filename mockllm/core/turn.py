@@ -130,6 +130,43 @@ class ServerTool:
 
 
 @record
+class Media:
+    """An image or sound that the model answers.
+
+    Args:
+        media_type: such as `image/png` or `audio/wav`.
+        data: the bytes, in the pieces in which they are streamed.
+        fragments: they join to the transcript, the text that is spoken; none: without one.
+        signature: the provider's opaque value.
+    """
+
+    media_type: str
+    data: tuple[bytes, ...]
+    fragments: tuple[str, ...] = ()
+    signature: str | None = None
+
+    def __post_init__(self) -> None:
+        texts = tuple(filter(None, self.fragments))
+        object.__setattr__(self, "fragments", texts)
+        pieces = tuple(filter(None, self.data))
+        object.__setattr__(self, "data", pieces if pieces or texts else (b"",))
+
+    @property
+    def transcript(self) -> str:
+        return "".join(self.fragments)
+
+    def beat(self, number: int) -> tuple[bytes, str]:
+        """The bytes or the text of a beat: texts and bytes alternate while there are both, as a
+        service sends what is spoken just before its sound."""
+        alternating = min(len(self.data), len(self.fragments))
+        if number < 2 * alternating:
+            index, is_data = divmod(number, 2)
+        else:
+            index, is_data = number - alternating, len(self.data) > len(self.fragments)
+        return (self.data[index], "") if is_data else (b"", self.fragments[index])
+
+
+@record
 class Opaque:
     """A frame of one protocol without a neutral form, at its position among the parts. Other
     protocols ignore it."""
@@ -138,7 +175,7 @@ class Opaque:
     frame: Frame
 
 
-Part = Text | Reasoning | Refusal | ToolCall | ServerTool | Opaque
+Part = Text | Reasoning | Refusal | ToolCall | ServerTool | Media | Opaque
 
 
 @record
@@ -152,7 +189,8 @@ class Turn:
         order: the index of the part of each beat of the stream; empty if the parts come one after
             the other. A text, reasoning or refusal part has a beat for each fragment, a tool call
             (of the client or of the service) one for its opening and one for each fragment, an
-            opaque part one.
+            image or sound one for each fragment of its bytes and of its transcript, an opaque part
+            one.
         gaps: the pauses in microseconds before each beat, then before the end; empty: no timing.
         error: the error in the stream that ended it.
         finish_raw: the finish reason on the wire, if it is not the usual one.
@@ -184,13 +222,15 @@ class Turn:
 
     def whole(self) -> Turn:
         """The same turn with one fragment for each part, in order, without timing."""
-        parts = tuple(
-            part
-            if isinstance(part, Opaque)
-            else replace(part, fragments=("".join(part.fragments),))
-            for part in self.parts
-        )
-        return replace(self, parts=parts, order=(), gaps=())
+        return replace(self, parts=tuple(map(_whole, self.parts)), order=(), gaps=())
+
+
+def _whole(part: Part) -> Part:
+    if isinstance(part, Opaque):
+        return part
+    if isinstance(part, Media):
+        part = replace(part, data=(b"".join(part.data),))
+    return replace(part, fragments=("".join(part.fragments),))
 
 
 def beats(part: Part) -> int:
@@ -198,6 +238,8 @@ def beats(part: Part) -> int:
     match part:
         case ToolCall(fragments=fragments) | ServerTool(fragments=fragments):
             return 1 + len(fragments)
+        case Media(data=data, fragments=fragments):
+            return len(data) + len(fragments)
         case Opaque():
             return 1
         case _:

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from mockllm.core.timeline import normal
-from mockllm.core.turn import Opaque, Reasoning, Text, ToolCall, Turn
+from mockllm.core.turn import Media, Opaque, Reasoning, ServerTool, Text, ToolCall, Turn
 from mockllm.protocols.base import WireProtocol
 from mockllm.replay.compilation.resolve import resolve
 from mockllm.scenario.model import Scenario
@@ -91,8 +91,28 @@ def _detail_differences(written: Turn, received: Turn, api: str) -> Iterator[str
         yield "citations are not sent"
     if any(_values(written, Text, "logprobs")) and not any(_values(received, Text, "logprobs")):
         yield "log probabilities are not sent"
+    yield from _media_differences(written, received)
     if len(_opaque(written, api)) > len(_opaque(received, api)):
         yield "not all frames of the scenario are sent"
+
+
+def _media_differences(written: Turn, received: Turn) -> Iterator[str]:
+    if len(_media(written, "image/")) > len(_media(received, "image/")):
+        tools = len(_values(received, ServerTool, "kind")) - len(
+            _values(written, ServerTool, "kind")
+        )
+        yield "images are sent as calls of a tool" if tools > 0 else "images are not sent"
+    sounds, heard = _media(written, "audio/"), _media(received, "audio/")
+    if sounds and not heard:
+        yield "sound is not sent"
+    elif any(sound.transcript for sound in sounds) and not any(sound.transcript for sound in heard):
+        yield "the transcript of the sound is not sent"
+
+
+def _media(turn: Turn, kind: str) -> list[Media]:
+    return [
+        part for part in turn.parts if isinstance(part, Media) and part.media_type.startswith(kind)
+    ]
 
 
 def _values(turn: Turn, kind: type, name: str) -> list[object]:

@@ -149,6 +149,8 @@ def _fragments_join(path: KeyPath, part: m.AnyPart) -> Iterator[Mistake]:
             value, what = part.arguments or "", "input" if part.custom else "arguments"
         case m.ServerToolPart():
             value, what = part.input or "", "input"
+        case m.AudioPart():
+            value, what = part.transcript, "transcript"
         case _:
             return
     if isinstance(part.split, tuple) and "".join(part.split) != value:
@@ -209,7 +211,8 @@ def _order(
         expected = f"the number of a {kind}, from 0 to {len(parts) - 1}"
         yield (*path, index), f"must be {expected}, got {group.order[index]}"
     for index, part in enumerate(() if unknown else parts):
-        split = None if isinstance(part, m.FramePart) else part.split or default
+        unsplit = isinstance(part, m.FramePart | m.ImagePart)
+        split = None if unsplit else getattr(part, "split", None) or default
         if isinstance(split, m.RandomSplit):
             yield (
                 path,
@@ -227,8 +230,13 @@ def _order(
 def _fragment_count(part: m.Member, split: m.Split | None, *, opening: bool) -> int:
     """How many fragments a part has; the `opening` of a call may count as one."""
     match part:
-        case m.FramePart():
+        case m.FramePart() | m.ImagePart():
             return 1
+        case m.AudioPart():
+            cut = fragments(part.transcript, split or "whole", "")
+            size = len(part.audio.data)
+            texts = sum(map(bool, cut))
+            return -(-size // (part.fragment_bytes or size or 1)) + texts or 1
         case m.ToolPart():
             cut = fragments(part.arguments or "", split or "whole", "")
             # `ToolCall` turns each way to write "no arguments" into no fragments. It is imported

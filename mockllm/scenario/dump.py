@@ -7,6 +7,7 @@ default are left out.
 
 from __future__ import annotations
 
+import base64
 import re
 from collections.abc import Callable
 from dataclasses import fields, is_dataclass, replace
@@ -17,6 +18,7 @@ from mockllm.core.jsontext import compact, parse
 from mockllm.scenario import model as m
 from mockllm.scenario.durations import duration, percent
 from mockllm.scenario.fault_model import Fault
+from mockllm.scenario.reading.media import usual_type
 from mockllm.scenario.reading.tables import FIELDS, properties
 from mockllm.scenario.yamltext import Flow, FlowMap, write
 
@@ -240,6 +242,13 @@ def _tool(part: m.ToolPart) -> dict[str, Any]:
     }
 
 
+def _media(source: m.MediaSource) -> dict[str, Any]:
+    if not source.file:
+        return {"base64": base64.b64encode(source.data).decode(), "type": source.type}
+    type = {} if usual_type(source.file) == source.type else {"type": source.type}
+    return {"file": source.file, **type}
+
+
 def _frame(part: m.FramePart) -> dict[str, Any]:
     keys = _keys(part)
     if isinstance(part.data, m.TextFile):
@@ -281,6 +290,7 @@ _BY_TYPE: dict[type, _Write] = {
     m.Segments: _segments,
     m.RandomSplit: lambda split: {"random": Flow([split.low, split.high])},
     m.ToolPart: _tool,
+    m.MediaSource: _media,
     m.FramePart: _frame,
     m.AutoPart: lambda _: {"auto": True},
 }

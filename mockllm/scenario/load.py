@@ -17,7 +17,7 @@ from mockllm.scenario.check import check
 from mockllm.scenario.model import Scenario
 from mockllm.scenario.precedence import differ_later, scenario_key
 from mockllm.scenario.reading import document, nodes
-from mockllm.scenario.reading.files import read_text
+from mockllm.scenario.reading.files import read_bytes
 from mockllm.scenario.reading.nodes import (
     Mapping,
     Mark,
@@ -58,7 +58,7 @@ class Loading:
     vocabulary: Vocabulary
     in_files: bool = False
     sent: bool = False
-    read_file: Callable[[str], str] | None = None
+    read_file: Callable[[str], bytes] | None = None
     problems: list[Problem] = field(default_factory=list)
     loaded: list[_Loaded] = field(default_factory=list)
 
@@ -102,7 +102,7 @@ class Loading:
             self.problems.append(Problem(file, 1, 1, "", message))
 
     def _load_document(self, parsed: YamlDocument, file: str) -> None:
-        read = partial(read_text, file) if self.in_files else self.read_file
+        read = partial(read_bytes, file) if self.in_files else self.read_file
         notes = parsed.notes[:MAX_FINDINGS]
         yaml = file if self.in_files else None
         findings = Findings(self.vocabulary, notes, read, yaml, sent=self.sent)

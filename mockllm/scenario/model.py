@@ -181,6 +181,46 @@ class ServerToolPart:
 
 
 @record
+class MediaSource:
+    """The bytes of an image or sound, and their media type.
+
+    Args:
+        file: the name of the file beside the YAML that has them; "": the YAML has them, as base64.
+    """
+
+    data: bytes
+    type: str
+    file: str = ""
+
+
+@record
+class ImagePart:
+    """An image that the model answers; `signature` is the provider's opaque value."""
+
+    image: MediaSource
+    every: int | None = None
+    signature: str | None = None
+
+
+@record
+class AudioPart:
+    """Sound that the model answers.
+
+    Args:
+        transcript: what is spoken; `split` cuts it.
+        fragment_bytes: how many bytes of the sound a fragment has; None: all.
+        signature: the provider's opaque value.
+    """
+
+    audio: MediaSource
+    transcript: str = ""
+    fragment_bytes: int | None = None
+    split: Split | None = None
+    every: int | None = None
+    signature: str | None = None
+
+
+@record
 class ParallelPart:
     """Calls whose fragments interleave: round robin, or in the order of `order`, which has an
     index into `calls` for each fragment."""
@@ -210,7 +250,16 @@ class FramePart:
     raw: str | None = None
 
 
-Member = TextPart | ReasoningPart | RefusalPart | ToolPart | ServerToolPart | FramePart
+Member = (
+    TextPart
+    | ReasoningPart
+    | RefusalPart
+    | ToolPart
+    | ServerToolPart
+    | ImagePart
+    | AudioPart
+    | FramePart
+)
 
 
 @record
@@ -249,6 +298,8 @@ AnyPart = (
     | RefusalPart
     | ToolPart
     | ServerToolPart
+    | ImagePart
+    | AudioPart
     | ParallelPart
     | InterleavedPart
     | PausePart

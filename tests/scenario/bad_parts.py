@@ -24,21 +24,21 @@ PARTS: list[Row] = [
         "part list",
         turn("reply: [hello]"),
         [
-            "3:13: turns[0].reply[0]: must be a part: a mapping with one of text, reasoning, refusal, tool, server_tool, parallel, interleaved, pause, frame, error, auto, got hello",
+            "3:13: turns[0].reply[0]: must be a part: a mapping with one of text, reasoning, refusal, tool, server_tool, image, audio, parallel, interleaved, pause, frame, error, auto, got hello",
         ],
     ),
     (
         "part none",
         part("split: words"),
         [
-            "3:12: turns[0].reply: must be a part, with one of text, reasoning, refusal, tool, server_tool, parallel, interleaved, pause, frame, error, auto; found the keys split",
+            "3:12: turns[0].reply: must be a part, with one of text, reasoning, refusal, tool, server_tool, image, audio, parallel, interleaved, pause, frame, error, auto; found the keys split",
         ],
     ),
     (
         "part empty",
         turn("reply: [{}]"),
         [
-            "3:13: turns[0].reply[0]: must be a part, with one of text, reasoning, refusal, tool, server_tool, parallel, interleaved, pause, frame, error, auto; found no keys",
+            "3:13: turns[0].reply[0]: must be a part, with one of text, reasoning, refusal, tool, server_tool, image, audio, parallel, interleaved, pause, frame, error, auto; found no keys",
         ],
     ),
     (
@@ -249,6 +249,62 @@ PARTS: list[Row] = [
         part("tool: run, arguments: {a: 1}, input: print(1)"),
         [
             "3:43: turns[0].reply: must have either 'arguments' or 'input', got both",
+        ],
+    ),
+    (
+        "image without bytes",
+        part("image: {type: image/png}"),
+        [
+            "3:20: turns[0].reply.image: must have either 'file' or 'base64', got none",
+        ],
+    ),
+    (
+        "image with both",
+        part("image: {file: a.png, base64: AAAA, type: image/png}"),
+        [
+            "3:20: turns[0].reply.image: must have either 'file' or 'base64', got file and base64",
+        ],
+    ),
+    (
+        "image without a type",
+        part("image: {base64: AAAA}"),
+        [
+            "3:20: turns[0].reply.image: needs the key 'type', such as image/png",
+        ],
+    ),
+    (
+        "image of another type",
+        part("image: {base64: AAAA, type: audio/wav}"),
+        [
+            "3:41: turns[0].reply.image.type: must be a media type such as image/png, got audio/wav",
+        ],
+    ),
+    (
+        "image that is no base64",
+        part("image: {base64: AAA, type: image/png}"),
+        [
+            "3:29: turns[0].reply.image.base64: must be base64 text, got AAA",
+        ],
+    ),
+    (
+        "sound outside of the folder",
+        part("audio: {file: ../a.wav}"),
+        [
+            "3:27: turns[0].reply.audio.file: must be a path inside the folder of this file, such as name.1.jsonl, got ../a.wav",
+        ],
+    ),
+    (
+        "image key",
+        part("image: {base64: AAAA, type: image/png}, split: words"),
+        [
+            "3:53: turns[0].reply: unknown key 'split'; known here: image, signature, every",
+        ],
+    ),
+    (
+        "sound without bytes in a fragment",
+        part("audio: {base64: AAAA, type: audio/wav}, fragment_bytes: 0"),
+        [
+            "3:69: turns[0].reply.fragment_bytes: must be a whole number from 1 to 8388608, got 0",
         ],
     ),
 ]

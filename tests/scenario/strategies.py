@@ -198,6 +198,19 @@ def server_tools(draw: st.DrawFn) -> m.ServerToolPart:
 
 
 @st.composite
+def media(draw: st.DrawFn) -> m.AnyPart:
+    """An image, or sound with or without a transcript, in the YAML."""
+    kind, data = draw(st.sampled_from(["image", "audio"])), draw(st.binary(max_size=9))
+    source = m.MediaSource(data, f"{kind}/{draw(names)}")
+    every, signature = draw(st.none() | durations), draw(st.none() | texts)
+    if kind == "image":
+        return m.ImagePart(source, every, signature)
+    transcript = draw(texts)
+    split, size = draw(splits(transcript)), draw(st.none() | st.integers(1, 9))
+    return m.AudioPart(source, transcript, size, split, every, signature)
+
+
+@st.composite
 def frames(draw: st.DrawFn, apis: tuple[m.Api, ...]) -> m.FramePart:
     """A raw frame."""
     api = draw(st.sampled_from(apis))
@@ -219,7 +232,8 @@ def interleaved(draw: st.DrawFn, part: st.SearchStrategy[Any]) -> m.InterleavedP
         if isinstance(member, m.FramePart):
             counts.append(1)
         else:
-            whole = isinstance(member.split, m.RandomSplit | None)
+            split = getattr(member, "split", "")
+            whole = isinstance(split, m.RandomSplit | None)
             member = replace(member, split="whole") if whole else member
             counts.append(beats_of(member))
         parts.append(member)
@@ -227,7 +241,7 @@ def interleaved(draw: st.DrawFn, part: st.SearchStrategy[Any]) -> m.InterleavedP
     return m.InterleavedPart(tuple(parts), tuple(draw(st.permutations(order))))
 
 
-def beats_of(part: m.TextPart | m.ReasoningPart | m.RefusalPart | m.ToolPart) -> int:
+def beats_of(part: m.Member) -> int:
     """The number of fragments in which a part streams, as the player counts them."""
     turns = (m.TurnSpec(reply=(part,)),)
     return sum(map(beats, resolve(m.Scenario("a", turns), 0, "chat").parts))
@@ -246,8 +260,9 @@ def replies(
         spoken(),
         call,
         server_tools(),
+        media(),
         parallel,
-        interleaved(spoken() | call | server_tools() | frames(apis)),
+        interleaved(spoken() | call | server_tools() | media() | frames(apis)),
         frames(apis),
         durations.map(lambda long: m.PausePart(long)),
     )

@@ -16,7 +16,7 @@ from mockllm.protocols.openai_common import function_call, is_foreign_finish, us
 from mockllm.protocols.records import Fields, Json
 from mockllm.protocols.values import array, mapping, objects, string
 
-REASONING, TEXT, REFUSAL, CALLS = 0, 1, 2, 3
+REASONING, TEXT, REFUSAL, AUDIO, CALLS = 0, 1, 2, 3, 4
 """The keys of the parts; the call with index i has `CALLS + i`."""
 RAWS = 1 << 30
 """The key of the first frame that is kept as `Raw`; the others follow in order of arrival."""

@@ -18,6 +18,7 @@ from mockllm.core.turn import Part, Reasoning, Refusal, ServerTool, Text, ToolCa
 from mockllm.protocols.base import Reply
 from mockllm.protocols.openai_responses import API, objects, parts
 from mockllm.protocols.openai_responses.citations import annotations_of, ends
+from mockllm.protocols.openai_responses.images import with_image_calls
 from mockllm.protocols.openai_responses.item_fields import code_deltas
 from mockllm.protocols.openai_responses.layout import bare, lay_out, opening
 from mockllm.protocols.openai_responses.server_tools import SERVER_TOOLS, item_type
@@ -61,7 +62,7 @@ class Encoder:
     """Turns the events of one turn into the frames of a Responses stream."""
 
     def __init__(self, turn: Turn, reply: Reply) -> None:
-        self._turn = turn
+        turn = self._turn = with_image_calls(turn)
         self._reply = reply
         self._layout = lay_out(turn, reply)
         self._next = 0
@@ -82,7 +83,9 @@ class Encoder:
                 return self._arguments(event.part, event.text)
             case ev.ToolStart() | ev.ServerToolStart():
                 return self._open(event.part)
-            case ev.PartEnd():
+            case ev.MediaDelta() if event.part in self._layout.positions:
+                return self._open(event.part)
+            case ev.PartEnd() if event.part in self._layout.positions:
                 return self._close(event.part)
             case ev.Raw():
                 return self._raw(event)
@@ -244,5 +247,6 @@ def encode_body(turn: Turn, reply: Reply) -> Json:
     """The response object of an answer that is not streamed; the stream ends with the same, but for
     the payer. The response of a turn that was cut is still in progress; that of a turn with an
     error failed."""
+    turn = with_image_calls(turn)
     response = objects.terminal(turn, reply, lay_out(turn, reply).output)
     return {**response, "billing": {"payer": "developer"}}

@@ -19,6 +19,7 @@ from mockllm.core.request import Request
 from mockllm.core.seeded import tokens
 from mockllm.core.timeline import expand
 from mockllm.core.turn import (
+    Media,
     Opaque,
     Part,
     Reasoning,
@@ -152,6 +153,8 @@ def _written(part: Part, used: set[str]) -> m.Member:
             return call
         case ServerTool():
             return _server_tool(part)
+        case Media():
+            return _media(part)
         case Opaque():
             return _frame(part.api, part.frame)
 
@@ -186,6 +189,16 @@ def _server_tool(call: ServerTool) -> m.ServerToolPart:
         call.output,
         _split(call.fragments),
     )
+
+
+def _media(media: Media) -> m.ImagePart | m.AudioPart:
+    data = b"".join(media.data)
+    source = m.MediaSource(data, media.media_type)
+    if media.media_type.startswith("image/"):
+        return m.ImagePart(source, signature=media.signature)
+    size = -(-len(data) // len(media.data)) if len(media.data) > 1 else None
+    split = _split(media.fragments) if media.fragments else None
+    return m.AudioPart(source, media.transcript, size, split, signature=media.signature)
 
 
 def _id(id: str) -> str | None:

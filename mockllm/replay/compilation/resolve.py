@@ -16,6 +16,7 @@ from mockllm.core.jsontext import compact
 from mockllm.core.seeded import derive_unit, tokens
 from mockllm.core.timeline import normal
 from mockllm.core.turn import (
+    Media,
     Opaque,
     Part,
     Reasoning,
@@ -31,11 +32,13 @@ from mockllm.core.turn import (
 from mockllm.matching.conversation import call_id, tool_parts, turn_at, turn_index
 from mockllm.scenario.model import (
     AnyPart,
+    AudioPart,
     AutoPart,
     Defaults,
     Ending,
     ErrorPart,
     FramePart,
+    ImagePart,
     InterleavedPart,
     Member,
     ParallelPart,
@@ -143,6 +146,11 @@ class _Resolver:
             case ServerToolPart():
                 cut = self._cut_input(part.input, part.split)
                 return ServerTool(part.kind, part.id or "", part.name or "", cut, part.output)
+            case ImagePart(image=image):
+                return Media(image.type, (image.data,), signature=part.signature)
+            case AudioPart():
+                cut = self._cut(part.transcript, part.split)
+                return Media(part.audio.type, _pieces(part), cut, part.signature)
 
     def _cut_input(self, text: str | None, split: Split | None) -> tuple[str, ...]:
         """The fragments of a call's input; a call without input has none."""
@@ -254,6 +262,12 @@ def _round_robin(counts: Sequence[int]) -> Iterator[int]:
         yield from (call for call, count in enumerate(counts) if number < count)
 
 
+def _pieces(part: AudioPart) -> tuple[bytes, ...]:
+    data = part.audio.data
+    size = part.fragment_bytes or len(data) or 1
+    return tuple(data[at : at + size] for at in range(0, len(data), size))
+
+
 def _gaps_from_offsets(at: Sequence[int], count: int, last: int) -> list[int]:
     """The gaps for beats with these offsets; beats beyond the last offset follow it at once."""
     offsets = [*at[:count], *[at[-1]] * (count - len(at))]
@@ -305,6 +319,8 @@ def _size(part: Part) -> int:
             return tokens(text)
         case ToolCall(name=name, arguments=arguments):
             return tokens(name) + tokens(arguments)
+        case Media(transcript=transcript):
+            return tokens(transcript)
         case _:
             return 0
 

@@ -13,6 +13,7 @@ from typing import Any
 from mockllm.core.jsontext import compact
 from mockllm.core.text import similar_names
 from mockllm.scenario import model as m
+from mockllm.scenario.reading import media
 from mockllm.scenario.reading.nodes import Mapping, Node, Scalar, Sequence
 from mockllm.scenario.reading.tables import long_text, table, text_of_file, tool_name
 from mockllm.scenario.reading.values import (
@@ -195,7 +196,7 @@ def _interleaved_member(node: Node, findings: Findings) -> m.Member:
     return member if isinstance(member, m.Member) else BROKEN
 
 
-_MEMBERS = ("text", "reasoning", "refusal", "tool", "server_tool", "frame")
+_MEMBERS = ("text", "reasoning", "refusal", "tool", "server_tool", "image", "audio", "frame")
 _calls = listing(integer(0), "call numbers, from 0")
 
 PARTS: dict[str, tuple[Table, Callable[..., m.AnyPart]]] = {
@@ -210,6 +211,8 @@ PARTS: dict[str, tuple[Table, Callable[..., m.AnyPart]]] = {
         table("server_tool_part", input=_json_text, output=_json_text, split=split),
         m.ServerToolPart,
     ),
+    "image": (table("image_part", image=media.image), m.ImagePart),
+    "audio": (table("audio_part", audio=media.audio, split=split), m.AudioPart),
     "parallel": (
         table("parallel_part", parallel=listing(_tool, "tool calls"), order=_calls),
         m.ParallelPart,

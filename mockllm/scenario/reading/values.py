@@ -68,7 +68,7 @@ class Findings:
 
     vocabulary: Vocabulary
     found: list[tuple[Node, Mark, str]] = field(default_factory=list)
-    read_file: Callable[[str], str] | None = None
+    read_file: Callable[[str], bytes] | None = None
     """Reads a file beside the YAML; raises OSError with what is wrong. None: there are no files."""
     file: str | None = None
     """The path of the YAML. None: it is in no file, and tapes beside it are not looked for."""
