@@ -9,7 +9,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from mockllm.core.events import Cite, Frame, StreamError
+from mockllm.core.events import Cite, Frame, Passage, StreamError
 from mockllm.core.timeline import normal
 from mockllm.core.turn import (
     Media,
@@ -92,8 +92,17 @@ server_tools = st.builds(
     fragments,
     st.none() | texts,
 )
+units = st.sampled_from(["characters", "pages", "blocks"])
+passages = st.tuples(units, st.integers(0, 9), st.integers(0, 9), st.integers(0, 9)).map(
+    lambda drawn: Passage(drawn[1], drawn[0], drawn[2], drawn[2] + drawn[3])
+) | st.tuples(st.integers(0, 9), st.integers(0, 9)).map(
+    lambda drawn: Passage(drawn[0], "blocks", 0, drawn[1], of_search=True)
+)
+addresses = st.just("https://example.com/")
 citations = st.lists(
-    st.builds(Cite, st.just(0), st.just("https://example.com/"), texts, texts), max_size=2
+    st.builds(Cite, st.just(0), addresses, texts, texts)
+    | st.builds(Cite, st.just(0), st.just("") | addresses, texts, texts, passages),
+    max_size=2,
 ).map(tuple)
 parts = st.one_of(
     st.builds(Text, fragments, citations, st.booleans()),

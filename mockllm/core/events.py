@@ -127,14 +127,42 @@ class Signature:
     value: str
 
 
+Unit = Literal["characters", "pages", "blocks"]
+
+
+@record
+class Passage:
+    """Where in a document of the request, or in a search result of it, a citation is from.
+
+    Args:
+        source: its number among the documents (or the search results) of the request, from 0.
+        unit: what `start` and `end` count: characters and blocks from 0, pages from 1.
+        end: after the passage, as in a slice.
+        of_search: whether the source is a search result, which has blocks only.
+    """
+
+    source: int
+    unit: Unit
+    start: int
+    end: int
+    of_search: bool = False
+
+
 @record
 class Cite:
-    """A citation of a text part: a source and the text cited from it."""
+    """A citation of a text part: a source and the text cited from it. A source that the client sent
+    is known by its `passage`, and may have no `url`."""
 
     part: int
     url: str
     title: str = ""
     cited_text: str = ""
+    passage: Passage | None = None
+
+    @property
+    def has_address(self) -> bool:
+        """Whether it can be sent where citations have an address and nothing else."""
+        return bool(self.url) or self.passage is None
 
 
 @record

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from mockllm.core.events import Cite
 from mockllm.core.timeline import normal
 from mockllm.core.turn import Media, Opaque, Reasoning, ServerTool, Text, ToolCall, Turn
 from mockllm.protocols.base import WireProtocol
@@ -87,13 +88,25 @@ def _detail_differences(written: Turn, received: Turn, api: str) -> Iterator[str
         _values(received, Reasoning, "summary")
     ):
         yield "reasoning is not marked as a summary"
-    if any(_values(written, Text, "citations")) and not any(_values(received, Text, "citations")):
-        yield "citations are not sent"
+    yield from _citation_differences(_citations(written), _citations(received))
     if any(_values(written, Text, "logprobs")) and not any(_values(received, Text, "logprobs")):
         yield "log probabilities are not sent"
     yield from _media_differences(written, received)
     if len(_opaque(written, api)) > len(_opaque(received, api)):
         yield "not all frames of the scenario are sent"
+
+
+def _citation_differences(written: list[Cite], received: list[Cite]) -> Iterator[str]:
+    if written and not received:
+        yield "citations are not sent"
+    elif len(received) < len(written) and any(cite.passage for cite in written):
+        yield "citations of documents are not sent"
+    elif any(cite.passage for cite in written) and not any(cite.passage for cite in received):
+        yield "places in cited documents are not sent"
+
+
+def _citations(turn: Turn) -> list[Cite]:
+    return [cite for part in turn.parts if isinstance(part, Text) for cite in part.citations]
 
 
 def _media_differences(written: Turn, received: Turn) -> Iterator[str]:

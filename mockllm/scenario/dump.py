@@ -242,6 +242,13 @@ def _tool(part: m.ToolPart) -> dict[str, Any]:
     }
 
 
+def _citation(citation: m.Citation) -> dict[str, Any]:
+    source = (
+        {} if citation.document is not None or citation.search_result is not None else {"url": ""}
+    )
+    return source | _keys(citation)
+
+
 def _media(source: m.MediaSource) -> dict[str, Any]:
     if not source.file:
         return {"base64": base64.b64encode(source.data).decode(), "type": source.type}
@@ -290,6 +297,7 @@ _BY_TYPE: dict[type, _Write] = {
     m.Segments: _segments,
     m.RandomSplit: lambda split: {"random": Flow([split.low, split.high])},
     m.ToolPart: _tool,
+    m.Citation: _citation,
     m.MediaSource: _media,
     m.FramePart: _frame,
     m.AutoPart: lambda _: {"auto": True},

@@ -99,11 +99,21 @@ def _draws(seed: str) -> Iterator[int]:
 
 @record
 class Citation:
-    """The source of a claim in a text."""
+    """The source of a claim in a text: an address, or something that the client sent.
 
-    url: str
+    Args:
+        document, search_result: its number among those of the request, from 0.
+        characters, pages, blocks: where in it, from and to, as in a slice; pages count from 1.
+    """
+
+    url: str = ""
     title: str = ""
     cited_text: str = ""
+    document: int | None = None
+    search_result: int | None = None
+    characters: tuple[int, int] | None = None
+    pages: tuple[int, int] | None = None
+    blocks: tuple[int, int] | None = None
 
 
 @record

@@ -47,7 +47,7 @@ def text(
     *,
     split: Split | None = None,
     every: str | None = None,
-    citations: Sequence[Mapping[str, str]] = (),
+    citations: Sequence[Mapping[str, Any]] = (),
     logprobs: bool = False,
     signature: str | None = None,
 ) -> Part:
@@ -56,7 +56,7 @@ def text(
     Args:
         split: how it is cut into fragments.
         every: the pause between fragments, such as `"20ms"`.
-        citations: mappings with `url`, `title` and `cited_text`.
+        citations: mappings with the keys of scenario files, such as `url` and `title`.
         logprobs: whether the answer has log probabilities, in APIs that have them.
         signature: the service's opaque value of the text, which clients send back.
     """

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from mockllm.core.events import Cite, Frame
+from mockllm.core.events import Cite, Frame, Passage
 from mockllm.core.turn import (
     Media,
     Opaque,
@@ -114,6 +114,27 @@ def test_a_refusal_that_is_sent_as_text() -> None:
         "of 0 calls 2 are sent",
     ]
     assert differences(Turn((Text(("a",)),), "refusal"), written) == ["the refusal is not sent"]
+
+
+WEB = Cite(0, "https://a.example/")
+DOCUMENT = Cite(0, "", "Report", "c", Passage(0, "pages", 1, 2))
+
+
+@for_all(
+    ("written", "received", "expected"),
+    [
+        ((WEB, DOCUMENT), (WEB, DOCUMENT), []),
+        ((WEB, DOCUMENT), (WEB,), ["citations of documents are not sent"]),
+        ((DOCUMENT,), (), ["citations are not sent"]),
+        ((DOCUMENT,), (Cite(0, "", "Report", "c"),), ["places in cited documents are not sent"]),
+    ],
+)
+def test_differences_of_citations(
+    written: tuple[Cite, ...], received: tuple[Cite, ...], expected: list[str]
+) -> None:
+    """Citations of documents may be missed as a whole, or only where they are from."""
+    turns = [Turn((Text(("a",), cites),), "stop") for cites in (received, written)]
+    assert differences(*turns) == expected
 
 
 IMAGE, SOUND = Media("image/png", (b"a",)), Media("audio/wav", (b"a", b"b"), ("Hi",))

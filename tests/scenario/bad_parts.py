@@ -122,7 +122,7 @@ PARTS: list[Row] = [
         "citation",
         part("text: hi, citations: [{title: x}]"),
         [
-            "3:35: turns[0].reply.citations[0]: needs the key 'url'",
+            "3:35: turns[0].reply.citations[0]: needs the key 'url', or 'document' or 'search_result'",
         ],
     ),
     (
@@ -305,6 +305,41 @@ PARTS: list[Row] = [
         part("audio: {base64: AAAA, type: audio/wav}, fragment_bytes: 0"),
         [
             "3:69: turns[0].reply.fragment_bytes: must be a whole number from 1 to 8388608, got 0",
+        ],
+    ),
+    (
+        "citation with two sources",
+        part("text: hi, citations: [{document: 0, search_result: 0, blocks: [0, 1]}]"),
+        [
+            "3:35: turns[0].reply.citations[0]: must have either 'document' or 'search_result', got both",
+        ],
+    ),
+    (
+        "citation without a place",
+        part("text: hi, citations: [{document: 0, title: Report}]"),
+        [
+            "3:35: turns[0].reply.citations[0]: needs one of characters, pages, blocks, which say where in the document",
+        ],
+    ),
+    (
+        "citation with two places",
+        part("text: hi, citations: [{document: 0, pages: [1, 2], blocks: [0, 1]}]"),
+        [
+            "3:35: turns[0].reply.citations[0]: needs one of characters, pages, blocks, which say where in the document",
+        ],
+    ),
+    (
+        "citation of no document",
+        part("text: hi, citations: [{url: u, pages: [1, 2]}]"),
+        [
+            "3:35: turns[0].reply.citations[0]: has 'pages' of no document; needs the key 'document'",
+        ],
+    ),
+    (
+        "citation of a page of a result",
+        part("text: hi, citations: [{search_result: 0, pages: [1, 2]}]"),
+        [
+            "3:35: turns[0].reply.citations[0]: needs 'blocks', which say where in the search result, and no other place",
         ],
     ),
 ]

@@ -8,6 +8,13 @@ from tests.scenario.documents import Row, part, tools, top, turn, two
 
 SEMANTICS: list[Row] = [
     (
+        "citation backwards",
+        part("text: hi, citations: [{document: 0, pages: [2, 1]}]"),
+        [
+            "3:56: turns[0].reply.citations[0].pages: must be two numbers, the smaller one first",
+        ],
+    ),
+    (
         "regex",
         top("match: {user: {regex: 'a('}}"),
         [

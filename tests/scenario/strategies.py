@@ -144,6 +144,18 @@ def splits(draw: st.DrawFn, value: str) -> m.Split | None:
     return draw(st.none() | rules | st.just(fragments))
 
 
+spans = st.tuples(st.integers(0, 99), st.integers(0, 99)).map(lambda pair: (pair[0], sum(pair)))
+numbers = st.integers(0, 9)
+cited = st.one_of(
+    st.builds(m.Citation, lines | st.just(""), texts, texts),
+    *[
+        st.builds(m.Citation, lines, texts, texts, document=numbers, **{unit: spans})
+        for unit in ("characters", "pages", "blocks")
+    ],
+    st.builds(m.Citation, lines | st.just(""), texts, search_result=numbers, blocks=spans),
+)
+
+
 @st.composite
 def spoken(draw: st.DrawFn) -> m.AnyPart:
     """A text, reasoning or refusal part."""
@@ -151,7 +163,7 @@ def spoken(draw: st.DrawFn) -> m.AnyPart:
     split, every = draw(splits(text)), draw(st.none() | durations)
     kind = draw(st.integers(0, 2))
     if kind == 0:
-        citations = draw(st.lists(st.builds(m.Citation, lines, texts, texts), max_size=2))
+        citations = draw(st.lists(cited, max_size=2))
         signature = draw(st.none() | texts)
         return m.TextPart(text, split, every, tuple(citations), draw(st.booleans()), signature)
     if kind == 1:

@@ -79,7 +79,7 @@ class Encoder:
                 return self._arguments(part, text)
             case ev.PartEnd(part=part):
                 return self._end(part)
-            case ev.Cite():
+            case ev.Cite() if event.has_address:
                 self._cites.append(event)
             case ev.Usage():
                 return self._hold_usage(event)
@@ -237,7 +237,9 @@ def _write_message(turn: Turn, events: list[ev.Event], texts: list[str], reply: 
         message["reasoning_content"] = "".join(thoughts)
     message["refusal"] = "".join(refusals) if refusals else None
     message["annotations"] = [
-        fields.write_cite(event, 0, len(text)) for event in events if isinstance(event, ev.Cite)
+        fields.write_cite(event, 0, len(text))
+        for event in events
+        if isinstance(event, ev.Cite) and event.has_address
     ]
     sounds = [part for part in turn.parts if isinstance(part, Media) and audio.is_sound(part)]
     if sounds:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from mockllm.core.events import Frame
+from mockllm.core.events import Cite, Frame
 from mockllm.core.jsontext import is_object
 from mockllm.core.request import Request
 from mockllm.core.seeded import tokens
@@ -134,7 +134,7 @@ def unresolve(turn: Turn) -> m.TurnSpec:
 def _written(part: Part, used: set[str]) -> m.Member:
     match part:
         case Text():
-            cites = tuple(m.Citation(c.url, c.title, c.cited_text) for c in part.citations)
+            cites = tuple(map(_citation, part.citations))
             return m.TextPart(
                 part.text,
                 _split(part.fragments),
@@ -157,6 +157,16 @@ def _written(part: Part, used: set[str]) -> m.Member:
             return _media(part)
         case Opaque():
             return _frame(part.api, part.frame)
+
+
+def _citation(cite: Cite) -> m.Citation:
+    citation = m.Citation(cite.url, cite.title, cite.cited_text)
+    passage = cite.passage
+    if passage is None:
+        return citation
+    source = "search_result" if passage.of_search else "document"
+    place: Json = {source: passage.source, passage.unit: (passage.start, passage.end)}
+    return replace(citation, **place)
 
 
 def _split(fragments: tuple[str, ...]) -> int | None:

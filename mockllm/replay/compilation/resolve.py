@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from mockllm.core.events import Cite, FinishReason, Frame, StreamError
+from mockllm.core.events import Cite, FinishReason, Frame, Passage, StreamError, Unit
 from mockllm.core.jsontext import compact
 from mockllm.core.seeded import derive_unit, tokens
 from mockllm.core.timeline import normal
@@ -34,6 +34,7 @@ from mockllm.scenario.model import (
     AnyPart,
     AudioPart,
     AutoPart,
+    Citation,
     Defaults,
     Ending,
     ErrorPart,
@@ -129,7 +130,7 @@ class _Resolver:
             case FramePart():
                 return Opaque(part.api, _frame(part))
             case TextPart():
-                cites = tuple(Cite(0, c.url, c.title, c.cited_text) for c in part.citations)
+                cites = tuple(map(_cite, part.citations))
                 cut = self._cut(part.text, part.split)
                 return Text(cut, cites, part.logprobs, part.signature)
             case ReasoningPart():
@@ -260,6 +261,21 @@ def parallel_beats(counts: Sequence[int], order: Sequence[int]) -> Iterator[int]
 def _round_robin(counts: Sequence[int]) -> Iterator[int]:
     for number in range(max(counts, default=0)):
         yield from (call for call, count in enumerate(counts) if number < count)
+
+
+def _cite(citation: Citation) -> Cite:
+    return Cite(0, citation.url, citation.title, citation.cited_text, _passage(citation))
+
+
+def _passage(citation: Citation) -> Passage | None:
+    of_search = citation.search_result is not None
+    source = citation.search_result if of_search else citation.document
+    if source is None:
+        return None
+    units: tuple[Unit, ...] = ("characters", "pages", "blocks")
+    unit = next(unit for unit in units if getattr(citation, unit) is not None)
+    start, end = getattr(citation, unit)
+    return Passage(source, unit, start, end, of_search)
 
 
 def _pieces(part: AudioPart) -> tuple[bytes, ...]:

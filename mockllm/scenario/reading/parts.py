@@ -18,6 +18,7 @@ from mockllm.scenario.reading.nodes import Mapping, Node, Scalar, Sequence
 from mockllm.scenario.reading.tables import long_text, table, text_of_file, tool_name
 from mockllm.scenario.reading.values import (
     Findings,
+    Reader,
     Table,
     fields,
     integer,
@@ -42,17 +43,22 @@ _strings = listing(text, "strings")
 
 def ends(name: str, high: int) -> Table:
     """The table of `{random: [low, high]}`, in which both numbers are from 1 to `high`."""
-    numbers = listing(integer(1, high), "two numbers")
+    return table(name, random=pair(integer(1, high)))
+
+
+def pair(number: Reader) -> Reader:
+    """A reader of two numbers, the smaller one first."""
+    numbers = listing(number, "two numbers")
 
     def read(node: Node, findings: Findings) -> tuple[int, int] | None:
-        pair = numbers(node, findings)
-        if isinstance(node, Sequence) and pair is not None and len(pair) == len(node.items):
-            if len(pair) == 2 and pair[0] <= pair[1]:
-                return pair[0], pair[1]
+        both = numbers(node, findings)
+        if isinstance(node, Sequence) and both is not None and len(both) == len(node.items):
+            if len(both) == 2 and both[0] <= both[1]:
+                return both[0], both[1]
             findings.add(node, "must be two numbers, the smaller one first")
         return None
 
-    return table(name, random=read)
+    return read
 
 
 _RANDOM = ends("random", 1_000_000)
@@ -130,7 +136,32 @@ def _field(node: Node, findings: Findings) -> str | None:
 
 
 _FRAME = table("frame", data=_data, data_file=text_of_file, event=_field, id=_field)
-_citation = record(m.Citation, table("citation", url=_field))
+_span = pair(integer(0))
+_CITATION = table("citation", url=_field, characters=_span, pages=_span, blocks=_span)
+_UNITS = ("characters", "pages", "blocks")
+
+
+def _citation(node: Node, findings: Findings) -> m.Citation | None:
+    """A source with an address, or a place in a document or a search result."""
+    before = len(findings.found)
+    values = fields(node, findings, _CITATION)
+    if values is None or not isinstance(node, Mapping):
+        return None
+    sources = [key for key in ("document", "search_result") if key in node.entries]
+    units = [key for key in _UNITS if key in node.entries]
+    if len(sources) > 1:
+        findings.add(node, "must have either 'document' or 'search_result', got both")
+    elif not sources and units:
+        findings.add(node, f"has {units[0]!r} of no document; needs the key 'document'")
+    elif not sources and "url" not in node.entries:
+        findings.add(node, "needs the key 'url', or 'document' or 'search_result'")
+    elif sources == ["document"] and len(units) != 1:
+        findings.add(node, f"needs one of {', '.join(_UNITS)}, which say where in the document")
+    elif sources == ["search_result"] and units != ["blocks"]:
+        findings.add(
+            node, "needs 'blocks', which say where in the search result, and no other place"
+        )
+    return m.Citation(**values) if len(findings.found) == before else None
 
 
 def _frame(node: Node, findings: Findings) -> dict[str, Any] | None:

@@ -74,7 +74,7 @@ class _Decoded:
             case ev.PartEnd(part=part):
                 yield from self._end(part)
             case ev.Cite():
-                self._cites.append(event)
+                self._cites.append(replace(event, passage=None))
             case ev.Usage():
                 self._usage = replace(event, output=max(event.output, event.reasoning))
             case ev.Raw(api="gemini", frame=frame):

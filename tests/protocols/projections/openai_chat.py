@@ -48,8 +48,11 @@ class _Keys:
     def decoded(self, event: ev.Event) -> ev.Event | None:
         """The event as the Decoder returns it; None if it is lost."""
         match event:
-            case ev.TextDelta() | ev.Cite():
+            case ev.TextDelta():
                 return replace(event, part=TEXT)
+            case ev.Cite(url=url, passage=passage):
+                bare = replace(event, part=TEXT, passage=None)
+                return bare if url or passage is None else None
             case ev.ReasoningDelta():
                 return replace(event, part=REASONING, summary=False)
             case ev.RefusalDelta():
