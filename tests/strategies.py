@@ -9,7 +9,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from mockllm.core.events import Cite, Frame, Passage, StreamError
+from mockllm.core.events import Cite, Frame, Passage, StreamError, Token
 from mockllm.core.timeline import normal
 from mockllm.core.turn import (
     Media,
@@ -104,8 +104,21 @@ citations = st.lists(
     | st.builds(Cite, st.just(0), st.just("") | addresses, texts, texts, passages),
     max_size=2,
 ).map(tuple)
+probabilities = st.floats(-99, 0)
+
+
+@st.composite
+def texts_of_tokens(draw: st.DrawFn) -> Text:
+    """A text with tokens, whose fragments may end inside of them."""
+    text = draw(texts.filter(bool))
+    likely = st.lists(st.builds(Token, texts, probabilities), max_size=2).map(tuple)
+    tokens = [Token(own, draw(probabilities), draw(likely)) for own in draw(cut(text))]
+    return Text(draw(cut(text)), draw(citations), True, None, tuple(tokens))
+
+
 parts = st.one_of(
     st.builds(Text, fragments, citations, st.booleans()),
+    texts_of_tokens(),
     st.builds(Reasoning, fragments, st.none() | names, st.booleans()),
     st.builds(Refusal, fragments),
     tool_calls(),

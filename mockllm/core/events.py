@@ -23,12 +23,30 @@ class Start:
 
 
 @record
+class Token:
+    """A token with its log probability, at most 0.
+
+    Args:
+        top: the most likely tokens at its position, as far as they are known.
+    """
+
+    text: str
+    logprob: float
+    top: tuple[Token, ...] = ()
+
+
+@record
 class TextDelta:
-    """A fragment of visible text; `logprobs` is whether it comes with log probabilities."""
+    """A fragment of visible text; `logprobs` is whether it comes with log probabilities.
+
+    Args:
+        tokens: those that begin in the fragment; None where the log probabilities are derived.
+    """
 
     part: int
     text: str
     logprobs: bool = False
+    tokens: tuple[Token, ...] | None = None
 
 
 @record

@@ -69,7 +69,8 @@ def sequential(turn: Turn) -> tuple[int, ...]:
 def _event(part: Part, index: int, beat: int) -> ev.Event:
     match part:
         case Text():
-            return ev.TextDelta(index, part.fragments[beat], part.logprobs)
+            tokens = part.tokens_of(beat)
+            return ev.TextDelta(index, part.fragments[beat], part.logprobs, tokens)
         case Reasoning():
             return ev.ReasoningDelta(index, part.fragments[beat], part.summary)
         case Refusal():
@@ -109,6 +110,7 @@ class _Building:
     fragments: list[str] = field(default_factory=list)
     data: list[bytes] = field(default_factory=list)
     citations: list[ev.Cite] = field(default_factory=list)
+    tokens: list[ev.Token] = field(default_factory=list)
     signature: str | None = None
     output: str | None = None
 
@@ -118,7 +120,7 @@ class _Building:
         match self.first:
             case ev.TextDelta(logprobs=logprobs):
                 cites = tuple(replace(cite, part=0) for cite in self.citations)
-                return Text(fragments, cites, logprobs, self.signature)
+                return Text(fragments, cites, logprobs, self.signature, tuple(self.tokens))
             case ev.ReasoningDelta(summary=summary):
                 return Reasoning(fragments, self.signature, summary)
             case ev.RefusalDelta():
@@ -215,6 +217,8 @@ class _Folding:
                 slot = self._building.setdefault(event.part, _Building(event))
                 if type(slot.first) is not type(event):
                     raise ValueError(f"part {event.part} is {slot.first}, yet gets {event}")
+                if isinstance(event, ev.TextDelta):
+                    slot.tokens += event.tokens or ()
                 if isinstance(event, ev.MediaDelta) and not event.text:
                     slot.data.append(event.data)
                 else:

@@ -10,9 +10,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import accumulate
 from typing import Any
 
-from mockllm.core.events import Cite, FinishReason, Frame, StreamError, Usage
+from mockllm.core.events import Cite, FinishReason, Frame, StreamError, Token, Usage
 from mockllm.core.record import record
 
 TokenUsage = Usage
@@ -25,13 +26,19 @@ def _at_least_one(fragments: tuple[str, ...]) -> tuple[str, ...]:
 
 @record
 class Text:
-    """Visible text. It has at least one fragment, which may be empty; `signature` is the
-    provider's opaque value (Gemini signs text, too)."""
+    """Visible text. It has at least one fragment, which may be empty.
+
+    Args:
+        logprobs: whether it comes with log probabilities.
+        signature: the provider's opaque value (Gemini signs text, too).
+        tokens: they join to the text; none: log probabilities are derived.
+    """
 
     fragments: tuple[str, ...]
     citations: tuple[Cite, ...] = ()
     logprobs: bool = False
     signature: str | None = None
+    tokens: tuple[Token, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "fragments", _at_least_one(self.fragments))
@@ -39,6 +46,18 @@ class Text:
     @property
     def text(self) -> str:
         return "".join(self.fragments)
+
+    def tokens_of(self, number: int) -> tuple[Token, ...] | None:
+        """The tokens that begin in a fragment; those at the end are of the last one."""
+        if not self.tokens:
+            return None
+        *starts, _ = accumulate((len(token.text) for token in self.tokens), initial=0)
+        begin = sum(map(len, self.fragments[:number]))
+        is_last = number == len(self.fragments) - 1
+        end = len(self.text) + 1 if is_last else begin + len(self.fragments[number])
+        return tuple(
+            token for token, start in zip(self.tokens, starts, strict=True) if begin <= start < end
+        )
 
 
 @record

@@ -117,15 +117,40 @@ class Citation:
 
 
 @record
+class TokenSpec:
+    """A token with its log probability, and with the most likely tokens at its position."""
+
+    token: str
+    logprob: float
+    top: tuple[TokenSpec, ...] = ()
+
+
+@record
 class TextPart:
-    """Visible text."""
+    """Visible text.
+
+    Args:
+        logprobs: whether it has log probabilities, derived ones; or its tokens with theirs, which
+            are its fragments, too, where `split` is None.
+    """
 
     text: str
     split: Split | None = None
     every: int | None = None
     citations: tuple[Citation, ...] = ()
-    logprobs: bool = False
+    logprobs: bool | tuple[TokenSpec, ...] = False
     signature: str | None = None
+
+    @property
+    def tokens(self) -> tuple[TokenSpec, ...]:
+        """Its tokens; () where the log probabilities are derived, or where it has none."""
+        return () if isinstance(self.logprobs, bool) else self.logprobs
+
+    def rule(self, default: Split | None) -> Split | None:
+        """How it is cut: as written, else into its tokens, else by a default."""
+        if self.split is None and self.tokens:
+            return tuple(token.token for token in self.tokens if token.token)
+        return default if self.split is None else self.split
 
 
 @record

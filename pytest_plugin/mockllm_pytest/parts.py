@@ -48,7 +48,7 @@ def text(
     split: Split | None = None,
     every: str | None = None,
     citations: Sequence[Mapping[str, Any]] = (),
-    logprobs: bool = False,
+    logprobs: bool | Sequence[Mapping[str, Any]] = False,
     signature: str | None = None,
 ) -> Part:
     """Visible text.
@@ -57,7 +57,8 @@ def text(
         split: how it is cut into fragments.
         every: the pause between fragments, such as `"20ms"`.
         citations: mappings with the keys of scenario files, such as `url` and `title`.
-        logprobs: whether the answer has log probabilities, in APIs that have them.
+        logprobs: whether the answer has log probabilities, in APIs that have them; or the tokens
+            of the text, mappings with `token`, `logprob` and `top`.
         signature: the service's opaque value of the text, which clients send back.
     """
     keys = {"citations": citations, "logprobs": logprobs, "signature": signature}

@@ -115,7 +115,7 @@ PARTS: list[Row] = [
         "logprobs",
         part("text: hi, logprobs: 1"),
         [
-            "3:33: turns[0].reply.logprobs: must be true or false, got 1",
+            "3:33: turns[0].reply.logprobs: must be true, false or a list of tokens, got 1",
         ],
     ),
     (
@@ -340,6 +340,36 @@ PARTS: list[Row] = [
         part("text: hi, citations: [{search_result: 0, pages: [1, 2]}]"),
         [
             "3:35: turns[0].reply.citations[0]: needs 'blocks', which say where in the search result, and no other place",
+        ],
+    ),
+    (
+        "token without a probability",
+        part("text: Hi, logprobs: [{token: Hi}]"),
+        [
+            "3:34: turns[0].reply.logprobs[0]: needs the key 'logprob'",
+        ],
+    ),
+    (
+        "token with a positive one",
+        part("text: Hi, logprobs: [{token: Hi, logprob: 0.5}]"),
+        [
+            "3:55: turns[0].reply.logprobs[0].logprob: must be a number of at most 0, got 0.5",
+        ],
+    ),
+    (
+        "likely token of a likely token",
+        part(
+            "text: Hi, logprobs: [{token: Hi, logprob: -1, top: [{token: Hi, logprob: -1, top: []}]}]"
+        ),
+        [
+            "3:90: turns[0].reply.logprobs[0].top[0]: unknown key 'top'; known here: token, logprob",
+        ],
+    ),
+    (
+        "no tokens",
+        part("text: Hi, logprobs: []"),
+        [
+            "3:33: turns[0].reply.logprobs: must be a list of tokens, got an empty one",
         ],
     ),
 ]

@@ -8,6 +8,13 @@ from tests.scenario.documents import Row, part, tools, top, turn, two
 
 SEMANTICS: list[Row] = [
     (
+        "tokens that are not the text",
+        part("text: Hello, logprobs: [{token: Hel, logprob: -1}, {token: la, logprob: 0}]"),
+        [
+            "3:64: turns[0].reply.logprobs[1]: the tokens do not join to the text: from character 5 they give 'a' instead of 'o'",
+        ],
+    ),
+    (
         "citation backwards",
         part("text: hi, citations: [{document: 0, pages: [2, 1]}]"),
         [

@@ -156,6 +156,15 @@ cited = st.one_of(
 )
 
 
+probabilities = st.floats(-99, 0, allow_nan=False) | st.integers(-99, 0)
+
+
+def token_specs(text: str) -> st.SearchStrategy[m.TokenSpec]:
+    """A token of a text."""
+    top = st.lists(st.builds(m.TokenSpec, texts, probabilities), max_size=2).map(tuple)
+    return st.builds(m.TokenSpec, st.just(text), probabilities, top)
+
+
 @st.composite
 def spoken(draw: st.DrawFn) -> m.AnyPart:
     """A text, reasoning or refusal part."""
@@ -165,7 +174,10 @@ def spoken(draw: st.DrawFn) -> m.AnyPart:
     if kind == 0:
         citations = draw(st.lists(cited, max_size=2))
         signature = draw(st.none() | texts)
-        return m.TextPart(text, split, every, tuple(citations), draw(st.booleans()), signature)
+        logprobs: Any = draw(st.booleans())
+        if text and logprobs and draw(st.booleans()):
+            logprobs = tuple(draw(token_specs(own)) for own in draw(cut(text)))
+        return m.TextPart(text, split, every, tuple(citations), logprobs, signature)
     if kind == 1:
         return m.ReasoningPart(text, split, every, draw(st.none() | texts), draw(st.booleans()))
     return m.RefusalPart(text, split, every)

@@ -39,7 +39,7 @@ export interface Citation {
 
 export interface TextOptions extends FragmentOptions {
   citations?: readonly Citation[];
-  logprobs?: boolean;
+  logprobs?: boolean | readonly object[];
   /** The service's opaque value, which clients send back. */
   signature?: string;
 }

@@ -15,7 +15,7 @@ from mockllm.core.events import Frame
 from mockllm.core.seeded import derive
 from mockllm.core.timeline import expand
 from mockllm.core.turn import Media, Reasoning, Refusal, Text, ToolCall, Turn
-from mockllm.protocols.base import Reply, dumps
+from mockllm.protocols.base import Reply, dumps, tokens_in
 from mockllm.protocols.openai_chat import audio, fields
 from mockllm.protocols.openai_chat.request import Options
 from mockllm.protocols.openai_common import write_error
@@ -93,7 +93,7 @@ class Encoder:
 
     def _text(self, event: ev.TextDelta) -> list[Frame]:
         self._length += len(event.text)
-        logprobs = fields.write_logprobs([event.text]) if event.logprobs else None
+        logprobs = fields.write_logprobs(tokens_in(event)) if event.logprobs else None
         return self._delta({"content": event.text}, logprobs)
 
     def _sound(self, event: ev.MediaDelta) -> list[Frame]:
@@ -207,7 +207,8 @@ def encode_body(turn: Turn, reply: Reply) -> Json:
     events = [timed.event for timed in expand(turn)]
     texts = [event for event in events if isinstance(event, ev.TextDelta)]
     fragments = [event.text for event in texts]
-    logprobs = fields.write_logprobs(fragments) if texts and texts[0].logprobs else None
+    tokens = [token for event in texts for token in tokens_in(event)]
+    logprobs = fields.write_logprobs(tokens) if texts and texts[0].logprobs else None
     usual: ev.FinishReason = "tool_calls" if turn.tool_calls else "stop"
     reason = fields.write_finish(turn.finish or usual, turn.finish_raw, forced=options.forced)
     message = _write_message(turn, events, fragments, reply)

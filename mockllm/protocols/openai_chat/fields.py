@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from mockllm.core import events as ev
 from mockllm.core.seeded import derive
-from mockllm.protocols.base import Reply, logprob
+from mockllm.protocols.base import Reply
 from mockllm.protocols.openai_common import function_call, is_foreign_finish, usage_of
 from mockllm.protocols.records import Fields, Json
 from mockllm.protocols.values import array, mapping, objects, string
@@ -233,16 +233,18 @@ def write_cite(cite: ev.Cite, start: int, end: int) -> Json:
     return {"type": "url_citation", "url_citation": citation}
 
 
-def write_logprobs(fragments: Iterable[str]) -> Json:
-    """Derived log probabilities: every fragment that is not empty counts as a token."""
-    tokens = [
-        {
-            "token": text,
-            "logprob": logprob(text),
-            "bytes": list(text.encode("utf-8", "surrogatepass")),
-            "top_logprobs": [],
-        }
-        for text in fragments
-        if text
+def write_logprobs(tokens: Iterable[ev.Token]) -> Json:
+    """The log probabilities of tokens."""
+    written = [
+        {**_write_token(token), "top_logprobs": [_write_token(other) for other in token.top]}
+        for token in tokens
     ]
-    return {"content": tokens, "refusal": None}
+    return {"content": written, "refusal": None}
+
+
+def _write_token(token: ev.Token) -> Json:
+    return {
+        "token": token.text,
+        "logprob": token.logprob,
+        "bytes": list(token.text.encode("utf-8", "surrogatepass")),
+    }

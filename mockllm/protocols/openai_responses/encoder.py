@@ -15,7 +15,7 @@ from mockllm.core import events as ev
 from mockllm.core.events import Frame
 from mockllm.core.seeded import derive
 from mockllm.core.turn import Part, Reasoning, Refusal, ServerTool, Text, ToolCall, Turn
-from mockllm.protocols.base import Reply
+from mockllm.protocols.base import Reply, logprob
 from mockllm.protocols.openai_responses import API, objects, parts
 from mockllm.protocols.openai_responses.citations import annotations_of, ends
 from mockllm.protocols.openai_responses.images import with_image_calls
@@ -76,7 +76,7 @@ class Encoder:
             case ev.Start():
                 return self._start()
             case ev.TextDelta():
-                return [*self._delta(event.part, event.text), *self._cites(event)]
+                return [*self._delta(event.part, event.text, event.tokens), *self._cites(event)]
             case ev.ReasoningDelta() | ev.RefusalDelta():
                 return self._delta(event.part, event.text)
             case ev.ToolArgs():
@@ -139,7 +139,9 @@ class Encoder:
             )
         return frames
 
-    def _delta(self, part: int, text: str) -> list[Frame]:
+    def _delta(
+        self, part: int, text: str, tokens: tuple[ev.Token, ...] | None = None
+    ) -> list[Frame]:
         frames = self._open(part)
         whole = self._turn.parts[part]
         names = _part_type(whole)
@@ -147,7 +149,9 @@ class Encoder:
             return frames
         fields = {**self._where(part), "delta": text}
         if isinstance(whole, Text):
-            fields["logprobs"] = [objects.token_logprob(text)] if whole.logprobs else []
+            derived = (ev.Token(text, logprob(text)),)
+            sent = derived if tokens is None else tokens
+            fields["logprobs"] = [objects.token_logprob(t) for t in sent] if whole.logprobs else []
         if self._reply.options.obfuscation:
             # Padding hides the lengths of fragments from an observer of the encrypted traffic.
             length = 16 - len(text) % 16

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
-from mockllm.core.events import Cite, FinishReason, Frame, Passage, StreamError, Unit
+from mockllm.core.events import Cite, FinishReason, Frame, Passage, StreamError, Token, Unit
 from mockllm.core.jsontext import compact
 from mockllm.core.seeded import derive_unit, tokens
 from mockllm.core.timeline import normal
@@ -51,6 +51,7 @@ from mockllm.scenario.model import (
     Split,
     TextPart,
     Timing,
+    TokenSpec,
     ToolPart,
     TurnSpec,
     UsageSpec,
@@ -131,8 +132,9 @@ class _Resolver:
                 return Opaque(part.api, _frame(part))
             case TextPart():
                 cites = tuple(map(_cite, part.citations))
-                cut = self._cut(part.text, part.split)
-                return Text(cut, cites, part.logprobs, part.signature)
+                cut = self._cut(part.text, part.rule(None))
+                tokens = tuple(map(_token, part.tokens))
+                return Text(cut, cites, bool(part.logprobs), part.signature, tokens)
             case ReasoningPart():
                 cut = self._cut(part.text, part.split)
                 return Reasoning(cut, part.signature, part.summary)
@@ -261,6 +263,10 @@ def parallel_beats(counts: Sequence[int], order: Sequence[int]) -> Iterator[int]
 def _round_robin(counts: Sequence[int]) -> Iterator[int]:
     for number in range(max(counts, default=0)):
         yield from (call for call, count in enumerate(counts) if number < count)
+
+
+def _token(token: TokenSpec) -> Token:
+    return Token(token.token, token.logprob, tuple(map(_token, token.top)))
 
 
 def _cite(citation: Citation) -> Cite:

@@ -6,6 +6,7 @@ parts after it stay right; `check` skips it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -20,6 +21,7 @@ from mockllm.scenario.reading.values import (
     Findings,
     Reader,
     Table,
+    boolean,
     fields,
     integer,
     is_null,
@@ -135,7 +137,34 @@ def _field(node: Node, findings: Findings) -> str | None:
     return "" if empty else line(node, findings)
 
 
+def _logprob(node: Node, findings: Findings) -> float | None:
+    value = scalar(node) if isinstance(node, Scalar) else None
+    if isinstance(value, (int, float)) and not isinstance(value, bool) and -math.inf < value <= 0:
+        return value
+    findings.must_be(node, "a number of at most 0")
+    return None
+
+
 _FRAME = table("frame", data=_data, data_file=text_of_file, event=_field, id=_field)
+_top = record(m.TokenSpec, table("top_token", logprob=_logprob))
+_tokens = listing(
+    record(
+        m.TokenSpec,
+        table("token", logprob=_logprob, top=listing(_top, "tokens with token and logprob")),
+    ),
+    "tokens",
+)
+
+
+def _logprobs(node: Node, findings: Findings) -> bool | tuple[m.TokenSpec, ...] | None:
+    if isinstance(node, Sequence):
+        return _tokens(node, findings)  # type: ignore[no-any-return]
+    if isinstance(node, Scalar) and isinstance(scalar(node), bool):
+        return boolean(node, findings)
+    findings.must_be(node, "true, false or a list of tokens")
+    return None
+
+
 _span = pair(integer(0))
 _CITATION = table("citation", url=_field, characters=_span, pages=_span, blocks=_span)
 _UNITS = ("characters", "pages", "blocks")
@@ -232,7 +261,9 @@ _calls = listing(integer(0), "call numbers, from 0")
 
 PARTS: dict[str, tuple[Table, Callable[..., m.AnyPart]]] = {
     "text": (
-        table("text_part", split=split, citations=listing(_citation, "citations")),
+        table(
+            "text_part", split=split, citations=listing(_citation, "citations"), logprobs=_logprobs
+        ),
         m.TextPart,
     ),
     "reasoning": (table("reasoning_part", split=split), m.ReasoningPart),

@@ -49,7 +49,7 @@ class _Keys:
         """The event as the Decoder returns it; None if it is lost."""
         match event:
             case ev.TextDelta():
-                return replace(event, part=TEXT)
+                return replace(event, part=TEXT, tokens=None)
             case ev.Cite(url=url, passage=passage):
                 bare = replace(event, part=TEXT, passage=None)
                 return bare if url or passage is None else None

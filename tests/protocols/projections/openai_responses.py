@@ -93,7 +93,7 @@ def _survives(part: Part) -> bool:
 def _projected(part: Part, index: int, own: Mapping[str, int]) -> Part:
     match part:
         case Text():
-            return replace(part, citations=projected_citations(part), signature=None)
+            return replace(part, citations=projected_citations(part), signature=None, tokens=())
         case Reasoning():
             return replace(part, signature=part.signature or None)
         case ToolCall():
