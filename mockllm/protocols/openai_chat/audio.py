@@ -26,8 +26,10 @@ _KEPT = 3600
 
 
 def is_sound(part: Part) -> bool:
-    """Whether a part is a sound, which the API can express; it has no images."""
-    return isinstance(part, Media) and part.media_type.startswith("audio/")
+    """Whether a part is a sound, with anything in it: the API can express no other media."""
+    if not isinstance(part, Media) or not part.media_type.startswith("audio/"):
+        return False
+    return any(part.data) or bool(part.fragments)
 
 
 def write_first(reply: Reply) -> Json:
@@ -45,13 +47,13 @@ def write_piece(event: ev.MediaDelta) -> Json:
     return {"transcript": event.text} if event.text else {"data": _base64(event.data)}
 
 
-def write_audio(sounds: list[Media], reply: Reply) -> Json:
+def write_audio(pieces: list[ev.MediaDelta], reply: Reply) -> Json:
     """The object of a body, in which several sounds are one."""
     return {
         **write_first(reply),
-        "data": _base64(b"".join(piece for sound in sounds for piece in sound.data)),
+        "data": _base64(b"".join(piece.data for piece in pieces)),
         **write_last(reply),
-        "transcript": "".join(sound.transcript for sound in sounds),
+        "transcript": "".join(piece.text for piece in pieces),
     }
 
 

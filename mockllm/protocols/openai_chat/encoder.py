@@ -14,7 +14,7 @@ from mockllm.core import events as ev
 from mockllm.core.events import Frame
 from mockllm.core.seeded import derive
 from mockllm.core.timeline import expand
-from mockllm.core.turn import Media, Reasoning, Refusal, Text, ToolCall, Turn
+from mockllm.core.turn import Reasoning, Refusal, Text, ToolCall, Turn
 from mockllm.protocols.base import Reply, dumps, tokens_in
 from mockllm.protocols.openai_chat import audio, fields
 from mockllm.protocols.openai_chat.request import Options
@@ -242,9 +242,13 @@ def _write_message(turn: Turn, events: list[ev.Event], texts: list[str], reply: 
         for event in events
         if isinstance(event, ev.Cite) and event.has_address
     ]
-    sounds = [part for part in turn.parts if isinstance(part, Media) and audio.is_sound(part)]
-    if sounds:
-        message["audio"] = audio.write_audio(sounds, reply)
+    pieces = [
+        event
+        for event in events
+        if isinstance(event, ev.MediaDelta) and audio.is_sound(turn.parts[event.part])
+    ]
+    if pieces:
+        message["audio"] = audio.write_audio(pieces, reply)
     if turn.tool_calls:
         message["tool_calls"] = [
             fields.write_call(call.id, call.name, call.custom, call.arguments)
