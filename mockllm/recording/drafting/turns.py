@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from mockllm.core.events import Cite, Frame
+from mockllm.core.events import Cite, Frame, Token
 from mockllm.core.jsontext import is_object
 from mockllm.core.request import Request
 from mockllm.core.seeded import tokens
@@ -139,7 +139,7 @@ def _written(part: Part, used: set[str]) -> m.Member:
                 part.text,
                 _split(part.fragments),
                 citations=cites,
-                logprobs=part.logprobs,
+                logprobs=tuple(map(_token, part.tokens)) or part.logprobs,
                 signature=part.signature,
             )
         case Reasoning():
@@ -157,6 +157,10 @@ def _written(part: Part, used: set[str]) -> m.Member:
             return _media(part)
         case Opaque():
             return _frame(part.api, part.frame)
+
+
+def _token(token: Token) -> m.TokenSpec:
+    return m.TokenSpec(token.text, token.logprob, tuple(map(_token, token.top)))
 
 
 def _citation(cite: Cite) -> m.Citation:
