@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from mockllm.core.events import Finish, FinishReason, Frame, Usage
+from mockllm.core.events import Finish, FinishReason, Frame, Passage, Unit, Usage
 from mockllm.core.request import OfferedTool, SentFile
 from mockllm.protocols.records import Fields, Json
 
@@ -110,6 +110,18 @@ def whole(value: object) -> int | None:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return value if type(value) is int else None
+
+
+def passage_of(
+    source: object, unit: Unit, start: object, end: object, *, of_search: bool = False
+) -> Passage | None:
+    """The place of a citation; None unless its numbers are some."""
+    number, first, last = map(whole, (source, start, end))
+    if number is None or first is None or last is None:
+        return None
+    if min(number, first) < 0 or first > last:
+        return None
+    return Passage(number, unit, first, last, of_search)
 
 
 def kind(value: object) -> str:

@@ -101,23 +101,58 @@ def _draws(seed: str) -> Iterator[int]:
 
 @record
 class Citation:
-    """The source of a claim in a text."""
+    """The source of a claim in a text: an address, or something that the client sent.
 
-    url: str
+    Args:
+        document, search_result: its number among those of the request, from 0.
+        characters, pages, blocks: where in it, from and to, as in a slice; pages count from 1.
+    """
+
+    url: str = ""
     title: str = ""
     cited_text: str = ""
+    document: int | None = None
+    search_result: int | None = None
+    characters: tuple[int, int] | None = None
+    pages: tuple[int, int] | None = None
+    blocks: tuple[int, int] | None = None
+
+
+@record
+class TokenSpec:
+    """A token with its log probability, and with the most likely tokens at its position."""
+
+    token: str
+    logprob: float
+    top: tuple[TokenSpec, ...] = ()
 
 
 @record
 class TextPart:
-    """Visible text."""
+    """Visible text.
+
+    Args:
+        logprobs: whether it has log probabilities, derived ones; or its tokens with theirs, which
+            are its fragments, too, where `split` is None.
+    """
 
     text: str
     split: Split | None = None
     every: int | None = None
     citations: tuple[Citation, ...] = ()
-    logprobs: bool = False
+    logprobs: bool | tuple[TokenSpec, ...] = False
     signature: str | None = None
+
+    @property
+    def tokens(self) -> tuple[TokenSpec, ...]:
+        """Its tokens; () where the log probabilities are derived, or where it has none."""
+        return () if isinstance(self.logprobs, bool) else self.logprobs
+
+    def rule(self, default: Split | None) -> Split | None:
+        """How it is cut: as written, else into its tokens, else by a default."""
+        if self.split is None and self.tokens:
+            return tuple(token.token for token in self.tokens if token.token)
+        return default if self.split is None else self.split
 
 
 @record
@@ -183,6 +218,46 @@ class ServerToolPart:
 
 
 @record
+class MediaSource:
+    """The bytes of an image or sound, and their media type.
+
+    Args:
+        file: the name of the file beside the YAML that has them; "": the YAML has them, as base64.
+    """
+
+    data: bytes
+    type: str
+    file: str = ""
+
+
+@record
+class ImagePart:
+    """An image that the model answers; `signature` is the provider's opaque value."""
+
+    image: MediaSource
+    every: int | None = None
+    signature: str | None = None
+
+
+@record
+class AudioPart:
+    """Sound that the model answers.
+
+    Args:
+        transcript: what is spoken; `split` cuts it.
+        fragment_bytes: how many bytes of the sound a fragment has; None: all.
+        signature: the provider's opaque value.
+    """
+
+    audio: MediaSource
+    transcript: str = ""
+    fragment_bytes: int | None = None
+    split: Split | None = None
+    every: int | None = None
+    signature: str | None = None
+
+
+@record
 class ParallelPart:
     """Calls whose fragments interleave: round robin, or in the order of `order`, which has an
     index into `calls` for each fragment."""
@@ -212,7 +287,16 @@ class FramePart:
     raw: str | None = None
 
 
-Member = TextPart | ReasoningPart | RefusalPart | ToolPart | ServerToolPart | FramePart
+Member = (
+    TextPart
+    | ReasoningPart
+    | RefusalPart
+    | ToolPart
+    | ServerToolPart
+    | ImagePart
+    | AudioPart
+    | FramePart
+)
 
 
 @record
@@ -258,6 +342,8 @@ AnyPart = (
     | RefusalPart
     | ToolPart
     | ServerToolPart
+    | ImagePart
+    | AudioPart
     | ParallelPart
     | InterleavedPart
     | PausePart

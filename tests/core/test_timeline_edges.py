@@ -154,7 +154,7 @@ def test_a_signature_alone_has_a_time() -> None:
         ([ev.Raw(3, "chat", FRAME), ev.Raw(3, "chat", FRAME)], "part 3 opens twice"),
         (
             [ev.TextDelta(3, "a"), ev.RefusalDelta(3, "b")],
-            "part 3 is TextDelta(part=3, text='a', logprobs=False), "
+            "part 3 is TextDelta(part=3, text='a', logprobs=False, tokens=None), "
             "yet gets RefusalDelta(part=3, text='b')",
         ),
     ],

@@ -43,6 +43,20 @@ SEMANTICS: list[Row] = [
         ],
     ),
     (
+        "tokens that are not the text",
+        part("text: Hello, logprobs: [{token: Hel, logprob: -1}, {token: la, logprob: 0}]"),
+        [
+            "3:64: turns[0].reply.logprobs[1]: the tokens do not join to the text: from character 5 they give 'a' instead of 'o'",
+        ],
+    ),
+    (
+        "citation backwards",
+        part("text: hi, citations: [{document: 0, pages: [2, 1]}]"),
+        [
+            "3:56: turns[0].reply.citations[0].pages: must be two numbers, the smaller one first",
+        ],
+    ),
+    (
         "regex",
         top("match: {user: {regex: 'a('}}"),
         [

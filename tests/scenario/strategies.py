@@ -187,6 +187,27 @@ def splits(draw: st.DrawFn, value: str) -> m.Split | None:
     return draw(st.none() | rules | st.just(fragments))
 
 
+spans = st.tuples(st.integers(0, 99), st.integers(0, 99)).map(lambda pair: (pair[0], sum(pair)))
+numbers = st.integers(0, 9)
+cited = st.one_of(
+    st.builds(m.Citation, lines | st.just(""), texts, texts),
+    *[
+        st.builds(m.Citation, lines, texts, texts, document=numbers, **{unit: spans})
+        for unit in ("characters", "pages", "blocks")
+    ],
+    st.builds(m.Citation, lines | st.just(""), texts, search_result=numbers, blocks=spans),
+)
+
+
+probabilities = st.floats(-99, 0, allow_nan=False) | st.integers(-99, 0)
+
+
+def token_specs(text: str) -> st.SearchStrategy[m.TokenSpec]:
+    """A token of a text."""
+    top = st.lists(st.builds(m.TokenSpec, texts, probabilities), max_size=2).map(tuple)
+    return st.builds(m.TokenSpec, st.just(text), probabilities, top)
+
+
 @st.composite
 def spoken(draw: st.DrawFn) -> m.AnyPart:
     """A text, reasoning or refusal part."""
@@ -194,9 +215,12 @@ def spoken(draw: st.DrawFn) -> m.AnyPart:
     split, every = draw(splits(text)), draw(st.none() | durations)
     kind = draw(st.integers(0, 2))
     if kind == 0:
-        citations = draw(st.lists(st.builds(m.Citation, lines, texts, texts), max_size=2))
+        citations = draw(st.lists(cited, max_size=2))
         signature = draw(st.none() | texts)
-        return m.TextPart(text, split, every, tuple(citations), draw(st.booleans()), signature)
+        logprobs: Any = draw(st.booleans())
+        if text and logprobs and draw(st.booleans()):
+            logprobs = tuple(draw(token_specs(own)) for own in draw(cut(text)))
+        return m.TextPart(text, split, every, tuple(citations), logprobs, signature)
     if kind == 1:
         return m.ReasoningPart(text, split, every, draw(st.none() | texts), draw(st.booleans()))
     return m.RefusalPart(text, split, every)
@@ -241,6 +265,19 @@ def server_tools(draw: st.DrawFn) -> m.ServerToolPart:
 
 
 @st.composite
+def media(draw: st.DrawFn) -> m.AnyPart:
+    """An image, or sound with or without a transcript, in the YAML."""
+    kind, data = draw(st.sampled_from(["image", "audio"])), draw(st.binary(max_size=9))
+    source = m.MediaSource(data, f"{kind}/{draw(names)}")
+    every, signature = draw(st.none() | durations), draw(st.none() | texts)
+    if kind == "image":
+        return m.ImagePart(source, every, signature)
+    transcript = draw(texts)
+    split, size = draw(splits(transcript)), draw(st.none() | st.integers(1, 9))
+    return m.AudioPart(source, transcript, size, split, every, signature)
+
+
+@st.composite
 def frames(draw: st.DrawFn, apis: tuple[m.Api, ...]) -> m.FramePart:
     """A raw frame."""
     api = draw(st.sampled_from(apis))
@@ -262,7 +299,8 @@ def interleaved(draw: st.DrawFn, part: st.SearchStrategy[Any]) -> m.InterleavedP
         if isinstance(member, m.FramePart):
             counts.append(1)
         else:
-            whole = isinstance(member.split, m.RandomSplit | None)
+            split = getattr(member, "split", "")
+            whole = isinstance(split, m.RandomSplit | None)
             member = replace(member, split="whole") if whole else member
             counts.append(beats_of(member))
         parts.append(member)
@@ -270,7 +308,7 @@ def interleaved(draw: st.DrawFn, part: st.SearchStrategy[Any]) -> m.InterleavedP
     return m.InterleavedPart(tuple(parts), tuple(draw(st.permutations(order))))
 
 
-def beats_of(part: m.TextPart | m.ReasoningPart | m.RefusalPart | m.ToolPart) -> int:
+def beats_of(part: m.Member) -> int:
     """The number of fragments in which a part streams, as the player counts them."""
     turns = (m.TurnSpec(reply=(part,)),)
     return sum(map(beats, resolve(m.Scenario("a", turns), 0, "chat").parts))
@@ -289,8 +327,9 @@ def replies(
         spoken(),
         call,
         server_tools(),
+        media(),
         parallel,
-        interleaved(spoken() | call | server_tools() | frames(apis)),
+        interleaved(spoken() | call | server_tools() | media() | frames(apis)),
         frames(apis),
         durations.map(lambda long: m.PausePart(long)),
     )

@@ -130,10 +130,11 @@ def write_cite(cite: ev.Cite, text: str, number: int, block: int | None) -> Json
 
     Args:
         text: of the part that cites.
-        number: of the citation in its answer; the id of the document has it.
+        number: of the citation in its answer; the id of a document has it that is not known by its
+            number in the request.
         block: the index of the part among the contents; None for the tool plan.
     """
-    id = f"doc:{number}"
+    id = f"doc:{number if cite.passage is None else cite.passage.source}"
     document = {"id": id, "title": cite.title, "url": cite.url, "snippet": cite.cited_text}
     where = {"type": "PLAN"} if block is None else {"content_index": block, "type": "TEXT_CONTENT"}
     source = {"type": "document", "id": id, "document": document}
